@@ -7,9 +7,9 @@ import { Authorizer } from "./auth/authorizer.ts";
 import { CompatibleApis } from "./compat/serve.ts";
 import type { CompatName } from "./config.ts";
 import { compressReads } from "./http/compression.ts";
-import { createOpenApiDocument } from "./openapi/document.ts";
-import { openApiRoutes } from "./openapi/routes.ts";
-import { unsubscribeRoutes } from "./reports/unsubscribe/routes.ts";
+import { describeApi } from "./openapi/document.ts";
+import { referenceRoutes } from "./openapi/routes.ts";
+import { unsubscribeRoutes } from "./reports/unsubscribe-routes.ts";
 import { resourceRoutes, type SiteServices } from "./resource-routes.ts";
 import { sharedRoutes } from "./shares/public/routes.ts";
 import { Site, type SiteContext } from "./site.ts";
@@ -26,15 +26,15 @@ export function apiSite(
   const site = new Site(context, authenticator, { url: shortUrl });
   const auth = site.access;
   // Takes half as long as all else here, so it waits until somebody asks.
-  const document = (): unknown => createOpenApiDocument(app.routes, version, { apiUrl, shortUrl });
+  const document = (): unknown => describeApi(app.routes, version, { apiUrl, shortUrl });
   const app = new Elysia({ name: "api", normalize: false })
     .wrap(new CompatibleApis(compat, shortUrl).wrap)
     .wrap(compressReads)
     .use(site.journey)
     .use(resourceRoutes(site, context, services))
-    .use(sharedRoutes({ auth, shared, secure: shortUrl.startsWith("https:") }))
-    .use(unsubscribeRoutes({ auth, unsubscriber }))
-    .use(openApiRoutes(auth, document, clientFile));
+    .use(sharedRoutes(auth, shared, shortUrl.startsWith("https:")))
+    .use(unsubscribeRoutes(auth, unsubscriber))
+    .use(referenceRoutes(auth, document, clientFile));
   site.finish(app.routes);
   return app;
 }

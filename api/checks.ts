@@ -10,12 +10,12 @@ import { type NatsFiles, natsLogin, probeNats } from "../shared/nats.ts";
 import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { describeBackups, readBackups } from "./backups/service.ts";
-import { openClickHouse } from "./clickhouse.ts";
+import { clickHouseClient } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
 import { compareHostCounts } from "./links-snapshots/host-counts.ts";
 import { describeSnapshot } from "./links-snapshots/snapshot-maker.ts";
-import { schemaState } from "./migrations/applied.ts";
+import { schemaState } from "./migrations/migrate.ts";
 import {
   findExcessPrivilege,
   isTimeLimited,
@@ -189,7 +189,7 @@ async function withClickHouse<T>(
   url: string,
   work: (query: (statement: string) => Promise<string>) => Promise<T>,
 ): Promise<T> {
-  const client = openClickHouse(url);
+  const client = clickHouseClient(url);
   try {
     return await work(
       async (query) => await new Response((await client.exec({ query })).stream).text(),

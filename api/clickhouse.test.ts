@@ -7,7 +7,7 @@ import { boundsOf } from "../shared/budgets.ts";
 import { queryRows, readChunks } from "../shared/clicks/query.ts";
 import { QueueFull } from "../shared/fair-queue.ts";
 import { newUuid } from "../shared/ids.ts";
-import { MeasuredClickHouse, openClickHouse } from "./clickhouse.ts";
+import { clickHouseClient, MeasuredClickHouse } from "./clickhouse.ts";
 import { ApiError } from "./http/errors.ts";
 import { Budgets } from "./limits/budgets.ts";
 
@@ -47,7 +47,7 @@ function readAsAccount(url: string, registry = new Registry()) {
       if (Math.abs(ms) !== 200) times.push(ms);
     }
   }
-  const client = new MeasuredClickHouse(openClickHouse(url), registry, new Noted());
+  const client = new MeasuredClickHouse(clickHouseClient(url), registry, new Noted());
   return { clickhouse: client.for(newReader()), times };
 }
 
@@ -134,7 +134,7 @@ async function queryAtOnce(count: number, ms: number) {
   });
   servers.push(server);
   const budgets = new Budgets();
-  const client = openClickHouse(server.url.href);
+  const client = clickHouseClient(server.url.href);
   const clickhouse = new MeasuredClickHouse(client, new Registry(), budgets);
   const [owner, other] = [newReader(), newReader()];
   let before = 0;

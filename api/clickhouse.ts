@@ -1,5 +1,6 @@
 /** The connection to ClickHouse, for queries. */
 import {
+  type ClickHouseClient,
   ClickHouseError,
   ClickHouseLogLevel,
   createClient,
@@ -52,7 +53,7 @@ const QUERIES: FairQueueBounds = {
 const RESERVED_MS = 200;
 
 /** Creates a client, which opens connections when it first needs them. */
-export const openClickHouse = (url: string) =>
+export const clickHouseClient = (url: string): ClickHouseClient =>
   createClient({
     ...serverOptions(url),
     application: "shorthop-api",
@@ -108,7 +109,7 @@ export type ClicksSource = { for(reader: ClicksReader): ClicksReading };
  * turns. Counts queries and the rows, bytes and time that ClickHouse reports for them.
  */
 export class MeasuredClickHouse implements ClicksSource {
-  readonly #client: ReturnType<typeof openClickHouse>;
+  readonly #client: ClickHouseClient;
   readonly #budgets: Budgets;
   readonly #queue = new FairQueue("ClickHouse", QUERIES);
   readonly #queries: Counter;
@@ -116,7 +117,7 @@ export class MeasuredClickHouse implements ClicksSource {
   readonly #bytes: Counter;
   readonly #seconds: Counter;
 
-  constructor(client: ReturnType<typeof openClickHouse>, registry: Registry, of = budgets) {
+  constructor(client: ClickHouseClient, registry: Registry, of = budgets) {
     this.#client = client;
     this.#budgets = of;
     const counter = (name: string, help: string) =>

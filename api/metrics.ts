@@ -6,13 +6,14 @@ import { ProcessMetrics } from "../shared/metrics.ts";
 import type { Replies } from "../shared/nats.ts";
 import type { BackupTimes } from "./backups/model.ts";
 import { readBackups } from "./backups/service.ts";
+import type { EventWaits } from "./events/waits.ts";
 import { readOutbox } from "./links-log/outbox.ts";
 import type { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import { readDelay } from "./mail/queue.ts";
 import type { MailResult } from "./mail/send.ts";
 import type { Sql } from "./postgres.ts";
 import type { CompletedRequest } from "./site.ts";
-import { readLag } from "./webhooks/lag.ts";
+import { readLag } from "./webhooks/service.ts";
 
 const REQUEST_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -24,7 +25,7 @@ type Load = {
   passwords: { waiting(): number };
   poller: { links(): number };
   live: { count(): number };
-  waits: { count(): number };
+  waits: EventWaits;
 };
 
 export class ApiMetrics {
@@ -86,7 +87,7 @@ export class ApiMetrics {
     gauge("live_links", "Links that live streams follow; each is polled once", () =>
       poller.links(),
     );
-    gauge("event_waits", "Requests that wait for events", waits.count);
+    gauge("event_waits", "Requests that wait for events", () => waits.count);
     gauge("password_hashes_pending", "Passwords that wait to be hashed", () => passwords.waiting());
   }
 

@@ -4,8 +4,7 @@ import type { DestinationStream } from "pino";
 import { loadConfig } from "../shared/env.ts";
 import { processLog } from "../shared/log.ts";
 import { migrateConfigSchema } from "./config.ts";
-import { createDatabaseIfMissing } from "./migrations/create-database.ts";
-import { migratePostgres } from "./migrations/migrate.ts";
+import { ensureDatabase, migratePostgres } from "./migrations/migrate.ts";
 import { usePostgres } from "./postgres.ts";
 
 /**
@@ -18,6 +17,6 @@ export async function migrate(
 ): Promise<void> {
   const config = loadConfig(migrateConfigSchema, env);
   const log = processLog("api", config.LOG_LEVEL, output);
-  await createDatabaseIfMissing(config.DATABASE_URL, log);
+  await ensureDatabase(config.DATABASE_URL, log);
   await usePostgres(config.DATABASE_URL, (sql) => migratePostgres(sql, log));
 }

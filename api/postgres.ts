@@ -29,7 +29,7 @@ export type PostgresTimeouts = {
 };
 
 /** Creates a pool of at most `connectionsMax` connections, which are opened when first needed. */
-export const openPostgres = (
+export const postgresPool = (
   url: string,
   connectionsMax: number,
   {
@@ -49,14 +49,14 @@ export const openPostgres = (
 
 /**
  * Runs `work` on one connection of a database, and closes it; `connectTimeoutSeconds` as of {@link
- * openPostgres}.
+ * postgresPool}.
  */
 export async function usePostgres<T>(
   url: string,
   work: (sql: Sql) => Promise<T>,
   connectTimeoutSeconds?: number,
 ): Promise<T> {
-  const sql = openPostgres(url, 1, { connectTimeoutSeconds });
+  const sql = postgresPool(url, 1, { connectTimeoutSeconds });
   try {
     return await work(sql);
   } finally {
@@ -193,7 +193,8 @@ export const isUniqueViolation = (error: unknown, constraint: string): boolean =
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === "23503";
 
-function errorCode(error: unknown): string | undefined {
+/** The SQLSTATE or system error of what was thrown; undefined without one. */
+export function errorCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }

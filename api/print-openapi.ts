@@ -6,14 +6,14 @@ import { TrustedProxies } from "../shared/client-address.ts";
 import { processLog } from "../shared/log.ts";
 import { apiSite } from "./app.ts";
 import { PLACEHOLDERS } from "./openapi/addresses.ts";
-import { openPostgres } from "./postgres.ts";
+import { postgresPool } from "./postgres.ts";
 import type { SiteServices } from "./resource-routes.ts";
 import type { SiteContext } from "./site.ts";
 import { PostgresStores } from "./stores.ts";
 
 const context: SiteContext = {
   log: processLog("api", "fatal"),
-  stores: new PostgresStores(openPostgres("postgres://localhost", 1)),
+  stores: new PostgresStores(postgresPool("postgres://localhost", 1)),
   proxies: new TrustedProxies([]),
   // Belongs to no installation: generated clients keep the placeholder.
   shortUrl: PLACEHOLDERS.shortUrl,

@@ -14,10 +14,10 @@ import { listenDashboard } from "./dashboard/app.ts";
 import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
 import { LinksLogPublisher } from "./links-log/publisher.ts";
 import { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
-import { schemaState } from "./migrations/applied.ts";
+import { schemaState } from "./migrations/migrate.ts";
 import { Services } from "./services.ts";
 import { listenOptions, stopSite } from "./site.ts";
-import { lagWarning } from "./webhooks/lag.ts";
+import { lagWarning } from "./webhooks/service.ts";
 
 /** Where an API process listens; the dashboard only if it is configured. */
 export type Listening = {
@@ -74,7 +74,7 @@ function listenSites(
   const dashboard_url = listenDashboard(context, services);
   // Stops before the servers, which wait for their open connections.
   lifecycle.onStop("live streams", () => services.live.stop());
-  lifecycle.onStop("waits for events", services.waits.stop);
+  lifecycle.onStop("waits for events", () => services.waits.stop());
   return { url: app.server?.url.origin, dashboard_url };
 }
 

@@ -26,7 +26,7 @@ import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
 import { reportRoutes } from "./reports/routes.ts";
 import type { ReportService } from "./reports/service.ts";
-import type { Unsubscriber } from "./reports/unsubscribe/unsubscriber.ts";
+import type { Unsubscriber } from "./reports/unsubscriber.ts";
 import type { SharedService } from "./shares/reading.ts";
 import { shareRoutes } from "./shares/routes.ts";
 import type { ShareService } from "./shares/service.ts";
@@ -68,17 +68,17 @@ export function resourceRoutes(site: Site, context: SiteContext, services: SiteS
     .use(linkRoutes(auth, idempotency, links, shortUrl))
     .use(bulkLinkRoutes(auth, idempotency, links, shortUrl))
     .use(qrRoutes(auth, links, branding, shortUrl))
-    .use(tagRoutes({ auth, tags }))
+    .use(tagRoutes(auth, tags))
     .use(analyticsRoutes(auth, analytics))
     .use(failureRoutes(auth, failures))
-    .use(clicksRoutes({ auth, clicks }))
-    .use(domainRoutes({ auth, idempotency, domains, shortUrl }))
+    .use(clicksRoutes(auth, clicks))
+    .use(domainRoutes(auth, idempotency, domains, shortUrl))
     .use(keyRoutes(auth, idempotency, keys))
-    .use(shareRoutes({ auth, idempotency, shares, originOf }))
-    .use(brandingRoutes({ auth, branding }))
-    .use(viewRoutes({ auth, views }))
-    .use(webhookRoutes({ auth, idempotency, webhooks }))
-    .use(eventRoutes({ auth, events }))
-    .use(reportRoutes({ auth, idempotency, reports, shortUrl }))
+    .use(shareRoutes(auth, idempotency, shares, originOf))
+    .use(brandingRoutes(auth, branding))
+    .use(viewRoutes(auth, views))
+    .use(webhookRoutes(auth, idempotency, webhooks))
+    .use(eventRoutes(auth, events))
+    .use(reportRoutes(auth, idempotency, reports, shortUrl))
     .use(limitRoutes(auth, stores));
 }

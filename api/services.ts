@@ -5,15 +5,13 @@ import { ClickPoller, readLiveRows } from "./analytics/click-poller.ts";
 import { FailureService } from "./analytics/failures/service.ts";
 import { LiveClicks } from "./analytics/live.ts";
 import { AnalyticsService } from "./analytics/service.ts";
-import { type BrandingService, createBrandingService } from "./branding/service.ts";
-import { type ClicksService, createClicksService } from "./clicks/service.ts";
+import { BrandingService } from "./branding/service.ts";
+import { ClicksService } from "./clicks/service.ts";
 import type { ApiContext } from "./context.ts";
-import { createTxtReader } from "./domains/dns.ts";
-import { checkProofs } from "./domains/proof-checks.ts";
-import { createDomainService, type DomainService } from "./domains/service.ts";
-import { createEventPositions } from "./events/positions.ts";
-import { createEventService, type EventService } from "./events/service.ts";
-import { createEventWaits, type EventWaits } from "./events/waits.ts";
+import { DomainService } from "./domains/service.ts";
+import { resolveTxt } from "./domains/verification.ts";
+import { EventPositions, EventService } from "./events/service.ts";
+import { EventWaits } from "./events/waits.ts";
 import { KeyService } from "./keys/service.ts";
 import { PostgresStreamLeases } from "./limits/stream-leases.ts";
 import type { LinksPublisher } from "./links-log/publisher.ts";
@@ -21,23 +19,22 @@ import { type DestinationRules, requireDestination } from "./links/destinations.
 import { Republishing } from "./links/republishing.ts";
 import { LinkService } from "./links/service.ts";
 import { NatsUsedClicks } from "./links/used-clicks.ts";
-import { startMailQueue } from "./mail/queue.ts";
-import { startEventMaintenance } from "./maintenance/events.ts";
-import { cleanUpExpiredRows } from "./maintenance/expired-rows.ts";
+import { MailQueue } from "./mail/queue.ts";
+import { Maintenance } from "./maintenance.ts";
 import { PasswordHashing } from "./passwords/hashing.ts";
-import { createReportMails } from "./reports/mails.ts";
-import type { ReportService } from "./reports/service.ts";
-import { startReports } from "./reports/start.ts";
-import { createUnsubscribeTokens, type UnsubscribeTokens } from "./reports/unsubscribe/token.ts";
-import type { Unsubscriber } from "./reports/unsubscribe/unsubscriber.ts";
+import { ReportStatistics } from "./reports/content.ts";
+import { ReportMails } from "./reports/mails.ts";
+import { ReportMaker } from "./reports/maker.ts";
+import { ReportService } from "./reports/service.ts";
+import { Unsubscriber, UnsubscribeTokens } from "./reports/unsubscriber.ts";
 import type { SiteServices } from "./resource-routes.ts";
-import { resetMails } from "./sessions/resets.ts";
-import { createSharedService, type SharedService } from "./shares/reading.ts";
-import { createShareService, type ShareService } from "./shares/service.ts";
-import { createTagService, type TagService } from "./tags/service.ts";
-import { createViewService, type ViewService } from "./views/service.ts";
-import { createWebhookMails } from "./webhooks/mails.ts";
-import { createWebhookService, type WebhookService } from "./webhooks/service.ts";
+import { ResetMails } from "./sessions/resets.ts";
+import { SharedService } from "./shares/reading.ts";
+import { ShareService } from "./shares/service.ts";
+import { TagService } from "./tags/service.ts";
+import { ViewService } from "./views/service.ts";
+import { WebhookMails } from "./webhooks/mails.ts";
+import { WebhookService } from "./webhooks/service.ts";
 
 export class Services implements SiteServices {
   /** Host names of the service's own short domain. */
@@ -89,45 +86,34 @@ export class Services implements SiteServices {
     this.analytics = analytics;
     const failures = new FailureService(clickhouse, links, domains);
     this.failures = failures;
-    this.clicks = createClicksService({ analytics });
+    this.clicks = new ClicksService(analytics);
 
-    const branding = createBrandingService({ sql });
+    const branding = new BrandingService(sql);
     this.branding = branding;
-    this.shares = createShareService({ sql, links, passwords });
-    this.shared = createSharedService({ sql, analytics, links, passwords, branding, shortUrl });
-    this.tags = createTagService({ sql, shortUrl });
-    this.views = createViewService({ sql });
+    this.shares = new ShareService(sql, links, passwords);
+    this.shared = new SharedService(sql, analytics, links, branding, passwords, shortUrl);
+    this.tags = new TagService(sql, shortUrl);
+    this.views = new ViewService(sql);
 
-    const positions = createEventPositions(sql);
-    this.waits = createEventWaits({ sql, log });
-    this.events = createEventService({ sql, waits: this.waits, positions });
-    this.webhooks = createWebhookService({
-      sql,
-      positions,
-      ownSecret: config.WEBHOOKS_SECRET,
-      rules: new ReceiverRules(config),
-    });
+    const positions = new EventPositions(sql);
+    this.waits = new EventWaits(sql, log);
+    this.events = new EventService(sql, this.waits, positions);
+    const rules = new ReceiverRules(config);
+    this.webhooks = new WebhookService(sql, positions, rules, config.WEBHOOKS_SECRET);
 
     const tokens = sendMails(context);
-    const reports = startReports({ sql, lifecycle, log, tokens, analytics, failures, links });
-    this.reports = reports.reports;
-    this.unsubscriber = reports.unsubscriber;
+    const statistics = new ReportStatistics(analytics, failures, links);
+    const maker = new ReportMaker(sql, statistics, context.sendsMails, log);
+    maker.start();
+    lifecycle.onStop("reports", () => maker.stop());
+    this.reports = new ReportService(sql, links, maker);
+    this.unsubscriber = new Unsubscriber(sql, tokens);
 
-    const retentionDays = config.EVENTS_RETENTION_DAYS;
-    const stopEvents = startEventMaintenance({ sql, usedClicks, shortUrl, retentionDays, log });
-    lifecycle.onStop("events", stopEvents);
     const republishing = new Republishing(sql, publisher, domains, log);
     lifecycle.onStop("republishing", () => republishing.stop());
-    repeatChecks(context, domains);
+    const maintenance = new Maintenance(context, domains, usedClicks);
+    lifecycle.onStop("maintenance", () => maintenance.stop());
   }
-}
-
-/** What each process does once in a while. */
-function repeatChecks({ sql, log, lifecycle }: ApiContext, domains: DomainService): void {
-  const cleanup = cleanUpExpiredRows(sql, log);
-  lifecycle.onStop("expired row cleanup", () => void cleanup.stop());
-  const proofChecks = checkProofs(domains, log);
-  lifecycle.onStop("proof checks", () => void proofChecks.stop());
 }
 
 /** A domain's settings have destinations, which are checked as those of links are. */
@@ -136,14 +122,13 @@ function openDomains(
   publisher: LinksPublisher,
   destinationRules: DestinationRules,
 ): DomainService {
-  const domains: DomainService = createDomainService({
+  const domains: DomainService = new DomainService(
     sql,
     publisher,
-    readTxt: createTxtReader(config.DNS_SERVERS),
-    ownHosts: destinationRules.ownHosts,
-    checkDestination: async (url) =>
-      (await requireDestination(url, destinationRules, domains)).original,
-  });
+    (name) => resolveTxt(config.DNS_SERVERS, name),
+    destinationRules.ownHosts,
+    async (url) => (await requireDestination(url, destinationRules, domains)).original,
+  );
   return domains;
 }
 
@@ -154,13 +139,14 @@ function openDomains(
 function sendMails(context: ApiContext): UnsubscribeTokens | undefined {
   const { sql, log, lifecycle, metrics, mailSettings: settings } = context;
   if (settings === undefined) return undefined;
-  const tokens = createUnsubscribeTokens(settings.ownSecret);
+  const tokens = new UnsubscribeTokens(settings.ownSecret);
   const kinds = {
-    report: createReportMails({ sql, settings, tokens }),
-    webhook: createWebhookMails({ sql, settings }),
-    password_reset: resetMails(sql, settings.dashboardUrl),
+    report: new ReportMails(sql, settings.apiUrl, tokens),
+    webhook: new WebhookMails(sql, settings),
+    password_reset: new ResetMails(sql, settings.dashboardUrl),
   };
-  const onOutcome = metrics.observeMail.bind(metrics);
-  lifecycle.onStop("mails", startMailQueue({ sql, settings, kinds, log, onOutcome }));
+  const queue = new MailQueue(sql, settings, kinds, log, (outcome) => metrics.observeMail(outcome));
+  queue.start();
+  lifecycle.onStop("mails", () => queue.stop());
   return tokens;
 }

@@ -4,7 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 const TOKEN_BYTES = 32;
 
 /** Creates a token, and the hash to store. */
-export function createToken(): { token: string; hash: Buffer } {
+export function newToken(): { token: string; hash: Buffer } {
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   return { token, hash: hashToken(token) };
 }

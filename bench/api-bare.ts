@@ -7,10 +7,10 @@ import * as z from "zod";
 
 import { fullLink, toFullLink } from "../api/links/responses.ts";
 import { findLink } from "../api/links/sql.ts";
-import { openPostgres } from "../api/postgres.ts";
+import { postgresPool } from "../api/postgres.ts";
 import { decodeId } from "../shared/ids.ts";
 
-const sql = openPostgres(process.env["DATABASE_URL"] ?? "", 20);
+const sql = postgresPool(process.env["DATABASE_URL"] ?? "", 20);
 const accountId = decodeId("acct", process.env["ACCOUNT"] ?? "") ?? "";
 
 const app = new Elysia({ normalize: false }).get(

@@ -8,7 +8,7 @@
  */
 import * as z from "zod";
 
-import { openPostgres } from "../api/postgres.ts";
+import { postgresPool } from "../api/postgres.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../shared/ids.ts";
 import { createAccount } from "../test/harness/admin.ts";
 import { call } from "../test/harness/api.ts";
@@ -52,7 +52,7 @@ const account = await createAccount(stack, "enterprise", BULK_LIMITS);
 const accountId = decodeId("acct", account.id) ?? newUuid();
 // Changes and redirects are those of an account without webhooks.
 const other = await createAccount(stack, "enterprise", BULK_LIMITS);
-const sql = openPostgres(stack.info().database_url, 4);
+const sql = postgresPool(stack.info().database_url, 4);
 const recorded: { id: string; linkId: Uuid; at: number }[] = [];
 
 const before = await measure(EVENTS_BEFORE, () => undefined);

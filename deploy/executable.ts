@@ -26,5 +26,5 @@ if (called !== undefined) {
   process.argv.splice(2, 1);
   await named();
 } else {
-  await import("../api/cli/main.ts");
+  await import("../cli/main.ts");
 }

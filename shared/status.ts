@@ -19,7 +19,7 @@ import { version } from "./version.ts";
  */
 const READ_TIMEOUT_MS = 1_000;
 
-/** What a process responds with. */
+/** The parts of the response of a process. */
 type StatusSource = {
   process: ProcessStatus["process"];
   instance?: number | undefined;
@@ -87,7 +87,7 @@ const toUnready = (error: unknown) => ({
 export const STATUS_SUBJECT = "shorthop.status";
 
 /** Reply subjects: inboxes of NATS clients, also those with a user's prefix (shared/nats.ts). */
-export const STATUS_REPLIES = /^_INBOX(?:_[\w-]+)?(?:\.[\w-]+)+$/;
+const STATUS_REPLIES = /^_INBOX(?:_[\w-]+)?(?:\.[\w-]+)+$/;
 
 /** Current values of a process; each kind of process has its own. */
 const figures = z.object({

@@ -122,16 +122,15 @@ export const QUEUES: Readonly<Record<string, string>> = {
  * none. A new one fails a test until it is named here.
  */
 export const JOBS: Readonly<Record<string, string>> = {
-  "api/domains/proof-checks.ts": "proofs of domains: the quota of domains",
   "api/limits/stream-leases.ts": "leases of live streams: the quota of live streams",
   "api/links/republishing.ts": "links of whole domains that are republished: the quota of domains",
   "api/links-log/publisher.ts": "changes of links of all accounts, in one order: of the service",
   "api/links-snapshots/snapshot-maker.ts":
     "a snapshot of all links, when one is due: of the service",
   "api/mail/queue.ts": "mails: those that members, reports and webhooks are due, some at a time",
-  "api/maintenance/events.ts": "notices about links, `ledger_bytes`; deletions, some at a time",
-  "api/maintenance/expired-rows.ts": "deletions: of what was paid for when it was written",
-  "api/reports/due.ts": "reports that are due: `report_statistics`, and `ledger_bytes`",
+  "api/maintenance.ts":
+    "notices about links: `ledger_bytes`; proofs of domains: the quota of domains; deletions: of what was paid for when it was written",
+  "api/reports/maker.ts": "reports that are due: `report_statistics`, and `ledger_bytes`",
   "redirector/failures/reporter.ts": "counts of failures: of the service",
   "redirector/http/server.ts": "connections that are idle: of the service",
   "redirector/journal/journal.ts": "writing clicks to disk: of the service",

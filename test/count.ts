@@ -13,7 +13,7 @@ import ts from "typescript";
 const ROOT = join(import.meta.dir, "..");
 
 /** Rooms of the product; tests, what serves them, and benchmarks are counted beside them. */
-const ROOMS = ["api", "clients", "dashboard", "deploy", "redirector", "shared", "worker"];
+const ROOMS = ["api", "cli", "clients", "dashboard", "deploy", "redirector", "shared", "worker"];
 
 const SOURCES = "**/*.{ts,tsx,mjs,sql,css,html,lua}";
 const IS_TEST = /\.test\.tsx?$/;

@@ -50,6 +50,7 @@ const UPDATE_TIMINGS = "--update-timings";
 const UNIT = [
   "shared",
   "api",
+  "cli",
   "clients",
   "dashboard",
   "redirector",

@@ -5,7 +5,7 @@ import Papa from "papaparse";
 import { FORMULA } from "../../shared/contracts/text.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { noted } from "../auth/access-rules.ts";
-import { addVary } from "../http/vary.ts";
+import { addVary } from "../http/request-context.ts";
 
 /**
  * Adds the route option `csv`, which converts a response to a table for clients that prefer CSV.

@@ -19,10 +19,14 @@ export type Brand = {
   logo: Buffer | null;
 };
 
-export type Branding = Brand & {
+/** What of it QR codes have. */
+export type QrBranding = {
   /** How QR codes look unless a request says otherwise. */
   qrStyle: QrStyle | null;
+  logo: Buffer | null;
 };
+
+export type Branding = Brand & QrBranding;
 
 /** The branding of an account that has chosen none. */
 export const NO_BRANDING: Branding = { name: null, color: null, logo: null, qrStyle: null };

@@ -93,20 +93,4 @@ describe("/v1/branding", () => {
     expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
     expect(changes).toEqual([]);
   });
-
-  test.each([
-    ["GET", "shares:read"],
-    ["PATCH", "shares:write"],
-  ])("%s needs the scope %s, and a key", async (method, scope) => {
-    const scopes = key.scopes.filter((each) => each !== scope);
-    const body = method === "PATCH" ? { body: {} } : {};
-    const without = await api.send("/v1/branding", {
-      method,
-      key: api.addKey({ scopes }),
-      ...body,
-    });
-    expect([without.status, errorCodeOf(without)]).toEqual([403, "forbidden"]);
-    expect((await api.send("/v1/branding", { method, ...body })).status).toBe(401);
-    expect(changes).toEqual([]);
-  });
 });

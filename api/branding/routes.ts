@@ -7,9 +7,7 @@ import type { AccessPlugin } from "../site.ts";
 import { brandingResponse, toBrandingResponse } from "./model.ts";
 import type { BrandingService } from "./service.ts";
 
-type BrandingRoutesDeps = { auth: AccessPlugin; branding: BrandingService };
-
-export const brandingRoutes = ({ auth, branding }: BrandingRoutesDeps) =>
+export const brandingRoutes = (auth: AccessPlugin, branding: BrandingService) =>
   new Elysia({ name: "branding", prefix: "/v1/branding", tags: ["Branding"] })
     .use(auth)
     .get("", async ({ call }) => toBrandingResponse(await branding.find(principalOf(call))), {

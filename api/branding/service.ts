@@ -4,21 +4,24 @@ import type { Payer } from "../limits/budgets.ts";
 import { drawInTurn } from "../limits/drawing.ts";
 import type { Sql } from "../postgres.ts";
 import { encodeLogo } from "./logo.ts";
-import { type Branding, type ChangeBrandingBody, NO_BRANDING } from "./model.ts";
+import { type Branding, type ChangeBrandingBody, NO_BRANDING, type QrBranding } from "./model.ts";
 import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
 
-export type BrandingService = ReturnType<typeof createBrandingService>;
+export class BrandingService {
+  readonly #sql: Sql;
 
-export const createBrandingService = ({ sql }: { sql: Sql }) => ({
-  find: async (owner: AccountScope): Promise<Branding> =>
-    (await findBranding(sql, owner)) ?? NO_BRANDING,
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async find(owner: AccountScope): Promise<Branding> {
+    return (await findBranding(this.#sql, owner)) ?? NO_BRANDING;
+  }
 
   /** What QR codes look like: the saved style, and the logo if it is drawn. */
-  findForQr: async (
-    owner: AccountScope,
-    wantsLogo: boolean | undefined,
-  ): Promise<Pick<Branding, "qrStyle" | "logo">> =>
-    (await findQrBranding(sql, owner, wantsLogo)) ?? NO_BRANDING,
+  async findForQr(owner: AccountScope, wantsLogo: boolean | undefined): Promise<QrBranding> {
+    return (await findQrBranding(this.#sql, owner, wantsLogo)) ?? NO_BRANDING;
+  }
 
   /**
    * Changes the fields that the body has; null removes one. Throws `invalid_request` for a logo
@@ -35,6 +38,6 @@ export const createBrandingService = ({ sql }: { sql: Sql }) => ({
       change.logo = await drawInTurn(owner, () => encodeLogo(bytes));
     }
     if (qr_style !== undefined) change.qrStyle = qr_style;
-    return await changeBranding(sql, owner, change);
-  },
-});
+    return await changeBranding(this.#sql, owner, change);
+  }
+}

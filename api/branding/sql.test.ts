@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { DEFAULT_QR_STYLE, type QrStyle } from "../../shared/contracts/qr-style.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
+import type { Branding } from "./model.ts";
 import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -82,7 +83,7 @@ test("other accounts and the other mode are untouched", async () => {
 test("the table takes no colour that could end a style, and no large image", async () => {
   const { sql } = postgres;
   const owner = await newOwner();
-  const fails = async (change: Parameters<typeof changeBranding>[2]) =>
+  const fails = async (change: Partial<Branding>) =>
     await changeBranding(sql, owner, change).then(
       () => false,
       () => true,

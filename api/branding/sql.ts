@@ -1,7 +1,7 @@
 /** SQL statements on the branding of accounts. */
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import type { Branding } from "./model.ts";
+import type { Branding, QrBranding } from "./model.ts";
 
 export async function findBranding(
   sql: Sql,
@@ -21,8 +21,8 @@ export async function findQrBranding(
   sql: Sql,
   { accountId, mode }: AccountScope,
   wantsLogo: boolean | undefined,
-): Promise<Pick<Branding, "qrStyle" | "logo"> | undefined> {
-  const [row] = await sql<Pick<Branding, "qrStyle" | "logo">[]>`
+): Promise<QrBranding | undefined> {
+  const [row] = await sql<QrBranding[]>`
     select qr_style as "qrStyle",
            case when coalesce(${wantsLogo ?? null}::boolean, (qr_style ->> 'logo')::boolean) then logo end as logo
       from account_branding

@@ -5,7 +5,7 @@
  */
 import {
   type ClickChunks,
-  type ClickHouse,
+  type ClickHouseReader,
   queryRows,
   readChunks,
 } from "../../shared/clicks/query.ts";
@@ -38,14 +38,14 @@ const GROUP_LINKS = 1_000;
 /** Links of an account that one lookup reads. */
 const LOOKUP_LINKS = 20_000;
 
-type ExportClickHouse = Pick<ClickHouse, "query"> & ClickChunks;
+type Reading = ClickHouseReader & ClickChunks;
 
 /**
  * Reads all clicks of a range as lines of JSON, in chunks that may end anywhere. Reads the next
  * part while one is sent.
  */
 export async function* exportClicks(
-  clickhouse: ExportClickHouse,
+  clickhouse: Reading,
   { scope, link }: ClicksScope,
   range: Span,
 ): AsyncGenerator<Uint8Array, undefined> {
@@ -76,7 +76,7 @@ async function* aheadOf<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Va
  * groups.
  */
 async function* groupLinks(
-  clickhouse: ExportClickHouse,
+  clickhouse: Reading,
   scope: Condition,
   range: Span,
 ): AsyncGenerator<readonly Uuid[]> {
@@ -103,7 +103,7 @@ async function* groupLinks(
 
 /** Reads the clicks of each group of links, in parts. */
 async function* readParts(
-  clickhouse: ExportClickHouse,
+  clickhouse: Reading,
   scope: Condition,
   range: Span,
   groups: AsyncIterable<readonly Uuid[]> | Iterable<readonly Uuid[]>,
@@ -163,7 +163,7 @@ const PUBLIC_ID =
   "transform(toString(clicks.link_id), {links: Array(String)}, {ids: Array(String)}, '')";
 
 async function readPart(
-  clickhouse: ExportClickHouse,
+  clickhouse: Reading,
   { condition, params }: Condition,
   { from, to }: Span,
   { links, after, limit }: Part,

@@ -9,10 +9,12 @@ import { encodeId, newUuid } from "../../shared/ids.ts";
 import { inChunks } from "../../test/harness/chunks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { createFakeApi, type FakeKey } from "../../test/harness/fake-api.ts";
+import { fakeService } from "../../test/harness/fake-service.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { resolveRange } from "../analytics/period.ts";
+import type { AnalyticsService } from "../analytics/service.ts";
 import type { PACE } from "./running-exports.ts";
-import { createClicksService } from "./service.ts";
+import { ClicksService } from "./service.ts";
 
 // Megabytes are sent, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -53,7 +55,7 @@ function startApi({
       return inChunks(makeLines(rows), 65_536);
     },
   };
-  const analytics = {
+  const analytics = fakeService<AnalyticsService>("analytics", {
     selectClicks: () =>
       Promise.resolve({
         clickhouse: { ...clickhouse, query: unused, command: unused },
@@ -61,9 +63,8 @@ function startApi({
         range: { ...resolveRange({ period: "24h" }, 0, Date.now()), rawFrom: 0 },
         link: LINK,
       }),
-  };
-  const service = createClicksService({ analytics, ...bounds });
-  const api = createFakeApi({ clicks: service });
+  });
+  const api = createFakeApi({ clicks: new ClicksService(analytics, bounds) });
   const server = api.listen();
   return {
     addKey: api.addKey,

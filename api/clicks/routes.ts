@@ -11,9 +11,7 @@ import { clicksQuery, clicksResponse, exportQuery } from "./model.ts";
 import type { ClicksService } from "./service.ts";
 import { CLICK_FIELDS } from "./single-clicks.ts";
 
-type ClicksRoutesDeps = { auth: AccessPlugin; clicks: ClicksService };
-
-export const clicksRoutes = ({ auth, clicks }: ClicksRoutesDeps) =>
+export const clicksRoutes = (auth: AccessPlugin, clicks: ClicksService) =>
   new Elysia({ name: "clicks", prefix: "/v1/clicks", tags: ["Analytics"] })
     .use(auth)
     .use(csvPlugin)

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import { createRunningExports } from "./running-exports.ts";
+import { RunningExports } from "./running-exports.ts";
 
 const BYTES = 1_000;
 const PACE = { bytesPerSecond: 1_000, lateMs: 5_000 };
@@ -18,12 +18,12 @@ async function* endless(): AsyncGenerator<Uint8Array, undefined> {
 
 function createExports() {
   let nowMs = 0;
-  const run = createRunningExports(PACE, () => nowMs);
+  const exports = new RunningExports(PACE, () => nowMs);
   return {
     /** Starts an export, and takes its first chunk. */
     async start(accountId = newUuid(), source = endless) {
       let ended = false;
-      const chunks = run(accountId, source, () => void (ended = true));
+      const chunks = exports.run(accountId, source, () => void (ended = true));
       await chunks.next();
       return {
         accountId,

@@ -28,36 +28,14 @@ type Running = {
   waitingSince: number | undefined;
 };
 
-export function createRunningExports(pace = PACE, now = () => performance.now()) {
-  const running = new Map<Uuid, Running>();
+export class RunningExports {
+  readonly #pace: typeof PACE;
+  readonly #now: () => number;
+  readonly #running = new Map<Uuid, Running>();
 
-  /** Milliseconds by which a client is later than it may be; negative for one that is not. */
-  const latenessOf = ({ spareMs, waitingSince }: Running): number =>
-    (waitingSince === undefined ? 0 : now() - waitingSince) - spareMs;
-
-  /** Ends the export whose client is latest; returns false if none is late. */
-  function endLatest(): boolean {
-    const [latest] = [...running].toSorted(([, a], [, b]) => latenessOf(b) - latenessOf(a));
-    if (latest === undefined || latenessOf(latest[1]) <= 0) return false;
-    const [accountId, { end }] = latest;
-    running.delete(accountId);
-    end();
-    return true;
-  }
-
-  /** Yields the chunks, and measures how long the client takes for each. */
-  async function* follow(
-    chunks: AsyncGenerator<Uint8Array, undefined>,
-    own: Running,
-  ): AsyncGenerator<Uint8Array, undefined> {
-    for await (const chunk of chunks) {
-      own.waitingSince = now();
-      yield chunk;
-      const earnedMs = (1_000 * chunk.length) / pace.bytesPerSecond;
-      own.spareMs = Math.min(pace.lateMs, Math.max(0, -latenessOf(own)) + earnedMs);
-      own.waitingSince = undefined;
-    }
-    return undefined;
+  constructor(pace = PACE, now: () => number = () => performance.now()) {
+    this.#pace = pace;
+    this.#now = now;
   }
 
   /**
@@ -65,23 +43,56 @@ export function createRunningExports(pace = PACE, now = () => performance.now())
    * {@link EXPORTS_MAX} while no client of another is late. `end` is called to break the connection
    * of this one when its own client is.
    */
-  return async function* run(
+  async *run(
     accountId: Uuid,
     start: () => AsyncGenerator<Uint8Array, undefined>,
     end: () => void,
   ): AsyncGenerator<Uint8Array, undefined> {
     const retry = { retryAfterSeconds: RETRY_SECONDS };
-    if (running.has(accountId))
+    if (this.#running.has(accountId))
       throw new ApiError("rate_limited", "An export of this account is running.", retry);
-    if (running.size >= EXPORTS_MAX && !endLatest())
+    if (this.#running.size >= EXPORTS_MAX && !this.#endLatest())
       throw new ApiError("unavailable", "Too many exports are running. Try again shortly.", retry);
-    const own: Running = { end, spareMs: pace.lateMs, waitingSince: undefined };
-    running.set(accountId, own);
+    const own: Running = { end, spareMs: this.#pace.lateMs, waitingSince: undefined };
+    this.#running.set(accountId, own);
     try {
-      return yield* follow(start(), own);
+      return yield* this.#follow(start(), own);
     } finally {
       // The account may have another one since this one was ended.
-      if (running.get(accountId) === own) running.delete(accountId);
+      if (this.#running.get(accountId) === own) this.#running.delete(accountId);
     }
-  };
+  }
+
+  /** Ends the export whose client is latest; returns false if none is late. */
+  #endLatest(): boolean {
+    const [latest] = [...this.#running].toSorted(
+      ([, a], [, b]) => this.#latenessOf(b) - this.#latenessOf(a),
+    );
+    if (latest === undefined || this.#latenessOf(latest[1]) <= 0) return false;
+    const [accountId, { end }] = latest;
+    this.#running.delete(accountId);
+    end();
+    return true;
+  }
+
+  /** Yields the chunks, and measures how long the client takes for each. */
+  async *#follow(
+    chunks: AsyncGenerator<Uint8Array, undefined>,
+    own: Running,
+  ): AsyncGenerator<Uint8Array, undefined> {
+    const { bytesPerSecond, lateMs } = this.#pace;
+    for await (const chunk of chunks) {
+      own.waitingSince = this.#now();
+      yield chunk;
+      const earnedMs = (1_000 * chunk.length) / bytesPerSecond;
+      own.spareMs = Math.min(lateMs, Math.max(0, -this.#latenessOf(own)) + earnedMs);
+      own.waitingSince = undefined;
+    }
+    return undefined;
+  }
+
+  /** Milliseconds by which a client is later than it may be; negative for one that is not. */
+  #latenessOf({ spareMs, waitingSince }: Running): number {
+    return (waitingSince === undefined ? 0 : this.#now() - waitingSince) - spareMs;
+  }
 }

@@ -2,81 +2,75 @@
 import { completeFrom } from "../analytics/responses.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { ClicksReader } from "../clickhouse.ts";
-import { streamChunks } from "../http/chunk-stream.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
 import type { Confirm } from "../http/principal.ts";
 import { exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
-import { createRunningExports, PACE } from "./running-exports.ts";
+import { PACE, RunningExports } from "./running-exports.ts";
 import { clickCursor, readNewestClicks } from "./single-clicks.ts";
 
-/** Time after which an export asks again whether its client may have it. */
-const CONFIRMED_MS = 1_000;
+/**
+ * How long an export goes on without its client: `stalledMs` while the client reads less than a
+ * chunk, `confirmedMs` without asking whether it may still have it; and at which pace it must be
+ * taken while others wait.
+ */
+const BOUNDS = { stalledMs: 30_000, pace: PACE, confirmedMs: 1_000 };
 
-type ClicksServiceDeps = {
-  analytics: Pick<AnalyticsService, "selectClicks">;
-  /** Ends an export after the client has read nothing for this many milliseconds. */
-  stalledMs?: number;
-  /** How fast a client must take its export while others wait. */
-  pace?: typeof PACE;
-  /** How long an export goes on without asking whether its client may still have it. */
-  confirmedMs?: number;
-};
+export class ClicksService {
+  readonly #analytics: AnalyticsService;
+  readonly #bounds: typeof BOUNDS;
+  readonly #running: RunningExports;
 
-export type ClicksService = ReturnType<typeof createClicksService>;
+  /** Tests have other bounds. */
+  constructor(analytics: AnalyticsService, bounds: Partial<typeof BOUNDS> = {}) {
+    this.#analytics = analytics;
+    this.#bounds = { ...BOUNDS, ...bounds };
+    this.#running = new RunningExports(this.#bounds.pace);
+  }
 
-export function createClicksService({
-  analytics,
-  stalledMs,
-  pace = PACE,
-  confirmedMs = CONFIRMED_MS,
-}: ClicksServiceDeps) {
-  const runExport = createRunningExports(pace);
+  /**
+   * Returns a page of clicks, newest first; throws `not_found`, `invalid_request` and
+   * `rate_limited`.
+   */
+  async list(owner: ClicksReader, query: ClicksQuery): Promise<ClicksResponse> {
+    const { clickhouse, range, ...scope } = await this.#analytics.selectClicks(
+      owner,
+      query.link_id,
+      query,
+    );
+    const cursor = readCursor(clickCursor, query.starting_after);
+    const rows = await readNewestClicks(clickhouse, scope, range, query.limit + 1, cursor);
+    const data = rows.slice(0, query.limit);
+    const last = data.at(-1);
+    const next_cursor =
+      rows.length > query.limit && last !== undefined
+        ? writeCursor({ ms: Date.parse(last.time), id: last.id })
+        : null;
+    return { data, next_cursor, ...completeFrom(range) };
+  }
 
-  return {
-    /**
-     * Returns a page of clicks, newest first; throws `not_found`, `invalid_request` and
-     * `rate_limited`.
-     */
-    async list(owner: ClicksReader, query: ClicksQuery): Promise<ClicksResponse> {
-      const { clickhouse, range, ...scope } = await analytics.selectClicks(
-        owner,
-        query.link_id,
-        query,
-      );
-      const cursor = readCursor(clickCursor, query.starting_after);
-      const rows = await readNewestClicks(clickhouse, scope, range, query.limit + 1, cursor);
-      const data = rows.slice(0, query.limit);
-      const last = data.at(-1);
-      const next_cursor =
-        rows.length > query.limit && last !== undefined
-          ? writeCursor({ ms: Date.parse(last.time), id: last.id })
-          : null;
-      return { data, next_cursor, ...completeFrom(range) };
-    },
-
-    /**
-     * Returns all clicks of a range as lines of JSON, until the client disconnects or stops
-     * reading, or reads slowly while others wait, or may no longer have them. Throws as `list`, and
-     * `unavailable`.
-     */
-    async exportAll(
-      owner: ClicksReader,
-      query: ExportQuery,
-      confirm: Confirm,
-    ): Promise<ReadableStream<Uint8Array>> {
-      const { clickhouse, range, ...scope } = await analytics.selectClicks(
-        owner,
-        query.link_id,
-        query,
-      );
-      const ending = new AbortController();
-      const start = () =>
-        whileConfirmed(exportClicks(clickhouse, scope, range), confirm, confirmedMs);
-      const chunks = runExport(owner.accountId, start, () => ending.abort());
-      return await streamChunks(chunks, { stalledMs, signal: ending.signal });
-    },
-  };
+  /**
+   * Returns all clicks of a range as lines of JSON, until the client disconnects or stops reading,
+   * or reads slowly while others wait, or may no longer have them. Throws as `list`, and
+   * `unavailable`.
+   */
+  async exportAll(
+    owner: ClicksReader,
+    query: ExportQuery,
+    confirm: Confirm,
+  ): Promise<ReadableStream<Uint8Array>> {
+    const { clickhouse, range, ...scope } = await this.#analytics.selectClicks(
+      owner,
+      query.link_id,
+      query,
+    );
+    const { stalledMs, confirmedMs } = this.#bounds;
+    const ending = new AbortController();
+    const start = () =>
+      whileConfirmed(exportClicks(clickhouse, scope, range), confirm, confirmedMs);
+    const chunks = this.#running.run(owner.accountId, start, () => ending.abort());
+    return await streamChunks(chunks, stalledMs, ending.signal);
+  }
 }
 
 /** Asks before each chunk whether it is still the client's, though not all the time. */
@@ -94,4 +88,57 @@ async function* whileConfirmed(
     yield chunk;
   }
   return undefined;
+}
+
+/**
+ * Returns a response body of chunks. Reads the first chunk before it returns, so that an error can
+ * still change the status. Then reads chunks as the client consumes them. `chunks` ends when the
+ * client disconnects. If the client reads nothing for `stalledMs`, it also ends, and the connection
+ * breaks, as it does when `signal` is aborted.
+ */
+async function streamChunks(
+  chunks: AsyncGenerator<Uint8Array, undefined>,
+  stalledMs: number,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  let first: IteratorResult<Uint8Array, undefined> | undefined = await chunks.next();
+  let timer: Timer | undefined;
+
+  function expectProgress(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    timer = setTimeout(() => breakOff(controller, "The client has stopped reading."), stalledMs);
+  }
+
+  function breakOff(controller: ReadableStreamDefaultController<Uint8Array>, reason: string): void {
+    end();
+    controller.error(new Error(reason));
+  }
+
+  function end(): void {
+    clearTimeout(timer);
+    chunks.return(undefined).catch(() => undefined);
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        expectProgress(controller);
+        const abort = (): void => breakOff(controller, "The response has been ended.");
+        signal.addEventListener("abort", abort, { once: true });
+      },
+      async pull(controller) {
+        clearTimeout(timer);
+        const { value, done } = first ?? (await chunks.next());
+        first = undefined;
+        if (done === true) {
+          controller.close();
+          return;
+        }
+        controller.enqueue(value);
+        expectProgress(controller);
+      },
+      cancel: end,
+    },
+    // Requests a chunk after the previous one has been sent.
+    { highWaterMark: 0 },
+  );
 }

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { type ClickHouseReader, queryRows } from "../../shared/clicks/query.ts";
 import { CLICK_COLUMNS } from "../../shared/contracts/analytics.ts";
 import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
@@ -65,7 +65,7 @@ const WINDOWS_MS = [HOUR_MS, DAY_MS, 8 * DAY_MS, Infinity];
  * Returns up to `limit` clicks of a range, newest first, that come after `cursor` in this order.
  */
 export async function readNewestClicks(
-  clickhouse: Pick<ClickHouse, "query">,
+  clickhouse: ClickHouseReader,
   { scope, link }: ClicksScope,
   { from, to }: Span,
   limit: number,

@@ -9,13 +9,13 @@ import { notFound } from "../http/errors.ts";
 import { addressOf } from "../http/request-context.ts";
 import { FileBudget } from "../limits/windows.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
-import { createMemberService, type MemberService } from "../members/service.ts";
+import { MemberService } from "../members/service.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
 import type { Services } from "../services.ts";
 import { Attempts } from "../sessions/attempts.ts";
-import { openAuthLibrary } from "../sessions/better-auth.ts";
+import { authLibrary } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
 import { PasswordStrength } from "../sessions/password-strength.ts";
 import { PasswordResets } from "../sessions/resets.ts";
@@ -35,14 +35,14 @@ export class People {
 
   /** `origin` is the dashboard's; `secret` signs its cookies. */
   constructor(sql: Sql, passwords: PasswordHashing, origin: string, secret: string) {
-    const library = openAuthLibrary(sql, passwords, origin, secret);
+    const library = authLibrary(sql, passwords, origin, secret);
     const attempts = new Attempts(sql, secret);
     const devices = new DeviceCookies(secret, origin.startsWith("https:"));
     const strength = new PasswordStrength();
     this.sessions = new SessionService(sql, library, attempts, devices, strength);
     this.resets = new PasswordResets(sql, attempts, passwords, strength);
     const users = new UserService(sql, library, strength);
-    this.members = createMemberService({ sql, users });
+    this.members = new MemberService(sql, users);
   }
 }
 
@@ -99,11 +99,11 @@ export function dashboardSite(
   const { shared } = services;
   const app = new Elysia({ name: "dashboard", normalize: false })
     .use(site.journey)
-    .use(sessionRoutes(auth, sessions, members.listAccounts, context))
+    .use(sessionRoutes(auth, sessions, (user) => members.listAccounts(user), context))
     .use(resetRoutes(auth, resets, context.sendsMails))
-    .use(invitationRoutes({ auth, members, sessions }))
-    .use(memberRoutes({ auth, members }))
-    .use(sharedRoutes({ auth, shared, secure: origin.startsWith("https:") }))
+    .use(invitationRoutes(auth, members, sessions))
+    .use(memberRoutes(auth, members))
+    .use(sharedRoutes(auth, shared, origin.startsWith("https:")))
     .use(resources);
   site.finish(app.routes.slice());
   const files = new FileBudget();

@@ -1,4 +1,4 @@
-/** Schemas of domain requests and responses, and the rows they come from. */
+/** Schemas of domain requests and responses, the rows they come from, and their events. */
 import { isIP } from "node:net";
 
 import { parse } from "tldts";
@@ -7,13 +7,14 @@ import * as z from "zod";
 import { domainSettingsResponse } from "../../shared/contracts/domain-settings.ts";
 import { CREATED_AT, CUSTOM_DOMAIN, DOMAIN_ID } from "../../shared/contracts/examples.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { type Changes, type NewEvent, toJson } from "../events/record.ts";
 import { createdAt, idParameter } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import type { StoredSettings } from "./settings.ts";
 
 export const domainParams = z.object({ id: idParameter("dom", "The domain's id.", DOMAIN_ID) });
 
-export const createDomainBody = z
+export const newDomainBody = z
   .strictObject({
     domain: z
       .string()
@@ -170,4 +171,28 @@ export const toDomainResponse = (
   ...row.settings,
   ...(row.case_sensitive ? {} : { case_sensitive: false }),
   ...(row.switching ? { switching: true } : {}),
+});
+
+/**
+ * A domain without its DNS records: the proof, and where it leads to, which the command line does
+ * not know.
+ */
+export function domainFields(row: DomainRow) {
+  const {
+    verification: _,
+    routing: __,
+    ...domain
+  } = toDomainResponse(row, "https://unknown.invalid");
+  return domain;
+}
+
+export const domainEvent = (
+  type:
+    "domain.created" | "domain.verified" | "domain.updated" | "domain.displaced" | "domain.deleted",
+  row: DomainRow,
+  changes?: Changes,
+): NewEvent => ({
+  type,
+  objectId: row.id,
+  data: toJson({ domain: domainFields(row), ...(changes === undefined ? {} : { changes }) }),
 });

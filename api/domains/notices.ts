@@ -6,8 +6,8 @@ import { ApiError } from "../http/errors.ts";
 import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
-import { drawVersion, selectNoticedDomains } from "./notices-sql.ts";
 import { toNoticeSettings } from "./settings.ts";
+import { drawVersion, selectNoticedDomains } from "./sql.ts";
 
 /**
  * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to
@@ -39,7 +39,7 @@ export async function enqueueNotice(transaction: Transaction, row: DomainRow): P
 /** Adds a notice for a removed domain: one without settings. */
 export async function enqueueRemoval(
   transaction: Transaction,
-  { id, host }: Pick<DomainRow, "id" | "host">,
+  { id, host }: DomainRow,
 ): Promise<void> {
   const message = domainNotice(await drawVersion(transaction, id), host, {});
   await addToOutbox(transaction, [message]);

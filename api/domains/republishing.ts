@@ -18,15 +18,13 @@ import {
   hasUnpublished,
   lockRepublishing,
   lockSwitching,
-} from "./republishing-sql.ts";
+} from "./sql.ts";
 
 /** Maximum links of a domain that may switch: each is rewritten and republished. */
 const SWITCHED_LINKS_MAX = 10_000;
 
 /** Maximum aliases that an error names. */
 const COLLISIONS_NAMED_MAX = 50;
-
-type RepublishingDeps = { sql: Sql; publisher: LinksPublisher };
 
 /**
  * Makes the aliases of a locked domain case-insensitive or case-sensitive. Throws
@@ -82,7 +80,8 @@ export async function withRepublishing(
  * returns true, the switch is complete, and its notice is published to the redirectors.
  */
 export async function withSwitching(
-  { sql, publisher }: RepublishingDeps,
+  sql: Sql,
+  publisher: LinksPublisher,
   work: (id: Uuid) => Promise<boolean>,
 ): Promise<void> {
   if (!(await hasUnpublished(sql))) return;

@@ -6,49 +6,46 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
-  createDomainBody,
   domainListResponse,
   domainParams,
   domainResponse,
+  newDomainBody,
   toDomainResponse,
   verificationResponse,
 } from "./model.ts";
 import type { DomainService } from "./service.ts";
 
-type DomainRoutesDeps = {
-  auth: AccessPlugin;
-  idempotency: Idempotency;
-  domains: DomainService;
-  shortUrl: string;
-};
-
 /** Names the list in its cursors. */
 const LIST = "domains";
 
-export const domainRoutes = ({ auth, idempotency, domains, shortUrl }: DomainRoutesDeps) =>
+/** `shortUrl` is the origin of short links. */
+export const domainRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  domains: DomainService,
+  shortUrl: string,
+) =>
   new Elysia({ name: "domains", prefix: "/v1/domains", tags: ["Domains"] })
     .use(auth)
     .post(
       "",
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
-        return await idempotency.run({ principal, request, body, set }, async (id) => {
-          const created = toDomainResponse(
-            await domains.create(principal, id, body.domain),
-            shortUrl,
-          );
-          return { status: 201, headers: { location: `/v1/domains/${created.id}` }, body: created };
-        });
+        const create = async (id: string) => {
+          const row = await domains.create(principal, id, body.domain);
+          return created("/v1/domains", toDomainResponse(row, shortUrl));
+        };
+        return await idempotency.run({ principal, request, body, set }, create);
       },
       {
         access: { scope: "domains:write", limit: "POST /v1/domains", cost: 1 },
         jsonBody: "required",
         idempotent: true,
         errors: ["domain_taken", "quota_exceeded"],
-        body: createDomainBody,
+        body: newDomainBody,
         response: { 201: domainResponse },
         detail: {
           operationId: "createDomain",

@@ -1,26 +1,18 @@
-/** SQL statements on domains. */
-import type { JSONValue } from "postgres";
-
+/** SQL statements on domains, their notices, and the links that change with them. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { ListStart } from "../http/pagination.ts";
+import { toJson } from "../events/record.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 
-/** The columns of a {@link DomainRow}. */
-export const COLUMNS = [
-  "id",
-  "account_id",
-  "host",
-  "verification_value",
-  "created_at",
-  "verified_at",
-  "case_sensitive",
-  "switching",
-  "settings",
-  "missing_since",
-] as const;
+const columns = (sql: Sql | Transaction) => sql`
+  id, account_id, host, verification_value, created_at, verified_at, case_sensitive, switching, settings,
+  missing_since`;
+
+/** No link is created on a domain that is locked until the transaction ends. */
+export const domainRows = new OwnedRows<DomainRow>("domains", columns);
 
 export type NewDomain = AccountScope & { id: Uuid; host: string; verificationValue: string };
 
@@ -36,38 +28,11 @@ export async function insertDomain(sql: Transaction, domain: NewDomain): Promise
       insert into domains (id, account_id, mode, host, verification_value)
       select ${domain.id}, ${domain.accountId}, ${domain.mode}, ${domain.host}, ${domain.verificationValue}
         from quota where granted
-      returning ${sql(COLUMNS)}
+      returning ${columns(sql)}
     )
     select quota.*, inserted.* from quota left join inserted on true`;
   requireClaimed("domains", { granted, allowed });
   return row;
-}
-
-/** Finds one of the owner's domains by its primary key. */
-export async function findDomain(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<DomainRow | undefined> {
-  const [row] = await sql<DomainRow[]>`
-    select ${sql(COLUMNS)} from domains where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** Lists the owner's domains, newest first, from an offset or after a position. */
-export async function listDomains(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<DomainRow[]> {
-  const after = "after" in start ? start.after : null;
-  return await sql<DomainRow[]>`
-    select ${sql(COLUMNS)} from domains
-     where account_id = ${accountId} and mode = ${mode}
-           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
-     order by created_at desc, id desc
-     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
 type VerifiedHost = AccountScope & { id: Uuid; caseSensitive: boolean; missingSince: Date | null };
@@ -132,17 +97,20 @@ export async function markVerified(
            republishing = republishing or verified_at is null and exists (
              select from links where domain_id = ${id})
      where id = ${id}
-    returning ${sql(COLUMNS)}`;
+    returning ${columns(sql)}`;
   return row;
 }
+
+/** A verified domain, with its mode. */
+export type VerifiedDomain = DomainRow & { mode: AccountScope["mode"] };
 
 /** Finds and locks the verified domain with a host, of any account. */
 export async function lockVerified(
   transaction: Transaction,
   host: string,
-): Promise<(DomainRow & Pick<AccountScope, "mode">) | undefined> {
-  const [row] = await transaction<(DomainRow & Pick<AccountScope, "mode">)[]>`
-    select mode, ${transaction(COLUMNS)} from domains where host = ${host} and verified_at is not null for update`;
+): Promise<VerifiedDomain | undefined> {
+  const [row] = await transaction<VerifiedDomain[]>`
+    select mode, ${columns(transaction)} from domains where host = ${host} and verified_at is not null for update`;
   return row;
 }
 
@@ -156,7 +124,7 @@ export async function markReleased(transaction: Transaction, id: Uuid): Promise<
 }
 
 /** A verified domain whose proof is due to be looked up. */
-export type DueProof = Pick<DomainRow, "id" | "host" | "verification_value">;
+export type DueProof = { id: Uuid; host: string; verification_value: string };
 
 /** Claims verified domains whose proof was last looked up more than a day ago, at most `limit`. */
 export const claimDueProofs = async (sql: Sql, limit: number): Promise<DueProof[]> =>
@@ -185,21 +153,6 @@ export async function deleteDomain(sql: Sql | Transaction, id: Uuid): Promise<vo
   await sql`delete from domains where id = ${id}`;
 }
 
-/**
- * As {@link findDomain}, with a row lock: no link is created on the domain until the transaction
- * ends.
- */
-export async function lockDomain(
-  transaction: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<DomainRow | undefined> {
-  const [row] = await transaction<DomainRow[]>`
-    select ${transaction(COLUMNS)} from domains
-     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
-  return row;
-}
-
 /** Writes a domain's settings and its case sensitivity. */
 export async function updateDomain(
   transaction: Transaction,
@@ -212,5 +165,111 @@ export async function updateDomain(
      where id = ${id}`;
 }
 
-/** The value came from JSON, so it can be converted back. */
-const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));
+/** Draws a version for the notice of a domain. */
+export async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
+  const [row] = await transaction<[{ version: string }]>`
+    with drawn as (select next_link_version() as version)
+    , noted as (update domains set version = drawn.version from drawn where id = ${id})
+    select version from drawn`;
+  return Number(row.version);
+}
+
+/** Selects the next verified domains that have a published notice, and its version, in id order. */
+export const selectNoticedDomains = async (
+  sql: Sql,
+  after: Uuid | null,
+  limit: number,
+): Promise<(DomainRow & { notice_version: number })[]> =>
+  await sql<(DomainRow & { notice_version: number })[]>`
+    select ${columns(sql)}, version::float8 as notice_version from domains
+     where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
+     order by id limit ${limit}`;
+
+/**
+ * Finds a domain whose links must be published or withdrawn, and locks it for this process until
+ * the transaction ends.
+ */
+export async function lockRepublishing(
+  transaction: Transaction,
+): Promise<{ id: Uuid; verified: boolean } | undefined> {
+  const [row] = await transaction<{ id: Uuid; verified: boolean }[]>`
+    with republishing as materialized (
+      select id, verified_at is not null as verified from domains where republishing)
+    select id, verified from republishing
+     where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
+  return row;
+}
+
+/**
+ * Records that the links are published or withdrawn, unless the domain has changed hands meanwhile.
+ */
+export async function finishRepublishing(sql: Sql, id: Uuid, verified: boolean): Promise<void> {
+  await sql`
+    update domains set republishing = false where id = ${id} and (verified_at is not null) = ${verified}`;
+}
+
+/** Counts the links on a domain, up to `max` + 1. */
+export async function countLinks(transaction: Transaction, id: Uuid, max: number): Promise<number> {
+  const [row] = await transaction<[{ links: number }]>`
+    select count(*)::integer as links
+      from (select from links where domain_id = ${id} limit ${max + 1}) counted`;
+  return row.links;
+}
+
+/** Aliases of a domain that differ only in case, at most `limit` of them. */
+export async function findCollisions(
+  transaction: Transaction,
+  id: Uuid,
+  limit: number,
+): Promise<string[]> {
+  const rows = await transaction<{ alias: string }[]>`
+    select alias from links
+     where domain_id = ${id} and lower(alias) in (
+             select lower(alias) from links where domain_id = ${id} group by lower(alias) having count(*) > 1)
+     order by lower(alias), alias limit ${limit}`;
+  return rows.map(({ alias }) => alias);
+}
+
+/** Makes the aliases of a domain's links case-insensitive or case-sensitive. */
+export async function foldAliases(
+  transaction: Transaction,
+  id: Uuid,
+  folded: boolean,
+): Promise<void> {
+  // Updating thousands of rows with all their indexes takes longer than the statement timeout of a
+  // request.
+  await transaction`set local statement_timeout = '30s'`;
+  await transaction`
+    update links set folded = ${folded} where domain_id = ${id} and folded is distinct from ${folded}`;
+}
+
+/**
+ * Whether any domain has links to publish, by the indexes `domains_switching` and
+ * `domains_republishing`.
+ */
+export async function hasUnpublished(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ found: boolean }]>`
+    select exists (select from domains where switching) or exists (select from domains where republishing) as found`;
+  return row.found;
+}
+
+/**
+ * Finds a switching domain and reserves it for this process until the transaction ends. Uses no row
+ * lock, which would block the creation of links.
+ */
+export async function lockSwitching(transaction: Transaction): Promise<Uuid | undefined> {
+  const [row] = await transaction<{ id: Uuid }[]>`
+    with switching as materialized (select id from domains where switching and verified_at is not null)
+    select id from switching where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
+  return row?.id;
+}
+
+/** Records that a domain has switched. */
+export async function finishSwitching(
+  transaction: Transaction,
+  id: Uuid,
+): Promise<DomainRow | undefined> {
+  const [row] = await transaction<DomainRow[]>`
+    update domains set switching = false where id = ${id} returning ${columns(transaction)}`;
+  return row;
+}

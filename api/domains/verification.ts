@@ -2,23 +2,22 @@
  * Proofs that an account owns a domain: the TXT records of verified domains and of those to verify.
  */
 import { DAY_MS } from "../../shared/durations.ts";
+import { freshResolver } from "../../shared/hosts.ts";
 import { recordEvents } from "../events/record.ts";
-import { ApiError } from "../http/errors.ts";
+import { ApiError, unavailable } from "../http/errors.ts";
 import { type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
-import type { LinksPublisher } from "../links-log/publisher.ts";
-import { isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
-import type { ReadTxt } from "./dns.ts";
-import { domainEvent } from "./events.ts";
-import { type DomainRow, verificationName } from "./model.ts";
+import { errorCode, isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
+import { domainEvent, type DomainRow, verificationName } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import {
   claimDueProofs,
-  lockDomain,
+  domainRows,
   lockVerified,
   markReleased,
   markVerified,
   postponeProof,
   recordProof,
+  type VerifiedDomain,
 } from "./sql.ts";
 
 /**
@@ -27,25 +26,22 @@ import {
  */
 const GRACE_MS = 7 * DAY_MS;
 
-export type VerificationDeps = {
-  sql: Sql;
-  readTxt: ReadTxt;
-  publisher: LinksPublisher;
-};
-
 /** The outcome of a look-up; `askedAt` is when DNS was asked, null if it had no need to be. */
-type Verification = { row: DomainRow; problem: string | null; askedAt: Date | null };
+export type Verification = { row: DomainRow; problem: string | null; askedAt: Date | null };
 
 /**
- * Looks up the TXT record and marks the domain as verified if it matches. A verified domain stays
- * verified. Throws `domain_taken`, and `unavailable` when DNS fails.
+ * Looks up the TXT record and marks the domain as verified if it matches; `isNoticed` says whether
+ * that is to be published. A verified domain stays verified. Throws `domain_taken`, and
+ * `unavailable` when DNS fails.
  */
 export async function verifyDomain(
-  { sql, readTxt, publisher }: VerificationDeps,
+  sql: Sql,
+  readTxt: ReadTxt,
   owner: Author,
   row: DomainRow,
-): Promise<Verification> {
-  if (row.verified_at !== null) return { row, problem: null, askedAt: null };
+): Promise<Verification & { isNoticed: boolean }> {
+  const unchanged = { row, isNoticed: false };
+  if (row.verified_at !== null) return { ...unchanged, problem: null, askedAt: null };
   const name = verificationName(row.host);
   const askedAt = new Date();
   const records = await readTxt(name);
@@ -54,14 +50,11 @@ export async function verifyDomain(
       records.length === 0
         ? `There is no TXT record at ${name} yet.`
         : `The TXT record at ${name} has another value.`;
-    return { row, problem, askedAt };
+    return { ...unchanged, problem, askedAt };
   }
   try {
-    const { verified, isNoticed } = await sql.begin((transaction) =>
-      take(transaction, owner, row, records),
-    );
-    if (isNoticed) await publisher.publish();
-    return { row: verified, problem: null, askedAt };
+    const taken = await sql.begin((transaction) => take(transaction, owner, row, records));
+    return { ...taken, problem: null, askedAt };
   } catch (error) {
     throw isUniqueViolation(error, "domains_verified_host") ? domainTaken(row.host) : error;
   }
@@ -76,7 +69,7 @@ async function take(
   owner: Author,
   row: DomainRow,
   records: readonly string[],
-) {
+): Promise<{ row: DomainRow; isNoticed: boolean }> {
   const holder = await lockVerified(transaction, row.host);
   const isDisplaced =
     holder !== undefined &&
@@ -85,20 +78,20 @@ async function take(
     !records.includes(holder.verification_value);
   if (isDisplaced) await displace(transaction, holder, SYSTEM);
   // Another request may have verified it just now.
-  const before = await lockDomain(transaction, owner, row.id);
+  const before = await domainRows.find(transaction, owner, row.id, true);
   const verified = (await markVerified(transaction, row.id)) ?? row;
   if (before?.verified_at === null)
     await recordEvents(transaction, owner, [domainEvent("domain.verified", verified)]);
   // Publishes a notice if the previous account had settings, or this account has earlier ones.
   const isNoticed = isDisplaced || hasNotice(verified);
   if (isNoticed) await enqueueNotice(transaction, verified);
-  return { verified, isNoticed };
+  return { row: verified, isNoticed };
 }
 
 /** Takes a domain from the account that has verified it, and tells the account so. */
 async function displace(
   transaction: Transaction,
-  holder: NonNullable<Awaited<ReturnType<typeof lockVerified>>>,
+  holder: VerifiedDomain,
   actor: Actor,
 ): Promise<void> {
   await markReleased(transaction, holder.id);
@@ -109,28 +102,20 @@ async function displace(
 
 /**
  * Takes a host from the account that has verified it, on an operator's command. Its links are
- * withdrawn, and any account may verify it. Returns false if no account had it.
+ * withdrawn, and any account may verify it; API processes publish what this adds to the outbox.
+ * Returns false if no account had it.
  */
-export async function releaseHost(
-  { sql, publisher }: VerificationDeps,
-  host: string,
-): Promise<boolean> {
-  const isReleased = await sql.begin(async (transaction) => {
+export const releaseHost = (sql: Sql, host: string): Promise<boolean> =>
+  sql.begin(async (transaction) => {
     const holder = await lockVerified(transaction, host);
     if (holder === undefined) return false;
     await displace(transaction, holder, OPERATOR);
     await enqueueRemoval(transaction, holder);
     return true;
   });
-  if (isReleased) await publisher.publish();
-  return isReleased;
-}
 
-/** Looks up the proofs that are due: see `proof-checks.ts`. Returns how many were due. */
-export async function checkProofs(
-  { sql, readTxt }: VerificationDeps,
-  limit: number,
-): Promise<number> {
+/** Looks up proofs that are due, at most `limit`. Returns how many were due. */
+export async function checkProofs(sql: Sql, readTxt: ReadTxt, limit: number): Promise<number> {
   const due = await claimDueProofs(sql, limit);
   for (const { id, host, verification_value } of due) {
     const records = await readTxt(verificationName(host)).catch(() => undefined);
@@ -147,3 +132,27 @@ export const isStale = (missingSince: Date | null): boolean =>
 
 export const domainTaken = (host: string): ApiError =>
   new ApiError("domain_taken", `${host} has been verified by an account already.`);
+
+const DNS_TIMEOUT_MS = 1_500;
+
+/** Error codes for a name that does not exist or has no TXT record. */
+const NOT_FOUND_CODES = new Set(["ENOTFOUND", "ENODATA"]);
+
+/**
+ * Asks for the TXT records of a name; returns none if it does not exist. Throws `unavailable` when
+ * DNS fails.
+ */
+export type ReadTxt = (name: string) => Promise<string[]>;
+
+/** Does so by `servers` (`address` or `address:port`), or by the system's resolvers if empty. */
+export async function resolveTxt(servers: readonly string[], name: string): Promise<string[]> {
+  try {
+    const records = await freshResolver(servers, DNS_TIMEOUT_MS).resolveTxt(name);
+    // A record longer than 255 bytes consists of several strings, which are concatenated (RFC 7208
+    // §3.3).
+    return records.map((strings) => strings.join(""));
+  } catch (error) {
+    if (NOT_FOUND_CODES.has(errorCode(error) ?? "")) return [];
+    throw unavailable(error);
+  }
+}

@@ -11,13 +11,12 @@ import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
-import { openPostgres } from "../postgres.ts";
+import { postgresPool } from "../postgres.ts";
 import type { EventsQuery } from "./model.ts";
-import { createEventPositions } from "./positions.ts";
 import { recordEvents } from "./record.ts";
-import { createEventService } from "./service.ts";
+import { EventPositions, EventService } from "./service.ts";
 import { deleteOldEvents, numberEvents } from "./sql.ts";
-import { createEventWaits, type EventWaits } from "./waits.ts";
+import { EventWaits } from "./waits.ts";
 
 setDefaultTimeout(180_000);
 
@@ -37,12 +36,12 @@ const log = processLog("test", "silent");
 
 let postgres: TestPostgres;
 let waits: EventWaits;
-let events: ReturnType<typeof createEventService>;
+let events: EventService;
 beforeAll(async () => {
   postgres = await startPostgres();
   const { sql } = postgres;
-  waits = createEventWaits({ sql, log, pollMs: 20 });
-  events = createEventService({ sql, waits, positions: createEventPositions(sql, PATIENT_MS) });
+  waits = new EventWaits(sql, log, 20);
+  events = new EventService(sql, waits, new EventPositions(sql, PATIENT_MS));
 });
 afterAll(async () => {
   waits.stop();
@@ -76,7 +75,7 @@ const valuesOf = ({ data }: Awaited<ReturnType<typeof list>>) =>
 
 longTest("50 writers and readers by cursor: nothing is missed, repeated or reordered", async () => {
   const author = await newAuthor();
-  const sql = openPostgres(postgres.url, WRITERS, PATIENT);
+  const sql = postgresPool(postgres.url, WRITERS, PATIENT);
   await Promise.all(Array.from({ length: WRITERS }, () => sql`select pg_sleep(0.1)`));
   let written = 0;
   let over = false;
@@ -205,14 +204,14 @@ describe("many events that nobody has read", () => {
   test("get their positions in pieces, of which each stays when the time is over", async () => {
     const author = await newAuthor();
     await record(author, ...Array.from({ length: 11_000 }, (_, i) => i));
-    const hasty = createEventPositions(postgres.sql, -1);
+    const hasty = new EventPositions(postgres.sql, -1);
     const refused = await hasty.last(author).catch((error: unknown) => error);
     expect(refused).toMatchObject({ reason: "unavailable" });
     const [{ waiting }] = await postgres.sql<[{ waiting: number }]>`
       select count(*)::integer as waiting from events
        where account_id = ${author.accountId} and position is null`;
     expect(waiting).toBe(6_000);
-    const patient = createEventPositions(postgres.sql, PATIENT_MS);
+    const patient = new EventPositions(postgres.sql, PATIENT_MS);
     const { next_cursor: after } = await list(author, { starting_after: "latest" });
     expect(await patient.last(author)).toBeGreaterThan(0);
     expect((await list(author, { starting_after: after })).data).toEqual([]);
@@ -347,14 +346,14 @@ describe("waiting", () => {
     const waiting = Array.from({ length: 10 }, () =>
       list(author, { starting_after: after, wait: 20 }),
     );
-    while (waits.count() < 10) await Bun.sleep(5);
+    while (waits.count < 10) await Bun.sleep(5);
     const eleventh = await list(author, { starting_after: after, wait: 20 }).catch(
       (error: unknown) => error,
     );
     expect(eleventh).toMatchObject({ reason: "rate_limited" });
     await record(author, 1);
     for (const page of await Promise.all(waiting)) expect(valuesOf(page)).toEqual([1]);
-    expect(waits.count()).toBe(0);
+    expect(waits.count).toBe(0);
   });
 
   test("returns nothing to a key that was revoked meanwhile, in whatever way the wait ends", async () => {
@@ -368,7 +367,7 @@ describe("waiting", () => {
       const { body } = await api.send("/v1/events?starting_after=latest", { key });
       const { next_cursor: after } = body as { next_cursor: string };
       const waiting = api.send(`/v1/events?starting_after=${after}&wait=${wait}`, { key });
-      while (waits.count() < 1) await Bun.sleep(5);
+      while (waits.count < 1) await Bun.sleep(5);
       key.state = "revoked";
       if (happens) await record(author, 1);
       const response = await waiting;
@@ -380,7 +379,7 @@ describe("waiting", () => {
   test("goes on past events that do not match", async () => {
     const author = await newAuthor();
     const waiting = list(author, { wait: 20, type: "link.deleted" });
-    while (waits.count() < 1) await Bun.sleep(5);
+    while (waits.count < 1) await Bun.sleep(5);
     await record(author, 1);
     await postgres.sql.begin((sql) =>
       recordEvents(sql, author, [{ ...note(2), type: "link.deleted" }]),
@@ -393,19 +392,15 @@ describe("waiting", () => {
     expect((await list(author, { wait: 1 })).data).toEqual([]);
     const gone = new AbortController();
     const left = list(author, { wait: 20 }, gone.signal);
-    while (waits.count() < 1) await Bun.sleep(5);
+    while (waits.count < 1) await Bun.sleep(5);
     gone.abort();
     expect((await left).data).toEqual([]);
 
     const waiting = { limit: 1, wait: 20, order: "asc" } as const;
-    const own = createEventWaits({ sql: postgres.sql, log });
-    const service = createEventService({
-      sql: postgres.sql,
-      waits: own,
-      positions: createEventPositions(postgres.sql),
-    });
+    const own = new EventWaits(postgres.sql, log);
+    const service = new EventService(postgres.sql, own, new EventPositions(postgres.sql));
     const stopped = service.list(author, waiting, { signal: never, confirm });
-    while (own.count() < 1) await Bun.sleep(5);
+    while (own.count < 1) await Bun.sleep(5);
     own.stop();
     expect((await stopped).data).toEqual([]);
     // Nor does another one begin to wait.

@@ -9,11 +9,10 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import type { EventsQuery } from "./model.ts";
-import { createEventPositions } from "./positions.ts";
 import { recordEvents } from "./record.ts";
-import { createEventService } from "./service.ts";
-import { readEvents } from "./sql.ts";
-import { createEventWaits } from "./waits.ts";
+import { EventPositions, EventService } from "./service.ts";
+import { readEvents, type ReadRange } from "./sql.ts";
+import { EventWaits } from "./waits.ts";
 
 setDefaultTimeout(180_000);
 
@@ -24,12 +23,12 @@ const MANY_EVENTS = 1_000_000;
 const PATIENT_MS = 120_000;
 
 let postgres: TestPostgres;
-let events: ReturnType<typeof createEventService>;
+let events: EventService;
 beforeAll(async () => {
   postgres = await startPostgres();
   const { sql } = postgres;
-  const waits = createEventWaits({ sql, log: processLog("test", "silent") });
-  events = createEventService({ sql, waits, positions: createEventPositions(sql, PATIENT_MS) });
+  const waits = new EventWaits(sql, processLog("test", "silent"));
+  events = new EventService(sql, waits, new EventPositions(sql, PATIENT_MS));
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
@@ -145,7 +144,7 @@ longTest("among many events, a page of either order examines 5,000, by the index
 });
 
 /** How PostgreSQL reads a page: the lines of the plan of the statement, as it was run. */
-async function explain(author: Author, range: Parameters<typeof readEvents>[2]): Promise<string[]> {
+async function explain(author: Author, range: ReadRange): Promise<string[]> {
   const statements: { text: string; parameters: never[] }[] = [];
   const sql = postgresClient(postgres.url, {
     max: 1,

@@ -1,4 +1,7 @@
-/** Adds events to the ledger, in the transaction of the changes that they record. */
+/**
+ * Adds events to the ledger, in the transaction of the changes that they record, and says what
+ * changed between two states of a resource.
+ */
 import type { JSONValue } from "postgres";
 
 import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
@@ -78,3 +81,38 @@ const toRow = ({
 
 /** A response as JSON: what it is already, but for members that are undefined. */
 export const toJson = (value: object): JSONValue => JSON.parse(JSON.stringify(value));
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Fields before and after a change; null stands for an absent one. */
+export type Changes = Record<string, { before: JSONValue; after: JSONValue }>;
+
+/** The fields that differ, except those that are ignored. */
+export function changesBetween(
+  before: Fields,
+  after: Fields,
+  ignored: readonly string[] = [],
+): Changes {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  const changed = [...names].filter(
+    (name) => !ignored.includes(name) && !Bun.deepEquals(before[name], after[name]),
+  );
+  return Object.fromEntries(
+    changed.map((name) => [name, { before: toValue(before[name]), after: toValue(after[name]) }]),
+  );
+}
+
+const toValue = (value: unknown): JSONValue => JSON.parse(JSON.stringify(value ?? null));
+
+type Protected = { password_hash: string | null };
+
+/** A change of a password: whether there was one, and whether there is one; nothing else of it. */
+export function passwordChange(
+  { password_hash: before }: Protected,
+  { password_hash: after }: Protected,
+) {
+  if (before === after) return {};
+  return { password: { before: stateOf(before), after: stateOf(after) } };
+}
+
+const stateOf = (hash: string | null) => (hash === null ? null : "set");

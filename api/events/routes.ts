@@ -6,9 +6,7 @@ import type { AccessPlugin } from "../site.ts";
 import { eventListResponse, eventsQuery } from "./model.ts";
 import type { EventService } from "./service.ts";
 
-type EventRoutesDeps = { auth: AccessPlugin; events: EventService };
-
-export const eventRoutes = ({ auth, events }: EventRoutesDeps) =>
+export const eventRoutes = (auth: AccessPlugin, events: EventService) =>
   new Elysia({ name: "events", prefix: "/v1/events", tags: ["Events"] })
     .use(auth)
     .get(

@@ -3,15 +3,16 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { readCursor, writeCursor } from "../http/cursor.ts";
-import { ApiError, invalidField, notFound } from "../http/errors.ts";
+import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { AccountScope, Confirm } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type EventListResponse, type EventsQuery, LATEST, toEventResponse } from "./model.ts";
-import type { EventPositions } from "./positions.ts";
 import {
   type EventFilter,
   type EventsPart,
   findFloor,
+  findLastPosition,
+  findPosition,
   noteReader,
   numberEvents,
   readEvents,
@@ -29,6 +30,9 @@ const PART_BOUNDS = { examinedMax: EXAMINED_MAX, bytesMax: PAGE_BYTES_MAX };
 /** Times that one read numbers events: the next request goes on with what is left. */
 const NUMBERINGS_MAX = 4;
 
+/** How long one call gives positions. What it has done stays, so the next call goes on. */
+const NUMBERING_MS_MAX = 5_000;
+
 /** The end of a page in the order of the feed, and of one of the newest first. */
 const cursorSchema = z.object({ p: z.int().min(0) });
 const newestCursorSchema = z.object({ before: z.int().min(0) });
@@ -36,11 +40,17 @@ const newestCursorSchema = z.object({ before: z.int().min(0) });
 /** Who waits for a response: it is theirs only if they may have it when it is there. */
 type Client = { signal: AbortSignal; confirm: Confirm };
 
-type EventServiceDeps = { sql: Sql; waits: EventWaits; positions: EventPositions };
+export class EventService {
+  readonly #sql: Sql;
+  readonly #waits: EventWaits;
+  readonly #positions: EventPositions;
 
-export type EventService = ReturnType<typeof createEventService>;
+  constructor(sql: Sql, waits: EventWaits, positions: EventPositions) {
+    this.#sql = sql;
+    this.#waits = waits;
+    this.#positions = positions;
+  }
 
-export const createEventService = (deps: EventServiceDeps) => ({
   /**
    * Returns the owner's events after a cursor, and waits for one while there is none; newest first,
    * those before it. Throws `invalid_request`, `cursor_expired`, `rate_limited` when too many of
@@ -49,95 +59,126 @@ export const createEventService = (deps: EventServiceDeps) => ({
    */
   async list(owner: AccountScope, query: EventsQuery, client: Client): Promise<EventListResponse> {
     const filter = toFilter(query);
-    if (filter.types?.includes("clicks.recorded") === true) await noteReader(deps.sql, owner);
+    if (filter.types?.includes("clicks.recorded") === true) await noteReader(this.#sql, owner);
     return query.order === "desc"
-      ? await listNewest(deps, owner, query, filter)
-      : await listAndWait(deps, owner, query, filter, client);
-  },
-});
+      ? await this.#listNewest(owner, query, filter)
+      : await this.#listAndWait(owner, query, filter, client);
+  }
 
-async function listAndWait(
-  { sql, waits, positions }: EventServiceDeps,
-  owner: AccountScope,
-  { starting_after: after, limit, wait }: EventsQuery,
-  filter: EventFilter,
-  { signal, confirm }: Client,
-): Promise<EventListResponse> {
-  const deadline = performance.now() + wait * 1_000;
-  let position = await startOf({ sql, positions }, owner, after);
-  for (let hasWaited = false; ; hasWaited = true) {
-    for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, owner))) break;
-    const range = { from: position, order: "asc", limit, ...PART_BOUNDS } as const;
-    const part = await readEvents(sql, owner, range, filter);
-    position = part.end ?? position;
-    const left = deadline - performance.now();
-    const isOver = left <= 0 || signal.aborted || waits.isStopped();
-    if (part.rows.length > 0 || !part.isAll || isOver) {
-      // After the read: nothing is returned that happened when it was no longer the caller's.
-      if (hasWaited) await confirm();
-      return toResponse(part, { p: position });
+  async #listAndWait(
+    owner: AccountScope,
+    { starting_after: after, limit, wait }: EventsQuery,
+    filter: EventFilter,
+    { signal, confirm }: Client,
+  ): Promise<EventListResponse> {
+    const deadline = performance.now() + wait * 1_000;
+    let position = await this.#startOf(owner, after);
+    for (let hasWaited = false; ; hasWaited = true) {
+      for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(this.#sql, owner))) break;
+      const range = { from: position, order: "asc", limit, ...PART_BOUNDS } as const;
+      const part = await readEvents(this.#sql, owner, range, filter);
+      position = part.end ?? position;
+      const left = deadline - performance.now();
+      const isOver = left <= 0 || signal.aborted || this.#waits.isStopped;
+      if (part.rows.length > 0 || !part.isAll || isOver) {
+        // After the read: nothing is returned that happened when it was no longer the caller's.
+        if (hasWaited) await confirm();
+        return toResponse(part, { p: position });
+      }
+      await this.#waits.wait(owner, position, left, signal);
     }
-    await waits.wait(owner, position, left, signal);
+  }
+
+  /**
+   * The position after which the feed is read; 0 for its beginning. Throws `cursor_expired` when
+   * events after it have been deleted.
+   */
+  async #startOf(owner: AccountScope, after: string | undefined): Promise<number> {
+    if (after === undefined) return 0;
+    if (after === LATEST) return await this.#positions.last(owner);
+    const position =
+      decodeId("event", after) === undefined
+        ? (readCursor(cursorSchema, after)?.p ?? 0)
+        : await this.#requirePosition(owner, after, "oldest");
+    // The beginning has no past that could be missed.
+    if (position === 0 || position >= (await findFloor(this.#sql, owner))) return position;
+    throw cursorExpired("oldest");
+  }
+
+  async #listNewest(
+    owner: AccountScope,
+    { starting_after: after, limit, wait }: EventsQuery,
+    filter: EventFilter,
+  ): Promise<EventListResponse> {
+    if (wait > 0)
+      throw invalidField("wait", "must be 0 with order=desc: nothing older will happen");
+    const from = await this.#newestStartOf(owner, after);
+    const range = { from, order: "desc", limit, ...PART_BOUNDS } as const;
+    const part = await readEvents(this.#sql, owner, range, filter);
+    // Without a rest there is none later either: nothing is written below a position.
+    return toResponse(part, { before: part.isAll ? 0 : (part.end ?? 0) });
+  }
+
+  /** The position before which the feed is read, newest first. Throws as {@link #startOf}. */
+  async #newestStartOf(owner: AccountScope, after: string | undefined): Promise<number> {
+    if (after === LATEST) throw invalidField("starting_after", "cannot be latest with order=desc");
+    if (after === undefined) return (await this.#positions.last(owner)) + 1;
+    if (decodeId("event", after) === undefined)
+      return readCursor(newestCursorSchema, after)?.before ?? 0;
+    return await this.#requirePosition(owner, after, "newest");
+  }
+
+  /** The position of an event by its id; `first` is with what the feed begins in that order. */
+  async #requirePosition(
+    owner: AccountScope,
+    id: string,
+    first: "oldest" | "newest",
+  ): Promise<number> {
+    const position = await this.#positions.find(owner, id);
+    if (position === undefined) throw cursorExpired(first);
+    return position;
   }
 }
 
-async function listNewest(
-  { sql, positions }: EventServiceDeps,
-  owner: AccountScope,
-  { starting_after: after, limit, wait }: EventsQuery,
-  filter: EventFilter,
-): Promise<EventListResponse> {
-  if (wait > 0) throw invalidField("wait", "must be 0 with order=desc: nothing older will happen");
-  const from = await newestStartOf(positions, owner, after);
-  const range = { from, order: "desc", limit, ...PART_BOUNDS } as const;
-  const part = await readEvents(sql, owner, range, filter);
-  // Without a rest there is none later either: nothing is written below a position.
-  return toResponse(part, { before: part.isAll ? 0 : (part.end ?? 0) });
-}
+/** Positions in the ledger, for readers that keep their own place in it. */
+export class EventPositions {
+  readonly #sql: Sql;
+  readonly #numberingMsMax: number;
 
-/** The position before which the feed is read, newest first. Throws as {@link startOf}. */
-async function newestStartOf(
-  positions: EventPositions,
-  owner: AccountScope,
-  after: string | undefined,
-): Promise<number> {
-  if (after === LATEST) throw invalidField("starting_after", "cannot be latest with order=desc");
-  if (after === undefined) return (await positions.last(owner)) + 1;
-  if (decodeId("event", after) === undefined)
-    return readCursor(newestCursorSchema, after)?.before ?? 0;
-  return await requirePosition(positions, owner, after, "newest");
-}
+  constructor(sql: Sql, numberingMsMax = NUMBERING_MS_MAX) {
+    this.#sql = sql;
+    this.#numberingMsMax = numberingMsMax;
+  }
 
-/**
- * The position after which the feed is read; 0 for its beginning. Throws `cursor_expired` when
- * events after it have been deleted.
- */
-async function startOf(
-  { sql, positions }: Pick<EventServiceDeps, "sql" | "positions">,
-  owner: AccountScope,
-  after: string | undefined,
-): Promise<number> {
-  if (after === undefined) return 0;
-  if (after === LATEST) return await positions.last(owner);
-  const position =
-    decodeId("event", after) === undefined
-      ? (readCursor(cursorSchema, after)?.p ?? 0)
-      : await requirePosition(positions, owner, after, "oldest");
-  // The beginning has no past that could be missed.
-  if (position === 0 || position >= (await findFloor(sql, owner))) return position;
-  throw cursorExpired("oldest");
-}
+  /** The position of the owner's last committed event; 0 without any. Throws `unavailable`. */
+  async last(owner: AccountScope): Promise<number> {
+    await this.#numberAll(owner);
+    return await findLastPosition(this.#sql, owner);
+  }
 
-/** The position of an event by its id; `first` is with what the feed begins in that order. */
-async function requirePosition(
-  positions: EventPositions,
-  owner: AccountScope,
-  id: string,
-  first: "oldest" | "newest",
-): Promise<number> {
-  const position = await positions.find(owner, id);
-  if (position === undefined) throw cursorExpired(first);
-  return position;
+  /**
+   * The position of one of the owner's events by its public id; undefined if it is not an id, or
+   * there is no such event. Throws `unavailable`.
+   */
+  async find(owner: AccountScope, text: string): Promise<number | undefined> {
+    const id = decodeId("event", text);
+    if (id === undefined) return undefined;
+    const known = await findPosition(this.#sql, owner, id);
+    if (known !== undefined) return known;
+    await this.#numberAll(owner);
+    return await findPosition(this.#sql, owner, id);
+  }
+
+  /**
+   * Gives positions to all committed events of the owner, some thousands in a transaction. Throws
+   * `unavailable` when it has taken too long, as where nobody has read hundreds of thousands.
+   */
+  async #numberAll(owner: AccountScope): Promise<void> {
+    const deadline = performance.now() + this.#numberingMsMax;
+    while (await numberEvents(this.#sql, owner))
+      if (performance.now() > deadline)
+        throw unavailable(new Error("Very many events have no position yet."));
+  }
 }
 
 const cursorExpired = (first: "oldest" | "newest"): ApiError =>

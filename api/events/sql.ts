@@ -1,14 +1,19 @@
 /** SQL statements on the ledger of events. */
 import type { JSONValue } from "postgres";
 
+import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { EventRow } from "./model.ts";
 
 /** An event as it is written. */
-export type NewEventRow = Pick<EventRow, "id" | "mode" | "type" | "actor"> & {
+export type NewEventRow = {
+  id: Uuid;
   account_id: Uuid;
+  mode: Mode;
+  type: string;
+  actor: EventRow["actor"];
   object_id: Uuid | null;
   link_id: Uuid | null;
   data: JSONValue;
@@ -41,7 +46,7 @@ export async function insertEvents(
 
 /**
  * Gives positions to events that have been committed since the last call, at most 5,000; returns
- * whether more may be waiting. See `0029_events.sql`.
+ * whether more may be waiting. See `0006_events.sql`.
  */
 export async function numberEvents(sql: Sql, { accountId, mode }: AccountScope): Promise<boolean> {
   const [row] = await sql<[{ more: boolean }]>`select number_events(${accountId}, ${mode}) as more`;

@@ -1,7 +1,8 @@
 /**
- * Requests that wait for events. They hold no connection to PostgreSQL: one query for all of them,
- * at a time, asks for whom there is something.
+ * Requests that wait for events. They hold no connection to PostgreSQL: one query at a time asks
+ * which of them have something to read.
  */
+import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -19,36 +20,66 @@ const POLL_MS = 250;
 
 type Wait = Waiting & { resolve: () => void };
 
-type WaitsDeps = { sql: Sql; log: Log; pollMs?: number };
+export class EventWaits {
+  readonly #sql: Sql;
+  readonly #log: Log;
+  readonly #pollMs: number;
+  readonly #waits = new Set<Wait>();
+  #isPolling = false;
+  #isStopped = false;
 
-export type EventWaits = ReturnType<typeof createEventWaits>;
-
-export function createEventWaits({ sql, log, pollMs = POLL_MS }: WaitsDeps) {
-  const waits = new Set<Wait>();
-  let polling = false;
-  let stopped = false;
-
-  /** Asks until nobody waits. */
-  async function poll(): Promise<void> {
-    polling = true;
-    let failing = false;
-    while (waits.size > 0) {
-      const asked = [...waits];
-      try {
-        for (const index of await findNews(sql, asked)) asked[index]?.resolve();
-        failing = false;
-      } catch (error) {
-        if (!failing) log.warn({ error }, "events_not_polled");
-        failing = true;
-      }
-      await Bun.sleep(pollMs);
-    }
-    polling = false;
+  constructor(sql: Sql, log: Log, pollMs = POLL_MS) {
+    this.#sql = sql;
+    this.#log = log;
+    this.#pollMs = pollMs;
   }
 
-  function requireRoom({ accountId }: AccountScope): void {
-    if (waits.size >= WAITS_MAX) throw unavailable("Too many requests wait for events.");
-    const own = [...waits].filter((wait) => wait.accountId === accountId).length;
+  /** The number of requests that wait. */
+  get count(): number {
+    return this.#waits.size;
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /**
+   * Waits until there are events of the owner after a position, the time is over, the client is
+   * gone, or the process stops. Throws `rate_limited` and `unavailable` when too many wait.
+   */
+  async wait(
+    { accountId, mode }: AccountScope,
+    position: number,
+    ms: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.#isStopped || signal.aborted) return;
+    this.#requireRoom(accountId);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wait = { accountId, mode, position, resolve };
+    this.#waits.add(wait);
+    const end = () => resolve();
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end, { once: true });
+    if (!this.#isPolling) void this.#poll();
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      this.#waits.delete(wait);
+    }
+  }
+
+  /** Ends all waits, and those to come. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const wait of this.#waits) wait.resolve();
+  }
+
+  #requireRoom(accountId: Uuid): void {
+    if (this.#waits.size >= WAITS_MAX) throw unavailable("Too many requests wait for events.");
+    const own = [...this.#waits].filter((wait) => wait.accountId === accountId).length;
     if (own < WAITS_PER_ACCOUNT) return;
     throw new ApiError(
       "rate_limited",
@@ -57,40 +88,21 @@ export function createEventWaits({ sql, log, pollMs = POLL_MS }: WaitsDeps) {
     );
   }
 
-  return {
-    /**
-     * Waits until there are events of the owner after a position, the time is over, the client is
-     * gone, or the process stops. Throws `rate_limited` and `unavailable` when too many wait.
-     */
-    async wait(
-      owner: AccountScope,
-      position: number,
-      ms: number,
-      signal: AbortSignal,
-    ): Promise<void> {
-      if (stopped || signal.aborted) return;
-      requireRoom(owner);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const wait = { accountId: owner.accountId, mode: owner.mode, position, resolve };
-      waits.add(wait);
-      const end = () => resolve();
-      const timer = setTimeout(end, ms);
-      signal.addEventListener("abort", end, { once: true });
-      if (!polling) void poll();
+  /** Asks until nobody waits. */
+  async #poll(): Promise<void> {
+    this.#isPolling = true;
+    let isFailing = false;
+    while (this.#waits.size > 0) {
+      const asked = [...this.#waits];
       try {
-        await promise;
-      } finally {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", end);
-        waits.delete(wait);
+        for (const index of await findNews(this.#sql, asked)) asked[index]?.resolve();
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) this.#log.warn({ error }, "events_not_polled");
+        isFailing = true;
       }
-    },
-    count: (): number => waits.size,
-    isStopped: (): boolean => stopped,
-    /** Ends all waits, and those to come. */
-    stop(): void {
-      stopped = true;
-      for (const wait of waits) wait.resolve();
-    },
-  };
+      await Bun.sleep(this.#pollMs);
+    }
+    this.#isPolling = false;
+  }
 }

@@ -1,4 +1,8 @@
-/** The API's errors: a table of codes, the envelope, and the class to throw. */
+/**
+ * The API's errors: a table of codes, the envelope, the class to throw, and the checks of a request
+ * that fail as one error.
+ */
+import { invalidValue } from "../../shared/contracts/errors.ts";
 
 /**
  * Every error code of /v1 with its status, and when it occurs. `docs/errors.md` has the same table.
@@ -65,44 +69,53 @@ export type ErrorEnvelope = {
   };
 };
 
-export type ApiErrorOptions = {
-  /** Whole seconds after which the client may retry. */
-  retryAfterSeconds?: number;
-  /** The field or query parameter that caused the error; nested fields are joined by dots. */
-  param?: string | undefined;
-  /** All problems found, when there may be several. */
-  details?: readonly ErrorDetail[] | undefined;
-  headers?: Record<string, string>;
-  cause?: unknown;
-};
-
 /** An error for the client: its message goes into the response, its cause only into the log. */
 export class ApiError extends Error {
   override name = "ApiError";
+  readonly reason: ErrorCode;
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly param: string | undefined;
   readonly details: readonly ErrorDetail[] | undefined;
+  readonly #retryAfterSeconds: number | undefined;
 
+  /**
+   * `param` is the field or query parameter that caused the error, with dots for fields of fields;
+   * `details` are all problems, when there may be several. A client may retry after
+   * `retryAfterSeconds`, which are whole.
+   */
   constructor(
-    readonly reason: ErrorCode,
+    reason: ErrorCode,
     message: string,
-    private readonly options: ApiErrorOptions = {},
+    {
+      param,
+      details,
+      retryAfterSeconds,
+      headers,
+      cause,
+    }: {
+      param?: string | undefined;
+      details?: readonly ErrorDetail[] | undefined;
+      retryAfterSeconds?: number;
+      headers?: Record<string, string>;
+      cause?: unknown;
+    } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(message, cause === undefined ? undefined : { cause });
+    this.reason = reason;
     this.status = ERRORS[reason][0];
-    this.param = options.param;
-    this.details = options.details;
-    const wait = options.retryAfterSeconds;
+    this.param = param;
+    this.details = details;
+    this.#retryAfterSeconds = retryAfterSeconds;
     this.headers = {
-      ...(wait === undefined ? {} : { "retry-after": String(wait) }),
-      ...options.headers,
+      ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
+      ...headers,
     };
   }
 
   /** The response body. Only a 429 has `retry_after` in its body, as specified. */
   get envelope(): ErrorEnvelope {
-    const wait = this.reason === "rate_limited" ? this.options.retryAfterSeconds : undefined;
+    const wait = this.reason === "rate_limited" ? this.#retryAfterSeconds : undefined;
     return {
       error: {
         code: this.reason,
@@ -120,7 +133,7 @@ export class ApiError extends Error {
  * …:".
  */
 export function invalidField(param: string, problem: string): ApiError {
-  const message = `Invalid value for "${param}": ${problem}.`;
+  const message = invalidValue(param, problem);
   return new ApiError("invalid_request", message, { param, details: [{ param, message }] });
 }
 
@@ -143,3 +156,36 @@ export const DETAILS_MAX = 20;
 /** Shortens a client's text for a message. */
 export const shorten = (text: string, lengthMax: number): string =>
   text.length <= lengthMax ? text : `${text.slice(0, lengthMax).toWellFormed()}…`;
+
+/** Checks of one request that do not depend on each other, by what they result in. */
+type Checks<Results extends readonly unknown[]> = {
+  [Index in keyof Results]: () => Results[Index] | Promise<Results[Index]>;
+};
+
+/**
+ * Runs checks concurrently and returns their results. If some reject the request, throws the first
+ * error, with the problems of all of them as details. Any error that is not the client's fault is
+ * rethrown unchanged.
+ */
+export async function checkAll<Results extends readonly unknown[]>(
+  checks: readonly [...Checks<Results>],
+): Promise<Results> {
+  const settled = await Promise.allSettled(checks.map(async (check) => await check()));
+  const rejections: ApiError[] = [];
+  const results: unknown[] = [];
+  for (const each of settled) {
+    if (each.status === "fulfilled") results.push(each.value);
+    else if (each.reason instanceof ApiError && each.reason.status < 500)
+      rejections.push(each.reason);
+    else throw each.reason;
+  }
+  const [first, ...others] = rejections;
+  // One result for each check, in their order.
+  if (first === undefined) return results as unknown as Results;
+  if (others.length === 0) throw first;
+  const details = rejections.flatMap(toDetails).slice(0, DETAILS_MAX);
+  throw new ApiError(first.reason, first.message, { param: first.param, details });
+}
+
+const toDetails = ({ param, message, details }: ApiError): readonly ErrorDetail[] =>
+  details ?? (param === undefined ? [] : [{ param, message }]);

@@ -4,8 +4,7 @@
  * by a cookie, only its own (against cross-site request forgery).
  */
 import { ApiError } from "./errors.ts";
-import type { ResponseSettings } from "./request-context.ts";
-import { addVary } from "./vary.ts";
+import { addVary, type ResponseSettings } from "./request-context.ts";
 
 /** The response headers that such a page may read, besides those that every page may read. */
 const EXPOSED = [

@@ -19,7 +19,7 @@ export const SYSTEM = { type: "system" } as const satisfies Actor;
 export type Author = AccountScope & { actor: Actor };
 
 /** As {@link Author}. The plan says how much work the account may cause. */
-export type Writer = Author & Pick<Principal, "plan">;
+export type Writer = Author & { plan: string };
 
 /** An authenticated caller. */
 export type Principal = Author & {

@@ -59,3 +59,9 @@ export function confirmOf(call: Call | undefined): Confirm {
   if (call?.confirm === undefined) throw new Error("The route declares no access rule.");
   return call.confirm;
 }
+
+/** Adds a request header that the response depends on to `Vary`. */
+export function addVary(headers: ResponseSettings["headers"], name: string): void {
+  const { vary } = headers;
+  headers["vary"] = vary === undefined ? name : `${vary}, ${name}`;
+}

@@ -1,10 +1,15 @@
 /** SQL of API keys. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { KeyRow } from "./model.ts";
+
+const columns = (sql: Sql | Transaction) => sql`
+  id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+
+export const keyRows = new OwnedRows<KeyRow>("api_keys", columns);
 
 type NewKeyRow = Omit<KeyRow, "created_at" | "last_used_at" | "revoked_at"> & {
   lookup: string;
@@ -29,7 +34,7 @@ export async function insertKey(
                  (select least(grantor.expires_at, grantor.revoked_at) from api_keys grantor where grantor.id = ${grantorId}))
       from accounts account
      where account.id = ${key.account_id}
-    returning id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+    returning ${columns(sql)}`;
   return row;
 }
 
@@ -46,37 +51,15 @@ export async function claimKey(sql: Transaction, { accountId, mode }: AccountSco
 /** As {@link findKey}, and locks the key until the transaction ends. */
 export async function lockKey(sql: Transaction, id: Uuid): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    select id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at
-      from api_keys where id = ${id} for no key update`;
+    select ${columns(sql)} from api_keys where id = ${id} for no key update`;
   return row;
 }
 
 /** Finds a key by its primary key. */
 export async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    select id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at
-      from api_keys where id = ${id}`;
+    select ${columns(sql)} from api_keys where id = ${id}`;
   return row;
-}
-
-/**
- * Lists an account's keys, newest first, from an offset or after a position, by the index
- * `api_keys_by_account`.
- */
-export async function listKeys(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<KeyRow[]> {
-  const after = "after" in start ? start.after : null;
-  return await sql<KeyRow[]>`
-    select id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at
-      from api_keys
-     where account_id = ${accountId} and mode = ${mode}
-           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
-     order by created_at desc, id desc
-     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
 /**
@@ -95,6 +78,6 @@ export async function revokeKey(
        set revoked_at = least(revoked_at, clock_timestamp() + make_interval(secs => ${graceSeconds})),
            replaced_by = coalesce(replaced_by, ${replacedBy})
      where id = ${id}
-    returning id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+    returning ${columns(sql)}`;
   return row;
 }

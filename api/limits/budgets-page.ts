@@ -1,4 +1,4 @@
-/** The page of the budgets for operators, printed from their table. */
+/** `bun run budgets`: prints the page of the budgets for operators from their table. */
 import {
   ACCOUNT_BUDGET_NAMES,
   ACCOUNT_BUDGETS,
@@ -133,3 +133,5 @@ const named = ([path, text]: [string, string]): string[] => [`\`${path}\``, text
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+
+if (import.meta.main) process.stdout.write(printBudgets());

@@ -3,9 +3,7 @@ import type { JSONValue } from "postgres";
 
 import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { changesBetween } from "../events/changes.ts";
-import { passwordChange } from "../events/password.ts";
-import { type NewEvent, toJson } from "../events/record.ts";
+import { changesBetween, type NewEvent, passwordChange, toJson } from "../events/record.ts";
 import type { LinkRow } from "./model.ts";
 import { toFullLink } from "./responses.ts";
 import { buildShortUrl } from "./short-url.ts";

@@ -6,9 +6,8 @@ import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";
 import { actorJson } from "../events/record.ts";
-import { checkAll } from "../http/check-all.ts";
 import { futureInstant } from "../http/common-schemas.ts";
-import { invalidField } from "../http/errors.ts";
+import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { type CustomHosts, type DestinationRules, requireDestination } from "./destinations.ts";
@@ -32,7 +31,7 @@ import {
 } from "./settings.ts";
 
 /** A validated link, without its alias. */
-export type PreparedLink = Omit<NewLink, "alias">;
+type PreparedLink = Omit<NewLink, "alias">;
 
 /** A validated link with the request for it. */
 export type PreparedCreation = { body: CreateLinkBody; link: PreparedLink };

@@ -1,6 +1,5 @@
 /** The operations on links. Independent of HTTP except for the errors that clients receive. */
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import type { Covers } from "../../shared/takedowns/covers.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
@@ -11,7 +10,7 @@ import type { LinksPublisher } from "../links-log/publisher.ts";
 import { requireFound } from "../owned-rows.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isStorable, type Sql } from "../postgres.ts";
-import { createTakedownReader } from "../takedowns/service.ts";
+import { TakedownReader } from "../takedowns/service.ts";
 import { readCreations, readDeletions, readUpdates } from "./bulk.ts";
 import { LinkChanges } from "./change-links.ts";
 import { LinkCreations } from "./create-links.ts";
@@ -62,7 +61,7 @@ const SELECTED_LINKS_MAX = 100_000;
 const NAMED_DOMAINS_MAX = 10;
 
 /** A request to create or replace the link with an external id. */
-export type Upsert = {
+type Upsert = {
   externalId: string;
   body: UpsertLinkBody;
   requireVersion: RequireVersion;
@@ -75,7 +74,7 @@ export class LinkService {
   readonly #domains: DomainService;
   readonly #rules: DestinationRules;
   readonly #usedClicks: UsedClicks;
-  readonly #readTakedowns: () => Promise<Covers | undefined>;
+  readonly #takedowns: TakedownReader;
   readonly #creations: LinkCreations;
   readonly #changes: LinkChanges;
 
@@ -91,7 +90,7 @@ export class LinkService {
     this.#domains = domains;
     this.#rules = rules;
     this.#usedClicks = usedClicks;
-    this.#readTakedowns = createTakedownReader(sql);
+    this.#takedowns = new TakedownReader(sql);
     const preparation = new LinkPreparation(domains, rules, passwords);
     const { href } = rules.shortUrl;
     this.#creations = new LinkCreations(sql, publisher, preparation, href);
@@ -112,11 +111,16 @@ export class LinkService {
     return await this.#complete(await this.find(owner, id));
   }
 
-  /** Finds one of the owner's links by the owner's own id; throws `not_found`. */
-  async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+  /** As `find`, by the owner's own id. */
+  async findExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
     const row = await findExternalLink(this.#sql, owner, externalId);
     if (row === undefined) throw notFound("link");
-    return await this.#complete(row);
+    return row;
+  }
+
+  /** As `get`, by the owner's own id. */
+  async getExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
+    return await this.#complete(await this.findExternal(owner, externalId));
   }
 
   /** Finds one of the owner's links by its short URL; throws `not_found`. */
@@ -273,7 +277,7 @@ export class LinkService {
 
   /** Sets whether a link is taken down with its account or host. */
   async #withTakedown(row: LinkRow): Promise<LinkRow> {
-    const covers = await this.#readTakedowns();
+    const covers = await this.#takedowns.read();
     if (covers === undefined || row.taken_down || !covers(toRecord(row))) return row;
     return { ...row, taken_down: true };
   }

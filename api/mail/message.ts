@@ -1,8 +1,32 @@
-/** Writes mails: text and HTML of the same content. */
+/** Mails: their kinds, and how they are written, as text and HTML of the same content. */
 import MailComposer from "nodemailer/lib/mail-composer";
+import type { PendingQuery, Row } from "postgres";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { escapeHtml } from "../http/html.ts";
+import type { Sql } from "../postgres.ts";
+
+/** A mail in the queue: what it is about, and to whom. */
+export type QueuedMail = {
+  /** The run of a report; null for another mail. */
+  run_id: Uuid | null;
+  /** That of a mail which its user has asked for; null for another mail. */
+  language: string | null;
+  user_id: Uuid;
+  created_at: Date;
+};
+
+/** A kind of mails: who may have one, and what it says. */
+export interface MailKind {
+  /** Puts mails that nobody has requested into the queue, in each round. */
+  enqueue?(): Promise<void>;
+  /** A condition: whether its user may have the row `mail` of the queue, now. */
+  mayReceive(sql: Sql): PendingQuery<Row[]>;
+  /** What a mail says; undefined when its subject is gone. */
+  write(mail: QueuedMail): Promise<MailContent | undefined>;
+}
+
+export type MailKinds = { report: MailKind; webhook: MailKind; password_reset: MailKind };
 
 /** What a mail says. */
 export type MailContent = {

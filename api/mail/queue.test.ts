@@ -9,16 +9,17 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import {
   MAIL_FROM,
-  mailQueueDeps,
+  mailKinds,
+  mailQueue,
   unsubscribeTokens as tokens,
 } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
 import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
-import { enqueueMails } from "../reports/mails-sql.ts";
-import { createUnsubscriber } from "../reports/unsubscribe/unsubscriber.ts";
-import type { MailKinds } from "./kind.ts";
-import { type MailQueueDeps, readDelay, sendWaiting } from "./queue.ts";
+import { enqueueMails } from "../reports/sql.ts";
+import { Unsubscriber } from "../reports/unsubscriber.ts";
+import type { MailKinds } from "./message.ts";
+import { readDelay } from "./queue.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(180_000);
@@ -35,7 +36,9 @@ beforeEach(async () => {
   await postgres.sql`delete from report_mails`;
 });
 
-const depsFor = (url: string): MailQueueDeps => mailQueueDeps(postgres.sql, url, outcomes);
+/** Sends by the server at a URL what is due, as a process of its own. */
+const sendTo = (url: string, kinds?: MailKinds): Promise<number> =>
+  mailQueue(postgres.sql, url, outcomes, kinds).sendWaiting();
 
 let people = 0;
 
@@ -78,7 +81,7 @@ const expireLeases = () =>
 test("each recipient gets a mail with the report, and can unsubscribe by one click", async () => {
   await using smtp = await startSmtp();
   const { reportId, users } = await addRecipients(2);
-  await sendWaiting(depsFor(smtp.url), newUuid());
+  await sendTo(smtp.url);
   expect(smtp.received.map(({ to }) => to.join()).toSorted()).toEqual(
     users.map(({ email }) => email).toSorted(),
   );
@@ -108,8 +111,8 @@ test("each recipient gets a mail with the report, and can unsubscribe by one cli
 test("many processes send each mail once", async () => {
   await using smtp = await startSmtp();
   const { users } = await addRecipients(12);
-  const deps = depsFor(smtp.url);
-  const sendAll = () => Promise.all(Array.from({ length: 4 }, () => sendWaiting(deps, newUuid())));
+  const send = () => sendTo(smtp.url);
+  const sendAll = () => Promise.all(Array.from({ length: 4 }, () => send()));
   // Some may have to wait, on a machine that is too busy to connect in time.
   while ((await statuses()).includes("waiting")) {
     await makeDue();
@@ -132,14 +135,14 @@ test("a mail that is refused for now is sent later, with the same id", async () 
     },
   });
   await addRecipients(1);
-  const deps = depsFor(smtp.url);
-  await sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  await send();
   expect([await statuses(), smtp.received.length]).toEqual([["waiting"], 0]);
   // Not before its time.
-  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect(await send()).toBe(0);
   for (let i = 0; i < 2; i++) {
     await makeDue();
-    await sendWaiting(deps, newUuid());
+    await send();
   }
   expect([await statuses(), outcomes]).toEqual([["sent"], ["later", "later", "sent"]]);
   const ids = smtp.received.map((mail) => headerOf(mail, "message-id"));
@@ -153,17 +156,17 @@ test("a mail that is refused for good is not sent again, nor one that waits for 
     },
   });
   await addRecipients(1);
-  await sendWaiting(depsFor(smtp.url), newUuid());
+  await sendTo(smtp.url);
   expect([await statuses(), outcomes]).toEqual([["failed"], ["refused"]]);
   await addRecipients(1);
   // Nothing listens there.
-  const deps = depsFor("smtp://127.0.0.1:1");
-  await sendWaiting(deps, newUuid());
+  const send = () => sendTo("smtp://127.0.0.1:1");
+  await send();
   expect(await statuses()).toEqual(["failed", "waiting"]);
   expect(await readDelay(postgres.sql)).toBeGreaterThan(0);
   await postgres.sql`update report_mails set created_at = now() - interval '24 hours'`;
   await makeDue();
-  await sendWaiting(deps, newUuid());
+  await send();
   expect(await statuses()).toEqual(["failed", "failed"]);
 });
 
@@ -175,24 +178,24 @@ test("a mail whose response does not come is not sent again", async () => {
     },
   });
   await addRecipients(1);
-  const deps = depsFor(smtp.url);
-  await sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  await send();
   expect([await statuses(), outcomes]).toEqual([["unknown"], ["unknown"]]);
   await expireLeases();
-  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect(await send()).toBe(0);
   expect(smtp.received.length).toBe(1);
 });
 
 test("a mail whose sender ends is sent by another one, unless it had begun", async () => {
   await using smtp = await startSmtp({ onMessage: () => new Promise(() => undefined) });
   await addRecipients(1);
-  const deps = depsFor(smtp.url);
-  const stuck = sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  const stuck = send();
   await eventually(async () => expect(smtp.received.length).toBe(1), 10_000);
   expect(await statuses()).toEqual(["sending"]);
   // As it is when that process is gone.
   await expireLeases();
-  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect(await send()).toBe(0);
   expect([await statuses(), smtp.received.length]).toEqual([["unknown"], 1]);
   smtp.disconnect();
   await stuck;
@@ -202,7 +205,7 @@ test("a mail whose sender ends is sent by another one, unless it had begun", asy
   await postgres.sql`
     update report_mails set leased_by = ${newUuid()}, leased_until = now() - interval '1 second'
      where status = 'waiting'`;
-  await sendWaiting(depsFor(other.url), newUuid());
+  await sendTo(other.url);
   expect([await statuses(), other.received.length]).toEqual([["sent", "unknown"], 1]);
 });
 
@@ -218,14 +221,14 @@ test("a clock that was an hour ahead, and is set right, delays no mail", async (
     },
   });
   await addRecipients(2);
-  await sendWaiting(depsFor(closed.url), newUuid());
+  await sendTo(closed.url);
   await sql`
     update report_mails set leased_by = ${newUuid()}, leased_until = now() + interval '1 minute'
      where id = (select max(id::text)::uuid from report_mails)`;
   await addRecipients(1);
   await setBack();
   await using smtp = await startSmtp();
-  await sendWaiting(depsFor(smtp.url), newUuid());
+  await sendTo(smtp.url);
   expect([await statuses(), smtp.received.length]).toEqual([["sent", "sent", "sent"], 3]);
 });
 
@@ -234,7 +237,7 @@ test("nobody gets a mail who has unsubscribed, left the account, or whose addres
   const { accountId, reportId, users } = await addRecipients(4);
   const [unsubscribed, left, unconfirmed, stays] = users;
   if (!unsubscribed || !left || !unconfirmed || !stays) throw new Error("Users are missing.");
-  const unsubscriber = createUnsubscriber({ sql: postgres.sql, tokens });
+  const unsubscriber = new Unsubscriber(postgres.sql, tokens);
   const token = tokens.write({ reportId, userId: unsubscribed.id });
   expect([await unsubscriber.unsubscribe(token), await unsubscriber.unsubscribe(token)]).toEqual([
     true,
@@ -242,7 +245,7 @@ test("nobody gets a mail who has unsubscribed, left the account, or whose addres
   ]);
   await postgres.sql`delete from members where account_id = ${accountId} and user_id = ${left.id}`;
   await postgres.sql`update users set email_verified = false where id = ${unconfirmed.id}`;
-  await sendWaiting(depsFor(smtp.url), newUuid());
+  await sendTo(smtp.url);
   expect(smtp.received.map(({ to }) => to)).toEqual([[stays.email]]);
   expect(await statuses()).toEqual(["sent"]);
 });
@@ -254,23 +257,23 @@ test("who unsubscribes while the mail is on its way to the server gets nothing o
     },
   });
   await addRecipients(1);
-  const deps = depsFor(smtp.url);
-  await sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  await send();
   expect([smtp.received.length, outcomes]).toEqual([0, ["withdrawn"]]);
   await expireLeases();
-  await sendWaiting(deps, newUuid());
+  await send();
   expect(await statuses()).toEqual([]);
 });
 
 test("a mail whose subject is gone when it is written is not sent, and ends no look", async () => {
   await using smtp = await startSmtp();
   const { users } = await addRecipients(2);
-  const deps = depsFor(smtp.url);
-  const { report } = deps.kinds;
+  const kinds = mailKinds(postgres.sql);
+  const { report } = kinds;
   const write: MailKinds["report"]["write"] = async (mail) =>
     mail.user_id === users[0]?.id ? undefined : await report.write(mail);
-  const kinds = { ...deps.kinds, report: { ...report, write } };
-  expect(await sendWaiting({ ...deps, kinds }, newUuid())).toBe(2);
+  kinds.report = { mayReceive: (sql) => report.mayReceive(sql), write };
+  expect(await sendTo(smtp.url, kinds)).toBe(2);
   expect(outcomes.toSorted()).toEqual(["sent", "withdrawn"]);
   expect(smtp.received.map(({ to }) => to)).toEqual([[users[1]?.email ?? ""]]);
 });

@@ -1,6 +1,5 @@
-/** The server that sends mails, by configuration. */
+/** The server that sends mails, and the origins that they link to, by configuration. */
 import { email } from "../../shared/contracts/users.ts";
-import { readOrigins } from "../origins.ts";
 
 const SCHEMES = { "smtp:": { secure: false, port: 587 }, "smtps:": { secure: true, port: 465 } };
 
@@ -16,18 +15,22 @@ export type MailServer = {
   auth: { user: string; pass: string } | undefined;
 };
 
-/** What sends mails, and what they link to. */
-export type MailSettings = {
-  server: MailServer;
-  /** The address of the sender. */
-  from: string;
+/** The server, and the address of the sender. */
+export type MailSender = { server: MailServer; from: string };
+
+/** What mails link to. */
+export type MailOrigins = {
   /** The origin of the API, without a trailing slash. */
   apiUrl: string;
   /** That of the dashboard; undefined without one. */
   dashboardUrl: string | undefined;
-  /** The secret that signs the addresses at which recipients unsubscribe. */
-  ownSecret: string;
 };
+
+export type MailSettings = MailSender &
+  MailOrigins & {
+    /** The secret that signs the addresses at which recipients unsubscribe. */
+    ownSecret: string;
+  };
 
 type Variable = "SMTP_URL" | "SMTP_FROM" | "API_URL" | "DASHBOARD_URL" | "DASHBOARD_SECRET";
 
@@ -43,6 +46,20 @@ export function readMailSettings(variables: {
     return undefined;
   return { server, from, apiUrl, dashboardUrl, ownSecret };
 }
+
+type Configured = { API_URL?: string | undefined; DASHBOARD_URL?: string | undefined };
+
+/** The configured origins of this installation, without a slash at their ends. */
+export const readOrigins = ({
+  API_URL,
+  DASHBOARD_URL,
+}: Configured): { apiUrl: string | undefined; dashboardUrl: string | undefined } => ({
+  apiUrl: toOrigin(API_URL),
+  dashboardUrl: toOrigin(DASHBOARD_URL),
+});
+
+const toOrigin = (url: string | undefined): string | undefined =>
+  url === undefined ? undefined : new URL(url).origin;
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 

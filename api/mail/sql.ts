@@ -4,7 +4,7 @@
  */
 import type { Uuid } from "../../shared/ids.ts";
 import type { Sql } from "../postgres.ts";
-import type { MailKinds, QueuedMail } from "./kind.ts";
+import type { MailKinds, QueuedMail } from "./message.ts";
 
 /** How long a sender has a mail to itself: longer than an attempt takes. */
 const LEASE_SECONDS = 120;

@@ -24,14 +24,12 @@ import {
 } from "./model.ts";
 import type { MemberService } from "./service.ts";
 
-type MemberRoutesDeps = { auth: AccessPlugin; members: MemberService };
-
 const memberParams = z.object({ account: z.string(), id: z.string() });
 
 const READ = { scope: "members:read", limit: null, cost: 1 } as const;
 const WRITE = { scope: "members:write", limit: null, cost: 1 } as const;
 
-export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
+export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
   new Elysia({ name: "members", prefix: "/api/:account" })
     .use(auth)
     .get(
@@ -101,12 +99,14 @@ export const memberRoutes = ({ auth, members }: MemberRoutesDeps) =>
       { access: WRITE, params: memberParams, response: { 200: successResponse } },
     );
 
-type InvitationRoutesDeps = MemberRoutesDeps & { sessions: Pick<SessionService, "find"> };
-
 const tokenParams = z.object({ token: z.string().max(100) });
 
 /** Every holder of the token may see the offer; only the invited user may accept it. */
-export const invitationRoutes = ({ auth, members, sessions }: InvitationRoutesDeps) =>
+export const invitationRoutes = (
+  auth: AccessPlugin,
+  members: MemberService,
+  sessions: SessionService,
+) =>
   new Elysia({ name: "invitations", prefix: "/auth/invitations" })
     .use(auth)
     .get("/:token", ({ params }) => members.getOffer(params.token), {

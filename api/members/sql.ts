@@ -50,19 +50,19 @@ export async function lockMember(
   return row;
 }
 
-type Membership = MemberRow & { account_id: Uuid };
+type AccountMember = MemberRow & { account_id: Uuid };
 
-const selectMemberships = (sql: Transaction, userId: Uuid) => sql<Membership[]>`
+const selectMemberships = (sql: Transaction, userId: Uuid) => sql<AccountMember[]>`
   select m.account_id, m.user_id, u.email, u.name, m.role, m.created_at
     from members m join users u on u.id = m.user_id
    where m.user_id = ${userId} order by m.account_id`;
 
 /** Finds the memberships of a user, and locks them likewise. */
-export const lockMemberships = (sql: Transaction, userId: Uuid): Promise<Membership[]> =>
-  sql<Membership[]>`${selectMemberships(sql, userId)} for update of m`;
+export const lockMemberships = (sql: Transaction, userId: Uuid): Promise<AccountMember[]> =>
+  sql<AccountMember[]>`${selectMemberships(sql, userId)} for update of m`;
 
 /** The memberships of a user, whom {@link lockUser} keeps from joining another account. */
-export const listMemberships = (sql: Transaction, userId: Uuid): Promise<Membership[]> =>
+export const listMemberships = (sql: Transaction, userId: Uuid): Promise<AccountMember[]> =>
   selectMemberships(sql, userId);
 
 /** Locks a user until the transaction ends: somebody else's joins wait for it. */
@@ -110,17 +110,22 @@ export const listAccountsOfUser = (sql: Sql, userId: Uuid) =>
       from members m join accounts account on account.id = m.account_id
      where m.user_id = ${userId} order by m.created_at, account.id`;
 
-export async function findMembership(sql: Sql, accountId: Uuid, userId: Uuid) {
-  const [row] = await sql<{ role: Role; plan: string; barred: boolean }[]>`
+/** A user's membership of an account; `barred` means that an operator has suspended the account. */
+export type Membership = { role: Role; plan: string; barred: boolean };
+
+export async function findMembership(
+  sql: Sql,
+  accountId: Uuid,
+  userId: Uuid,
+): Promise<Membership | undefined> {
+  const [row] = await sql<Membership[]>`
     select m.role, account.plan, coalesce(account.suspended_until = 'infinity', false) as barred
       from members m join accounts account on account.id = m.account_id
      where m.account_id = ${accountId} and m.user_id = ${userId}`;
   return row;
 }
 
-type NewInvitation = Pick<InvitationRow, "id" | "account_id" | "email" | "role" | "expires_at"> & {
-  token_hash: Buffer;
-};
+type NewInvitation = Omit<InvitationRow, "account_name" | "created_at"> & { token_hash: Buffer };
 
 /**
  * Inserts an invitation, which replaces an earlier one for the same address. Throws `rate_limited`,

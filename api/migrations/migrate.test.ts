@@ -4,10 +4,9 @@ import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
-import { openPostgres } from "../postgres.ts";
-import { schemaState } from "./applied.ts";
+import { postgresPool } from "../postgres.ts";
 import { migrations } from "./index.ts";
-import { migratePostgres } from "./migrate.ts";
+import { migratePostgres, schemaState } from "./migrate.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -23,7 +22,7 @@ longTest(
       concurrent: true,
     } as const;
 
-    const holder = openPostgres(database.url, 1);
+    const holder = postgresPool(database.url, 1);
     const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const holding = holder.begin(async (transaction) => {
       await transaction`lock table api_keys in access exclusive mode`;
@@ -48,7 +47,7 @@ longTest(
 test("a database without any table is not migrated, and says so", async () => {
   await using database = await startPostgres();
   await database.sql`create database empty`;
-  const sql = openPostgres(database.url.replace(/\/[^/]*$/, "/empty"), 1);
+  const sql = postgresPool(database.url.replace(/\/[^/]*$/, "/empty"), 1);
   expect(await schemaState(sql)).toContain("is not applied: run shorthop migrate");
   await sql.end();
 }, 240_000);

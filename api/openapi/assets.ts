@@ -1,32 +1,39 @@
 /** Files of the reference: compressed and hashed on the first request, then served from memory. */
 import { acceptsGzip } from "../http/compression.ts";
 import { isNotModified } from "../http/etag.ts";
-import { addVary } from "../http/vary.ts";
+import { addVary, type ResponseSettings } from "../http/request-context.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /** `gzip` is undefined for what is compressed by itself. */
 type Prepared = { etag: string; plain: Bytes; gzip: Bytes | undefined };
 
-/**
- * Sends a file to a client, or 304 if the client's copy is current. `charge` is called with the
- * bytes of the response first, and may refuse it.
- */
-export type SendAsset = (
-  request: Request,
-  set: { status?: number | string; headers: Record<string, string | number> },
-  charge: (bytes: number) => void,
-) => Promise<Response>;
+/** What a route hands on: its request, what can be set of the response, and who pays for it. */
+export type AssetCall = {
+  request: Request;
+  set: ResponseSettings;
+  /** Is called with the bytes of the response first, and may refuse it. */
+  charge: (bytes: number) => void;
+};
 
-/**
- * Creates the response of a file; `read` is called for the first request, and again while it
- * throws. Bytes are compressed already.
- */
-export function createAsset(type: string, read: () => Promise<string | Bytes> | string): SendAsset {
-  let prepared: Prepared | undefined;
-  return async (request, set, charge) => {
-    prepared ??= prepare(await read());
-    const { etag, plain, gzip } = prepared;
+export class Asset {
+  readonly #type: string;
+  readonly #read: () => Promise<string | Bytes> | string;
+  #prepared: Prepared | undefined;
+
+  /**
+   * `read` is called for the first request, and again while it throws. Bytes are compressed
+   * already.
+   */
+  constructor(type: string, read: () => Promise<string | Bytes> | string) {
+    this.#type = type;
+    this.#read = read;
+  }
+
+  /** Sends the file to a client, or 304 if the client's copy is current. */
+  async send({ request, set, charge }: AssetCall): Promise<Response> {
+    this.#prepared ??= prepare(await this.#read());
+    const { etag, plain, gzip } = this.#prepared;
     set.headers["etag"] = etag;
     addVary(set.headers, "Accept-Encoding");
     set.headers["cache-control"] = "no-cache";
@@ -38,10 +45,10 @@ export function createAsset(type: string, read: () => Promise<string | Bytes> | 
     const zipped = acceptsGzip(request.headers.get("accept-encoding") ?? "") ? gzip : undefined;
     const body = zipped ?? plain;
     charge(body.length);
-    set.headers["content-type"] = type;
+    set.headers["content-type"] = this.#type;
     if (zipped !== undefined) set.headers["content-encoding"] = "gzip";
     return new Response(body);
-  };
+  }
 }
 
 function prepare(content: string | Bytes): Prepared {

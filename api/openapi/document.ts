@@ -1,5 +1,5 @@
 /** Generates the OpenAPI 3.1 document from the schemas that validate requests and responses. */
-import { createDocument } from "zod-openapi";
+import { createDocument, type ZodOpenApiOperationObject } from "zod-openapi";
 
 import { addressDocument, type Addresses, addressGuide } from "./addresses.ts";
 import { components } from "./components.ts";
@@ -7,8 +7,7 @@ import { errorResponseComponents } from "./error-responses.ts";
 import guide from "./guide.md" with { type: "text" };
 import { clickEvent } from "./non-json-responses.ts";
 import { describeOperation, type Route, routeSchema } from "./operations.ts";
-import { openObjects, refineDocument } from "./refine.ts";
-import type { DocumentObject } from "./schema-object.ts";
+import { allowMoreFields, type DocumentObject, refineDocument } from "./refine.ts";
 
 const TAGS = [
   { name: "Links", description: "Short links and their destinations." },
@@ -32,15 +31,11 @@ const TAGS = [
  * Describes all routes that are not hidden, of the installation at `addresses`; throws when a route
  * lacks a declaration.
  */
-export function createOpenApiDocument(
-  routes: readonly unknown[],
-  version: string,
-  addresses: Addresses,
-) {
+export function describeApi(routes: readonly unknown[], version: string, addresses: Addresses) {
   const described = routes
     .map((route) => routeSchema.parse(route))
     .filter(({ hooks }) => hooks.detail.hide !== true);
-  const paths: Record<string, Record<string, ReturnType<typeof describeOperation>>> = {};
+  const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const route of described) {
     const path = (paths[toOpenApiPath(route)] ??= {});
     path[route.method.toLowerCase()] = describeOperation(route);
@@ -70,7 +65,7 @@ export function createOpenApiDocument(
         responses: errorResponseComponents(),
       },
     },
-    { override: openObjects },
+    { override: allowMoreFields },
   );
   // The same JSON, typed by the part of OpenAPI that the refinement needs.
   refineDocument(document as unknown as DocumentObject);

@@ -2,17 +2,10 @@
 import * as z from "zod";
 import type { ZodOpenApiOverride } from "zod-openapi";
 
-import {
-  type DocumentObject,
-  type ParameterObject,
-  type SchemaObject,
-  visitSchema,
-} from "./schema-object.ts";
-
 const INT32_MAX = 2 ** 31 - 1;
 
 /** Lets responses gain fields. Requests, which are strict objects, reject unknown ones. */
-export const openObjects: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
+export const allowMoreFields: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
   if (zodSchema instanceof z.ZodObject && zodSchema.def.catchall === undefined)
     delete jsonSchema.additionalProperties;
 };
@@ -70,4 +63,47 @@ function addExample(schema: SchemaObject): void {
   if (schema.$ref !== undefined || schema.type === "object") return;
   const example = schema.default ?? schema.const ?? schema.enum?.[0];
   if (example !== undefined) schema.examples ??= [example];
+}
+
+/** A schema of JSON Schema 2020-12, as OpenAPI 3.1 uses it. */
+type SchemaObject = {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  examples?: unknown[];
+  default?: unknown;
+  enum?: unknown[];
+  const?: unknown;
+  format?: string;
+  pattern?: string;
+  minimum?: number;
+  maximum?: number;
+  properties?: Record<string, SchemaObject>;
+  additionalProperties?: boolean | SchemaObject;
+  items?: SchemaObject;
+  anyOf?: SchemaObject[];
+  oneOf?: SchemaObject[];
+};
+
+type ParameterObject = { description?: string; schema?: SchemaObject };
+
+/** The part of an OpenAPI document that is read and changed here, as plain JSON. */
+export type DocumentObject = {
+  paths: Record<string, Record<string, { parameters?: ParameterObject[] }>>;
+  components: { schemas: Record<string, SchemaObject> };
+};
+
+/** The direct subschemas of a schema. */
+const childrenOf = (schema: SchemaObject): SchemaObject[] => [
+  ...Object.values(schema.properties ?? {}),
+  ...(schema.items === undefined ? [] : [schema.items]),
+  ...(schema.anyOf ?? []),
+  ...(schema.oneOf ?? []),
+  ...(typeof schema.additionalProperties === "object" ? [schema.additionalProperties] : []),
+];
+
+/** Calls `visit` for a schema after all its subschemas. */
+function visitSchema(schema: SchemaObject, visit: (schema: SchemaObject) => void): void {
+  for (const child of childrenOf(schema)) visitSchema(child, visit);
+  visit(schema);
 }

@@ -10,12 +10,11 @@ import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "f
 import * as z from "zod";
 
 import { CLIENT_FILE } from "../../shared/version.ts";
-import { ApiError, notFound } from "../http/errors.ts";
+import { ApiError, ERRORS, notFound } from "../http/errors.ts";
 import type { Call } from "../http/request-context.ts";
 import { FileBudget } from "../limits/windows.ts";
 import { type AccessPlugin, ERRORS_PATH } from "../site.ts";
-import { createAsset, type SendAsset } from "./assets.ts";
-import { ERROR_PAGE } from "./error-page.ts";
+import { Asset, type AssetCall } from "./assets.ts";
 
 import swaggerStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 
@@ -36,6 +35,41 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
+const toCode = (text: string): string => text.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+
+const ENTRIES = Object.entries(ERRORS)
+  .map(
+    ([code, [status, when]]) =>
+      `<dt id="${code}"><code>${code}</code> (${status})</dt>\n<dd>${toCode(when)}</dd>`,
+  )
+  .join("\n");
+
+/** What the `doc_url` of an error links to: every code, when it occurs, and its status. */
+const ERROR_PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Errors of the Shorthop API</title>
+<link rel="icon" href="data:,">
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 45rem; padding: 0 1rem; }
+dt { margin-top: 1rem; }
+:target { background: #fff3b0; }
+</style>
+</head>
+<body>
+<h1>Errors</h1>
+<p>Every error has a stable <code>code</code> and a <code>message</code> for people. <code>param</code> names the field or
+query parameter that it is about, and <code>details</code> lists every problem that was found.
+See the <a href="/docs">reference</a>.</p>
+<dl>
+${ENTRIES}
+</dl>
+</body>
+</html>
+`;
+
 /** Collapses operations and renders schemas only when opened: the page loads faster. */
 const START_SCRIPT = `SwaggerUIBundle({
   url: "/v1/openapi.json",
@@ -52,14 +86,14 @@ const JAVASCRIPT = "text/javascript; charset=utf-8";
 
 const HTML = "text/html; charset=utf-8";
 
-const ASSETS: ReadonlyMap<string, SendAsset> = new Map([
-  ["swagger-ui.js", createAsset(JAVASCRIPT, () => Bun.file(swaggerScript).text())],
-  ["swagger-ui.css", createAsset("text/css; charset=utf-8", () => Bun.file(swaggerStyle).text())],
-  ["start.js", createAsset(JAVASCRIPT, () => START_SCRIPT)],
+const ASSETS: ReadonlyMap<string, Asset> = new Map([
+  ["swagger-ui.js", new Asset(JAVASCRIPT, () => Bun.file(swaggerScript).text())],
+  ["swagger-ui.css", new Asset("text/css; charset=utf-8", () => Bun.file(swaggerStyle).text())],
+  ["start.js", new Asset(JAVASCRIPT, () => START_SCRIPT)],
 ]);
 
-const sendPage = createAsset(HTML, () => PAGE);
-const sendErrorPage = createAsset(HTML, () => ERROR_PAGE);
+const page = new Asset(HTML, () => PAGE);
+const errorPage = new Asset(HTML, () => ERROR_PAGE);
 
 /** `unsafe-inline` because Swagger UI sets inline styles by script. */
 const CONTENT_SECURITY_POLICY =
@@ -70,66 +104,65 @@ const CONTENT_SECURITY_POLICY =
 const PACKED_AFTER_SECONDS = 2;
 
 /** `clientFile` is the path of the packed client; in no folder where there is none. */
-export const openApiRoutes = (auth: AccessPlugin, document: () => unknown, clientFile: string) => {
+export const referenceRoutes = (
+  auth: AccessPlugin,
+  document: () => unknown,
+  clientFile: string,
+) => {
   const budget = new FileBudget();
   const chargeTo =
     ({ address }: Call) =>
     (bytes: number): void =>
       budget.charge(address, bytes);
-  const sendDocument = createAsset("application/json", () => JSON.stringify(document()));
-  const sendClient = createAsset("application/gzip", async () => {
-    const file = Bun.file(clientFile);
-    if (await file.exists()) return await file.bytes();
-    // A local stack packs it while the API starts.
-    if (existsSync(dirname(clientFile)))
-      throw new ApiError("unavailable", "The client is being packed. Try again shortly.", {
-        retryAfterSeconds: PACKED_AFTER_SECONDS,
-      });
-    throw notFound("client");
-  });
+  const json = new Asset("application/json", () => JSON.stringify(document()));
+  const client = new Asset("application/gzip", () => readClient(clientFile));
   return new Elysia({ name: "reference" })
     .use(auth)
-    .get(`/${CLIENT_FILE}`, ({ call, request, set }) => sendClient(request, set, chargeTo(call)), {
-      access: "static",
-      detail: { hide: true },
-    })
+    .get(
+      `/${CLIENT_FILE}`,
+      ({ call, request, set }) => client.send({ request, set, charge: chargeTo(call) }),
+      { access: "static", detail: { hide: true } },
+    )
     .get(
       "/v1/openapi.json",
-      ({ call, request, set }) => sendDocument(request, set, chargeTo(call)),
-      {
-        access: "static",
-        detail: { hide: true },
-      },
+      ({ call, request, set }) => json.send({ request, set, charge: chargeTo(call) }),
+      { access: "static", detail: { hide: true } },
     )
-    .get("/docs", ({ call, request, set }) => secure(sendPage, request, set, chargeTo(call)), {
-      access: "static",
-      detail: { hide: true },
-    })
+    .get(
+      "/docs",
+      ({ call, request, set }) => sendPage(page, { request, set, charge: chargeTo(call) }),
+      { access: "static", detail: { hide: true } },
+    )
     .get(
       ERRORS_PATH,
-      ({ call, request, set }) => secure(sendErrorPage, request, set, chargeTo(call)),
-      {
-        access: "static",
-        detail: { hide: true },
-      },
+      ({ call, request, set }) => sendPage(errorPage, { request, set, charge: chargeTo(call) }),
+      { access: "static", detail: { hide: true } },
     )
     .get(
       "/docs/:asset",
       ({ call, params, request, set }) => {
         const asset = ASSETS.get(params.asset);
         if (asset === undefined) throw notFound("page");
-        return secure(asset, request, set, chargeTo(call));
+        return sendPage(asset, { request, set, charge: chargeTo(call) });
       },
       { access: "static", params: z.object({ asset: z.string() }), detail: { hide: true } },
     );
 };
 
+async function readClient(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  const file = Bun.file(path);
+  if (await file.exists()) return await file.bytes();
+  // A local stack packs it while the API starts.
+  if (existsSync(dirname(path)))
+    throw new ApiError("unavailable", "The client is being packed. Try again shortly.", {
+      retryAfterSeconds: PACKED_AFTER_SECONDS,
+    });
+  throw notFound("client");
+}
+
 /** Sends a file of the pages, which may load only the service's own. */
-function secure(
-  send: SendAsset,
-  ...[request, set, charge]: Parameters<SendAsset>
-): Promise<Response> {
-  set.headers["content-security-policy"] = CONTENT_SECURITY_POLICY;
-  set.headers["referrer-policy"] = "no-referrer";
-  return send(request, set, charge);
+function sendPage(asset: Asset, call: AssetCall): Promise<Response> {
+  call.set.headers["content-security-policy"] = CONTENT_SECURITY_POLICY;
+  call.set.headers["referrer-policy"] = "no-referrer";
+  return asset.send(call);
 }

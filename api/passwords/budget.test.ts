@@ -7,13 +7,14 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun
 import { boundsOf } from "../../shared/budgets.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
+import { fakeService } from "../../test/harness/fake-service.ts";
 import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
-import { createSharedService } from "../shares/reading.ts";
-import { createShareService, type ShareService } from "../shares/service.ts";
+import { SharedService } from "../shares/reading.ts";
+import { ShareService } from "../shares/service.ts";
 import { PasswordHashing } from "./hashing.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -30,7 +31,7 @@ beforeAll(async () => {
   const { sql } = postgres;
   const passwords = new PasswordHashing();
   links = createLinksOn(sql, { passwords });
-  shares = createShareService({ sql, links, passwords });
+  shares = new ShareService(sql, links, passwords);
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
@@ -135,24 +136,23 @@ test("requests at the same time share the budget", async () => {
 test("a network has few passwords of shared statistics verified, right ones too, and others are not held up", async () => {
   const { token } = await shares.create(await newOwner(), newUuid(), { password });
   let verified = 0;
-  const shared = createSharedService({
-    sql: postgres.sql,
-    links,
-    analytics: { overview: unused },
-    branding: { find: unused },
-    passwords: {
-      verifyForAccount() {
-        verified++;
-        return Promise.resolve(true);
-      },
+  const passwords = fakeService<PasswordHashing>("passwords", {
+    verifyForAccount() {
+      verified++;
+      return Promise.resolve(true);
     },
-    shortUrl: "https://sho.rt",
   });
+  const shared = new SharedService(
+    postgres.sql,
+    fakeService("analytics"),
+    links,
+    fakeService("branding"),
+    passwords,
+    "https://sho.rt",
+  );
   for (let i = 0; i < 100; i++) await shared.unlock(token, password, "203.0.113.1");
   const refused = await refusalOf(shared.unlock(token, password, "203.0.113.1"));
   expect(refused).toEqual(["rate_limited", 429, expect.any(String)]);
   expect(verified).toBe(100);
   await shared.unlock(token, password, "203.0.113.2");
 });
-
-const unused = (): Promise<never> => Promise.reject(new Error("It is not asked for."));

@@ -92,11 +92,11 @@ const fields = {
   emails: z.array(email).max(RECIPIENTS_MAX).optional().meta(META.emails),
 };
 
-export const createReportBody = z
+export const newReportBody = z
   .strictObject(fields)
   .meta({ id: "NewReport", description: "A report to create." });
 
-export type CreateReportBody = z.output<typeof createReportBody>;
+export type NewReportBody = z.output<typeof newReportBody>;
 
 export const updateReportBody = z
   .strictObject({
@@ -257,6 +257,9 @@ export type ReportRow = ReportFields & {
   created_at: Date;
   updated_at: Date;
 };
+
+/** One of those who get a report by e-mail. */
+export type Recipient = { reportId: Uuid; userId: Uuid };
 
 export const toReportResponse = (
   row: ReportRow,

@@ -5,10 +5,10 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
-  createReportBody,
+  newReportBody,
   reportListResponse,
   reportParams,
   reportResponse,
@@ -19,13 +19,6 @@ import {
   updateReportBody,
 } from "./model.ts";
 import type { ReportService } from "./service.ts";
-
-type ReportRoutesDeps = {
-  auth: AccessPlugin;
-  idempotency: Idempotency;
-  reports: ReportService;
-  shortUrl: string;
-};
 
 /** Names the list in its cursors. */
 const LIST = "reports";
@@ -38,7 +31,13 @@ const READ_ACCESS = { scope: "reports:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "reports:write", limit: null, cost: 1 } as const;
 
-export const reportRoutes = ({ auth, idempotency, reports, shortUrl }: ReportRoutesDeps) =>
+/** `shortUrl` is the origin of short links. */
+export const reportRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  reports: ReportService,
+  shortUrl: string,
+) =>
   new Elysia({ name: "reports", prefix: "/v1/reports", tags: ["Reports"] })
     .use(auth)
     .post(
@@ -46,12 +45,8 @@ export const reportRoutes = ({ auth, idempotency, reports, shortUrl }: ReportRou
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
         const create = async (id: string) => {
-          const report = toReportResponse(await reports.create(principal, id, body), shortUrl);
-          return {
-            status: 201 as const,
-            headers: { location: `/v1/reports/${report.id}` },
-            body: report,
-          };
+          const row = await reports.create(principal, id, body);
+          return created("/v1/reports", toReportResponse(row, shortUrl));
         };
         return await idempotency.run({ principal, request, body, set }, create);
       },
@@ -60,7 +55,7 @@ export const reportRoutes = ({ auth, idempotency, reports, shortUrl }: ReportRou
         jsonBody: "required",
         idempotent: true,
         errors: ["quota_exceeded"],
-        body: createReportBody,
+        body: newReportBody,
         response: { 201: reportResponse },
         detail: {
           operationId: "createReport",

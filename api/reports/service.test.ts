@@ -14,13 +14,17 @@ import * as z from "zod";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { reportContent } from "../../shared/reports/content.ts";
+import { fakeService } from "../../test/harness/fake-service.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { FailureService } from "../analytics/failures/service.ts";
+import type { AnalyticsService } from "../analytics/service.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
-import { makeDue } from "./due.ts";
+import { ReportStatistics } from "./content.ts";
+import { ReportMaker } from "./maker.ts";
 import { toReportResponse } from "./model.ts";
-import { deleteOldRuns } from "./runs-sql.ts";
-import { createReportService, type ReportService } from "./service.ts";
+import { ReportService } from "./service.ts";
+import { deleteOldRuns } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(180_000);
@@ -31,7 +35,7 @@ const ZERO = { total_clicks: 3, unique_clicks: 2, bot_clicks: 1 };
 
 let postgres: TestPostgres;
 let reports: ReportService;
-let deps: Parameters<typeof makeDue>[0] & { links: TestPostgres["links"] };
+let maker: ReportMaker;
 /** Called before statistics are computed. */
 let onCompute: () => Promise<void>;
 
@@ -52,44 +56,51 @@ const compared = {
   },
 };
 
+const analytics: Partial<AnalyticsService> = {
+  summary: async () => compared,
+  account: async () => {
+    await onCompute();
+    return { ...compared, top_links: [] };
+  },
+  geo: async () => ({
+    group_by: "country" as const,
+    data: [{ country: "DE", country_name: "Germany", clicks: 3, percentage: 100 }],
+  }),
+  referrers: async () => ({ referrers: [{ source: "direct", clicks: 3, percentage: 100 }] }),
+};
+
+const failures: Partial<FailureService> = {
+  count: async () => ({
+    period: "custom" as const,
+    summary: {
+      total: 1,
+      unknown_alias: 0,
+      expired: 1,
+      limit_reached: 0,
+      wrong_password: 0,
+      disabled: 0,
+      not_started: 0,
+    },
+    failures_over_time: [],
+    top_links: [],
+    unknown_aliases: [],
+  }),
+};
+
+/** Makes reports of these statistics. */
+function makerOf(change: Partial<AnalyticsService> = {}, sendsMails = true): ReportMaker {
+  const statistics = new ReportStatistics(
+    fakeService("analytics", { ...analytics, ...change }),
+    fakeService("failures", failures),
+    postgres.links,
+  );
+  return new ReportMaker(postgres.sql, statistics, sendsMails, processLog("test", "silent"));
+}
+
 beforeAll(async () => {
   postgres = await startPostgres();
-  deps = {
-    sql: postgres.sql,
-    links: postgres.links,
-    log: processLog("test", "silent"),
-    sendsMails: true,
-    analytics: {
-      summary: async () => compared,
-      account: async () => {
-        await onCompute();
-        return { ...compared, top_links: [] };
-      },
-      geo: async () => ({
-        group_by: "country" as const,
-        data: [{ country: "DE", country_name: "Germany", clicks: 3, percentage: 100 }],
-      }),
-      referrers: async () => ({ referrers: [{ source: "direct", clicks: 3, percentage: 100 }] }),
-    },
-    failures: {
-      count: async () => ({
-        period: "custom" as const,
-        summary: {
-          total: 1,
-          unknown_alias: 0,
-          expired: 1,
-          limit_reached: 0,
-          wrong_password: 0,
-          disabled: 0,
-          not_started: 0,
-        },
-        failures_over_time: [],
-        top_links: [],
-        unknown_aliases: [],
-      }),
-    },
-  };
-  reports = createReportService(deps);
+  maker = makerOf();
+  reports = new ReportService(postgres.sql, postgres.links, maker);
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
@@ -221,8 +232,8 @@ describe("a report that is due", () => {
       computed += 1;
       await Bun.sleep(100);
     };
-    await Promise.all([makeDue(deps), makeDue(deps), makeDue(deps)]);
-    await makeDue(deps);
+    await Promise.all([maker.makeDue(), maker.makeDue(), maker.makeDue()]);
+    await maker.makeDue();
     expect(computed).toBe(1);
     const [event, ...more] = await eventsOf(owner);
     expect(more).toEqual([]);
@@ -246,13 +257,13 @@ describe("a report that is due", () => {
     const { id, due_at } = await reports.create(owner, newUuid(), WEEKLY);
     for (let i = 0; i < 3; i++) {
       await makeOverdue(id);
-      await makeDue(deps);
+      await maker.makeDue();
       expect((await reports.get(owner, id)).due_at).toEqual(due_at);
     }
     expect((await eventsOf(owner)).length).toBe(1);
     await makeOverdue(id);
     await reports.update(owner, id, { period: "monthly" });
-    await makeDue(deps);
+    await maker.makeDue();
     expect((await eventsOf(owner)).length).toBe(2);
   });
 
@@ -266,13 +277,13 @@ describe("a report that is due", () => {
       calls += 1;
       return calls === 1 ? Promise.reject(new Error("ClickHouse is away.")) : Promise.resolve();
     };
-    await makeDue(deps);
+    await maker.makeDue();
     expect(await eventsOf(owner)).toBeEmpty();
     const { due_at, status } = await reports.get(owner, id);
     expect([status, due_at.getTime() > Date.now()]).toEqual(["active", true]);
     expect(due_at.getTime()).toBeLessThan(Date.now() + 6 * 60_000);
     for (const each of [id, other.id]) await makeOverdue(each);
-    await makeDue(deps);
+    await maker.makeDue();
     expect((await eventsOf(owner)).length).toBe(2);
   });
 
@@ -281,11 +292,11 @@ describe("a report that is due", () => {
     const { id } = await reports.create(owner, newUuid(), WEEKLY);
     await reports.update(owner, id, { status: "paused" });
     await makeOverdue(id);
-    await makeDue(deps);
+    await maker.makeDue();
     await reports.update(owner, id, { status: "active" });
     await makeOverdue(id);
     onCompute = () => reports.remove(owner, id);
-    await makeDue(deps);
+    await maker.makeDue();
     expect(await eventsOf(owner)).toBeEmpty();
   });
 
@@ -297,8 +308,7 @@ describe("a report that is due", () => {
     const link_id = encodeId("link", link.id);
     const { id } = await reports.create(owner, newUuid(), { ...WEEKLY, link_id });
     await makeOverdue(id);
-    const { analytics } = deps;
-    await makeDue({ ...deps, analytics: { ...analytics, summary: missing } });
+    await makerOf({ summary: missing }).makeDue();
     expect((await reports.get(owner, id)).status).toBe("paused");
   });
 });
@@ -311,7 +321,7 @@ describe("a report that is requested", () => {
     const second = await reports.send(owner, id);
     expect([first.first_day, first.requested]).toEqual([second.first_day, true]);
     await makeOverdue(id);
-    await makeDue(deps);
+    await maker.makeDue();
     const events = await eventsOf(owner);
     expect(events.map(({ actor }) => actor)).toMatchObject([
       { type: "api_key" },
@@ -372,14 +382,14 @@ describe("recipients", () => {
     await postgres.sql`delete from members where user_id = ${leaves.id}`;
     expect((await reports.get(owner, id)).emails).toEqual([stays.email]);
     await makeOverdue(id);
-    await makeDue(deps);
+    await maker.makeDue();
     expect((await reports.listRuns(owner, id)).map(({ mails }) => mails.waiting)).toEqual([1, 2]);
   });
 
   test("are refused where no mails are sent, and none are made", async () => {
     const owner = await addOwner();
     const { email } = await addMember(owner);
-    const silent = createReportService({ ...deps, sendsMails: false });
+    const silent = new ReportService(postgres.sql, postgres.links, makerOf({}, false));
     const creation = silent.create(owner, newUuid(), { ...WEEKLY, emails: [email] });
     expect(await codeOf(creation)).toBe("unavailable");
     const { id } = await reports.create(owner, newUuid(), { ...WEEKLY, emails: [email] });
@@ -392,6 +402,6 @@ test("runs are deleted after 400 days", async () => {
   const { id } = await reports.create(owner, newUuid(), WEEKLY);
   const [old, kept] = [await reports.send(owner, id), await reports.send(owner, id)];
   await postgres.sql`update report_runs set created_at = now() - interval '401 days' where id = ${old.id}`;
-  await deleteOldRuns(postgres.sql);
+  await deleteOldRuns(postgres.sql, 100);
   expect((await reports.listRuns(owner, id)).map((run) => run.id)).toEqual([kept.id]);
 });

@@ -1,33 +1,23 @@
 /** Reports: creating and changing them, and making one on request. */
 import { DEFAULT_HOUR } from "../../shared/contracts/report-schemas.ts";
-import type { Uuid } from "../../shared/ids.ts";
-import { decodeId } from "../../shared/ids.ts";
+import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
-import { ApiError, invalidField, notFound } from "../http/errors.ts";
-import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
+import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
 import { requireShortUrl } from "../links/short-url.ts";
-import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
-import type {
-  CreateReportBody,
-  ReportFields,
-  ReportRow,
-  RunRow,
-  UpdateReportBody,
-} from "./model.ts";
-import { findMembersByAddress, replaceRecipients } from "./recipients-sql.ts";
-import { listRuns } from "./runs-sql.ts";
-import { type RunDeps, runRequested } from "./runs.ts";
+import type { ReportMaker } from "./maker.ts";
+import type { NewReportBody, ReportFields, ReportRow, RunRow, UpdateReportBody } from "./model.ts";
 import { nextDue } from "./schedule.ts";
 import {
-  deleteReport,
-  findReport,
+  findMembersByAddress,
   insertReport,
-  listReports,
-  lockReport,
+  listRuns,
+  replaceRecipients,
+  reportRows,
   updateReport,
 } from "./sql.ts";
 
@@ -37,14 +27,8 @@ const REPORTS_MAX = 20;
 /** Runs that are listed of a report. */
 const RUNS_LISTED = 20;
 
-export type ReportService = ReturnType<typeof createReportService>;
-
-type ReportServiceDeps = Omit<RunDeps, "links"> & {
-  links: Pick<LinkService, "get" | "lookUp" | "getNames">;
-};
-
 /** The caller. Nobody can have reports made of what they may not read. */
-type Caller = Pick<Principal, "accountId" | "mode" | "scopes">;
+type Caller = AccountScope & { scopes: readonly string[] };
 
 const DEFAULTS = {
   tag: null,
@@ -54,57 +38,46 @@ const DEFAULTS = {
   language: "en",
 } as const;
 
-export const createReportService = (deps: ReportServiceDeps) => ({
-  ...createChanges(deps),
+export class ReportService {
+  readonly #sql: Sql;
+  readonly #links: LinkService;
+  readonly #maker: ReportMaker;
 
-  get: (owner: AccountScope, id: Uuid | undefined): Promise<ReportRow> => get(deps, owner, id),
+  constructor(sql: Sql, links: LinkService, maker: ReportMaker) {
+    this.#sql = sql;
+    this.#links = links;
+    this.#maker = maker;
+  }
 
-  /** Lists the owner's reports, newest first. */
-  list: (owner: AccountScope, request: ListRequest): Promise<ListPart<ReportRow>> =>
-    readPart(
-      request,
-      (limit, start) => listReports(deps.sql, owner, limit, start),
-      () => countOwned(deps.sql, owner, "reports"),
-    ),
-
-  /** Lists the newest runs of a report; throws `not_found`. */
-  async listRuns(owner: AccountScope, id: Uuid | undefined): Promise<RunRow[]> {
-    const report = await get(deps, owner, id);
-    return await listRuns(deps.sql, report.id, RUNS_LISTED);
-  },
-
-  /**
-   * Makes a report of the last period that is over, also of one of which it was made. Throws
-   * `not_found`, `forbidden` and `rate_limited`.
-   */
-  async send(owner: Principal, id: Uuid | undefined): Promise<RunRow> {
-    const report = await get(deps, owner, id);
-    requireReader(owner);
-    budgets.take(owner, "requested_reports", 1);
-    return await runRequested(deps, report, owner.actor);
-  },
-});
-
-const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
   /**
    * Creates a report. Throws `forbidden` to a caller who may not read what it is about, `not_found`
    * for a link that the owner does not have, `invalid_request`, `quota_exceeded`, and `unavailable`
    * for recipients where no mails are sent.
    */
-  async create(owner: Caller, id: Uuid, body: CreateReportBody): Promise<ReportRow> {
+  async create(owner: Caller, id: Uuid, body: NewReportBody): Promise<ReportRow> {
     requireReader(owner);
-    const change = await readFields(links, owner, body);
+    const change = await this.#readFields(owner, body);
     const report = { ...DEFAULTS, ...change, name: body.name, period: body.period };
     requireOneSubject(report);
     const dueAt = new Date(nextDue(report, Date.now()));
-    const recipients = await findRecipients(sql, owner, body.emails ?? [], sendsMails);
-    return await sql.begin(async (transaction) => {
-      if ((await lockAndCountOwned(transaction, owner, "reports")) >= REPORTS_MAX) throw tooMany();
+    const recipients = await this.#findRecipients(owner, body.emails ?? []);
+    return await this.#sql.begin(async (transaction) => {
+      await reportRows.requireRoom(transaction, owner, REPORTS_MAX);
       await insertReport(transaction, owner, { ...report, id, dueAt });
       await replaceRecipients(transaction, { id, account_id: owner.accountId }, recipients);
-      return requireReport(await findReport(transaction, owner, id));
+      return await reportRows.get(transaction, owner, id);
     });
-  },
+  }
+
+  /** Finds one of the owner's reports; throws `not_found`. */
+  get(owner: AccountScope, id: Uuid | undefined): Promise<ReportRow> {
+    return reportRows.get(this.#sql, owner, id);
+  }
+
+  /** Lists the owner's reports, newest first. */
+  list(owner: AccountScope, request: ListRequest): Promise<ListPart<ReportRow>> {
+    return reportRows.list(this.#sql, owner, request);
+  }
 
   /** Changes the fields in the body; throws as `create`, and `not_found`. */
   async update(
@@ -113,51 +86,93 @@ const createChanges = ({ sql, links, sendsMails }: ReportServiceDeps) => ({
     { status, emails, ...body }: UpdateReportBody,
   ): Promise<ReportRow> {
     requireReader(owner);
-    const change = await readFields(links, owner, body);
-    const recipients =
-      emails === undefined ? undefined : await findRecipients(sql, owner, emails, sendsMails);
-    return await sql.begin(async (transaction) => {
-      const locked = id === undefined ? undefined : await lockReport(transaction, owner, id);
-      const old = await requireFound(locked, transaction, owner, { table: "reports", id });
+    const change = await this.#readFields(owner, body);
+    const recipients = emails === undefined ? undefined : await this.#findRecipients(owner, emails);
+    return await this.#sql.begin(async (transaction) => {
+      const old = await reportRows.lock(transaction, owner, id);
       const { name, tag, link_id, period, hour, timezone, language } = { ...old, ...change };
       const fields = { name, tag, link_id, period, hour, timezone, language };
       requireOneSubject(fields);
       const next = { ...fields, status: status ?? old.status };
       await updateReport(transaction, old.id, { ...next, due_at: dueAfter(old, next) });
       if (recipients !== undefined) await replaceRecipients(transaction, old, recipients);
-      return requireReport(await findReport(transaction, owner, old.id));
+      return await reportRows.get(transaction, owner, old.id);
     });
-  },
+  }
 
   /** Deletes a report with its runs; throws `not_found`. */
   async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-    if (id === undefined || !(await deleteReport(sql, owner, id)))
-      throw await missing(sql, owner, "reports", id);
-  },
-});
+    const row = id === undefined ? undefined : await reportRows.delete(this.#sql, owner, id);
+    await reportRows.require(row, this.#sql, owner, id);
+  }
+
+  /** Lists the newest runs of a report; throws `not_found`. */
+  async listRuns(owner: AccountScope, id: Uuid | undefined): Promise<RunRow[]> {
+    const report = await this.get(owner, id);
+    return await listRuns(this.#sql, report.id, RUNS_LISTED);
+  }
+
+  /**
+   * Makes a report of the last period that is over, also of one of which it was made. Throws
+   * `not_found`, `forbidden` and `rate_limited`.
+   */
+  async send(owner: Principal, id: Uuid | undefined): Promise<RunRow> {
+    const report = await this.get(owner, id);
+    requireReader(owner);
+    budgets.take(owner, "requested_reports", 1);
+    return await this.#maker.makeRequested(report, owner.actor);
+  }
+
+  /** Converts the fields of a request. Throws `invalid_request`, and `not_found` for a link. */
+  async #readFields(
+    owner: AccountScope,
+    { link_id, short_url, timezone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
+  ): Promise<Partial<ReportFields>> {
+    const change: Partial<ReportFields> = {};
+    if (link_id !== undefined)
+      change.link_id =
+        link_id === null ? null : (await this.#links.find(owner, decodeId("link", link_id))).id;
+    if (short_url !== undefined) {
+      if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
+      change.link_id =
+        short_url === null
+          ? null
+          : (await this.#links.lookUp(owner, requireShortUrl(short_url))).id;
+    }
+    if (timezone !== undefined) change.timezone = parseZone(timezone);
+    if (body.name !== undefined) change.name = body.name;
+    if (body.tag !== undefined) change.tag = body.tag;
+    if (body.period !== undefined) change.period = body.period;
+    if (body.hour !== undefined) change.hour = body.hour;
+    if (body.language !== undefined) change.language = body.language;
+    return change;
+  }
+
+  /**
+   * The users of addresses, who must be members with confirmed ones: so that nobody can have this
+   * installation mail strangers. An invitation does not confirm an address.
+   */
+  async #findRecipients({ accountId }: AccountScope, emails: readonly string[]): Promise<Uuid[]> {
+    if (emails.length === 0) return [];
+    if (!this.#maker.sendsMails)
+      throw new ApiError("unavailable", "This installation sends no mails: SMTP_URL is not set.");
+    const wanted = new Set(emails.map((address) => address.toLowerCase()));
+    const found = await findMembersByAddress(this.#sql, accountId, [...wanted]);
+    const known = new Set(found.map(({ email }) => email));
+    if ([...wanted].some((address) => !known.has(address)))
+      throw invalidField("emails", "must be confirmed addresses of members of the account");
+    return found.map(({ user_id }) => user_id);
+  }
+}
 
 /** When a changed report is due: one that is due already stays so. */
-function dueAfter(old: ReportRow, next: Pick<ReportRow, "status"> & ReportFields): Date {
+function dueAfter(old: ReportRow, next: ReportFields): Date {
   const now = Date.now();
   const isWaiting = old.status === "active" && old.due_at.getTime() <= now;
   return isWaiting ? old.due_at : new Date(nextDue(next, now));
 }
 
-async function get(
-  { sql }: Pick<ReportServiceDeps, "sql">,
-  owner: AccountScope,
-  id: Uuid | undefined,
-): Promise<ReportRow> {
-  const row = id === undefined ? undefined : await findReport(sql, owner, id);
-  return await requireFound(row, sql, owner, { table: "reports", id });
-}
-
-function requireReport(row: ReportRow | undefined): ReportRow {
-  if (row === undefined) throw notFound("report");
-  return row;
-}
-
-function requireReader({ scopes }: Pick<Principal, "scopes">): void {
+function requireReader({ scopes }: Caller): void {
   if (scopes.includes("analytics:read") && scopes.includes("links:read")) return;
   throw new ApiError(
     "forbidden",
@@ -165,58 +180,7 @@ function requireReader({ scopes }: Pick<Principal, "scopes">): void {
   );
 }
 
-/** Converts the fields of a request. Throws `invalid_request`, and `not_found` for a link. */
-async function readFields(
-  links: Pick<LinkService, "get" | "lookUp">,
-  owner: AccountScope,
-  { link_id, short_url, timezone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
-): Promise<Partial<ReportFields>> {
-  const change: Partial<ReportFields> = {};
-  if (link_id !== undefined)
-    change.link_id =
-      link_id === null ? null : (await links.get(owner, decodeId("link", link_id))).id;
-  if (short_url !== undefined) {
-    if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
-    change.link_id =
-      short_url === null ? null : (await links.lookUp(owner, requireShortUrl(short_url))).id;
-  }
-  if (timezone !== undefined) change.timezone = parseZone(timezone);
-  if (body.name !== undefined) change.name = body.name;
-  if (body.tag !== undefined) change.tag = body.tag;
-  if (body.period !== undefined) change.period = body.period;
-  if (body.hour !== undefined) change.hour = body.hour;
-  if (body.language !== undefined) change.language = body.language;
-  return change;
-}
-
-/**
- * The users of addresses, who must be members with confirmed ones: so that nobody can have this
- * installation mail strangers. An invitation does not confirm an address.
- */
-async function findRecipients(
-  sql: Sql,
-  { accountId }: AccountScope,
-  emails: readonly string[],
-  sendsMails: boolean,
-): Promise<Uuid[]> {
-  if (emails.length === 0) return [];
-  if (!sendsMails)
-    throw new ApiError("unavailable", "This installation sends no mails: SMTP_URL is not set.");
-  const wanted = new Set(emails.map((address) => address.toLowerCase()));
-  const found = await findMembersByAddress(sql, accountId, [...wanted]);
-  const known = new Set(found.map(({ email }) => email));
-  if ([...wanted].some((address) => !known.has(address)))
-    throw invalidField("emails", "must be confirmed addresses of members of the account");
-  return found.map(({ user_id }) => user_id);
-}
-
-function requireOneSubject({ tag, link_id }: Pick<ReportFields, "tag" | "link_id">): void {
+function requireOneSubject({ tag, link_id }: ReportFields): void {
   if (tag !== null && link_id !== null)
     throw invalidField("tag", "cannot be used with a link: a report is about one of them");
 }
-
-const tooMany = (): ApiError =>
-  new ApiError(
-    "quota_exceeded",
-    `The account has ${REPORTS_MAX} reports already. Delete one of them first.`,
-  );

@@ -1,9 +1,10 @@
-/** SQL statements on reports. */
+/** SQL statements on reports, their recipients, their runs, and the mails of runs. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { ListStart } from "../http/pagination.ts";
+import type { ReportContent } from "../../shared/reports/content.ts";
 import type { AccountScope } from "../http/principal.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { ReportFields, ReportRow } from "./model.ts";
+import type { Recipient, ReportFields, ReportRow, RunRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
   id, account_id, (select plan from accounts where id = account_id) as plan, mode, name, tag, link_id, period, hour, timezone, language, status, due_at, created_at,
@@ -13,6 +14,8 @@ const columns = (sql: Sql | Transaction) => sql`
   array(select users.email
           from report_recipients recipient join users on users.id = recipient.user_id
          where recipient.report_id = reports.id order by 1) as emails`;
+
+export const reportRows = new OwnedRows<ReportRow>("reports", columns);
 
 /** Inserts a report, unless an earlier attempt of the same request has. */
 export async function insertReport(
@@ -27,64 +30,14 @@ export async function insertReport(
     on conflict (id) do update set due_at = excluded.due_at`;
 }
 
-/** Finds one of the owner's reports by its primary key. */
-export async function findReport(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ReportRow | undefined> {
-  const [row] = await sql<ReportRow[]>`
-    select ${columns(sql)} from reports where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** As {@link findReport}, and locks it until the transaction ends. */
-export async function lockReport(
-  transaction: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ReportRow | undefined> {
-  const [row] = await transaction<ReportRow[]>`
-    select ${columns(transaction)} from reports
-     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
-  return row;
-}
-
-/** Lists the owner's reports, newest first, from an offset or after a position. */
-export async function listReports(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<ReportRow[]> {
-  const after = "after" in start ? start.after : null;
-  return await sql<ReportRow[]>`
-    select ${columns(sql)} from reports
-     where account_id = ${accountId} and mode = ${mode}
-           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
-     order by created_at desc, id desc
-     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
-}
-
 /** Writes the fields of a report that is locked. */
 export async function updateReport(
   transaction: Transaction,
   id: Uuid,
-  change: ReportFields & Pick<ReportRow, "status" | "due_at">,
+  change: ReportFields & { status: ReportRow["status"]; due_at: Date },
 ): Promise<void> {
   await transaction`
     update reports set ${transaction({ ...change, updated_at: new Date() })} where id = ${id}`;
-}
-
-/** Deletes one of the owner's reports with its runs; returns false when there is none. */
-export async function deleteReport(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<boolean> {
-  const rows = await sql`
-    delete from reports where id = ${id} and account_id = ${accountId} and mode = ${mode} returning id`;
-  return rows.length === 1;
 }
 
 /** Lists reports that are due, those that have waited longest first. */
@@ -116,4 +69,110 @@ export async function moveDue(
 export async function pauseReport(sql: Sql, id: Uuid, from: Date): Promise<void> {
   await sql`
     update reports set status = 'paused', updated_at = now() where id = ${id} and due_at = ${from}`;
+}
+
+/** Members of an account whose confirmed addresses are in a list, with these addresses. */
+export const findMembersByAddress = (
+  sql: Sql,
+  accountId: Uuid,
+  emails: readonly string[],
+): Promise<{ user_id: Uuid; email: string }[]> =>
+  sql<{ user_id: Uuid; email: string }[]>`
+    select member.user_id, users.email as email
+      from members member join users on users.id = member.user_id
+     where member.account_id = ${accountId} and users.email_verified
+       and users.email = any (${[...emails]}::text[])`;
+
+/** Makes users the recipients of a report, in place of others. */
+export async function replaceRecipients(
+  transaction: Transaction,
+  { id, account_id }: { id: Uuid; account_id: Uuid },
+  userIds: readonly Uuid[],
+): Promise<void> {
+  await transaction`
+    delete from report_recipients where report_id = ${id} and not user_id = any (${[...userIds]}::uuid[])`;
+  await transaction`
+    insert into report_recipients (report_id, account_id, user_id)
+    select ${id}, member.account_id, member.user_id from members member
+     where member.account_id = ${account_id} and member.user_id = any (${[...userIds]}::uuid[])
+    on conflict do nothing`;
+}
+
+/** Ends the subscription of a user, if there is one. */
+export async function deleteRecipient(sql: Sql, { reportId, userId }: Recipient): Promise<void> {
+  await sql`delete from report_recipients where report_id = ${reportId} and user_id = ${userId}`;
+}
+
+/** Days for which runs are kept: those of a year can be compared. */
+const RETENTION_DAYS = 400;
+
+const runColumns = (sql: Sql | Transaction) => sql`
+  id, first_day::text as first_day, last_day::text as last_day, requested, content, created_at,
+  (select jsonb_build_object(
+            'waiting', count(*) filter (where mail.status in ('waiting', 'sending')),
+            'sent', count(*) filter (where mail.status = 'sent'),
+            'failed', count(*) filter (where mail.status = 'failed'),
+            'unknown', count(*) filter (where mail.status = 'unknown'))
+     from report_mails mail where mail.run_id = report_runs.id) as mails`;
+
+export type NewRun = Omit<RunRow, "created_at" | "mails"> & { reportId: Uuid };
+
+/**
+ * Inserts a run; undefined when the report was made of this period before. One that is requested is
+ * always inserted.
+ */
+export async function insertRun(
+  transaction: Transaction,
+  { id, reportId, first_day, last_day, requested, content }: NewRun,
+): Promise<RunRow | undefined> {
+  const [row] = await transaction<RunRow[]>`
+    insert into report_runs (id, report_id, first_day, last_day, requested, content)
+    values (${id}, ${reportId}, ${first_day}, ${last_day}, ${requested}, ${transaction.json(content)})
+    on conflict (report_id, first_day, last_day) where not requested do nothing
+    returning ${runColumns(transaction)}`;
+  return row;
+}
+
+/** Lists the newest runs of a report. */
+export const listRuns = (sql: Sql, reportId: Uuid, limit: number): Promise<RunRow[]> =>
+  sql<RunRow[]>`
+    select ${runColumns(sql)} from report_runs
+     where report_id = ${reportId} order by created_at desc, id desc limit ${limit}`;
+
+/** Deletes runs that have been kept long enough, at most `max`; returns how many. */
+export async function deleteOldRuns(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from report_runs where id in (
+      select id from report_runs where created_at < now() - make_interval(days => ${RETENTION_DAYS})
+       order by created_at limit ${max})`;
+  return count;
+}
+
+/** Puts a mail of a run to each recipient of its report into the queue; returns how many. */
+export async function enqueueMails(
+  transaction: Transaction,
+  { runId, reportId }: { runId: Uuid; reportId: Uuid },
+): Promise<number> {
+  const { count } = await transaction`
+    insert into report_mails (id, kind, run_id, report_id, user_id)
+    select gen_random_uuid(), 'report', ${runId}, report_id, user_id from report_recipients where report_id = ${reportId}`;
+  return count;
+}
+
+/**
+ * Whether the user of a mail may have it: a recipient still, with an address that is confirmed.
+ */
+export const isRecipient = (sql: Sql) => sql`
+  exists (select from report_recipients recipient join users on users.id = recipient.user_id
+           where recipient.report_id = mail.report_id and recipient.user_id = mail.user_id
+             and users.email_verified)`;
+
+/** What a run says, and of which report it is. */
+export async function findRun(
+  sql: Sql,
+  id: Uuid,
+): Promise<{ report_id: Uuid; content: ReportContent } | undefined> {
+  const [row] = await sql<{ report_id: Uuid; content: ReportContent }[]>`
+    select report_id, content from report_runs where id = ${id}`;
+  return row;
 }

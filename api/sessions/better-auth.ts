@@ -2,7 +2,7 @@
  * Better Auth, configured for the dashboard's passwords and sessions. It is only called as a
  * library; none of its HTTP endpoints is reachable.
  */
-import { betterAuth } from "better-auth";
+import { type Auth, betterAuth, type BetterAuthOptions } from "better-auth";
 import { PostgresJSDialect } from "kysely-postgres-js";
 
 import { PASSWORD_LENGTH } from "../../shared/contracts/users.ts";
@@ -38,12 +38,14 @@ const CREDENTIAL_COLUMNS = {
   ...times,
 };
 
-/** The library's type follows from its settings. */
-export type AuthLibrary = ReturnType<typeof openAuthLibrary>;
-
 /** `url` is the dashboard's; `secret` signs the cookies. */
-export const openAuthLibrary = (sql: Sql, passwords: UserPasswords, url: string, secret: string) =>
-  betterAuth({
+export const authLibrary = (
+  sql: Sql,
+  passwords: UserPasswords,
+  url: string,
+  secret: string,
+): Auth =>
+  betterAuth<BetterAuthOptions>({
     baseURL: url,
     secret,
     telemetry: { enabled: false },

@@ -15,14 +15,13 @@ import {
 
 import { WINDOWS } from "../../shared/budgets.ts";
 import { RESET_MINUTES, type Role } from "../../shared/contracts/users.ts";
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { mailQueueDeps } from "../../test/harness/mail-queue.ts";
+import { mailQueue } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, startSmtp } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
-import { sendWaiting } from "../mail/queue.ts";
 import { hashToken } from "../url-tokens.ts";
 import { makeReset, resetPath } from "./resets.ts";
 import { applyReset, deleteExpiredResets } from "./sql.ts";
@@ -184,12 +183,11 @@ describe("a request for a mail", () => {
     await using smtp = await startSmtp();
     const person = await addPerson();
     const outcomes: string[] = [];
-    const deps = mailQueueDeps(postgres.sql, smtp.url, outcomes);
     expect(await request(person.email.toUpperCase(), "de")).toBe("done");
     expect(
       await postgres.sql`select from password_resets where user_id = ${person.id}`,
     ).toHaveLength(0);
-    await sendWaiting(deps, newUuid());
+    await mailQueue(postgres.sql, smtp.url, outcomes).sendWaiting();
     const [mail] = smtp.received;
     if (mail === undefined) throw new Error("There is no mail.");
     expect([smtp.received.length, mail.to, outcomes]).toEqual([1, [person.email], ["sent"]]);
@@ -239,7 +237,7 @@ describe("a request for a mail", () => {
     await postgres.sql`update report_mails set created_at = now() - interval '61 minutes'`;
     await request(gone.email);
     await services.members.removeUser(gone.email);
-    await sendWaiting(mailQueueDeps(postgres.sql, smtp.url, []), newUuid());
+    await mailQueue(postgres.sql, smtp.url, []).sendWaiting();
     expect(smtp.received).toEqual([]);
     expect(await postgres.sql`select from report_mails`).toHaveLength(0);
   });

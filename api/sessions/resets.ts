@@ -5,17 +5,18 @@
  *
  * The link of a mail is made while the mail is sent: the queue has none.
  */
+import type { PendingQuery, Row } from "postgres";
+
 import { RESET_MINUTES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { ApiError } from "../http/errors.ts";
 import { escapeHtml } from "../http/html.ts";
-import type { MailKind } from "../mail/kind.ts";
-import { type MailContent, writeLink } from "../mail/message.ts";
+import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { createToken, hashToken } from "../url-tokens.ts";
+import { hashToken, newToken } from "../url-tokens.ts";
 import type { Attempts } from "./attempts.ts";
 import type { PasswordStrength } from "./password-strength.ts";
 import {
@@ -35,7 +36,7 @@ export type Reset = { token: string; expires_at: Date };
 export const resetPath = (token: string): string => `/reset-password/${token}`;
 
 export async function makeReset(sql: Sql | Transaction, userId: Uuid): Promise<Reset> {
-  const { token, hash: tokenHash } = createToken();
+  const { token, hash: tokenHash } = newToken();
   const expires_at = await insertReset(sql, { tokenHash, userId, minutes: RESET_MINUTES });
   return { token, expires_at };
 }
@@ -95,17 +96,29 @@ const noReset = (): ApiError =>
   new ApiError("not_found", "This link has been used or has expired. Ask for a new one.");
 
 /**
- * The mail with a link. It has no text that anybody could choose. Each attempt to send makes a link
- * of its own; `dashboardUrl` is where it leads.
+ * Mails with a link. They have no text that anybody could choose. Each attempt to send makes a link
+ * of its own.
  */
-export const resetMails = (sql: Sql, dashboardUrl: string | undefined): MailKind => ({
-  mayReceive: isExpected,
-  async write({ user_id: userId, language }) {
-    if (dashboardUrl === undefined) return undefined;
-    const { token } = await makeReset(sql, userId);
-    return composeReset(language ?? "", `${dashboardUrl}${resetPath(token)}`);
-  },
-});
+export class ResetMails implements MailKind {
+  readonly #sql: Sql;
+  readonly #dashboardUrl: string | undefined;
+
+  /** `dashboardUrl` is where links lead. */
+  constructor(sql: Sql, dashboardUrl: string | undefined) {
+    this.#sql = sql;
+    this.#dashboardUrl = dashboardUrl;
+  }
+
+  mayReceive(sql: Sql): PendingQuery<Row[]> {
+    return isExpected(sql);
+  }
+
+  async write({ user_id: userId, language }: QueuedMail): Promise<MailContent | undefined> {
+    if (this.#dashboardUrl === undefined) return undefined;
+    const { token } = await makeReset(this.#sql, userId);
+    return composeReset(language ?? "", `${this.#dashboardUrl}${resetPath(token)}`);
+  }
+}
 
 const textsIn = inEachLanguage((language, { passwords }) => ({
   language,

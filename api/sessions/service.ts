@@ -2,6 +2,7 @@
  * Signing in and out, and looking up sessions. Better Auth checks the passwords and manages the
  * sessions.
  */
+import type { Auth } from "better-auth";
 import { isAPIError } from "better-auth/api";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
@@ -10,7 +11,6 @@ import type { Session, User } from "../http/principal.ts";
 import { type KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
-import type { AuthLibrary } from "./better-auth.ts";
 import type { DeviceCookies } from "./device-cookie.ts";
 import type { PasswordStrength } from "./password-strength.ts";
 import {
@@ -26,14 +26,14 @@ import {
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
 export class SessionService {
   readonly #sql: Sql;
-  readonly #library: AuthLibrary;
+  readonly #library: Auth;
   readonly #attempts: Attempts;
   readonly #devices: DeviceCookies;
   readonly #strength: PasswordStrength;
 
   constructor(
     sql: Sql,
-    library: AuthLibrary,
+    library: Auth,
     attempts: Attempts,
     devices: DeviceCookies,
     strength: PasswordStrength,

@@ -1,13 +1,14 @@
 /** Users of the dashboard: creating and deleting them, and setting their passwords. */
 import { randomBytes } from "node:crypto";
 
+import type { Auth } from "better-auth";
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { type AuthLibrary, openAuthLibrary } from "./better-auth.ts";
+import { authLibrary } from "./better-auth.ts";
 import { PasswordStrength } from "./password-strength.ts";
 import {
   deleteResets,
@@ -25,10 +26,10 @@ export type NewUser = { email: string; name: string; password: string };
 
 export class UserService {
   readonly #sql: Sql;
-  readonly #library: AuthLibrary;
+  readonly #library: Auth;
   readonly #strength: PasswordStrength;
 
-  constructor(sql: Sql, library: AuthLibrary, strength: PasswordStrength) {
+  constructor(sql: Sql, library: Auth, strength: PasswordStrength) {
     this.#sql = sql;
     this.#library = library;
     this.#strength = strength;
@@ -40,7 +41,7 @@ export class UserService {
    */
   static forOperators(sql: Sql): UserService {
     const secret = randomBytes(32).toString("hex");
-    const library = openAuthLibrary(sql, new PasswordHashing(), "http://localhost", secret);
+    const library = authLibrary(sql, new PasswordHashing(), "http://localhost", secret);
     return new UserService(sql, library, new PasswordStrength());
   }
 

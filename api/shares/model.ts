@@ -71,7 +71,7 @@ const fields = {
   expires_at: instant.nullish().meta(META.expires_at),
 };
 
-export const createShareBody = z
+export const newShareBody = z
   .strictObject({
     link_id: z.string().nullish().meta(META.link_id),
     ...fields,
@@ -81,7 +81,7 @@ export const createShareBody = z
   })
   .meta({ id: "NewShare", description: "A share to create: of one link, or of all." });
 
-export type CreateShareBody = z.output<typeof createShareBody>;
+export type NewShareBody = z.output<typeof newShareBody>;
 
 export const updateShareBody = z.strictObject(fields).meta({
   id: "ShareChange",

@@ -6,14 +6,16 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { fakeService } from "../../test/harness/fake-service.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { ClicksReader } from "../clickhouse.ts";
+import type { AnalyticsService } from "../analytics/service.ts";
+import { BrandingService } from "../branding/service.ts";
 import { ApiError } from "../http/errors.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
-import { createSharedService, type SharedService } from "./reading.ts";
-import { createShareService, type ShareService } from "./service.ts";
+import { SharedService } from "./reading.ts";
+import { ShareService } from "./service.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -42,21 +44,16 @@ beforeAll(async () => {
   postgres = await startPostgres();
   const { sql, links } = postgres;
   const passwords = new PasswordHashing();
-  shares = createShareService({ sql, links, passwords });
-  shared = createSharedService({
-    sql,
-    links,
-    passwords,
-    analytics: {
-      overview(owner: ClicksReader) {
-        computed.push(owner.accountId);
-        budgets.spend(owner, owner.paysWith ?? "statistics", STATISTICS_MS);
-        return Promise.resolve({ period: "", summary, clicks_over_time: [], breakdowns: [] });
-      },
+  shares = new ShareService(sql, links, passwords);
+  const analytics = fakeService<AnalyticsService>("analytics", {
+    overview(owner) {
+      computed.push(owner.accountId);
+      budgets.spend(owner, owner.paysWith ?? "statistics", STATISTICS_MS);
+      return Promise.resolve({ period: "", summary, clicks_over_time: [], breakdowns: [] });
     },
-    branding: { find: () => Promise.reject(new Error("There is none.")) },
-    shortUrl: "https://sho.rt",
   });
+  const branding = new BrandingService(sql);
+  shared = new SharedService(sql, analytics, links, branding, passwords, "https://sho.rt");
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 beforeEach(() => void computed.splice(0));

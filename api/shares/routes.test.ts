@@ -129,38 +129,6 @@ describe("POST /v1/shares/:id/rotate", () => {
 });
 
 describe("the other endpoints of shares", () => {
-  test.each([
-    ["GET", undefined],
-    ["PATCH", { name: "Other" }],
-    ["DELETE", undefined],
-  ])(
-    "%s works for the owner and does not find the share of another account",
-    async (method, body) => {
-      expect((await api.send(path, { method, key, body })).status).toBe(200);
-      const before = changes.length;
-      const foreign = await api.send(path, { method, key: api.addKey(), body });
-      expect([foreign.status, errorCodeOf(foreign)]).toEqual([404, "not_found"]);
-      expect(changes).toHaveLength(before);
-    },
-  );
-
-  test.each([
-    ["GET", path, "shares:read"],
-    ["GET", "/v1/shares", "shares:read"],
-    ["POST", "/v1/shares", "shares:write"],
-    ["PATCH", path, "shares:write"],
-    ["DELETE", path, "shares:write"],
-  ])("%s %s needs the scope %s", async (method, route, scope) => {
-    const scopes = key.scopes.filter((each) => each !== scope);
-    const response = await api.send(route, {
-      method,
-      key: api.addKey({ scopes }),
-      ...(method === "POST" || method === "PATCH" ? { body: {} } : {}),
-    });
-    expect([response.status, errorCodeOf(response)]).toEqual([403, "forbidden"]);
-    expect(changes).toEqual([]);
-  });
-
   test("a list and a share never contain the URL", async () => {
     for (const route of ["/v1/shares", path]) {
       const { status, text } = await api.send(route, { key });

@@ -5,10 +5,10 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
-  createShareBody,
+  newShareBody,
   newShareResponse,
   shareListResponse,
   shareParams,
@@ -17,14 +17,6 @@ import {
   updateShareBody,
 } from "./model.ts";
 import type { ShareService } from "./service.ts";
-
-type ShareRoutesDeps = {
-  auth: AccessPlugin;
-  idempotency: Idempotency;
-  shares: ShareService;
-  /** The origin, without a trailing slash, at which the client of a request reaches this site. */
-  originOf: (request: Request) => string;
-};
 
 /** The token must not be readable in the database, not even while its response is stored. */
 const SECRET = { secret: true };
@@ -40,7 +32,16 @@ const READ_ACCESS = { scope: "shares:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "shares:write", limit: null, cost: 1 } as const;
 
-export const shareRoutes = ({ auth, idempotency, shares, originOf }: ShareRoutesDeps) =>
+/**
+ * `originOf` is the origin, without a trailing slash, at which the client of a request reaches this
+ * site.
+ */
+export const shareRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  shares: ShareService,
+  originOf: (request: Request) => string,
+) =>
   new Elysia({ name: "shares", prefix: "/v1/shares", tags: ["Shares"] })
     .use(auth)
     .post(
@@ -49,12 +50,8 @@ export const shareRoutes = ({ auth, idempotency, shares, originOf }: ShareRoutes
         const principal = principalOf(call);
         const create = async (id: string) => {
           const { row, token } = await shares.create(principal, id, body);
-          const share = toShareResponse(row);
-          return {
-            status: 201 as const,
-            headers: { location: `/v1/shares/${share.id}` },
-            body: { ...share, token, url: `${originOf(request)}/shared/${token}` },
-          };
+          const url = `${originOf(request)}/shared/${token}`;
+          return created("/v1/shares", { ...toShareResponse(row), token, url });
         };
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
@@ -63,7 +60,7 @@ export const shareRoutes = ({ auth, idempotency, shares, originOf }: ShareRoutes
         jsonBody: "required",
         idempotent: true,
         errors: ["quota_exceeded", "not_found"],
-        body: createShareBody,
+        body: newShareBody,
         response: { 201: newShareResponse },
         detail: {
           operationId: "createShare",

@@ -7,7 +7,7 @@ import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import type { Sql } from "../postgres.ts";
-import type { CountedTag, ListTagsQuery, TagRow } from "./model.ts";
+import type { CountedTag, TagRow, TagSort } from "./model.ts";
 import { listTags, sumClicks, type TagPosition } from "./sql.ts";
 
 /**
@@ -22,8 +22,10 @@ const SUMMED_LINKS_MAX = 100_000;
 /** Where a part of a list ended: the sort key (0 by name) and the name of the last tag. */
 export type TagsCursor = readonly [key: number, name: string];
 
-export type TagsRequest = Pick<ListTagsQuery, "sort" | "limit"> & {
+export type TagsRequest = {
+  sort: TagSort;
   search: string;
+  limit: number;
   after: TagsCursor | null;
 };
 

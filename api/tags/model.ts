@@ -24,7 +24,7 @@ export const listTagsQuery = z.object({
   starting_after: cursorParameter("The `next_cursor` of the previous page, with the same `sort`."),
 });
 
-export type ListTagsQuery = z.output<typeof listTagsQuery>;
+type ListTagsQuery = z.output<typeof listTagsQuery>;
 
 export type TagSort = ListTagsQuery["sort"];
 

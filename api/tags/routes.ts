@@ -17,15 +17,13 @@ import {
 } from "./model.ts";
 import type { TagService } from "./service.ts";
 
-type TagRoutesDeps = { auth: AccessPlugin; tags: TagService };
-
 const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1, expensive: true } as const;
 
 /** Cursors of a list in this order. */
 const cursorSchema = (sort: TagSort) =>
   z.tuple([z.literal(`tags ${sort}`), z.int().min(0), z.string()]);
 
-export const tagRoutes = ({ auth, tags }: TagRoutesDeps) =>
+export const tagRoutes = (auth: AccessPlugin, tags: TagService) =>
   new Elysia({ name: "tags", prefix: "/v1/tags", tags: ["Tags"] })
     .use(auth)
     .get(

@@ -25,28 +25,30 @@ type Replacement = {
   color?: TagRow["color"] | undefined;
 };
 
-export type TagService = ReturnType<typeof createTagService>;
+export class TagService {
+  readonly #sql: Sql;
+  readonly #shortUrl: string;
 
-type TagServiceDeps = {
-  sql: Sql;
-  /** The origin of short links. */
-  shortUrl: string;
-};
+  /** `shortUrl` is the origin of short links. */
+  constructor(sql: Sql, shortUrl: string) {
+    this.#sql = sql;
+    this.#shortUrl = shortUrl;
+  }
 
-export const createTagService = (deps: TagServiceDeps) => ({
   /**
    * Lists the requested part of the owner's tags. Throws `invalid_request` when there are too many
    * to sort by clicks, and `rate_limited`.
    */
-  list: async (owner: AccountScope & Payer, request: TagsRequest): Promise<TagsPart> =>
-    isStorable(request.search)
-      ? await listCountedTags(deps.sql, owner, request)
-      : { rows: [], next: null },
+  async list(owner: AccountScope & Payer, request: TagsRequest): Promise<TagsPart> {
+    return isStorable(request.search)
+      ? await listCountedTags(this.#sql, owner, request)
+      : { rows: [], next: null };
+  }
 
   /**
-   * Renames a tag on all links that have it, and sets its colour. `done` is false as of {@link
-   * replace}; a repeated request must then merge. Throws `not_found`, and `tag_taken` when the new
-   * name is another tag's and they may not become one.
+   * Renames a tag on all links that have it, and sets its colour. `done` is false as of
+   * {@link #replace}; a repeated request must then merge. Throws `not_found`, and `tag_taken` when
+   * the new name is another tag's and they may not become one.
    */
   async change(
     owner: Writer,
@@ -54,20 +56,19 @@ export const createTagService = (deps: TagServiceDeps) => ({
     { name: to = name, color, merge = false }: ChangeTagBody,
   ): Promise<CountedTag & Progress> {
     if (!isStorable(name)) throw notFound("tag");
-    const { sql } = deps;
     if (to === name) {
       budgets.require(owner, "listed_links");
-      const exists = color === undefined || (await setColor(sql, owner, name, color));
+      const exists = color === undefined || (await setColor(this.#sql, owner, name, color));
       if (!exists) throw notFound("tag");
-      return { ...(await get(deps.sql, owner, name)), changed: 0, done: true };
+      return { ...(await this.#get(owner, name)), changed: 0, done: true };
     }
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
       if (!merge && found.has(to)) throw tagTaken(to);
     };
-    const progress = await replace(deps, owner, [name], to, { check, color });
-    return { ...(await get(deps.sql, owner, to)), ...progress };
-  },
+    const progress = await this.#replace(owner, [name], to, { check, color });
+    return { ...(await this.#get(owner, to)), ...progress };
+  }
 
   /** Removes a tag from all links that have it; throws `not_found`. */
   async remove(owner: Writer, name: string): Promise<Progress> {
@@ -75,57 +76,62 @@ export const createTagService = (deps: TagServiceDeps) => ({
     const check = (found: ReadonlyMap<string, TagRow>): void => {
       if (!found.has(name)) throw notFound("tag");
     };
-    return await replace(deps, owner, [name], null, { check });
-  },
+    return await this.#replace(owner, [name], null, { check });
+  }
 
   /** Replaces tags by one, which may exist, on all links that have them. */
   async merge(owner: Writer, tags: readonly string[], into: string): Promise<Progress> {
     const replaced = tags.filter((tag) => tag !== into);
     if (replaced.length === 0) return { changed: 0, done: true };
-    return await replace(deps, owner, replaced, into, {
-      check: () => undefined,
-    });
-  },
-});
-
-/**
- * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH} links.
- * `done` is false when the request has changed {@link CHANGED_MAX} links, or consumed the account's
- * budget, and more may remain. Throws `rate_limited` when nothing of the budget is left to begin
- * with.
- */
-async function replace(
-  { sql, shortUrl }: TagServiceDeps,
-  owner: Writer,
-  tags: readonly string[],
-  into: string | null,
-  { check, color }: Replacement,
-): Promise<Progress> {
-  budgets.require(owner, "changed_links");
-  budgets.require(owner, "ledger_bytes");
-  const names = into === null ? tags : [into, ...tags];
-  const replaceSome = (transaction: Transaction) =>
-    replaceAndRecord(transaction, owner, { tags, into, shortUrl });
-  let batch = await sql.begin(async (transaction) => {
-    await lockRenaming(transaction, owner);
-    const found = await findTags(transaction, owner, names);
-    check(found);
-    const count = await replaceSome(transaction);
-    const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
-    const kept = color === undefined ? inherited : color;
-    if (into !== null) await setColor(transaction, owner, into, kept);
-    return count;
-  });
-  budgets.spend(owner, "changed_links", batch);
-  let changed = batch;
-  while (batch === BATCH && changed < CHANGED_MAX && mayGoOn(owner)) {
-    batch = await sql.begin(replaceSome);
-    budgets.spend(owner, "changed_links", batch);
-    changed += batch;
+    return await this.#replace(owner, replaced, into, { check: () => undefined });
   }
-  // After a full batch there may be more, or just none.
-  const done = batch < BATCH || (await findTags(sql, owner, tags)).size === 0;
-  return { changed, done };
+
+  /**
+   * Replaces tags by `into`, or removes them when it is null, in transactions of {@link BATCH}
+   * links. `done` is false when the request has changed {@link CHANGED_MAX} links, or consumed the
+   * account's budget, and more may remain. Throws `rate_limited` when nothing of the budget is left
+   * to begin with.
+   */
+  async #replace(
+    owner: Writer,
+    tags: readonly string[],
+    into: string | null,
+    { check, color }: Replacement,
+  ): Promise<Progress> {
+    budgets.require(owner, "changed_links");
+    budgets.require(owner, "ledger_bytes");
+    const names = into === null ? tags : [into, ...tags];
+    const replaceSome = (transaction: Transaction) =>
+      replaceAndRecord(transaction, owner, { tags, into, shortUrl: this.#shortUrl });
+    let batch = await this.#sql.begin(async (transaction) => {
+      await lockRenaming(transaction, owner);
+      const found = await findTags(transaction, owner, names);
+      check(found);
+      const count = await replaceSome(transaction);
+      const inherited = names.map((name) => found.get(name)?.color ?? null).find(Boolean) ?? null;
+      const kept = color === undefined ? inherited : color;
+      if (into !== null) await setColor(transaction, owner, into, kept);
+      return count;
+    });
+    budgets.spend(owner, "changed_links", batch);
+    let changed = batch;
+    while (batch === BATCH && changed < CHANGED_MAX && mayGoOn(owner)) {
+      batch = await this.#sql.begin(replaceSome);
+      budgets.spend(owner, "changed_links", batch);
+      changed += batch;
+    }
+    // After a full batch there may be more, or just none.
+    const done = batch < BATCH || (await findTags(this.#sql, owner, tags)).size === 0;
+    return { changed, done };
+  }
+
+  /** Finds one of the owner's tags; throws `not_found`. */
+  async #get(owner: Writer, name: string): Promise<CountedTag> {
+    const found = await findTags(this.#sql, owner, [name]);
+    const [counted] = await withClicks(this.#sql, owner, [...found.values()]);
+    if (counted === undefined) throw notFound("tag");
+    return counted;
+  }
 }
 
 const mayGoOn = (owner: Writer): boolean =>
@@ -141,15 +147,6 @@ async function replaceAndRecord(
   const events = changed.map((link) => tagsEvent(link, shortUrl));
   await recordEvents(transaction, owner, events);
   return changed.length;
-}
-
-/** Finds one of the owner's tags; throws `not_found`. */
-async function get(sql: Sql, owner: Writer, name: string): Promise<CountedTag> {
-  const [counted] = await withClicks(sql, owner, [
-    ...(await findTags(sql, owner, [name])).values(),
-  ]);
-  if (counted === undefined) throw notFound("tag");
-  return counted;
 }
 
 const tagTaken = (name: string): ApiError =>

@@ -113,7 +113,8 @@ describe("counts", () => {
           const id = idAt(each.at);
           if (id === undefined) continue;
           if (each.type === "update") await postgres.links.update(owner, id, { tags: each.tags });
-          else if (each.type === "title") await postgres.links.update(owner, id, { title: "T" });
+          else if (each.type === "title")
+            await postgres.links.update(owner, id, { title: "T", archived: true });
           else {
             await postgres.links.remove(owner, id);
             ids.splice(ids.indexOf(id), 1);

@@ -12,7 +12,6 @@ import { OPERATOR } from "../http/principal.ts";
 import { isAcknowledged, numberAll } from "../links-log/numbering.ts";
 import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { Takedown, TakedownKind } from "./model.ts";
 import {
   deleteTakedown,
   drawVersion,
@@ -21,7 +20,11 @@ import {
   listTakedowns,
   lockTakedowns,
   selectTakedowns,
+  type Takedown,
+  type TakedownKind,
 } from "./sql.ts";
+
+export type { TakedownKind } from "./sql.ts";
 
 /** How long an API process may use an outdated list. */
 const STALE_MS = 1_000;
@@ -30,32 +33,37 @@ const STALE_MS = 1_000;
 const PUBLISHED_WITHIN_MS = 5_000;
 const POLL_MS = 50;
 
-/**
- * Creates a function that returns the current takedowns; undefined when there are none. Concurrent
- * calls share a query. It never fails a request: while the list cannot be read, it returns the last
- * one.
- */
-export function createTakedownReader(sql: Sql): () => Promise<Covers | undefined> {
-  let covers: Covers | undefined;
-  let readAt = -Infinity;
-  let reading: Promise<void> | undefined;
+/** The current takedowns, for the requests of a process. */
+export class TakedownReader {
+  readonly #sql: Sql;
+  #covers: Covers | undefined;
+  #readAt = -Infinity;
+  #reading: Promise<void> | undefined;
 
-  async function read(): Promise<void> {
-    const list = await selectTakedowns(sql);
-    const isEmpty = list.accounts.length === 0 && list.hosts.length === 0;
-    covers = isEmpty ? undefined : compileTakedowns(list);
-    readAt = Date.now();
+  constructor(sql: Sql) {
+    this.#sql = sql;
   }
 
-  return async () => {
-    if (Date.now() - readAt >= STALE_MS) {
-      reading ??= read()
+  /**
+   * Returns the current takedowns; undefined when there are none. Concurrent calls share a query.
+   * It never fails a request: while the list cannot be read, it returns the last one.
+   */
+  async read(): Promise<Covers | undefined> {
+    if (Date.now() - this.#readAt >= STALE_MS) {
+      this.#reading ??= this.#refresh()
         .catch(() => undefined)
-        .finally(() => (reading = undefined));
-      await reading;
+        .finally(() => (this.#reading = undefined));
+      await this.#reading;
     }
-    return covers;
-  };
+    return this.#covers;
+  }
+
+  async #refresh(): Promise<void> {
+    const list = await selectTakedowns(this.#sql);
+    const isEmpty = list.accounts.length === 0 && list.hosts.length === 0;
+    this.#covers = isEmpty ? undefined : compileTakedowns(list);
+    this.#readAt = Date.now();
+  }
 }
 
 /**

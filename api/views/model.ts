@@ -56,8 +56,11 @@ export function requireParameters(kind: ViewKind, query: string): void {
   validateValue(PARAMETERS[kind], Object.fromEntries(values));
 }
 
+/** A query, and the name under which it is saved. */
+export type NamedQuery = { name: string; query: string };
+
 /** As stored in PostgreSQL. */
-export type ViewRow = { name: string; query: string; created_at: Date; updated_at: Date };
+export type ViewRow = NamedQuery & { created_at: Date; updated_at: Date };
 
 export const toViewResponse = ({ created_at, updated_at, ...view }: ViewRow) => ({
   ...view,

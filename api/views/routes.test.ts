@@ -9,7 +9,7 @@ import {
   type FakeApi,
   type FakeKey,
 } from "../../test/harness/fake-api.ts";
-import type { ViewRow } from "./model.ts";
+import type { NamedQuery, ViewRow } from "./model.ts";
 
 const NOW = new Date("2030-01-01T00:00:00Z");
 
@@ -18,7 +18,7 @@ let deleted: string[];
 let api: FakeApi;
 let key: FakeKey;
 
-const toRow = (view: Pick<ViewRow, "name" | "query">): ViewRow => ({
+const toRow = (view: NamedQuery): ViewRow => ({
   ...view,
   created_at: NOW,
   updated_at: NOW,
@@ -96,30 +96,4 @@ describe("/v1/views", () => {
     const { status } = await api.send("/v1/views/50%20%25", { method: "DELETE", key });
     expect([status, deleted]).toEqual([200, ["50 %"]]);
   });
-
-  test("needs analytics:read to list views, and links:write to change them", async () => {
-    const reader = api.addKey({ scopes: ["analytics:read"] });
-    const writer = api.addKey({ scopes: ["links:write"] });
-    expect((await api.send("/v1/views", { key: reader })).status).toBe(200);
-    expect((await api.send("/v1/views", { key: writer })).status).toBe(403);
-    expect((await put("Phones", { query: "" }, writer)).status).toBe(200);
-    expect((await put("Phones", { query: "" }, reader)).status).toBe(403);
-    const deletion = { method: "DELETE", key: reader };
-    expect((await api.send("/v1/views/Phones", deletion)).status).toBe(403);
-    expect(deleted).toEqual([]);
-  });
-
-  test.each(["link-filters", "utm-templates"])(
-    "/v1/%s are read by keys that read links, and changed by those that write them",
-    async (path) => {
-      const reader = api.addKey({ scopes: ["links:read"] });
-      expect((await api.send(`/v1/${path}`, { key: reader })).status).toBe(200);
-      expect((await api.send("/v1/views", { key: reader })).status).toBe(403);
-      const analyst = api.addKey({ scopes: ["analytics:read"] });
-      expect((await api.send(`/v1/${path}`, { key: analyst })).status).toBe(403);
-      const save = { method: "PUT", key, body: { query: "utm_campaign=spring" } };
-      expect((await api.send(`/v1/${path}/Spring`, save)).status).toBe(200);
-      expect((await api.send(`/v1/${path}/Spring`, { method: "DELETE", key })).status).toBe(200);
-    },
-  );
 });

@@ -8,15 +8,13 @@ import type { AccessPlugin } from "../site.ts";
 import { toViewResponse, viewListResponse, viewParams, viewResponse } from "./model.ts";
 import type { ViewService } from "./service.ts";
 
-type ViewRoutesDeps = { auth: AccessPlugin; views: ViewService };
-
 const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1 } as const;
 
-export const viewRoutes = (deps: ViewRoutesDeps) =>
+export const viewRoutes = (auth: AccessPlugin, views: ViewService) =>
   new Elysia({ name: "views" })
-    .use(routesOf(deps, VIEWS))
-    .use(routesOf(deps, LINK_FILTERS))
-    .use(routesOf(deps, UTM_TEMPLATES));
+    .use(routesOf(auth, views, VIEWS))
+    .use(routesOf(auth, views, LINK_FILTERS))
+    .use(routesOf(auth, views, UTM_TEMPLATES));
 
 /** How the paths and the documentation of a kind differ from those of the others. */
 type Resource = {
@@ -62,7 +60,7 @@ const UTM_TEMPLATES: Resource = {
   saved: "UTM parameters that new links are to get",
 };
 
-function routesOf({ auth, views }: ViewRoutesDeps, resource: Resource) {
+function routesOf(auth: AccessPlugin, views: ViewService, resource: Resource) {
   const { kind, path, readScope, plural, singular, called, saved } = resource;
   return new Elysia({ name: path, prefix: path, tags: ["Views"] })
     .use(auth)

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { createViewService, type ViewService } from "./service.ts";
+import { ViewService } from "./service.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(60_000);
@@ -16,7 +16,7 @@ let postgres: TestPostgres;
 let views: ViewService;
 beforeAll(async () => {
   postgres = await startPostgres();
-  views = createViewService({ sql: postgres.sql });
+  views = new ViewService(postgres.sql);
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 

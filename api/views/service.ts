@@ -6,39 +6,41 @@ import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import { requireParameters, type ViewRow } from "./model.ts";
+import { type NamedQuery, requireParameters, type ViewRow } from "./model.ts";
 import { deleteView, listViews, lockAndCountOtherViews, putView } from "./sql.ts";
-
-export type ViewService = ReturnType<typeof createViewService>;
 
 /** Maximum of a kind in an account and mode: more than people find in a list. */
 const VIEWS_MAX = 100;
 
-export const createViewService = ({ sql }: { sql: Sql }) => ({
-  list: (owner: AccountScope, kind: ViewKind): Promise<ViewRow[]> => listViews(sql, owner, kind),
+export class ViewService {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  list(owner: AccountScope, kind: ViewKind): Promise<ViewRow[]> {
+    return listViews(this.#sql, owner, kind);
+  }
 
   /**
    * Saves a query, in place of the one with its name. Throws `invalid_request` for parameters that
    * the kind does not have, and `quota_exceeded` for one too many.
    */
-  async save(
-    owner: AccountScope,
-    kind: ViewKind,
-    view: Pick<ViewRow, "name" | "query">,
-  ): Promise<ViewRow> {
+  async save(owner: AccountScope, kind: ViewKind, view: NamedQuery): Promise<ViewRow> {
     requireParameters(kind, view.query);
-    return await sql.begin(async (transaction) => {
+    return await this.#sql.begin(async (transaction) => {
       if ((await lockAndCountOtherViews(transaction, owner, kind, view.name)) >= VIEWS_MAX)
         throw tooMany();
       return await putView(transaction, owner, kind, view);
     });
-  },
+  }
 
   /** Throws `not_found`. */
   async remove(owner: AccountScope, kind: ViewKind, name: string): Promise<void> {
-    if (!(await deleteView(sql, owner, kind, name))) throw notFound(CALLED[kind]);
-  },
-});
+    if (!(await deleteView(this.#sql, owner, kind, name))) throw notFound(CALLED[kind]);
+  }
+}
 
 const CALLED = { analytics: "view", links: "filter", utm: "template" } as const;
 

@@ -3,7 +3,7 @@ import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { lockOwned } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { ViewRow } from "./model.ts";
+import type { NamedQuery, ViewRow } from "./model.ts";
 
 /** Lists the owner's views by name: at most as many as the owner may have. */
 export const listViews = (
@@ -37,7 +37,7 @@ export async function putView(
   sql: Sql | Transaction,
   { accountId, mode }: AccountScope,
   kind: ViewKind,
-  { name, query }: Pick<ViewRow, "name" | "query">,
+  { name, query }: NamedQuery,
 ): Promise<ViewRow> {
   const [row] = await sql<[ViewRow]>`
     insert into saved_views as view (account_id, mode, kind, name, query)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { lagWarning, readLag } from "./lag.ts";
+import { lagWarning, readLag } from "./service.ts";
 
 const MINUTES = 5;
 

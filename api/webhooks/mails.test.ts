@@ -8,11 +8,10 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { mailQueueDeps } from "../../test/harness/mail-queue.ts";
+import { mailKinds, mailQueue } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
-import { type MailQueueDeps, sendWaiting } from "../mail/queue.ts";
 import { readMailSettings } from "../mail/settings.ts";
 import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
 import { updateWebhook } from "./sql.ts";
@@ -39,7 +38,9 @@ async function pass(minutes: number): Promise<void> {
   await postgres.sql`update report_mails set created_at = created_at - make_interval(mins => ${minutes})`;
 }
 
-const depsFor = (url: string): MailQueueDeps => mailQueueDeps(postgres.sql, url, outcomes);
+/** Sends by the server at a URL what is due, as a process of its own. */
+const sendTo = (url: string): Promise<number> =>
+  mailQueue(postgres.sql, url, outcomes).sendWaiting();
 
 let people = 0;
 
@@ -108,11 +109,11 @@ test("each owner with a confirmed address gets a mail, and nobody else", async (
   await addMember(accountId, "member");
   await addMember(accountId, "viewer");
   await addMember(accountId, "owner", false);
-  const deps = depsFor(smtp.url);
-  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  const send = () => sendTo(smtp.url);
+  expect(await send()).toBe(0);
   await disableAsWorker(id);
-  await sendWaiting(deps, newUuid());
-  await sendWaiting(deps, newUuid());
+  await send();
+  await send();
   expect(recipientsOf(smtp)).toEqual(emails.toSorted());
   expect([await statuses(), outcomes]).toEqual([
     ["sent", "sent"],
@@ -134,13 +135,13 @@ test("a mail is in the language of the account's newest report", async () => {
     await postgres.sql`
       insert into reports (id, account_id, mode, name, period, hour, timezone, language, due_at, created_at)
       values (${newUuid()}, ${accountId}, 'test', 'n', 'weekly', 8, 'UTC', ${language}, now(), make_date(2026, 1, ${day}))`;
-  await sendWaiting(depsFor(smtp.url), newUuid());
+  await sendTo(smtp.url);
   expect(smtp.received.map((mail) => headerOf(mail, "content-language"))).toEqual(["de"]);
 });
 
 test("many webhooks of a user's accounts are one mail an hour, by many processes", async () => {
   await using smtp = await startSmtp();
-  const deps = depsFor(smtp.url);
+  const send = () => sendTo(smtp.url);
   const { accountId, id, emails } = await addWebhook(2);
   const second = await addWebhook(0);
   await postgres.sql`
@@ -153,7 +154,7 @@ test("many webhooks of a user's accounts are one mail an hour, by many processes
     do {
       await makeDue();
       await expireLeases("waiting");
-      await Promise.allSettled(Array.from({ length: 4 }, () => sendWaiting(deps, newUuid())));
+      await Promise.allSettled(Array.from({ length: 4 }, () => send()));
       // Some may have to wait, on a machine that is too busy to connect in time.
     } while ((await statuses()).includes("waiting"));
   };
@@ -185,15 +186,15 @@ test("what is disabled while a mail waits is in the next one", async () => {
       if (refuses) throw refusal(450);
     },
   });
-  const deps = depsFor(smtp.url);
+  const send = () => sendTo(smtp.url);
   const { accountId, emails } = await addDisabled();
-  await sendWaiting(deps, newUuid());
+  await send();
   await disableAsWorker(await insertWebhook(accountId));
   refuses = false;
   await makeDue();
-  await sendWaiting(deps, newUuid());
+  await send();
   await pass(60);
-  await sendWaiting(deps, newUuid());
+  await send();
   expect(recipientsOf(smtp)).toEqual([...emails, ...emails]);
   expect(smtp.received.map((mail) => headerOf(mail, "subject"))).toEqual([
     "Webhook disabled: hooks.example.com",
@@ -216,53 +217,53 @@ test("two processes that add mails at the same moment add each once", async () =
 test("a mail whose process is killed is sent by another one, unless it had begun", async () => {
   await using smtp = await startSmtp({ onMessage: () => new Promise(() => undefined) });
   await addDisabled();
-  const deps = depsFor(smtp.url);
-  const stuck = sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  const stuck = send();
   await eventually(async () => expect(await statuses()).toEqual(["sending"]), 10_000);
   // As it is when that process is gone.
   await expireLeases("sending");
-  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect(await send()).toBe(0);
   expect([await statuses(), outcomes]).toEqual([["unknown"], ["unknown"]]);
   smtp.disconnect();
   await stuck;
-  expect(await sendWaiting(deps, newUuid())).toBe(0);
+  expect(await send()).toBe(0);
 
   await using other = await startSmtp();
   const { emails } = await addDisabled();
   // Killed between the statement that adds the mail and its first byte.
-  await depsFor(other.url).kinds.webhook.enqueue?.();
+  await mailKinds(postgres.sql).webhook.enqueue?.();
   await postgres.sql`
     update report_mails set leased_by = ${newUuid()}, leased_until = now() - interval '1 second'
      where status = 'waiting'`;
-  await sendWaiting(depsFor(other.url), newUuid());
+  await sendTo(other.url);
   expect(recipientsOf(other)).toEqual(emails);
 });
 
 test("a webhook that is continued and disabled again is told again, once an hour at most", async () => {
   await using smtp = await startSmtp();
   const webhook = await addDisabled();
-  const deps = depsFor(smtp.url);
-  await sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  await send();
   await resume(webhook);
   await disableAsWorker(webhook.id);
-  await sendWaiting(deps, newUuid());
+  await send();
   expect(smtp.received.length).toBe(1);
   await pass(60);
-  await sendWaiting(deps, newUuid());
-  await sendWaiting(deps, newUuid());
+  await send();
+  await send();
   expect(recipientsOf(smtp)).toEqual([...webhook.emails, ...webhook.emails]);
 });
 
 test("a change of a webhook that stays disabled tells nothing again", async () => {
   await using smtp = await startSmtp();
   const { accountId, id } = await addDisabled();
-  const deps = depsFor(smtp.url);
-  await sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  await send();
   await pass(120);
   const owner = { accountId, mode: "live" } as const;
   await updateWebhook(postgres.sql, owner, id, { description: "changed" });
   await postgres.sql`update webhooks set status = 'disabled' where id = ${id}`;
-  await sendWaiting(deps, newUuid());
+  await send();
   expect(smtp.received.length).toBe(1);
 });
 
@@ -273,7 +274,7 @@ test("a mail is withdrawn when its user no longer owns the account, or the webho
       if (refuses) throw refusal(450);
     },
   });
-  const deps = depsFor(smtp.url);
+  const send = () => sendTo(smtp.url);
   const [left, demoted, unconfirmed, continued] = [
     await addDisabled(),
     await addDisabled(),
@@ -281,7 +282,7 @@ test("a mail is withdrawn when its user no longer owns the account, or the webho
     await addDisabled(),
   ];
   const { emails } = await addDisabled();
-  await sendWaiting(deps, newUuid());
+  await send();
   expect(await statuses()).toEqual(Array.from({ length: 5 }, () => "waiting"));
   refuses = false;
   await postgres.sql`delete from members where account_id = ${left.accountId}`;
@@ -289,7 +290,7 @@ test("a mail is withdrawn when its user no longer owns the account, or the webho
   await postgres.sql`update users set email_verified = false where email = ${unconfirmed.emails[0] ?? ""}`;
   await resume(continued);
   await makeDue();
-  await sendWaiting(deps, newUuid());
+  await send();
   expect([recipientsOf(smtp), await statuses()]).toEqual([emails, ["sent"]]);
 });
 
@@ -301,7 +302,7 @@ test("who continues the webhook while the mail is on its way to the server gets 
       await disableAsWorker(webhook.id);
     },
   });
-  await sendWaiting(depsFor(smtp.url), newUuid());
+  await sendTo(smtp.url);
   expect([smtp.received.length, outcomes]).toEqual([0, ["withdrawn"]]);
 });
 
@@ -315,7 +316,7 @@ test("a webhook that was disabled long before mails were set up is not told", as
   // Before the column was there.
   await setDisabledAt(older.id, null);
   await setDisabledAt(recent.id, 23);
-  await sendWaiting(depsFor(smtp.url), newUuid());
+  await sendTo(smtp.url);
   expect([recipientsOf(smtp), await statuses()]).toEqual([recent.emails, ["sent"]]);
 });
 
@@ -327,15 +328,15 @@ test("without a mail server nothing is started that writes mails", () => {
 test("mails about webhooks are deleted after 30 days", async () => {
   await using smtp = await startSmtp();
   await addDisabled();
-  const deps = depsFor(smtp.url);
-  await sendWaiting(deps, newUuid());
+  const send = () => sendTo(smtp.url);
+  await send();
   await postgres.sql`
     update report_mails set created_at = now() - interval '29 days' where run_id is null`;
-  await deleteOldMails(postgres.sql);
+  await deleteOldMails(postgres.sql, 100);
   expect(await statuses()).toEqual(["sent"]);
   await postgres.sql`
     update report_mails set created_at = now() - interval '31 days' where run_id is null`;
-  await deleteOldMails(postgres.sql);
+  await deleteOldMails(postgres.sql, 100);
   expect(await statuses()).toEqual([]);
 });
 

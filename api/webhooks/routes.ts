@@ -1,4 +1,4 @@
-/** Routes of `/v1/webhooks`. */
+/** Routes of `/v1/webhooks`, and of the deliveries of a webhook. */
 import { Elysia } from "elysia";
 
 import {
@@ -10,11 +10,15 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
-import { deliveryRoutes } from "./delivery-routes.ts";
 import {
+  deliveryListQuery,
+  deliveryListResponse,
+  deliveryParams,
+  deliveryResponse,
   newWebhookResponse,
+  toDeliveryResponse,
   toWebhookResponse,
   webhookListResponse,
   webhookParams,
@@ -22,19 +26,22 @@ import {
 } from "./model.ts";
 import type { WebhookService } from "./service.ts";
 
-type WebhookRoutesDeps = { auth: AccessPlugin; idempotency: Idempotency; webhooks: WebhookService };
-
 /** The secret must not be readable in the database, not even while its response is stored. */
 const SECRET = { secret: true };
 
-/** Names the list in its cursors. */
-const LIST = "webhooks";
+/** Name the lists in their cursors. */
+const WEBHOOKS = "webhooks";
+const DELIVERIES = "deliveries";
 
 const READ_ACCESS = { scope: "webhooks:read", limit: null, cost: 1 } as const;
 
 const WRITE_ACCESS = { scope: "webhooks:write", limit: null, cost: 1 } as const;
 
-export const webhookRoutes = ({ auth, idempotency, webhooks }: WebhookRoutesDeps) =>
+export const webhookRoutes = (
+  auth: AccessPlugin,
+  idempotency: Idempotency,
+  webhooks: WebhookService,
+) =>
   new Elysia({ name: "webhooks", prefix: "/v1/webhooks", tags: ["Webhooks"] })
     .use(auth)
     .post(
@@ -43,12 +50,7 @@ export const webhookRoutes = ({ auth, idempotency, webhooks }: WebhookRoutesDeps
         const principal = principalOf(call);
         const create = async (id: string) => {
           const { row, secret } = await webhooks.create(principal, id, body);
-          const webhook = { ...toWebhookResponse(row), secret };
-          return {
-            status: 201 as const,
-            headers: { location: `/v1/webhooks/${webhook.id}` },
-            body: webhook,
-          };
+          return created("/v1/webhooks", { ...toWebhookResponse(row), secret });
         };
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
@@ -70,9 +72,9 @@ export const webhookRoutes = ({ auth, idempotency, webhooks }: WebhookRoutesDeps
     .get(
       "",
       async ({ call, query }) => {
-        const listRequest = readListRequest(query, LIST);
+        const listRequest = readListRequest(query, WEBHOOKS);
         const part = await webhooks.list(principalOf(call), listRequest);
-        return listResponse(listRequest, part, LIST, toWebhookResponse);
+        return listResponse(listRequest, part, WEBHOOKS, toWebhookResponse);
       },
       {
         access: READ_ACCESS,
@@ -173,4 +175,65 @@ export const webhookRoutes = ({ auth, idempotency, webhooks }: WebhookRoutesDeps
         },
       },
     )
-    .use(deliveryRoutes({ auth, webhooks }));
+    .use(deliveryRoutes(auth, webhooks));
+
+const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
+  new Elysia({ name: "webhook-deliveries", tags: ["Webhooks"] })
+    .use(auth)
+    .post(
+      "/:id/test",
+      async ({ call, params }) =>
+        toDeliveryResponse(await webhooks.test(principalOf(call), decodeId("wh", params.id))),
+      {
+        access: WRITE_ACCESS,
+        errors: ["conflict"],
+        params: webhookParams,
+        response: { 200: deliveryResponse },
+        detail: {
+          operationId: "testWebhook",
+          summary: "Test a webhook",
+          description:
+            "Sends the webhook an event of the type `webhook.test`, which no other webhook gets. `conflict` unless it is active.",
+        },
+      },
+    )
+    .get(
+      "/:id/deliveries",
+      async ({ call, params, query: { status, ...query } }) => {
+        const listRequest = readListRequest(query, DELIVERIES);
+        const id = decodeId("wh", params.id);
+        const part = await webhooks.listDeliveries(principalOf(call), id, status, listRequest);
+        return listResponse(listRequest, part, DELIVERIES, toDeliveryResponse);
+      },
+      {
+        access: READ_ACCESS,
+        params: webhookParams,
+        query: deliveryListQuery,
+        response: { 200: deliveryListResponse },
+        detail: {
+          operationId: "listWebhookDeliveries",
+          summary: "List the deliveries of a webhook",
+          description: "Newest first. Deliveries are kept for 30 days.",
+        },
+      },
+    )
+    .post(
+      "/:id/deliveries/:delivery/retry",
+      async ({ call, params }) => {
+        const delivery = decodeId("dlv", params.delivery);
+        const id = decodeId("wh", params.id);
+        return toDeliveryResponse(await webhooks.retry(principalOf(call), id, delivery));
+      },
+      {
+        access: WRITE_ACCESS,
+        errors: ["conflict"],
+        params: deliveryParams,
+        response: { 200: deliveryResponse },
+        detail: {
+          operationId: "retryWebhookDelivery",
+          summary: "Retry a delivery",
+          description:
+            "Delivers the event now, whatever came of it before. `conflict` unless the webhook is active.",
+        },
+      },
+    );

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { createEventPositions } from "../events/positions.ts";
+import { EventPositions } from "../events/service.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
-import { deleteOldDeliveries } from "./deliveries-sql.ts";
 import type { CreateWebhookBody } from "./model.ts";
-import { createWebhookService } from "./service.ts";
+import { WebhookService } from "./service.ts";
+import { deleteOldDeliveries } from "./sql.ts";
 
 const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [],
@@ -24,16 +24,11 @@ const HOOK: CreateWebhookBody = {
 };
 
 let postgres: TestPostgres;
-let webhooks: ReturnType<typeof createWebhookService>;
+let webhooks: WebhookService;
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  webhooks = createWebhookService({
-    sql: postgres.sql,
-    positions: createEventPositions(postgres.sql),
-    ownSecret: OWN_SECRET,
-    rules: RULES,
-  });
+  webhooks = new WebhookService(postgres.sql, new EventPositions(postgres.sql), RULES, OWN_SECRET);
 });
 
 afterAll(() => postgres[Symbol.asyncDispose]());
@@ -73,12 +68,12 @@ describe("receivers", () => {
       WEBHOOK_NETWORKS_ALLOWED: ["10.0.0.0/8"],
       WEBHOOK_PORTS_ALLOWED: ["8080"],
     });
-    const local = createWebhookService({
-      sql: postgres.sql,
-      positions: createEventPositions(postgres.sql),
-      ownSecret: OWN_SECRET,
+    const local = new WebhookService(
+      postgres.sql,
+      new EventPositions(postgres.sql),
       rules,
-    });
+      OWN_SECRET,
+    );
     const owner = await addOwner();
     const create = (url: string) => codeOf(local.create(owner, newUuid(), { ...HOOK, url }));
     expect(await create("http://10.1.2.3:8080/")).toBe("resolved");
@@ -184,12 +179,7 @@ test("an account has a number of webhooks at most, also if it creates them at on
 });
 
 test("without a secret of the installation there are no webhooks", async () => {
-  const off = createWebhookService({
-    sql: postgres.sql,
-    positions: createEventPositions(postgres.sql),
-    ownSecret: undefined,
-    rules: RULES,
-  });
+  const off = new WebhookService(postgres.sql, new EventPositions(postgres.sql), RULES, undefined);
   expect(await codeOf(off.create(await addOwner(), newUuid(), HOOK))).toBe("unavailable");
 });
 
@@ -205,7 +195,7 @@ test("deliveries are deleted after 30 days, unless they are pending", async () =
   };
   await add(31, "delivered");
   const kept = [await add(31, "pending"), await add(29, "failed")];
-  await deleteOldDeliveries(postgres.sql);
+  await deleteOldDeliveries(postgres.sql, 100);
   const { rows } = await webhooks.listDeliveries(owner, row.id, undefined, { limit: 10, page: 1 });
   expect(rows.map(({ id }) => id).toSorted()).toEqual(kept.toSorted());
 });

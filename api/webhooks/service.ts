@@ -7,20 +7,13 @@ import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
-import type { EventPositions } from "../events/positions.ts";
+import type { EventPositions } from "../events/service.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/destinations.ts";
-import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
+import { missing } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
-import {
-  countDeliveries,
-  type DeliveryStatus,
-  insertTest,
-  listDeliveries,
-  retryDelivery,
-} from "./deliveries-sql.ts";
 import type {
   CreateWebhookBody,
   DeliveryRow,
@@ -29,13 +22,18 @@ import type {
   WebhookRow,
 } from "./model.ts";
 import {
+  countDeliveries,
   deleteWebhook,
-  findWebhook,
+  type DeliveryStatus,
+  insertTest,
   insertWebhook,
-  listWebhooks,
+  listDeliveries,
   replaceSalt,
+  retryDelivery,
+  selectLag,
   setPosition,
   updateWebhook,
+  webhookRows,
 } from "./sql.ts";
 
 /** Maximum webhooks of an account and mode. */
@@ -43,17 +41,6 @@ const WEBHOOKS_MAX = 50;
 
 /** How long the secret before the current one signs as well. */
 const OLD_SECRET_SECONDS = DAY_SECONDS;
-
-export type WebhookService = ReturnType<typeof createWebhookService>;
-
-type WebhookServiceDeps = {
-  sql: Sql;
-  /** Where webhooks begin to read the ledger. */
-  positions: EventPositions;
-  /** What secrets are derived from; undefined where webhooks are not set up. */
-  ownSecret: string | undefined;
-  rules: ReceiverRules;
-};
 
 /** A webhook with the secret that was just made. */
 type WebhookWithSecret = { row: WebhookRow; secret: string };
@@ -66,89 +53,94 @@ const DEFAULTS = {
   format: "standard",
 } as const;
 
-export const createWebhookService = (deps: WebhookServiceDeps) => ({
-  ...createWebhookOperations(deps),
-  ...createDeliveryOperations(deps),
-});
+export class WebhookService {
+  readonly #sql: Sql;
+  readonly #positions: EventPositions;
+  readonly #rules: ReceiverRules;
+  readonly #ownSecret: string | undefined;
 
-function createWebhookOperations({ sql, positions, ownSecret, rules }: WebhookServiceDeps) {
-  /** Returns a new secret's salt and text. */
-  function makeSecret(id: Uuid): { salt: Buffer; secret: string } {
-    if (ownSecret === undefined) throw notSetUp();
-    const salt = newSalt();
-    return { salt, secret: writeSecret(deriveKey(ownSecret, id, salt)) };
+  /**
+   * Webhooks begin to read the ledger at `positions`. Secrets are derived from `ownSecret`, which
+   * is undefined where webhooks are not set up.
+   */
+  constructor(
+    sql: Sql,
+    positions: EventPositions,
+    rules: ReceiverRules,
+    ownSecret: string | undefined,
+  ) {
+    this.#sql = sql;
+    this.#positions = positions;
+    this.#rules = rules;
+    this.#ownSecret = ownSecret;
   }
 
-  return {
-    /**
-     * Creates a webhook; only this function and `rotate` return a secret. Throws `invalid_request`,
-     * `invalid_url`, `quota_exceeded`, and `unavailable` where webhooks are not set up, or too many
-     * events are unread.
-     */
-    async create(
-      owner: AccountScope,
-      id: Uuid,
-      { url, events, ...body }: CreateWebhookBody,
-    ): Promise<WebhookWithSecret> {
-      const { salt, secret } = makeSecret(id);
-      const required = { url: readUrl(url, rules), events: readEvents(events) };
-      const fields = { ...DEFAULTS, ...readFields(body, rules), ...required };
-      const webhook = { ...fields, id, salt, position: await positions.last(owner) };
-      const row = await sql.begin(async (transaction) => {
-        if ((await lockAndCountOwned(transaction, owner, "webhooks")) >= WEBHOOKS_MAX)
-          throw tooMany();
-        return await insertWebhook(transaction, owner, webhook);
-      });
-      return { row, secret };
-    },
+  /**
+   * Creates a webhook; only this function and `rotate` return a secret. Throws `invalid_request`,
+   * `invalid_url`, `quota_exceeded`, and `unavailable` where webhooks are not set up, or too many
+   * events are unread.
+   */
+  async create(
+    owner: AccountScope,
+    id: Uuid,
+    { url, events, ...body }: CreateWebhookBody,
+  ): Promise<WebhookWithSecret> {
+    const { salt, secret } = this.#makeSecret(id);
+    const required = { url: readUrl(url, this.#rules), events: readEvents(events) };
+    const fields = { ...DEFAULTS, ...readFields(body, this.#rules), ...required };
+    const webhook = { ...fields, id, salt, position: await this.#positions.last(owner) };
+    const row = await this.#sql.begin(async (transaction) => {
+      await webhookRows.requireRoom(transaction, owner, WEBHOOKS_MAX);
+      return await insertWebhook(transaction, owner, webhook);
+    });
+    return { row, secret };
+  }
 
-    get: (owner: AccountScope, id: Uuid | undefined): Promise<WebhookRow> => get(sql, owner, id),
+  /** Finds one of the owner's webhooks; throws `not_found`. */
+  get(owner: AccountScope, id: Uuid | undefined): Promise<WebhookRow> {
+    return webhookRows.get(this.#sql, owner, id);
+  }
 
-    /** Lists the owner's webhooks, newest first. */
-    list: (owner: AccountScope, request: ListRequest): Promise<ListPart<WebhookRow>> =>
-      readPart(
-        request,
-        (limit, start) => listWebhooks(sql, owner, limit, start),
-        () => countOwned(sql, owner, "webhooks"),
-      ),
+  /** Lists the owner's webhooks, newest first. */
+  list(owner: AccountScope, request: ListRequest): Promise<ListPart<WebhookRow>> {
+    return webhookRows.list(this.#sql, owner, request);
+  }
 
-    /** Changes the fields in the body; throws `not_found`, `invalid_request` and `invalid_url`. */
-    async update(
-      owner: AccountScope,
-      id: Uuid | undefined,
-      { status, ...body }: UpdateWebhookBody,
-    ): Promise<WebhookRow> {
-      const change = { ...readFields(body, rules), ...(status === undefined ? {} : { status }) };
-      if (id === undefined) throw notFound("webhook");
-      const row = await updateWebhook(sql, owner, id, change);
-      return await requireFound(row, sql, owner, { table: "webhooks", id });
-    },
+  /** Changes the fields in the body; throws `not_found`, `invalid_request` and `invalid_url`. */
+  async update(
+    owner: AccountScope,
+    id: Uuid | undefined,
+    { status, ...body }: UpdateWebhookBody,
+  ): Promise<WebhookRow> {
+    const fields = readFields(body, this.#rules);
+    const change = { ...fields, ...(status === undefined ? {} : { status }) };
+    if (id === undefined) throw notFound("webhook");
+    const row = await updateWebhook(this.#sql, owner, id, change);
+    return await webhookRows.require(row, this.#sql, owner, id);
+  }
 
-    /** Gives a webhook another secret, beside which the current one is valid for a day. */
-    async rotate(owner: AccountScope, id: Uuid | undefined): Promise<WebhookWithSecret> {
-      if (id === undefined) throw notFound("webhook");
-      const { salt, secret } = makeSecret(id);
-      const values = { salt, oldSeconds: OLD_SECRET_SECONDS };
-      const row = await replaceSalt(sql, owner, id, values);
-      return { row: await requireFound(row, sql, owner, { table: "webhooks", id }), secret };
-    },
+  /** Gives a webhook another secret, beside which the current one is valid for a day. */
+  async rotate(owner: AccountScope, id: Uuid | undefined): Promise<WebhookWithSecret> {
+    if (id === undefined) throw notFound("webhook");
+    const { salt, secret } = this.#makeSecret(id);
+    const values = { salt, oldSeconds: OLD_SECRET_SECONDS };
+    const row = await replaceSalt(this.#sql, owner, id, values);
+    return { row: await webhookRows.require(row, this.#sql, owner, id), secret };
+  }
 
-    /** Deletes a webhook with its deliveries; throws `not_found`. */
-    async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-      if (id === undefined || !(await deleteWebhook(sql, owner, id)))
-        throw await missing(sql, owner, "webhooks", id);
-    },
-  };
-}
+  /** Deletes a webhook with its deliveries; throws `not_found`. */
+  async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
+    if (id === undefined || !(await deleteWebhook(this.#sql, owner, id)))
+      throw await missing(this.#sql, owner, "webhooks", id);
+  }
 
-const createDeliveryOperations = ({ sql, positions }: WebhookServiceDeps) => ({
   /** Sends a webhook an event of its own; throws `not_found`, and `conflict` unless active. */
   async test(owner: Author, id: Uuid | undefined): Promise<DeliveryRow> {
-    const webhook = await get(sql, owner, id);
+    const webhook = await this.get(owner, id);
     requireActive(webhook);
     const data = { webhook: { id: encodeId("wh", webhook.id), url: webhook.url } };
-    return await insertTest(sql, owner, { webhookId: webhook.id, data });
-  },
+    return await insertTest(this.#sql, owner, { webhookId: webhook.id, data });
+  }
 
   /** Lists the deliveries of a webhook, newest first; throws `not_found`. */
   async listDeliveries(
@@ -157,13 +149,13 @@ const createDeliveryOperations = ({ sql, positions }: WebhookServiceDeps) => ({
     status: DeliveryStatus | undefined,
     request: ListRequest,
   ): Promise<ListPart<DeliveryRow>> {
-    const webhook = await get(sql, owner, id);
+    const webhook = await this.get(owner, id);
     return await readPart(
       request,
-      (limit, start) => listDeliveries(sql, webhook.id, status, limit, start),
-      () => countDeliveries(sql, webhook.id, status),
+      (limit, start) => listDeliveries(this.#sql, webhook.id, status, limit, start),
+      () => countDeliveries(this.#sql, webhook.id, status),
     );
-  },
+  }
 
   /** Makes a delivery due now; throws `not_found`, and `conflict` unless the webhook is active. */
   async retry(
@@ -171,30 +163,32 @@ const createDeliveryOperations = ({ sql, positions }: WebhookServiceDeps) => ({
     id: Uuid | undefined,
     deliveryId: Uuid | undefined,
   ): Promise<DeliveryRow> {
-    const webhook = await get(sql, owner, id);
+    const webhook = await this.get(owner, id);
     requireActive(webhook);
     const row =
-      deliveryId === undefined ? undefined : await retryDelivery(sql, webhook.id, deliveryId);
+      deliveryId === undefined ? undefined : await retryDelivery(this.#sql, webhook.id, deliveryId);
     if (row === undefined) throw notFound("delivery");
     return row;
-  },
+  }
 
   /**
    * Delivers all events after one again; throws `not_found`, `invalid_request`, and `unavailable`
    * when too many events are unread.
    */
   async replay(owner: AccountScope, id: Uuid | undefined, after: string): Promise<void> {
-    const webhook = await get(sql, owner, id);
-    const position = await positions.find(owner, after);
+    const webhook = await this.get(owner, id);
+    const position = await this.#positions.find(owner, after);
     if (position === undefined)
       throw invalidField("starting_after", "must be the id of an event that is still kept");
-    await setPosition(sql, owner, webhook.id, position);
-  },
-});
+    await setPosition(this.#sql, owner, webhook.id, position);
+  }
 
-async function get(sql: Sql, owner: AccountScope, id: Uuid | undefined): Promise<WebhookRow> {
-  const row = id === undefined ? undefined : await findWebhook(sql, owner, id);
-  return await requireFound(row, sql, owner, { table: "webhooks", id });
+  /** Returns a new secret's salt and text. */
+  #makeSecret(id: Uuid): { salt: Buffer; secret: string } {
+    if (this.#ownSecret === undefined) throw notSetUp();
+    const salt = newSalt();
+    return { salt, secret: writeSecret(deriveKey(this.#ownSecret, id, salt)) };
+  }
 }
 
 function requireActive({ status }: WebhookRow): void {
@@ -253,11 +247,18 @@ function readUrl(text: string, rules: ReceiverRules) {
 const invalidUrl = (message: string): ApiError =>
   new ApiError("invalid_url", message, { param: "url" });
 
-const tooMany = (): ApiError =>
-  new ApiError(
-    "quota_exceeded",
-    `The account has ${WEBHOOKS_MAX} webhooks already. Delete one of them first.`,
-  );
-
 const notSetUp = (): ApiError =>
   new ApiError("unavailable", "This installation has no webhooks: WEBHOOKS_SECRET is not set.");
+
+/** Events are late when one has waited for so many seconds. */
+const LAG_SECONDS_MAX = 60;
+
+/** For how many seconds the event has waited that waits longest; 0 without any. */
+export const readLag = (sql: Sql): Promise<number> => selectLag(sql);
+
+/** Says that webhooks get events late; undefined while they do not. */
+export async function lagWarning(sql: Sql): Promise<string | undefined> {
+  const seconds = await readLag(sql).catch(() => 0);
+  if (seconds <= LAG_SECONDS_MAX) return undefined;
+  return `an event has waited for a webhook for ${Math.round(seconds)} s`;
+}

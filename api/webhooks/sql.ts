@@ -1,15 +1,19 @@
-/** SQL statements on webhooks. */
-import type { PendingQuery, Row } from "postgres";
+/** SQL statements on webhooks and their deliveries. */
+import type { JSONValue, PendingQuery, Row } from "postgres";
 
-import type { Uuid } from "../../shared/ids.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { actorJson } from "../events/record.ts";
 import type { ListStart } from "../http/pagination.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
+import { newestFirst, OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { WebhookFields, WebhookRow } from "./model.ts";
+import type { DeliveryRow, WebhookFields, WebhookRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
   id, url, events, link_ids, tags, domains, description, format, status, disabled_reason, failing_since,
   case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
+
+export const webhookRows = new OwnedRows<WebhookRow>("webhooks", columns);
 
 /**
  * Inserts a webhook that gets the events after a position, or gives it another salt if an earlier
@@ -28,33 +32,6 @@ export async function insertWebhook(
     on conflict (id) do update set salt = excluded.salt
     returning ${columns(transaction)}`;
   return row;
-}
-
-/** Finds one of the owner's webhooks by its primary key. */
-export async function findWebhook(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<WebhookRow | undefined> {
-  const [row] = await sql<WebhookRow[]>`
-    select ${columns(sql)} from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** Lists the owner's webhooks, newest first, from an offset or after a position. */
-export async function listWebhooks(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<WebhookRow[]> {
-  const after = "after" in start ? start.after : null;
-  return await sql<WebhookRow[]>`
-    select ${columns(sql)} from webhooks
-     where account_id = ${accountId} and mode = ${mode}
-           ${after === null ? sql`` : sql`and (created_at, id) < (${new Date(after.key)}::timestamptz, ${after.id}::uuid)`}
-     order by created_at desc, id desc
-     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
 type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
@@ -147,4 +124,122 @@ export async function setPosition(
   await sql`
     update webhooks set position = ${position}
      where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
+}
+
+/** Days for which deliveries are kept. */
+const RETENTION_DAYS = 30;
+
+const deliveryColumns = (sql: Sql | Transaction) => sql`
+  id, event_id, event_type, status, attempts, next_attempt_at, last_attempt_at, latency_ms, response_status,
+  response_body, error_code, error, created_at`;
+
+export type DeliveryStatus = DeliveryRow["status"];
+
+/** Lists the deliveries of a webhook, newest first, from an offset or after a position. */
+export async function listDeliveries(
+  sql: Sql,
+  webhookId: Uuid,
+  status: DeliveryStatus | undefined,
+  limit: number,
+  start: ListStart,
+): Promise<DeliveryRow[]> {
+  return await sql<DeliveryRow[]>`
+    select ${deliveryColumns(sql)} from webhook_deliveries
+     where webhook_id = ${webhookId}
+           ${status === undefined ? sql`` : sql`and status = ${status}`} ${newestFirst(sql, limit, start)}`;
+}
+
+export async function countDeliveries(
+  sql: Sql,
+  webhookId: Uuid,
+  status: DeliveryStatus | undefined,
+): Promise<number> {
+  const [{ total }] = await sql<[{ total: number }]>`
+    select count(*)::integer as total from webhook_deliveries
+     where webhook_id = ${webhookId} ${status === undefined ? sql`` : sql`and status = ${status}`}`;
+  return total;
+}
+
+/**
+ * Makes a delivery of a webhook due, whatever came of it; undefined when there is none. Locks the
+ * webhook before the delivery, as all do.
+ */
+export async function retryDelivery(
+  sql: Sql,
+  webhookId: Uuid,
+  id: Uuid,
+): Promise<DeliveryRow | undefined> {
+  return await sql.begin(async (transaction) => {
+    await wake(transaction, webhookId);
+    const [row] = await transaction<DeliveryRow[]>`
+      update webhook_deliveries set status = 'pending', next_attempt_at = now()
+       where id = ${id} and webhook_id = ${webhookId}
+      returning ${deliveryColumns(transaction)}`;
+    return row;
+  });
+}
+
+/** Records an event that only this webhook gets, and makes its delivery due. */
+export async function insertTest(
+  sql: Sql,
+  { accountId, mode, actor }: Author,
+  { webhookId, data }: { webhookId: Uuid; data: JSONValue },
+): Promise<DeliveryRow> {
+  const eventId = newUuid();
+  return await sql.begin(async (transaction) => {
+    await transaction`
+      insert into events (id, account_id, mode, type, object_id, data, actor)
+      values (${eventId}, ${accountId}, ${mode}, 'webhook.test', ${webhookId}, ${transaction.json(data)},
+              ${transaction.json(actorJson(actor))})`;
+    const [row] = await transaction<[DeliveryRow]>`
+      insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
+      values (${newUuid()}, ${webhookId}, ${eventId}, 'webhook.test', 0, now())
+      returning ${deliveryColumns(transaction)}`;
+    await wake(transaction, webhookId);
+    return row;
+  });
+}
+
+/** Wakes a webhook: what it waits for is due, whatever the clock says by then. */
+const wake = (transaction: Transaction, webhookId: Uuid) =>
+  transaction`update webhooks set wake_at = '-infinity' where id = ${webhookId}`;
+
+/**
+ * Deletes deliveries, apart from pending ones, that have been kept long enough, at most `max`;
+ * returns how many.
+ */
+export async function deleteOldDeliveries(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from webhook_deliveries where id in (
+      select id from webhook_deliveries
+       where created_at < now() - make_interval(days => ${RETENTION_DAYS}) and status <> 'pending'
+       order by created_at limit ${max})`;
+  return count;
+}
+
+/**
+ * For how many seconds the event has waited that waits longest for an active webhook: to get its
+ * position, for its delivery to be made, or for an attempt that is due; 0 without any. Webhooks
+ * that fail or are slow do not count, nor do events for which there is no room yet. It asks
+ * PostgreSQL alone, so it is also right when no worker delivers.
+ */
+export async function selectLag(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ seconds: number }]>`
+    select coalesce(extract(epoch from clock_timestamp() - min(least(unnumbered.since, next.since, due.since))), 0)::float8 as seconds
+      from webhooks webhook
+      left join lateral (
+        select occurred_at as since from events
+         where account_id = webhook.account_id and mode = webhook.mode and position is null
+         order by sequence limit 1) unnumbered on true
+      left join lateral (
+        select occurred_at as since from events
+         where account_id = webhook.account_id and mode = webhook.mode and position > webhook.position
+           and not webhook.is_full
+         order by position limit 1) next on true
+      left join lateral (
+        select next_attempt_at as since from webhook_deliveries
+         where webhook_id = webhook.id and status = 'pending'
+         order by position limit 1) due on true
+     where status = 'active' and failing_since is null and not is_slow`;
+  return Math.max(0, row.seconds);
 }

@@ -1,11 +1,10 @@
 /** Routes. All pages except links and sign-in are loaded when first opened. */
 import { lazy, type ReactNode, Suspense } from "react";
-import { Redirect, Route, Switch, useLocation } from "wouter";
+import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 
 import { AccountReactContext, type Session, useSession } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
-import { NotFoundPage } from "./pages/not-found.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
 import { Logo } from "./ui/logo.tsx";
@@ -152,3 +151,11 @@ function AccountRoutes({ session, id, mode }: { session: Session; id: string; mo
     </AccountReactContext>
   );
 }
+
+const NotFoundPage = () => (
+  <Empty title={t("shell.notFound")}>
+    <p>
+      <Link href="~/">{t("shell.goToLinks")}</Link>
+    </p>
+  </Empty>
+);

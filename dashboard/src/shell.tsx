@@ -5,12 +5,11 @@ import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
 import { useCommands } from "./data/commands.ts";
-import { getErrorMessage } from "./data/errors.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
+import { getErrorMessage } from "./languages/errors.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton } from "./ui/button.tsx";
-import { keepFocus } from "./ui/focus-keeper.ts";
 import { Logo } from "./ui/logo.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
 import { toast } from "./ui/toast.tsx";
@@ -170,4 +169,32 @@ function SidebarFooter() {
       </div>
     </footer>
   );
+}
+
+/**
+ * Watches the document. When the focused element is removed, its closest focusable ancestor gets
+ * the focus, or `fallback`. Returns a function that ends the watch.
+ */
+function keepFocus(fallback: () => HTMLElement | null): () => void {
+  /** The focused element and its ancestors, innermost first. */
+  let path: Element[] = [];
+  const remember = ({ target }: FocusEvent): void => {
+    path = [];
+    for (let at = target instanceof Element ? target : null; at !== null; at = at.parentElement) {
+      path.push(at);
+    }
+  };
+  const observer = new MutationObserver(() => {
+    if (path[0] === undefined || path[0].isConnected) return;
+    if (document.activeElement !== null && document.activeElement !== document.body) return;
+    const heir = path.find((element) => element.isConnected && element.hasAttribute("tabindex"));
+    path = [];
+    (heir instanceof HTMLElement ? heir : fallback())?.focus();
+  });
+  document.addEventListener("focusin", remember);
+  observer.observe(document.body, { childList: true, subtree: true });
+  return () => {
+    document.removeEventListener("focusin", remember);
+    observer.disconnect();
+  };
 }

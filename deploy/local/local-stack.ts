@@ -1,10 +1,9 @@
-/** A local stack: what supervises its processes and stops them, and the file that describes it. */
+/** A local stack: supervises and stops its processes, and writes the file that describes it. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 
 import type { StackConfig } from "./config.ts";
 import { Logger } from "./logger.ts";
-import { ProcessRegistry } from "./process-registry.ts";
 import { type Secrets, writePrivate } from "./secrets.ts";
 import { type StackFile, STOP_ORDER } from "./stack.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -20,7 +19,6 @@ export type StackInfo = Omit<StackFile, "pids">;
 
 /** The files of a data directory that describe the stack. */
 export const filesOf = (dataDir: string) => ({
-  processes: join(dataDir, "processes.json"),
   stack: join(dataDir, "stack.json"),
   secrets: join(dataDir, "secrets.json"),
 });
@@ -29,23 +27,21 @@ export class LocalStack {
   readonly config: StackConfig;
   readonly secrets: Secrets;
   readonly logger: Logger;
-  readonly watchdog = new Watchdog();
+  readonly watchdog: Watchdog;
   readonly supervisor: Supervisor;
   readonly #file: string;
-  readonly #processes: ProcessRegistry;
   #info: StackInfo | undefined;
   #isStopping = false;
 
   constructor(config: StackConfig, secrets: Secrets) {
     const dataDir = config.SHORTHOP_DATA_DIR;
     const hasColour = process.stdout.isTTY && process.env["NO_COLOR"] === undefined;
-    const files = filesOf(dataDir);
     this.config = config;
     this.secrets = secrets;
     this.logger = new Logger(join(dataDir, "logs"), hasColour);
-    this.#file = files.stack;
-    this.#processes = new ProcessRegistry(files.processes);
-    this.supervisor = new Supervisor(this.logger, this.#processes, this.watchdog, {
+    this.#file = filesOf(dataDir).stack;
+    this.watchdog = new Watchdog(dataDir);
+    this.supervisor = new Supervisor(this.logger, this.watchdog, {
       onRestart: () => this.#writeFile(),
       onFatal: (reason) => void this.stop(reason),
     });
@@ -63,7 +59,6 @@ export class LocalStack {
     this.logger.log(`Stopping: ${reason}`);
     await this.supervisor.stop(STOP_ORDER);
     rmSync(this.#file, { force: true });
-    this.#processes.clear();
     this.logger.log("Stopped; no process is left running.");
     process.exit(code);
   }

@@ -14,18 +14,15 @@ import { buildDashboard, packClient } from "./dashboard.ts";
 import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
 import { filesOf, LocalStack, type StackInfo } from "./local-stack.ts";
 import { makeRoles, removeInstallation } from "./postgres.ts";
-import { endOrphan, readOrphans } from "./process-registry.ts";
 import { watchCode, withReload } from "./reload.ts";
 import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets } from "./secrets.ts";
-import { appServices, metricsUrl, type StackUrls, STOP_ORDER } from "./stack.ts";
+import { appServices, metricsUrl, type StackUrls } from "./stack.ts";
 import { choosePortsFor, Stores } from "./stores.ts";
 import { seconds } from "./supervisor.ts";
-import type { ProcessEntry } from "./watchdog.ts";
+import { endLeftovers } from "./watchdog.ts";
 
 /** Folders of the data directory that `--fresh` removes. */
 const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "logs"];
-
-const ORPHAN_GRACE_MS = 10_000;
 
 async function run(): Promise<void> {
   // Before anything is written: only the user may read links, clicks and secrets.
@@ -66,27 +63,14 @@ async function run(): Promise<void> {
 
 /** Takes the data directory, and ends what an earlier start left running; exits if it is taken. */
 async function takeDataDir(dataDir: string): Promise<void> {
-  const orphans = readOrphans(filesOf(dataDir).processes);
-  if (orphans.supervisor !== undefined) {
-    console.error(
-      `Shorthop is already running here (process ${orphans.supervisor}, data in ${dataDir}).`,
-    );
-    process.exit(1);
-  }
   mkdirSync(dataDir, { recursive: true });
   if (tryLock("local-stack", dataDir) === undefined) {
-    console.error(`Shorthop is already starting here (data in ${dataDir}).`);
+    console.error(`Shorthop is already running here (data in ${dataDir}).`);
     process.exit(1);
   }
-  for (const orphan of inStopOrder(orphans.children)) {
-    console.log(`Ending ${orphan.name} (process ${orphan.pid}), left running by an earlier start.`);
-    await endOrphan(orphan, ORPHAN_GRACE_MS);
-  }
-}
-
-/** Orders processes for stopping: databases last, so that the others can finish their work. */
-function inStopOrder(orphans: readonly ProcessEntry[]): ProcessEntry[] {
-  return STOP_ORDER.flat().flatMap((name) => orphans.filter((orphan) => orphan.name === name));
+  const ended = await endLeftovers(dataDir);
+  if (ended.length > 0)
+    console.log(`Ended what an earlier start had left running: ${ended.join(", ")}.`);
 }
 
 /** Removes all stored data. Downloaded programs are not data and stay. */
@@ -183,8 +167,8 @@ const loadDemo = () => import("../../api/demo.ts");
 async function ensureDemo({ config, secrets }: LocalStack, urls: StackUrls): Promise<void> {
   const known = secrets.demoKeys;
   if (known === undefined || !(await keyWorks(urls.api, known.live))) {
-    const { createDemoKeys } = await loadDemo();
-    secrets.demoKeys = await createDemoKeys(urls.database);
+    const { addDemoAccount } = await loadDemo();
+    secrets.demoKeys = await addDemoAccount(urls.database);
     saveSecrets(filesOf(config.SHORTHOP_DATA_DIR).secrets, secrets);
   }
   if (await canSignIn(urls.dashboard, secrets.demoPassword)) return;

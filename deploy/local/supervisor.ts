@@ -6,7 +6,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
 import type { Logger } from "./logger.ts";
-import type { ProcessRegistry } from "./process-registry.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 export type Service = {
@@ -26,7 +25,7 @@ export type Service = {
   isReady: () => Promise<boolean>;
 };
 
-/** What the supervisor tells the stack. */
+/** Events that the supervisor reports. */
 type Events = {
   /** Called after a crashed service was restarted and has a new pid. */
   onRestart: () => void;
@@ -53,7 +52,6 @@ type Running = { service: Service; child: ChildProcess; ended: Promise<string>; 
 
 export class Supervisor {
   readonly #logger: Logger;
-  readonly #processes: ProcessRegistry;
   readonly #watchdog: Watchdog;
   readonly #events: Events;
   readonly #running = new Map<string, Running>();
@@ -62,9 +60,8 @@ export class Supervisor {
   #isClosed = false;
 
   /** The watchdog ends the processes if the supervisor is killed. */
-  constructor(logger: Logger, processes: ProcessRegistry, watchdog: Watchdog, events: Events) {
+  constructor(logger: Logger, watchdog: Watchdog, events: Events) {
     this.#logger = logger;
-    this.#processes = processes;
     this.#watchdog = watchdog;
     this.#events = events;
   }
@@ -121,15 +118,10 @@ export class Supervisor {
 
   #launch(service: Service, crashes: number[]): Running {
     const { child, ended } = this.#spawn(service);
-    const { pid } = child;
-    if (pid !== undefined) {
-      this.#watchdog.watch(service.name, pid);
-      this.#processes.add(service.name, pid);
-    }
+    if (child.pid !== undefined) this.#watchdog.watch(service.name, child.pid);
     const entry: Running = { service, child, ended, crashes };
     this.#running.set(service.name, entry);
     void ended.then(async (reason) => {
-      if (pid !== undefined) this.#processes.remove(pid);
       if (this.#stopping.has(service.name)) return;
       if (service.waitsForReload === true)
         this.#logger.log(`${service.name} ended (${reason}); waiting for its code to change.`);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { readStartTime } from "./watchdog.ts";
+import { endLeftovers, readStartTime, Watchdog } from "./watchdog.ts";
 
 const END_TIMEOUT_MS = 5_000;
 
@@ -62,9 +62,21 @@ test("children are ended after their parent has exited without ending them", asy
 });
 
 test("a child is ended whose parent was killed before it could name it", async () => {
-  if (process.platform !== "linux") return;
   const { parent, pids } = await startParent("killed at once");
   expect(pids).toHaveLength(1);
   await parent.exited;
   expect(await haveEnded(pids)).toBe(true);
+});
+
+test("what a process and its watchdog left running is ended at the next start, and nothing else", async () => {
+  const home = `/home/of/test/${process.pid}`;
+  const mark = new Watchdog(home).mark;
+  const left = Bun.spawn(["sleep", "60"], { env: { ...process.env, ...mark } });
+  const other = Bun.spawn(["sleep", "60"], { env: { ...process.env, ...new Watchdog().mark } });
+  expect(await endLeftovers(home)).toEqual(["sleep"]);
+  await left.exited;
+  expect(readStartTime(left.pid)).toBeUndefined();
+  expect(readStartTime(other.pid)).toBeDefined();
+  expect(await endLeftovers(home)).toEqual([]);
+  other.kill();
 });

@@ -6,8 +6,8 @@
  * util-linux).
  *
  * Run as a program it reads lines of `name pid`: the children to watch. A parent may be killed
- * after it has started a child and before it has said so: on Linux, a variable in the child's
- * environment names its parent.
+ * after it has started a child and before it has said so: a variable in the child's environment
+ * names its parent.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -24,11 +24,13 @@ const WATCHED_MAX = 100;
 
 /** A watchdog of this process; it ends with this process, and does not keep it alive. */
 export class Watchdog {
-  readonly #id = randomUUID();
+  readonly #mark: string;
   readonly #input: Bun.FileSink;
 
-  constructor() {
-    const child = Bun.spawn([process.execPath, import.meta.path, this.#id], {
+  /** `home` is where the children belong: {@link endLeftovers} finds those that are left. */
+  constructor(home = "") {
+    this.#mark = `${markOf(home)}${randomUUID()}`;
+    const child = Bun.spawn([process.execPath, import.meta.path, this.#mark], {
       // Its own session, so that a signal to this process's group does not end it.
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
@@ -44,7 +46,7 @@ export class Watchdog {
    * `watch`.
    */
   get mark(): Record<string, string> {
-    return { [MARK]: this.#id };
+    return { [MARK]: this.#mark };
   }
 
   /** Ends the process if this one ends without stopping it. */
@@ -55,10 +57,21 @@ export class Watchdog {
   }
 }
 
-/** On SIGQUIT PostgreSQL and its child processes end immediately; it recovers at its next start. */
-const signalFor = (name: string): NodeJS.Signals => (name === "postgres" ? "SIGQUIT" : "SIGKILL");
+/**
+ * Ends what processes that had `home` have left running: they and their watchdogs were killed.
+ * Returns the names.
+ */
+export async function endLeftovers(home: string): Promise<string[]> {
+  const found = findMarked(markOf(home));
+  await endAll(found);
+  return found.map(({ name }) => name);
+}
 
-async function run(): Promise<void> {
+/** The beginning of a mark: says nothing of a path, which others may see in a command line. */
+const markOf = (home: string): string =>
+  `${new Bun.CryptoHasher("sha256").update(home).digest("hex").slice(0, 16)}-`;
+
+async function run(mark = ""): Promise<void> {
   let watched: ProcessEntry[] = [];
   for await (const line of createInterface({ input: process.stdin })) {
     const [name = "", number] = line.split(" ");
@@ -68,14 +81,20 @@ async function run(): Promise<void> {
     if (watched.length >= WATCHED_MAX) watched = watched.filter(isAlive);
     watched.push({ name, pid, startedAt });
   }
-  watched.push(...findMarked(`${MARK}=${process.argv[2]}`));
-  for (const entry of watched.filter(isAlive)) end(entry, signalFor(entry.name));
-  const deadline = Date.now() + GRACE_MS;
-  while (watched.some(isAlive) && Date.now() < deadline) await Bun.sleep(POLL_MS);
-  for (const entry of watched.filter(isAlive)) end(entry, "SIGKILL");
+  await endAll([...watched, ...findMarked(mark)]);
 }
 
-/** Text of a file of `/proc`; empty if its process has ended, or is another user's. */
+async function endAll(entries: readonly ProcessEntry[]): Promise<void> {
+  for (const entry of entries.filter(isAlive)) end(entry, signalFor(entry.name));
+  const deadline = Date.now() + GRACE_MS;
+  while (entries.some(isAlive) && Date.now() < deadline) await Bun.sleep(POLL_MS);
+  for (const entry of entries.filter(isAlive)) end(entry, "SIGKILL");
+}
+
+/** On SIGQUIT PostgreSQL and its child processes end immediately; it recovers at its next start. */
+const signalFor = (name: string): NodeJS.Signals => (name === "postgres" ? "SIGQUIT" : "SIGKILL");
+
+/** The text of a file of `/proc`; empty if its process has ended, or is another user's. */
 function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -84,19 +103,17 @@ function read(path: string): string {
   }
 }
 
-/**
- * Finds the processes whose environment at their start had the variable; none where there is no
- * `/proc`.
- */
-function findMarked(variable: string): ProcessEntry[] {
-  const pids = process.platform === "linux" ? readdirSync("/proc").filter(Number).map(Number) : [];
-  return pids.flatMap((pid) => {
-    if (!read(`/proc/${pid}/environ`).split("\0").includes(variable)) return [];
-    const startedAt = readStartTime(pid);
-    const name = read(`/proc/${pid}/comm`).trim();
-    return startedAt === undefined ? [] : [{ name, pid, startedAt }];
-  });
-}
+/** Finds the processes whose environment at their start had a mark that begins so. */
+const findMarked = (mark: string): ProcessEntry[] =>
+  readdirSync("/proc")
+    .filter(Number)
+    .flatMap((pid) => {
+      const variables = read(`/proc/${pid}/environ`).split("\0");
+      const startedAt = readStartTime(Number(pid));
+      if (startedAt === undefined || !variables.some((text) => text.startsWith(`${MARK}=${mark}`)))
+        return [];
+      return [{ name: read(`/proc/${pid}/comm`).trim(), pid: Number(pid), startedAt }];
+    });
 
 function end({ pid }: ProcessEntry, signal: NodeJS.Signals): void {
   try {
@@ -107,29 +124,18 @@ function end({ pid }: ProcessEntry, signal: NodeJS.Signals): void {
 }
 
 /** A process and its start time: the pid may since have been reused. */
-export type ProcessEntry = { name: string; pid: number; startedAt: string };
+type ProcessEntry = { name: string; pid: number; startedAt: string };
 
-export const isAlive = ({ pid, startedAt }: ProcessEntry): boolean =>
-  readStartTime(pid) === startedAt;
+const isAlive = ({ pid, startedAt }: ProcessEntry): boolean => readStartTime(pid) === startedAt;
 
-/**
- * Returns when a process started, in the operating system's format; undefined if it is not running.
- */
+/** Returns when a process started, in ticks since the boot; undefined if it is not running. */
 export function readStartTime(pid: number): string | undefined {
-  if (process.platform !== "linux") {
-    const { stdout, exitCode } = Bun.spawnSync(["ps", "-o", "lstart=", "-p", String(pid)]);
-    return exitCode === 0 ? stdout.toString().trim() : undefined;
-  }
-  try {
-    // The name in parentheses may contain spaces; after it, the first field is the state (a zombie
-    // has ended), and the 20th is the start time (proc(5)).
-    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
-      .replace(/^.*\) /s, "")
-      .split(" ");
-    return fields[0] === "Z" ? undefined : fields[19];
-  } catch {
-    return undefined;
-  }
+  // The name in parentheses may contain spaces; after it, the first field is the state (a zombie
+  // has ended), and the 20th is the start time (proc(5)).
+  const fields = read(`/proc/${pid}/stat`)
+    .replace(/^.*\) /s, "")
+    .split(" ");
+  return fields[0] === "Z" ? undefined : fields[19];
 }
 
-if (import.meta.main) await run();
+if (import.meta.main) await run(process.argv[2]);

@@ -243,7 +243,7 @@ function writeControl(
 }
 
 /** A tag of `lintian`, with why the package has it. */
-export type Override = { tag: string; reason: string };
+type Override = { tag: string; reason: string };
 
 type Document = {
   name: string;
@@ -255,7 +255,7 @@ type Document = {
 };
 
 /** Writes the licence, the changelog of the package and its overrides below `root`. */
-export function writeDocuments(
+function writeDocuments(
   root: string,
   { name, version, maintainer, licence, overrides }: Document,
 ): void {
@@ -281,6 +281,6 @@ export function writeDocuments(
 }
 
 /** Compresses a file as Debian wants it: the same content gives the same bytes. */
-export const compress = (path: string): void => {
+const compress = (path: string): void => {
   run(["gzip", "--best", "--no-name", path], "/");
 };

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import {
   findExcessPrivilege,
-  openPostgres,
+  postgresPool,
   requireOwnership,
   requirePrivileges as requireApiPrivileges,
   type Sql,
@@ -42,7 +42,7 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
     const url = new URL(postgres.url);
     url.username = role;
     url.password = password;
-    return openPostgres(url.href, 1);
+    return postgresPool(url.href, 1);
   };
 
   beforeAll(async () => {

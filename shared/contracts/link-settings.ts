@@ -37,7 +37,7 @@ const descriptionMeta = {
 };
 
 /** The preview of a request. */
-export const previewField = z
+const previewField = z
   .strictObject({
     title,
     description: description.nullish().meta(descriptionMeta),
@@ -46,7 +46,7 @@ export const previewField = z
   .meta({ id: "NewLinkPreview", description: "The card of a link to set." });
 
 /** The preview of a response. */
-export const previewResponse = z
+const previewResponse = z
   .object({
     title,
     description: description.nullable().meta(descriptionMeta),

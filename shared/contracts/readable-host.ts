@@ -36,6 +36,10 @@ export function readableUrl(url: string): string {
   return [readableHost(host), ...path].join("/");
 }
 
+/** Returns a URL with its scheme, and with a readable host. */
+export const withReadableHost = (url: string): string =>
+  (/^https?:\/\//.exec(url)?.[0] ?? "") + readableUrl(url);
+
 /** The most characters of a label (RFC 1035). */
 const LABEL_LENGTH_MAX = 63;
 

@@ -1,16 +1,9 @@
 /** UTM parameters: their names, their values, and those in the query of a URL. */
+import { UTM_NAMES, type UtmName } from "./analytics.ts";
 import { parameterName, splitUrl } from "./query-string.ts";
 import { trimInvisible } from "./text.ts";
 
-export const UTM_NAMES = [
-  "utm_source",
-  "utm_medium",
-  "utm_campaign",
-  "utm_term",
-  "utm_content",
-] as const;
-
-export type UtmName = (typeof UTM_NAMES)[number];
+export { UTM_NAMES, type UtmName };
 
 /** A value as it is stored and counted: what looks alike is one campaign. "" for blanks. */
 export const toUtmValue = (text: string): string => trimInvisible(text).normalize("NFC");

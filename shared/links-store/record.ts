@@ -261,7 +261,7 @@ const RULES_LENGTH_BYTES = 4;
 type EncodedSettings = { json: Buffer; rules: EncodedRules | undefined };
 
 /** The settings of a link as they are written; undefined for most links. */
-export function encodeSettings({ extras, utm }: ActiveLink): EncodedSettings | undefined {
+function encodeSettings({ extras, utm }: ActiveLink): EncodedSettings | undefined {
   if (extras === undefined && utm === undefined) return undefined;
   const { rules, ...settings } = extras ?? {};
   const cached: CachedSettings = utm === undefined ? settings : { ...settings, utm };
@@ -278,10 +278,10 @@ export const withEncodedRules = (record: ActiveLink): ActiveLink =>
     : { ...record, extras: { ...record.extras, rules: encodeRules(record.extras.rules) } };
 
 /** Bytes that {@link writeSettings} writes. */
-export const settingsSize = ({ json, rules }: EncodedSettings): number =>
+const settingsSize = ({ json, rules }: EncodedSettings): number =>
   JSON_LENGTH_BYTES + json.length + RULES_LENGTH_BYTES + (rules?.size() ?? 0);
 
-export function writeSettings(bytes: Buffer, at: number, { json, rules }: EncodedSettings): void {
+function writeSettings(bytes: Buffer, at: number, { json, rules }: EncodedSettings): void {
   bytes.writeUInt16LE(json.length, at);
   json.copy(bytes, at + JSON_LENGTH_BYTES);
   const rulesAt = at + JSON_LENGTH_BYTES + json.length;
@@ -290,20 +290,20 @@ export function writeSettings(bytes: Buffer, at: number, { json, rules }: Encode
 }
 
 /** The JSON of the settings at `at`. */
-export function readSettings(bytes: Buffer, at: number): ByteSlice {
+function readSettings(bytes: Buffer, at: number): ByteSlice {
   const start = at + JSON_LENGTH_BYTES;
   return { bytes, start, end: start + u16At(bytes, at) };
 }
 
 /** The rules of the settings at `at`; null for settings without. */
-export function readRules(bytes: Buffer, at: number): EncodedRules | null {
+function readRules(bytes: Buffer, at: number): EncodedRules | null {
   const end = settingsEnd(bytes, at);
   const start = rulesLengthAt(bytes, at) + RULES_LENGTH_BYTES;
   return start === end ? null : new EncodedRules({ bytes, start, end });
 }
 
-/** Where the settings at `at` end. */
-export function settingsEnd(bytes: Buffer, at: number): number {
+/** Returns the end of the settings at `at`. */
+function settingsEnd(bytes: Buffer, at: number): number {
   const rules = rulesLengthAt(bytes, at);
   return rules + RULES_LENGTH_BYTES + u32At(bytes, rules);
 }
@@ -316,7 +316,7 @@ export const parseSettings = ({ bytes, start, end }: ByteSlice): CachedSettings 
   JSON.parse(bytes.toString("utf8", start, end));
 
 /** The members of a record that settings and rules are. */
-export function toMembers(
+function toMembers(
   { utm, ...settings }: CachedSettings,
   rules: EncodedRules | null,
 ): { extras?: RedirectSettings; utm?: string } {

@@ -213,7 +213,7 @@ const isBrowser = (userAgent: string, { platform, products }: AgentParts): boole
   /^opera\/\d/i.test(userAgent) ||
   (MOZILLA.test(userAgent) && [...platform, ...products].some((part) => SYSTEM.test(part)));
 
-/** How browsers call themselves. */
+/** Names that browsers give themselves. */
 const MOZILLA = /\b(?:mozilla|opera)\/\d/i;
 
 /** Apps, and systems of phones, tablets and Macs; before those, phones began with their makers. */
@@ -240,7 +240,7 @@ const toNames = (text: string): ReadonlySet<string> => new Set(text.trim().split
  * HTTP libraries, command lines, and browsers that call themselves no Mozilla: the first product of
  * their user agents. They are not crawlers: a script that follows a link counts as its owner.
  */
-export const OWN_PROGRAMS = toNames(`
+const OWN_PROGRAMS = toNames(`
   aiohttp alamofire apache-httpasyncclient apache-httpclient apachebench aria2 autocannon axios bun
   curl dart deno dillo elinks faraday go-http-client go-resty got guzzlehttp hey http-tiny http.rb httpie
   hyper insomnia java java-http-client k6 libwww-perl links lwp::simple lynx netsurf node node-fetch
@@ -250,7 +250,7 @@ export const OWN_PROGRAMS = toNames(`
 `);
 
 /** Bots whose names have none of the words that bots' names have. */
-export const BOT_NAMES = toNames(`
+const BOT_NAMES = toNames(`
   abuse.xmco.fr acunetix agent-novaact appinsights archivebox binglocalsearch casperjs catchpoint
   cloudflare-amphtml cloudflarediagnostics cloudflareobservatory collapsify convertify
   cookiehubscan cookiehubverify copperegg criticalcss.com cypress dareboost datanyze daum daumoa

@@ -529,6 +529,13 @@ describe("API keys", () => {
     expect(codeOf(repeated)).toEqual([400, "invalid_request"]);
   });
 
+  test.each([-1, 1e12, "60", 0.5])("have no grace of %p seconds", async (grace_seconds) => {
+    const { id } = await createKeyByApi({ name: "kept", scopes: ["links:read"] });
+    const body = { grace_seconds };
+    const response = await call(api(`/v1/keys/${id}/rotate`), { key: account.key, body });
+    expect(codeOf(response)).toEqual([400, "invalid_request"]);
+  });
+
   test("are listed in pages, newest first", async () => {
     const owner = await createAccount(stack, "business");
     secrets.push(owner.key);
@@ -558,6 +565,7 @@ describe("API keys", () => {
     { name: "", scopes: ["links:read"] },
     { name: "n", scopes: [] },
     { name: "n", scopes: ["everything"] },
+    { name: "n", scopes: ["members:write"] },
     { name: "n", scopes: ["links:read"], type: "prod" },
     { name: "n", scopes: ["links:read"], expires_at: "2020-01-01T00:00:00Z" },
     { name: "n", scopes: ["links:read"], colour: "red" },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { parseId } from "../../api/cli/arguments.ts";
+import { parseId } from "../../cli/arguments.ts";
 import { ACCOUNT_BUDGETS } from "../../shared/budgets.ts";
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";

@@ -8,8 +8,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import * as z from "zod";
 
 import type { Plan } from "../../api/accounts/model.ts";
-import { parseId } from "../../api/cli/arguments.ts";
 import { insertLease } from "../../api/limits/sql.ts";
+import { parseId } from "../../cli/arguments.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createAccount, createKey, setPlan, suspendAccount } from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";

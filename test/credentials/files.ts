@@ -26,14 +26,14 @@ export const PRIVATE_FILES: readonly PrivateFile[] = [
     content: "all secrets of the host's role, from which setup writes the others",
     owner: "root",
     mode: "0600",
-    setBy: { file: "api/cli/setup/steps.ts", text: "ACCESS = { mode: 0o600 }" },
+    setBy: { file: "cli/machines/setup/steps.ts", text: "ACCESS = { mode: 0o600 }" },
   },
   {
     path: "`/etc/clickhouse-server/shorthop.env`",
     content: "hashes of the passwords of ClickHouse's users",
     owner: "root",
     mode: "0600",
-    setBy: { file: "api/cli/setup/clickhouse.ts", text: "access: { mode: 0o600 }" },
+    setBy: { file: "cli/machines/setup/server-files.ts", text: "access: { mode: 0o600 }" },
   },
   {
     path: "`/root/shorthop.secrets`",

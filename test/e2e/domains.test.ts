@@ -83,6 +83,7 @@ describe("a domain", () => {
       domain: "go.example.com",
       status: "pending",
       verification: { name: "_shorthop.go.example.com" },
+      routing: { type: "CNAME", name: "go.example.com", value: expect.any(String) },
       verified_at: null,
     });
     const verify = async () => verified.parse((await send(record.id, "POST", "/verify")).body);

@@ -108,15 +108,4 @@ describe("a live stream of clicks", () => {
     await admin(stack, ["keys", "revoke", keyId]);
     await eventually(async () => expect(stream.ended).toBe(true), TIMEOUT_MS);
   });
-
-  test("ends when its account is suspended", async () => {
-    const other = await createAccount(stack, "enterprise");
-    const { body } = await call(api("/v1/links"), {
-      key: other.key,
-      body: { url: "https://example.com/suspended" },
-    });
-    const stream = await watch(linkSchema.parse(body).id, { key: other.key });
-    await admin(stack, ["accounts", "suspend", other.id]);
-    await eventually(async () => expect(stream.ended).toBe(true), TIMEOUT_MS);
-  });
 });

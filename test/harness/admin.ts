@@ -1,9 +1,9 @@
 /** What operators do on a stack's database. */
 import { accountLimits, type Plan } from "../../api/accounts/model.ts";
 import { AccountService } from "../../api/accounts/service.ts";
-import { parseId, parseScopes } from "../../api/cli/arguments.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { Sql } from "../../api/postgres.ts";
+import { parseId, parseScopes } from "../../cli/arguments.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { connectPrimary } from "../../shared/postgres.ts";
 import { commandOf } from "./executable.ts";

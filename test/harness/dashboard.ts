@@ -1,9 +1,9 @@
 /** Users of the dashboard, and their sessions as a browser has them. */
 import { randomBytes } from "node:crypto";
 
-import { parseId } from "../../api/cli/arguments.ts";
-import { createMemberService } from "../../api/members/service.ts";
+import { MemberService } from "../../api/members/service.ts";
 import { UserService } from "../../api/sessions/users.ts";
+import { parseId } from "../../cli/arguments.ts";
 import type { Role } from "../../shared/contracts/users.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { withPostgres } from "./admin.ts";
@@ -46,7 +46,7 @@ export const joinAccount = (
   role: Role,
 ): Promise<void> =>
   withPostgres(stack, (sql) =>
-    createMemberService({ sql, users: UserService.forOperators(sql) }).add(
+    new MemberService(sql, UserService.forOperators(sql)).add(
       parseId("acct")(account),
       parseId("user")(user.id),
       role,

@@ -10,7 +10,7 @@ import { makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
-const SOURCES = ["{api,worker,redirector,shared,deploy}/**/*", "package-lock.json"];
+const SOURCES = ["{api,cli,worker,redirector,shared,deploy}/**/*", "package-lock.json"];
 
 let found: Promise<string> | undefined;
 
@@ -31,7 +31,7 @@ export async function commandOf(words: readonly string[], root = ROOT): Promise<
   const [name = "", ...further] = words;
   return PROCESSES.has(name)
     ? [process.execPath, join(root, `${name}/main.ts`), ...further]
-    : [process.execPath, join(root, "api/cli/main.ts"), ...words];
+    : [process.execPath, join(root, "cli/main.ts"), ...words];
 }
 
 async function makeExecutable(): Promise<string> {

@@ -17,6 +17,7 @@ import { TrustedProxies } from "../../shared/client-address.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
+import { fakeService } from "./fake-service.ts";
 
 export const SHORT_URL = "https://sho.rt";
 
@@ -111,21 +112,21 @@ export function createFakeApi(
   const app = apiSite(
     { ...fakeContext(memory), ...options },
     {
-      links: completeService("links", services.links),
-      analytics: completeService("analytics", services.analytics),
-      failures: completeService("failures", services.failures),
-      clicks: completeService("clicks", services.clicks),
-      keys: completeService("keys", services.keys),
-      domains: completeService("domains", services.domains),
-      shares: completeService("shares", services.shares),
-      tags: completeService("tags", services.tags),
-      branding: completeService("branding", services.branding),
-      views: completeService("views", services.views),
-      webhooks: completeService("webhooks", services.webhooks),
-      events: completeService("events", services.events),
-      reports: completeService("reports", services.reports),
-      unsubscriber: completeService("unsubscriber", services.unsubscriber),
-      shared: completeService("shared", services.shared),
+      links: fakeService("links", services.links),
+      analytics: fakeService("analytics", services.analytics),
+      failures: fakeService("failures", services.failures),
+      clicks: fakeService("clicks", services.clicks),
+      keys: fakeService("keys", services.keys),
+      domains: fakeService("domains", services.domains),
+      shares: fakeService("shares", services.shares),
+      tags: fakeService("tags", services.tags),
+      branding: fakeService("branding", services.branding),
+      views: fakeService("views", services.views),
+      webhooks: fakeService("webhooks", services.webhooks),
+      events: fakeService("events", services.events),
+      reports: fakeService("reports", services.reports),
+      unsubscriber: fakeService("unsubscriber", services.unsubscriber),
+      shared: fakeService("shared", services.shared),
     },
   );
 
@@ -233,22 +234,6 @@ const toWindow = ({ remaining }: FakeKey): LimitWindow => ({
   spent: MINUTE_LIMIT - remaining,
   resetsAt: Date.now() + 30_000,
 });
-
-/** Completes a partial service: calling any other member throws an error with its name. */
-function completeService<Service extends object>(
-  name: string,
-  part: Partial<Service> = {},
-): Service {
-  const service = new Proxy(part, {
-    get: (target, member) =>
-      Reflect.get(target, member) ??
-      (() => {
-        throw new Error(`This test does not provide ${name}.${String(member)}.`);
-      }),
-  });
-  // Every member can be called, so the cast is safe.
-  return service as Service;
-}
 
 const toMapKey = ({ accountId, mode, keyHash }: StoredRequest): string =>
   `${accountId} ${mode} ${Buffer.from(keyHash).toString("hex")}`;

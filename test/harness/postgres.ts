@@ -1,14 +1,14 @@
 /**
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions.
  */
-import { createDomainService, type DomainService } from "../../api/domains/service.ts";
+import { DomainService } from "../../api/domains/service.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
 import { LinkService } from "../../api/links/service.ts";
 import type { UsedClicks } from "../../api/links/used-clicks.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
-import { openPostgres, type Sql } from "../../api/postgres.ts";
-import { createTagService, type TagService } from "../../api/tags/service.ts";
+import { postgresPool, type Sql } from "../../api/postgres.ts";
+import { TagService } from "../../api/tags/service.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createDatabase, SHARED_POSTGRES, startMigratedServer } from "./postgres-server.ts";
 
@@ -46,6 +46,8 @@ type LinkParts = {
   usedClicks?: UsedClicks;
 };
 
+const noRecords = () => Promise.resolve([]);
+
 /** The link service on a database; publishes no links, and knows no used clicks. */
 export function createLinksOn(
   sql: Sql,
@@ -59,13 +61,7 @@ export function createLinksOn(
   const shortUrl = new URL("https://sho.rt");
   const ownHosts = new Set([shortUrl.host]);
   const rules = { allowPrivate: false, shortUrl, ownHosts };
-  const own = createDomainService({
-    sql,
-    publisher,
-    readTxt: () => Promise.resolve([]),
-    ownHosts,
-    checkDestination: (url) => Promise.resolve(url),
-  });
+  const own = new DomainService(sql, publisher, noRecords, ownHosts, (url) => Promise.resolve(url));
   const changed = Object.assign(own, domains);
   return new LinkService(sql, publisher, changed, rules, passwords, usedClicks);
 }
@@ -91,12 +87,12 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
 }
 
 function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres {
-  const sql = openPostgres(url, CONNECTIONS_MAX, PATIENT);
+  const sql = postgresPool(url, CONNECTIONS_MAX, PATIENT);
   return {
     sql,
     url,
     keys: new KeyService(sql),
-    tags: createTagService({ sql, shortUrl: "https://sho.rt" }),
+    tags: new TagService(sql, "https://sho.rt"),
     links: createLinksOn(sql),
     async addAccount(plan = "pro") {
       const id = newUuid();

@@ -1,8 +1,8 @@
 /** The services of people and their sessions, with passwords that are hashed cheaply. */
-import { createMemberService } from "../../api/members/service.ts";
+import { MemberService } from "../../api/members/service.ts";
 import type { UserPasswords } from "../../api/passwords/hashing.ts";
 import { Attempts } from "../../api/sessions/attempts.ts";
-import { openAuthLibrary } from "../../api/sessions/better-auth.ts";
+import { authLibrary } from "../../api/sessions/better-auth.ts";
 import { DeviceCookies } from "../../api/sessions/device-cookie.ts";
 import { PasswordStrength } from "../../api/sessions/password-strength.ts";
 import { PasswordResets } from "../../api/sessions/resets.ts";
@@ -31,7 +31,7 @@ export function openSessionServices(
       return Bun.password.verify(password, hash);
     },
   };
-  const library = openAuthLibrary(sql, passwords, "http://localhost", SECRET);
+  const library = authLibrary(sql, passwords, "http://localhost", SECRET);
   const strength = new PasswordStrength();
   const users = new UserService(sql, library, strength);
   const attempts = new Attempts(sql, SECRET, correctPasswords);
@@ -40,7 +40,7 @@ export function openSessionServices(
     hashed,
     users,
     resets: new PasswordResets(sql, attempts, passwords, strength),
-    members: createMemberService({ sql, users }),
+    members: new MemberService(sql, users),
     sessions: new SessionService(sql, library, attempts, devices, strength),
   };
 }

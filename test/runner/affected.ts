@@ -51,7 +51,7 @@ const MAIN_FILES = new Set(["test/e2e/main-job.test.ts", "test/e2e/specification
 
 const CODE = /\.tsx?$/;
 const PRODUCT =
-  /^(api|clients|redirector|worker|shared|dashboard|deploy)\/|^package(-lock)?\.json$/;
+  /^(api|cli|clients|redirector|worker|shared|dashboard|deploy)\/|^package(-lock)?\.json$/;
 
 export type Affected = {
   changed: string[];

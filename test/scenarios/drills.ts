@@ -33,7 +33,7 @@ const NEEDED: Partial<Record<Condition, readonly [can: () => boolean, what: stri
 const PATHS: Record<Subject, readonly string[]> = {
   PostgreSQL: ["api/{links-log,links-snapshots}/**", "api/postgres.ts", "shared/postgres.ts"],
   NATS: ["api/links-log/**", "redirector/journal/**", "shared/nats.ts"],
-  ClickHouse: ["worker/batches/**", "worker/clickhouse.ts", "api/cli/backup/**"],
+  ClickHouse: ["worker/batches/**", "worker/clickhouse.ts", "cli/machines/backup/**"],
   "links store": ["redirector/links/**", "shared/links-store/**"],
   journal: ["redirector/journal/**", "shared/contracts/click-segment.ts"],
   "GeoIP file": ["worker/geoip-update.ts", "shared/visitors/**"],

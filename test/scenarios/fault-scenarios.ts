@@ -116,7 +116,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     paths: [
       ...RUNNER,
       "deploy/nats/**",
-      "api/cli/regions.ts",
+      "cli/machines/regions.ts",
       "shared/regions.ts",
       "redirector/links/**",
       "test/scenarios/{faults,checks}/regions.ts",

@@ -17,7 +17,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { connect, type NatsConnection } from "nats";
 import * as z from "zod";
 
-import { openPostgres, type Sql } from "../../api/postgres.ts";
+import { postgresPool, type Sql } from "../../api/postgres.ts";
 import { queryRows } from "../../shared/clicks/query.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
@@ -48,7 +48,7 @@ beforeAll(async () => {
   stack = await startStack();
   nats = await connect(natsLogin(stack.info().nats_url));
   clickhouse = connectClickHouse(stack.info().clickhouse_url);
-  sql = openPostgres(stack.info().database_url, 2);
+  sql = postgresPool(stack.info().database_url, 2);
 });
 afterAll(async () => {
   await sql.end();

@@ -4,8 +4,8 @@
  */
 import { expect, test } from "bun:test";
 
-import { schemaState } from "../../api/migrations/applied.ts";
-import { isUnavailable, openPostgres } from "../../api/postgres.ts";
+import { schemaState } from "../../api/migrations/migrate.ts";
+import { isUnavailable, postgresPool } from "../../api/postgres.ts";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startPostgresPair } from "../harness/postgres-pair.ts";
@@ -22,7 +22,7 @@ test("a failover to a streaming standby answers 503 with Retry-After, never 500,
   await using cleanup = new AsyncDisposableStack();
   await using pair = await startPostgresPair("created_by_migrate");
 
-  const sql = openPostgres(pair.url, 2);
+  const sql = postgresPool(pair.url, 2);
   cleanup.defer(() => sql.end({ timeout: 1 }));
   expect(sql`select 1`).rejects.toThrow("does not exist");
   await runProgram(["api", "migrate"], { DATABASE_URL: pair.url });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { connect } from "node:net";
 
 import { call, callOnce, linkSchema } from "../harness/api.ts";
-import { eventually, smallest } from "../harness/eventually.ts";
+import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
@@ -91,99 +91,6 @@ describe("a query whose encoding is three times longer", () => {
   });
 });
 
-describe("a query of thousands of names", () => {
-  test("delays no other client, even if thirty-two of them arrive together", async () => {
-    await createLink("names");
-    expect((await call(`${redirector.url}/names`)).status).toBe(302);
-    const names = Array.from({ length: 4_000 }, (_, i) => i.toString(36)).join("&");
-    const request = get(`names?${names}`, CLOSE);
-    expect(request.length).toBeGreaterThan(14_000);
-    const measure = async () => {
-      let done = false;
-      const attack = Promise.all(Array.from({ length: 32 }, () => exchange(request))).finally(
-        () => (done = true),
-      );
-      let longestMs = 0;
-      while (!done) {
-        const before = performance.now();
-        expect((await call(`${redirector.url}/names`)).status).toBe(302);
-        longestMs = Math.max(longestMs, performance.now() - before);
-      }
-      for (const text of await attack) expect(statuses(text)).toEqual(["414"]);
-      return longestMs;
-    };
-    // The fixed defect took two seconds.
-    expect(await smallest(measure, 1_000)).toBeLessThan(1_000);
-  });
-});
-
-/**
- * As many rules and conditions as a link may have, which all look at one parameter and lead nowhere
- * else.
- */
-const RULES = Array.from({ length: 20 }, (_, rule) => ({
-  url: `https://example.com/${rule}`,
-  conditions: Array.from({ length: 10 }, (_, i) => ({
-    type: "query",
-    name: "a",
-    in: [`${rule}-${i}`],
-    ...(i < 9 ? { not: true } : {}),
-  })),
-}));
-
-describe("a query of thousands of parameters for a link of two hundred conditions", () => {
-  test("delays no other client, even if 64 of them arrive on each of twenty connections", async () => {
-    await createLink("decides", { forward_query: false, rules: RULES });
-    await createLink("bystander");
-    for (const alias of ["decides", "bystander"])
-      expect((await call(`${redirector.url}/${alias}`)).status).toBe(302);
-    const path = `decides?${"a&".repeat(7_900)}`;
-    const requests = Buffer.concat([
-      ...Array.from({ length: 63 }, () => get(path)),
-      get(path, CLOSE),
-    ]);
-    const measure = async () => {
-      let done = false;
-      const attack = Promise.all(Array.from({ length: 20 }, () => exchange(requests))).finally(
-        () => (done = true),
-      );
-      const times: number[] = [];
-      while (!done) {
-        const before = performance.now();
-        expect((await call(`${redirector.url}/bystander`)).status).toBe(302);
-        times.push(performance.now() - before);
-      }
-      for (const text of await attack) expect(statuses(text)).toEqual(Array(64).fill("302"));
-      const longestMs = Math.round(Math.max(...times));
-      console.log(`${times.length} redirects beside the attack, the slowest in ${longestMs} ms`);
-      return longestMs;
-    };
-    // The fixed defect took a minute.
-    expect(await smallest(measure, 1_000)).toBeLessThan(1_000);
-  });
-
-  test("is decided by its first 256, as it is explained", async () => {
-    const id = await createLink("many", {
-      forward_query: false,
-      rules: [
-        { url: "https://example.com/last", conditions: [{ type: "query", name: "last" }] },
-        { url: "https://example.com/first", conditions: [{ type: "query", name: "a" }] },
-      ],
-    });
-    const { api_url, api_key: key } = stack.info();
-    for (const [count, destination] of [
-      [255, "https://example.com/last"],
-      [256, "https://example.com/first"],
-    ] as const) {
-      const query = `${"a&".repeat(count)}last`;
-      const { status, headers } = await call(`${redirector.url}/many?${query}`);
-      expect([status, headers.get("location")]).toEqual([302, destination]);
-      const explained = await call(`${api_url}/v1/links/${id}/explain`, { key, body: { query } });
-      expect(explained.body).toMatchObject({ target: { url: destination } });
-    }
-  });
-});
-
 describe("a link with a password", () => {
   const FORM = { "content-type": "application/x-www-form-urlencoded" };
   const attempt = (address: string, password: string) =>
@@ -215,17 +122,6 @@ describe("a link with a password", () => {
     }
     over = true;
     await Promise.all(attack);
-  });
-});
-
-describe("a click with text that must be cut", () => {
-  test("is counted, and so are the others of its segment", async () => {
-    const id = await createLink("cut");
-    // The 255th UTF-16 unit is half of a surrogate pair.
-    const source = `${"a".repeat(254)}${encodeURIComponent("🎈")}`;
-    expect((await call(`${redirector.url}/cut?utm_source=${source}`)).status).toBe(302);
-    expect((await call(`${redirector.url}/cut`)).status).toBe(302);
-    await eventually(async () => expect(await countClicks(id)).toBe(2), 20_000);
   });
 });
 

@@ -6,7 +6,7 @@ import { findLongForms, type Scenario } from "../runner/scenarios.ts";
 import { FAULT_SCENARIOS } from "./fault-scenarios.ts";
 import { CLICKS_STORE, LINKS_LOG, NATS } from "./paths.ts";
 
-const BACKUPS = ["api/cli/backup/**", "api/cli/setup/restore.ts"];
+const BACKUPS = ["cli/machines/backup/**", "cli/machines/setup/restore.ts"];
 
 /** The long forms of tests (`test/harness/property-runs.ts`). */
 const LONG = { SHORTHOP_TEST_LONG: "1" };
@@ -63,7 +63,7 @@ export const SCENARIOS: readonly Scenario[] = [
       "deploy/{build,build-executable,executable}.ts",
       "package.json",
       "{api,redirector,worker}/{main,config}.ts",
-      "api/cli/*.ts",
+      "cli/*.ts",
       "shared/{env,preflight,version}.ts",
     ],
     proves: "the shipped executables start, migrate and serve in an otherwise empty directory",
@@ -104,7 +104,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "nats-cluster",
     files: ["test/scenarios/nats-cluster.test.ts"],
     seconds: 50,
-    paths: [...NATS, "shared/stream-checks.ts", "api/cli/nats-members-check.ts"],
+    paths: [...NATS, "shared/stream-checks.ts", "cli/machines/nats-checks.ts"],
     proves: "three servers with the files of deploy/nats outlive each of them in turn",
   },
   {
@@ -147,14 +147,14 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "quarantine",
     files: ["test/scenarios/quarantine.test.ts"],
     seconds: 40,
-    paths: ["redirector/journal/**", "api/cli/clicks.ts"],
+    paths: ["redirector/journal/**", "cli/machines/clicks.ts"],
     proves: "clicks flow past unreadable segments, which can be repaired and restored",
   },
   {
     name: "reconciliation",
     files: ["test/scenarios/reconciliation.test.ts"],
     seconds: 40,
-    paths: ["api/cli/{reconciliation,check-rollups,rollup-repair}.ts", "shared/clicks/**"],
+    paths: ["cli/machines/{reconciliation,check-rollups}.ts", "shared/clicks/**"],
     proves: "an operator finds every click, and errors of rollups are found and repaired",
   },
   {
@@ -285,7 +285,12 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "setup-postgres",
     files: ["test/scenarios/setup-postgres.test.ts"],
     seconds: 10,
-    paths: ["api/cli/setup/**", "deploy/postgres/**", "api/migrations/**"],
+    paths: [
+      "cli/machines/host.ts",
+      "cli/machines/setup/**",
+      "deploy/postgres/**",
+      "api/migrations/**",
+    ],
     proves: "`shorthop setup` prepares PostgreSQL, and repairs what is half done",
   },
   {
@@ -375,7 +380,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "operators",
     files: ["test/scenarios/operators.test.ts"],
     seconds: 50,
-    paths: ["api/cli/**"],
+    paths: ["cli/**"],
     proves: "the commands of operators do what they say, and nothing to other accounts",
   },
   {
@@ -476,7 +481,7 @@ export const SCENARIOS: readonly Scenario[] = [
     program: ["test/boot/main.ts", "--setup"],
     isLast: true,
     seconds: 1_200,
-    paths: ["api/cli/setup/**", "test/boot/setup*.ts"],
+    paths: ["cli/machines/setup/**", "test/boot/setup*.ts"],
     proves: "`shorthop setup` prepares fresh machines, and repairs what is half done",
   },
   {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import * as z from "zod";
 
-import { openPostgres, type Sql } from "../../api/postgres.ts";
+import { postgresPool, type Sql } from "../../api/postgres.ts";
 import { createAccount, type NewAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -35,7 +35,7 @@ let second: ExtraProcess | undefined;
 beforeAll(async () => {
   stack = await startStack();
   account = await createAccount(stack, "enterprise", UNLIMITED);
-  sql = openPostgres(stack.info().database_url, 1);
+  sql = postgresPool(stack.info().database_url, 1);
 });
 afterAll(async () => {
   await second?.stop();

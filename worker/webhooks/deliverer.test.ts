@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Server } from "bun";
 import { Webhook } from "standardwebhooks";
 
-import { createEventPositions } from "../../api/events/positions.ts";
+import { EventPositions } from "../../api/events/service.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
 import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
-import { createWebhookService } from "../../api/webhooks/service.ts";
+import { WebhookService } from "../../api/webhooks/service.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { eventually, SLOWDOWN_MAX } from "../../test/harness/eventually.ts";
@@ -40,16 +40,11 @@ const MANY = 20;
 const DEMAND = { throttled: false, limit: 100, reserved: 0, limitEach: 100, held: [] };
 
 let postgres: TestPostgres;
-let webhooks: ReturnType<typeof createWebhookService>;
+let webhooks: WebhookService;
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  webhooks = createWebhookService({
-    sql: postgres.sql,
-    positions: createEventPositions(postgres.sql),
-    ownSecret: OWN_SECRET,
-    rules: RULES,
-  });
+  webhooks = new WebhookService(postgres.sql, new EventPositions(postgres.sql), RULES, OWN_SECRET);
 });
 
 afterAll(() => postgres[Symbol.asyncDispose]());

@@ -1,9 +1,9 @@
 /** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
 import { afterAll, beforeAll, expect } from "bun:test";
 
-import { createEventPositions } from "../../api/events/positions.ts";
+import { EventPositions } from "../../api/events/service.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
-import { createWebhookService } from "../../api/webhooks/service.ts";
+import { WebhookService } from "../../api/webhooks/service.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
@@ -19,20 +19,21 @@ const LATER: Outcome = {
   latencyMs: 1,
   responseStatus: 500,
   responseBody: null,
+  errorCode: null,
   error: null,
 };
 
 let postgres: TestPostgres;
-let webhooks: ReturnType<typeof createWebhookService>;
+let webhooks: WebhookService;
 
 beforeAll(async () => {
   postgres = await startPostgres();
-  webhooks = createWebhookService({
-    sql: postgres.sql,
-    positions: createEventPositions(postgres.sql),
-    ownSecret: "what secrets are derived from in this test",
-    rules: new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
-  });
+  webhooks = new WebhookService(
+    postgres.sql,
+    new EventPositions(postgres.sql),
+    new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
+    "what secrets are derived from in this test",
+  );
 });
 
 afterAll(() => postgres[Symbol.asyncDispose]());

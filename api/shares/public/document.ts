@@ -1,15 +1,54 @@
 /**
- * The HTML document of a shared page, and the policy that allows only what the document contains.
+ * The HTML documents of pages that people without an account open: in the language of the reader,
+ * with a policy that allows only what the document contains.
  */
 import { createHash } from "node:crypto";
 
+import { directionOf } from "../../../shared/contracts/languages.ts";
+import {
+  type Catalogue,
+  CATALOGUES,
+  inEachLanguage,
+  LanguageChoice,
+} from "../../../shared/languages/catalogues.ts";
+import { type Texts, textsOf } from "../../../shared/languages/messages.ts";
+import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
+import { acceptsGzip } from "../../http/compression.ts";
 import { escapeHtml } from "../../http/html.ts";
-import type { PageLanguage } from "./page-language.ts";
+import { addVary, type ResponseSettings } from "../../http/request-context.ts";
 
 import base from "../../../shared/statistics/base.css" with { type: "text" };
 import cards from "../../../shared/statistics/cards.css" with { type: "text" };
 import controls from "../../../shared/statistics/controls.css" with { type: "text" };
 import page from "./page.css" with { type: "text" };
+
+export type PageLanguage = {
+  /** Such as `de`. */
+  code: string;
+  direction: "ltr" | "rtl";
+  texts: Texts<Catalogue["shares"]>;
+  /** The language of the components that the dashboard has as well. */
+  statistics: StatisticsLanguage;
+};
+
+/** The language of a catalogue. */
+export function toPageLanguage(code: string, { shares, statistics }: Catalogue): PageLanguage {
+  const texts = textsOf(code, statistics);
+  return {
+    code,
+    direction: directionOf(code),
+    texts: textsOf(code, shares),
+    statistics: { tag: code, translate: (text, values) => texts[text](values) },
+  };
+}
+
+const languageOf = inEachLanguage(toPageLanguage);
+
+const languages = new LanguageChoice(Object.keys(CATALOGUES));
+
+/** Returns the language of the page for a reader, by the header `Accept-Language`; "" for none. */
+export const pageLanguageOf = (header: string): PageLanguage =>
+  languageOf(languages.choose(header));
 
 /** Code within a page, and how its policy names it. */
 export type Inline = { text: string; hash: string };
@@ -129,3 +168,30 @@ ${alert === "" ? "" : `<p role="alert">${escapeHtml(alert)}</p>`}
 </main>`,
   );
 };
+
+export type Page = {
+  status: number;
+  headers: Record<string, string>;
+  /** HTML as text, or compressed by gzip. */
+  body: string | { gzip: Uint8Array<ArrayBuffer> };
+};
+
+/** Sends a page with its own headers instead of the site's. */
+export function sendPage(
+  { status, headers, body }: Page,
+  request: Request,
+  set: ResponseSettings,
+): Response {
+  // The page's policy decides who may frame it.
+  delete set.headers["x-frame-options"];
+  Object.assign(set.headers, headers);
+  addVary(set.headers, "Accept-Language");
+  set.status = status;
+  if (typeof body === "string") return new Response(body, { status });
+  addVary(set.headers, "Accept-Encoding");
+  if (!acceptsGzip(request.headers.get("accept-encoding") ?? "")) {
+    return new Response(Bun.gunzipSync(body.gzip), { status });
+  }
+  set.headers["content-encoding"] = "gzip";
+  return new Response(body.gzip, { status });
+}

@@ -5,14 +5,20 @@
 import { describe, expect, test } from "bun:test";
 
 import { COLUMN_FILTERS } from "../../../shared/contracts/analytics.ts";
+import { fakeService } from "../../../test/harness/fake-service.ts";
 import { createMarkedCatalogue, listWords } from "../../../test/harness/marked-catalogue.ts";
 import type { Brand } from "../../branding/model.ts";
 import { ApiError, type ErrorCode, invalidField, notFound } from "../../http/errors.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
-import { pageHeaders, renderMessage, renderPasswordForm } from "./document.ts";
-import { createPageLanguage, pageLanguageOf } from "./page-language.ts";
+import {
+  pageHeaders,
+  pageLanguageOf,
+  renderMessage,
+  renderPasswordForm,
+  toPageLanguage,
+} from "./document.ts";
 import { renderStatistics } from "./page.tsx";
-import { createSharedPages } from "./pages.ts";
+import { SharedPages } from "./pages.ts";
 
 const ENGLISH = pageLanguageOf("en");
 const GERMAN = pageLanguageOf("de-AT");
@@ -249,8 +255,8 @@ test("a German page has German texts, numbers, dates and names", () => {
 async function openFailing(language: typeof ENGLISH, error: ApiError) {
   const fail = () => Promise.reject(error);
   const share = { embed_origins: [] } as never;
-  const shared = { find: () => Promise.resolve(share), read: fail, unlock: fail };
-  const pages = createSharedPages(shared, true);
+  const part = { find: () => Promise.resolve(share), read: fail, unlock: fail };
+  const pages = new SharedPages(fakeService("shared", part), true);
   const visit = { token: "x", language };
   return await Promise.all([pages.show(visit, "", {}), pages.unlock(visit, "", "")]);
 }
@@ -290,7 +296,7 @@ const breakdownOf = (by: string, ...values: string[]) => ({
 
 test("all texts of the pages are in the catalogue, and every text of the catalogue is on one", async () => {
   const { catalogue, listUnused } = createMarkedCatalogue();
-  const language = createPageLanguage("en", catalogue);
+  const language = toPageLanguage("en", catalogue);
   const data = [{ values: {}, clicks: 4, percentage: 80 }];
   const clicks_over_time = [
     { date: "2026-01-01T10:00", clicks: 5, unique: 2 },

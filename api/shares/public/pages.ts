@@ -4,15 +4,13 @@
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { type SharedPageQuery, type SharedQuery, sharedQuery } from "../model.ts";
 import type { SharedService } from "../reading.ts";
-import { pageHeaders, renderMessage, renderPasswordForm } from "./document.ts";
-import type { PageLanguage } from "./page-language.ts";
-
-export type Page = {
-  status: number;
-  headers: Record<string, string>;
-  /** HTML as text, or compressed by gzip. */
-  body: string | { gzip: Uint8Array<ArrayBuffer> };
-};
+import {
+  type Page,
+  pageHeaders,
+  type PageLanguage,
+  renderMessage,
+  renderPasswordForm,
+} from "./document.ts";
 
 /** A visit of a share's page, in the language of its reader. */
 export type Visit = { token: string; language: PageLanguage };
@@ -24,66 +22,69 @@ const COOKIE = "shorthop_shared";
 
 const ACCESS = /(?:^|;\s*)shorthop_shared=([\w.-]{1,64})(?:;|$)/;
 
-/** `secure` means that the site is reached by https. */
-export function createSharedPages(shared: SharedService, secure: boolean) {
+export class SharedPages {
+  readonly #shared: SharedService;
+  readonly #secure: boolean;
+
+  /** `secure` means that the site is reached by https. */
+  constructor(shared: SharedService, secure: boolean) {
+    this.#shared = shared;
+    this.#secure = secure;
+  }
+
+  /** The statistics, or the form for their password. `cookies` is the header. */
+  show(visit: Visit, cookies: string, query: SharedPageQuery): Promise<Page> {
+    const { token, language } = visit;
+    return this.#respond(visit, explainReading, async (embedOrigins) => {
+      try {
+        const access = ACCESS.exec(cookies)?.[1];
+        const view = await this.#shared.read(token, access, parseQuery(query));
+        // The components are loaded with the first page, not at the start of the process.
+        const { renderStatistics } = await import("./page.tsx");
+        const { gzip, code } = renderStatistics(view, language);
+        return { status: 200, headers: pageHeaders(language, embedOrigins, code), body: { gzip } };
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        if (error.reason !== "unauthorized")
+          return renderProblem(language, embedOrigins, error, explainReading);
+        const headers = { ...pageHeaders(language, embedOrigins), ...error.headers };
+        return { status: 401, headers, body: renderPasswordForm(language, "") };
+      }
+    });
+  }
+
+  /** Redirects to the statistics with a cookie that grants access, or back to the form. */
+  unlock(visit: Visit, password: string, address: string): Promise<Page> {
+    const { token, language } = visit;
+    return this.#respond(visit, explainUnlocking, async (embedOrigins) => {
+      const headers = pageHeaders(language, embedOrigins);
+      try {
+        const granted = await this.#shared.unlock(token, password, address);
+        const cookie = writeCookie(token, granted, this.#secure);
+        const location = `/shared/${token}`;
+        return { status: 303, headers: { ...headers, location, "set-cookie": cookie }, body: "" };
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.reason !== "forbidden") throw error;
+        const body = renderPasswordForm(language, language.texts.password.wrong());
+        return { status: 403, headers, body };
+      }
+    });
+  }
+
   /** Renders what a share permits, or the reason why it cannot be read, as `explain` says it. */
-  async function respond(
+  async #respond(
     { token, language }: Visit,
     explain: Explain,
     render: (embedOrigins: readonly string[]) => Promise<Page>,
-  ) {
+  ): Promise<Page> {
     try {
-      const { embed_origins } = await shared.find(token);
+      const { embed_origins } = await this.#shared.find(token);
       return await render(embed_origins);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       return renderProblem(language, [], error, explain);
     }
   }
-
-  return {
-    /** The statistics, or the form for their password. `cookies` is the header. */
-    show: (visit: Visit, cookies: string, query: SharedPageQuery): Promise<Page> =>
-      respond(visit, explainReading, async (embedOrigins) => {
-        const { token, language } = visit;
-        try {
-          const view = await shared.read(token, ACCESS.exec(cookies)?.[1], parseQuery(query));
-          // The components are loaded with the first page, not at the start of the process.
-          const { renderStatistics } = await import("./page.tsx");
-          const { gzip, code } = renderStatistics(view, language);
-          return {
-            status: 200,
-            headers: pageHeaders(language, embedOrigins, code),
-            body: { gzip },
-          };
-        } catch (error) {
-          if (!(error instanceof ApiError)) throw error;
-          if (error.reason !== "unauthorized")
-            return renderProblem(language, embedOrigins, error, explainReading);
-          const headers = { ...pageHeaders(language, embedOrigins), ...error.headers };
-          return { status: 401, headers, body: renderPasswordForm(language, "") };
-        }
-      }),
-    /** Redirects to the statistics with a cookie that grants access, or back to the form. */
-    unlock: (visit: Visit, password: string, address: string): Promise<Page> =>
-      respond(visit, explainUnlocking, async (embedOrigins) => {
-        const { token, language } = visit;
-        const headers = pageHeaders(language, embedOrigins);
-        try {
-          const granted = await shared.unlock(token, password, address);
-          const cookie = writeCookie(token, granted, secure);
-          const location = `/shared/${token}`;
-          return { status: 303, headers: { ...headers, location, "set-cookie": cookie }, body: "" };
-        } catch (error) {
-          if (!(error instanceof ApiError) || error.reason !== "forbidden") throw error;
-          return {
-            status: 403,
-            headers,
-            body: renderPasswordForm(language, language.texts.password.wrong()),
-          };
-        }
-      }),
-  };
 }
 
 /** Explains an error, with a way back if the reader has chosen something else than is possible. */

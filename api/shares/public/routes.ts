@@ -4,9 +4,7 @@
  */
 import { Elysia } from "elysia";
 
-import { acceptsGzip } from "../../http/compression.ts";
 import { readBody } from "../../http/json-body.ts";
-import { addVary } from "../../http/vary.ts";
 import type { AccessPlugin } from "../../site.ts";
 import {
   accessBody,
@@ -17,15 +15,8 @@ import {
   sharedResponse,
 } from "../model.ts";
 import type { SharedService } from "../reading.ts";
-import { pageLanguageOf } from "./page-language.ts";
-import { createSharedPages, type Page, type Visit } from "./pages.ts";
-
-type SharedRoutesDeps = {
-  auth: AccessPlugin;
-  shared: SharedService;
-  /** Whether the site is reached by https. */
-  secure: boolean;
-};
+import { pageLanguageOf, sendPage } from "./document.ts";
+import { SharedPages, type Visit } from "./pages.ts";
 
 /**
  * Bytes of a posted form: a password of 128 characters, each of 12 bytes when it is
@@ -35,8 +26,9 @@ const FORM_BYTES_MAX = 2_048;
 
 const UNREAD_BODY = Object.freeze({});
 
-export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
-  const pages = createSharedPages(shared, secure);
+/** `secure` means that the site is reached by https. */
+export const sharedRoutes = (auth: AccessPlugin, shared: SharedService, secure: boolean) => {
+  const pages = new SharedPages(shared, secure);
   return new Elysia({ name: "shared", tags: ["Shares"] })
     .use(auth)
     .get(
@@ -90,7 +82,7 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
       async ({ params, query, request, set }) => {
         const visit = visitOf(params, request);
         const cookies = request.headers.get("cookie") ?? "";
-        return send(await pages.show(visit, cookies, query), request, set);
+        return sendPage(await pages.show(visit, cookies, query), request, set);
       },
       { access: "public", params: sharedParams, query: sharedPageQuery, detail: { hide: true } },
     )
@@ -101,7 +93,7 @@ export const sharedRoutes = ({ auth, shared, secure }: SharedRoutesDeps) => {
         const password = new URLSearchParams(new TextDecoder().decode(bytes)).get("password");
         const visit = visitOf(params, request);
         const page = await pages.unlock(visit, password ?? "", call?.address ?? "");
-        return send(page, request, set);
+        return sendPage(page, request, set);
       },
       {
         access: "public",
@@ -117,21 +109,3 @@ const visitOf = ({ token }: { token: string }, { headers }: Request): Visit => (
   token,
   language: pageLanguageOf(headers.get("accept-language") ?? ""),
 });
-
-type ResponseSettings = { status?: number | string; headers: Record<string, string | number> };
-
-/** Sends a page with its own headers instead of the site's. */
-function send({ status, headers, body }: Page, request: Request, set: ResponseSettings): Response {
-  // The page's policy decides who may frame it.
-  delete set.headers["x-frame-options"];
-  Object.assign(set.headers, headers);
-  addVary(set.headers, "Accept-Language");
-  set.status = status;
-  if (typeof body === "string") return new Response(body, { status });
-  addVary(set.headers, "Accept-Encoding");
-  if (!acceptsGzip(request.headers.get("accept-encoding") ?? "")) {
-    return new Response(Bun.gunzipSync(body.gzip), { status });
-  }
-  set.headers["content-encoding"] = "gzip";
-  return new Response(body.gzip, { status });
-}

@@ -1,19 +1,27 @@
-/** The palette: searches pages, actions and links, and opens them with Enter. */
+/**
+ * The dialogs of commands: the palette, which searches pages, actions and links and opens them with
+ * Enter, and the list of shortcuts. One script, loaded when the browser is idle.
+ */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, type RefObject, useEffect, useId, useRef, useState } from "react";
 import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/readable-host.ts";
-import { getErrorMessage } from "../data/errors.ts";
+import { useCommands } from "../data/commands.ts";
+import { completeUrl, isWebUrl } from "../data/destination.ts";
 import { getJson } from "../data/http.ts";
 import { getBasePath } from "../data/scope.ts";
-import { useAccountContext } from "../data/session.ts";
+import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
+import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
 import { useDebounced } from "../ui/debounced.ts";
 import { Dialog } from "../ui/dialog.tsx";
-import { matchItems, moveActive, type PaletteItem } from "./palette-items.ts";
-import { useActions, usePages } from "./palette-sources.ts";
+import { CheckField } from "../ui/field.tsx";
+import { applyTheme, THEMES } from "../ui/theme.ts";
+import { toast } from "../ui/toast.tsx";
+import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
 
 /** Maximum links shown by a search; the page of links shows all. */
 const LINKS_MAX = 6;
@@ -166,4 +174,139 @@ function useLinkItems(text: string): LinkItems {
     };
   });
   return { items, loading: text !== "" && (isFetching || search !== text), error };
+}
+
+/** The pages and actions that the palette offers to the current user. */
+const THEME_NAMES = {
+  system: "commands.themes.system",
+  light: "commands.themes.light",
+  dark: "commands.themes.dark",
+} as const;
+
+const SWITCHES = { live: "commands.switchToLive", test: "commands.switchToTest" } as const;
+
+function usePages(): PaletteItem[] {
+  const { account } = useAccountContext();
+  const [, navigate] = useLocation();
+  return [...MAIN_ITEMS, ...settingsItems(account.role)].map(({ path, name }) => ({
+    id: path,
+    name: t(name),
+    detail: t("commands.page"),
+    onSelect: () => navigate(path),
+  }));
+}
+
+const action = (
+  name: string,
+  onSelect: () => void,
+  detail = t("commands.action"),
+): PaletteItem => ({
+  id: `${name} ${detail}`,
+  name,
+  detail,
+  onSelect,
+});
+
+/** Actions. If the text is a destination, the first one creates a link to it. */
+function useActions(text: string): PaletteItem[] {
+  const { session, account, mode } = useAccountContext();
+  const canWrite = useCanWrite();
+  const { createLink, openShortcuts } = useCommands();
+  const signOut = useSignOut();
+  const [, navigate] = useLocation();
+  const url = readDestination(text);
+  const otherMode = mode === "live" ? "test" : "live";
+  return [
+    ...(canWrite && url !== undefined
+      ? [action(t("commands.newLinkTo"), () => createLink({ url }), text.trim())]
+      : []),
+    ...(canWrite
+      ? [
+          action(t("commands.newLink"), () => createLink()),
+          action(t("commands.importLinks"), () => navigate("/links/import")),
+        ]
+      : []),
+    action(t("commands.shortcuts"), openShortcuts),
+    action(t(SWITCHES[otherMode]), () => navigate(`~/${account.id}/${otherMode}/links`)),
+    ...session.accounts
+      .filter(({ id }) => id !== account.id)
+      .map(({ id, name }) =>
+        action(name, () => navigate(`~/${id}/${mode}/links`), t("commands.account")),
+      ),
+    ...THEMES.map((theme) => action(t(THEME_NAMES[theme]), () => applyTheme(theme))),
+    action(
+      t("shell.signOut"),
+      () => void signOut().catch((error: unknown) => toast(getErrorMessage(error), "error")),
+    ),
+  ];
+}
+
+/** The items of the palette, and which of them match the typed text. */
+export type PaletteItem = {
+  /** Identifies it in the list. */
+  id: string;
+  name: string;
+  /** Further words that find it, or other information about it. */
+  detail: string;
+  onSelect: () => void;
+};
+
+/**
+ * Returns the items whose name or detail contains every word of a text, in their order; all for an
+ * empty text.
+ */
+export function matchItems(items: readonly PaletteItem[], text: string): PaletteItem[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return items.filter(({ name, detail }) => {
+    const own = `${name} ${detail}`.toLowerCase();
+    return words.every((word) => own.includes(word));
+  });
+}
+
+/** Returns the text as the destination of a new link; undefined if it is not one. */
+export function readDestination(text: string): string | undefined {
+  const url = completeUrl(text);
+  return isWebUrl(url) ? url : undefined;
+}
+
+/**
+ * Returns the index that an arrow key moves to, wrapping around at the ends; undefined for other
+ * keys.
+ */
+export function moveActive(key: string, active: number, count: number): number | undefined {
+  if (count === 0) return undefined;
+  const targets: Readonly<Record<string, number>> = {
+    ArrowDown: (active + 1) % count,
+    ArrowUp: (active - 1 + count) % count,
+  };
+  return targets[key];
+}
+
+export function ShortcutsDialog({ onClose }: { onClose: () => void }) {
+  const [singleKeys, setSingleKeys] = useState(readSingleKeys);
+  return (
+    <Dialog title={t("commands.shortcuts")} onClose={onClose}>
+      <dl className="shortcuts">
+        {SHORTCUTS.map(({ keys, meaning }) => (
+          <div key={meaning}>
+            <dt>
+              {keys.map((key) => (
+                <kbd key={key}>{key === "Ctrl" ? t("commands.ctrl") : key}</kbd>
+              ))}
+            </dt>
+            <dd>{t(meaning)}</dd>
+          </div>
+        ))}
+      </dl>
+      <CheckField
+        label={t("commands.singleKeys")}
+        hint={t("commands.singleKeysHint")}
+        checked={singleKeys}
+        onChange={({ target: { checked } }) => {
+          saveSingleKeys(checked);
+          setSingleKeys(checked);
+        }}
+      />
+    </Dialog>
+  );
 }

@@ -1,38 +1,40 @@
-/** Requests to the dashboard's own endpoints, and the public client for those of /v1. */
+/**
+ * Requests to the dashboard's own endpoints, and the public client for those of /v1. The first ones
+ * use the responses to the requests of `startup.ts`.
+ */
 import { type ApiRequest, send as sendRequest } from "../../../clients/typescript/src/http.ts";
 import {
   type Client,
   type ClientOptions,
   createClient,
 } from "../../../clients/typescript/src/index.ts";
-import { fetchOrUseEarly } from "./early-requests.ts";
 import { saveFile } from "./save-file.ts";
 import { type AccountScope, getBasePath } from "./scope.ts";
 
-type Options = Partial<Pick<ApiRequest, "method" | "query" | "body" | "accept" | "signal">>;
-
-const ONCE: ClientOptions = { baseUrl: location.origin, retriesMax: 0, fetch: fetchOrUseEarly };
-
 /** Sends a request to this origin. Throws `ShorthopError`, or what `fetch` throws. */
-export const send = (path: string, { method = "GET", ...rest }: Options = {}): Promise<Response> =>
-  sendRequest(ONCE, { method, path, ...rest });
+export const send = (path: string, request: Partial<ApiRequest> = {}): Promise<Response> =>
+  sendRequest(
+    { baseUrl: location.origin, retriesMax: 0, fetch: fetchOrUseEarly },
+    { method: "GET", path, ...request },
+  );
 
 /** Sends a request and parses its JSON response, which the API has validated against its schema. */
 export const getJson = async <ResponseBody>(
   path: string,
-  options?: Options,
-): Promise<ResponseBody> => (await (await send(path, options)).json()) as ResponseBody;
-
-type Retries = Pick<ClientOptions, "retriesMax" | "retryDelayMaxMs">;
+  request?: Partial<ApiRequest>,
+): Promise<ResponseBody> => (await (await send(path, request)).json()) as ResponseBody;
 
 /**
  * For many requests in a row: waits for a session's request limit, which resets within a minute,
  * but not for the daily quota of links.
  */
-export const PATIENT: Retries = { retriesMax: 5, retryDelayMaxMs: 90_000 };
+export const PATIENT: Partial<ClientOptions> = { retriesMax: 5, retryDelayMaxMs: 90_000 };
 
 /** Returns a client for the API of an account and mode, authenticated by the session cookie. */
-export const getClient = (scope: AccountScope, retries: Retries = { retriesMax: 1 }): Client =>
+export const getClient = (
+  scope: AccountScope,
+  retries: Partial<ClientOptions> = { retriesMax: 1 },
+): Client =>
   createClient({
     baseUrl: location.origin + getBasePath(scope),
     fetch: fetchOrUseEarly,
@@ -43,4 +45,31 @@ export const getClient = (scope: AccountScope, retries: Retries = { retriesMax: 
 export async function downloadCsv(path: string, name: string): Promise<void> {
   const response = await send(path, { accept: "text/csv;bom=true" });
   saveFile(await response.blob(), name);
+}
+
+/** Responses to the requests of `startup.ts`, for the application's first requests. */
+declare global {
+  /** By path and query; undefined where there is no build, as in development. */
+  // A `let` would not be a property of the global object.
+  var earlyResponses: Map<string, { response: Promise<Response>; at: number }> | undefined;
+}
+
+/** A response that has not been used since is out of date. */
+const AGE_MAX_MS = 15_000;
+
+/** Drops the responses: they belong to the session of their time. */
+export const forgetEarlyResponses = (): void => globalThis.earlyResponses?.clear();
+
+/** `fetch` of the application, which uses the response of an early request, each once. */
+export const fetchOrUseEarly: typeof fetch = (input, init) =>
+  takeEarly(input, init) ?? fetch(input, init);
+
+function takeEarly(input: RequestInfo | URL, init?: RequestInit): Promise<Response> | undefined {
+  if (!(input instanceof URL) || init?.method !== "GET") return undefined;
+  const path = input.pathname + input.search;
+  const early = globalThis.earlyResponses?.get(path);
+  globalThis.earlyResponses?.delete(path);
+  return early !== undefined && performance.now() - early.at < AGE_MAX_MS
+    ? early.response
+    : undefined;
 }

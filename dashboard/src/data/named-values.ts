@@ -1,8 +1,7 @@
 /** The values of rules and filters that people know by other names than the API. */
 import { COUNTRIES } from "../../../shared/countries.ts";
 import { describeValue } from "../../../shared/statistics/values.ts";
-import { statisticsLanguage } from "../languages/statistics.ts";
-import { perLanguage } from "../languages/translate.ts";
+import { perLanguage, statisticsLanguage } from "../languages/translate.ts";
 import { type ListOption, readList } from "./complete-list.ts";
 
 /** The languages of ISO 639-1 that browsers are set to, and variants that sites tell apart. */

@@ -3,9 +3,8 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
 import type { Role } from "../../../shared/contracts/users.ts";
-import { forgetEarlyResponses } from "./early-requests.ts";
-import { isSignedOut } from "./errors.ts";
-import { getJson, send } from "./http.ts";
+import { isSignedOut } from "../languages/errors.ts";
+import { forgetEarlyResponses, getJson, send } from "./http.ts";
 import type { AccountScope, Mode } from "./scope.ts";
 
 type Account = { id: string; name: string; plan: string; role: Role };

@@ -4,8 +4,8 @@
  */
 import { languageName } from "../../../shared/contracts/languages.ts";
 import statistics from "../../../shared/languages/statistics/en.json";
-import type { Language } from "./available.ts";
 import en from "./en.json";
+import type { Language } from "./preference.ts";
 
 /** The texts by key. Every catalogue has those of English. */
 export type Catalogue = typeof en & { statistics: typeof statistics };

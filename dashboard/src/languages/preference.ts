@@ -1,5 +1,14 @@
-/** The language that the user has chosen in this browser, or else the browser's. */
-import { FALLBACK, type Language, LANGUAGES } from "./available.ts";
+/**
+ * The languages of the dashboard, and the one that the user has chosen in this browser, or else the
+ * browser's.
+ */
+
+/** The languages of the dashboard. */
+export const LANGUAGES = ["en", "de"] as const;
+
+export type Language = (typeof LANGUAGES)[number];
+
+export const FALLBACK: Language = "en";
 
 const SETTING = "shorthop-language";
 

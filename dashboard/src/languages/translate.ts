@@ -1,10 +1,11 @@
 /** Texts in the current language of the page. */
-import type { ReactNode } from "react";
+import { createElement, type ReactNode } from "react";
 import { createTranslator } from "use-intl/core";
 
 import { directionOf } from "../../../shared/contracts/languages.ts";
-import { FALLBACK, type Language } from "./available.ts";
+import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
 import { type Catalogue, fallbackCatalogue, loadCatalogue, type TextKey } from "./catalogues.ts";
+import { FALLBACK, type Language } from "./preference.ts";
 
 /** Values of a message's placeholders. */
 type Values = Readonly<Record<string, string | number>>;
@@ -50,6 +51,10 @@ export const t = (key: TextKey, values?: Values): string => translator(key, valu
 /** Returns a text with elements, which functions of `values` render for its tags. */
 export const rich = (key: TextKey, values: RichValues): ReactNode => translator.rich(key, values);
 
+/** Elements for the tags of texts. */
+export const strong = (content: ReactNode): ReactNode => createElement("strong", null, content);
+export const code = (content: ReactNode): ReactNode => createElement("code", null, content);
+
 /** Returns a function that creates a formatter of `Intl` once for each language. */
 export function perLanguage<Formatter>(create: (language: Language) => Formatter): () => Formatter {
   const created = new Map<Language, Formatter>();
@@ -59,3 +64,9 @@ export function perLanguage<Formatter>(create: (language: Language) => Formatter
     return formatter;
   };
 }
+
+/** The same object until the language changes. */
+export const statisticsLanguage = perLanguage((): StatisticsLanguage => ({
+  tag: getLanguage(),
+  translate: (text, values) => t(`statistics.${text}`, values),
+}));

@@ -5,11 +5,10 @@ import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 
 import { newPassword, type Role, userName } from "../../../shared/contracts/users.ts";
-import { getErrorMessage } from "../data/errors.ts";
 import { getJson, send } from "../data/http.ts";
 import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
-import { strong } from "../languages/tags.tsx";
-import { rich, t } from "../languages/translate.ts";
+import { getErrorMessage } from "../languages/errors.ts";
+import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { PasswordField, TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";

@@ -2,14 +2,16 @@
 import { type AccountScope, getBasePath } from "../data/scope.ts";
 import { countsPath, readAnalyticsQuery, type Subject } from "../pages/analytics/analytics-path.ts";
 import { only } from "../pages/analytics/filters.ts";
-import { listPath } from "../pages/links/list-path.ts";
-import { readListQuery } from "../pages/links/list-query.ts";
+import { listPath, readListQuery } from "../pages/links/list-query.ts";
 
 /** The paths of a page's first requests to the API; none for pages that have none. */
 export function pathsOfFirstRequests({
   pathname,
   search,
-}: Pick<Location, "pathname" | "search">): string[] {
+}: {
+  pathname: string;
+  search: string;
+}): string[] {
   const [, account = "", mode, page = "", name] =
     /^\/(acct_\w+)\/(live|test)\/(links|analytics|tags|domains)(?:\/([^/]+))?$/.exec(pathname) ??
     [];

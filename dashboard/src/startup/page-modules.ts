@@ -1,5 +1,5 @@
 /** Which modules a page needs beside the application: those that it loads with `import()`. */
-import type { Language } from "../languages/available.ts";
+import type { Language } from "../languages/preference.ts";
 
 const ADMINISTRATION = "dashboard/src/pages/administration.ts";
 const STATISTICS = "dashboard/src/pages/statistics.ts";

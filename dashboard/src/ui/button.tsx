@@ -1,7 +1,11 @@
-/** Buttons. */
-import { Check, Copy } from "lucide-react";
+/**
+ * Buttons: with a text, with an icon, for copying, for a CSV file, and for one of a few options.
+ */
+import { Check, Copy, Download } from "lucide-react";
 import { type ButtonHTMLAttributes, type ReactNode, useState } from "react";
 
+import { downloadCsv } from "../data/http.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { toast } from "./toast.tsx";
 
@@ -73,5 +77,60 @@ export function CopyButton({
       {copied ? <Check aria-hidden /> : <Copy aria-hidden />}
       {children}
     </Button>
+  );
+}
+
+/** Downloads the data of a card as CSV. */
+type CsvButtonProps = {
+  path: string;
+  /** What the file has, for its button. */
+  name: string;
+  /** The file's name, without its ending. */
+  file: string;
+};
+
+export function CsvButton({ path, name, file }: CsvButtonProps) {
+  return (
+    <IconButton
+      label={t("analytics.downloadCsv", { name })}
+      onClick={() =>
+        void downloadCsv(path, `${file}.csv`).catch((error: unknown) =>
+          toast(getErrorMessage(error), "error"),
+        )
+      }
+    >
+      <Download aria-hidden />
+    </IconButton>
+  );
+}
+
+type SegmentedControlProps<Name extends string> = {
+  label: string;
+  /** Labels of the options, by name. */
+  options: Readonly<Partial<Record<Name, string>>>;
+  selected: Name;
+  onSelect: (name: Name) => void;
+};
+
+/** Selects one of a few options. */
+export function SegmentedControl<Name extends string>({
+  label,
+  options,
+  selected,
+  onSelect,
+}: SegmentedControlProps<Name>) {
+  return (
+    <div className="segmented segmented-small" role="group" aria-label={label}>
+      {(Object.keys(options) as Name[]).map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={name === selected}
+          onClick={() => onSelect(name)}
+        >
+          {options[name]}
+        </button>
+      ))}
+    </div>
   );
 }

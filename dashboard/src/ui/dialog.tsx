@@ -1,12 +1,25 @@
-/** Modal dialogs on the browser's `<dialog>`, which traps the focus and closes on Escape. */
+/**
+ * Modal dialogs on the browser's `<dialog>`, which traps the focus and closes on Escape: forms,
+ * confirmations, secrets that are shown once, and the question before unsaved input is discarded.
+ */
 import { X } from "lucide-react";
-import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import {
+  type FormEvent,
+  type ReactNode,
+  useEffect,
+  useEffectEvent,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
+import { flushSync } from "react-dom";
 
-import { getErrorMessage } from "../data/errors.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
-import { Button, IconButton } from "./button.tsx";
-import { openModal } from "./open-dialogs.ts";
+import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Alert } from "./states.tsx";
+import { openModal } from "./toast.tsx";
 
 type DialogProps = {
   title: string;
@@ -140,4 +153,109 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       </footer>
     </Dialog>
   );
+}
+
+/** Shows values that are displayed only once, such as a new key. */
+type SecretDialogProps = {
+  title: string;
+  warning: string;
+  /** Label of the button that closes the dialog. */
+  done: string;
+  onClose: () => void;
+  children: ReactNode;
+};
+
+/** A dialog with secrets, which cannot be closed by accident. */
+export const SecretDialog = ({ title, warning, done, onClose, children }: SecretDialogProps) => (
+  <Dialog title={title} onClose={onClose} locked>
+    <p className="warning">{warning}</p>
+    {children}
+    <footer>
+      <Button variant="primary" onClick={onClose}>
+        {done}
+      </Button>
+    </footer>
+  </Dialog>
+);
+
+type SecretProps = { text: string; copyLabel: string; testId: string };
+
+/** A text to copy. */
+export const Secret = ({ text, copyLabel, testId }: SecretProps) => (
+  <div className="secret">
+    <code data-testid={testId}>{text}</code>
+    <CopyButton text={text} label={copyLabel}>
+      {t("ui.copy")}
+    </CopyButton>
+  </div>
+);
+
+/**
+ * Guards input. `isDirty` returns whether there is unsaved input. Call `guard` with an action that
+ * would discard it, such as closing a form. The action runs immediately if nothing is dirty, and
+ * otherwise after the user confirms. Render `confirmation`, which asks.
+ */
+export function useUnsavedGuard(isDirty: () => boolean): {
+  guard: (discard: () => void) => void;
+  confirmation: ReactNode;
+} {
+  /** The user's action that waits for confirmation. */
+  const [pending, setPending] = useState<{ discard: () => void }>();
+  const agreed = useRef(false);
+  const stopUnload = useEffectEvent((event: BeforeUnloadEvent): void => {
+    if (isDirty() && !agreed.current) event.preventDefault();
+  });
+  const stopNavigation = useEffectEvent((event: NavigateEvent): void => {
+    const redo = findRedo(event);
+    if (redo === undefined || !isDirty() || agreed.current) return;
+    event.preventDefault();
+    setPending({ discard: redo });
+  });
+  useEffect(() => {
+    const onUnload = (event: BeforeUnloadEvent) => stopUnload(event);
+    const onNavigate = (event: NavigateEvent) => stopNavigation(event);
+    window.addEventListener("beforeunload", onUnload);
+    // Browsers without it still ask before the user leaves the site.
+    const navigation = "navigation" in window ? window.navigation : undefined;
+    navigation?.addEventListener("navigate", onNavigate);
+    return () => {
+      window.removeEventListener("beforeunload", onUnload);
+      navigation?.removeEventListener("navigate", onNavigate);
+    };
+  }, []);
+  return {
+    guard: (discard) => (isDirty() ? setPending({ discard }) : discard()),
+    confirmation: pending !== undefined && (
+      <ConfirmDialog
+        title={t("ui.unsaved.title")}
+        action={t("ui.unsaved.discard")}
+        cancel={t("ui.unsaved.keep")}
+        onClose={() => setPending(undefined)}
+        onConfirm={() => {
+          agreed.current = true;
+          // Closes the confirmation first: a dialog cannot return the focus while another one is
+          // open inside it.
+          flushSync(() => setPending(undefined));
+          // After the next frame: closing both for one frame takes a phone a third of a second.
+          requestAnimationFrame(() => setTimeout(pending.discard));
+        }}
+      >
+        <p>{t("ui.unsaved.text")}</p>
+      </ConfirmDialog>
+    ),
+  };
+}
+
+/**
+ * Returns a function that repeats a navigation to another page of the dashboard; undefined for one
+ * that need not or cannot be stopped.
+ */
+function findRedo(event: NavigateEvent): (() => void) | undefined {
+  const { destination, navigationType, cancelable } = event;
+  const isOtherPage = new URL(destination.url).pathname !== location.pathname;
+  if (!isOtherPage || !destination.sameDocument || !cancelable) return undefined;
+  // Through the history, which the router observes.
+  return navigationType === "traverse"
+    ? () => void window.navigation.traverseTo(destination.key)
+    : () => history.pushState(null, "", destination.url);
 }

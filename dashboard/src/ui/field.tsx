@@ -1,7 +1,9 @@
 /** Form controls with a label, a hint and an error, linked by ARIA attributes. */
 import { Eye, EyeOff } from "lucide-react";
-import { type ComponentProps, type ReactNode, useId, useState } from "react";
+import { type ComponentProps, type ReactNode, useEffect, useId, useRef, useState } from "react";
 
+import { useTags } from "../data/account-lists.ts";
+import { completeList, type ListOption } from "../data/complete-list.ts";
 import { t } from "../languages/translate.ts";
 import { IconButton } from "./button.tsx";
 
@@ -141,5 +143,61 @@ export function CheckField({
         </small>
       )}
     </div>
+  );
+}
+
+/** A text field for values, separated by commas, that completes the last one. */
+type TagsFieldProps = Omit<ComponentProps<typeof TextField>, "hint" | "list"> & {
+  /** The text of the field. */
+  text: string;
+};
+
+type ListFieldProps = ComponentProps<typeof TextField> & {
+  text: string;
+  options: readonly ListOption[];
+};
+
+export function ListField({ text, options, ...field }: ListFieldProps) {
+  const listId = useId();
+  return (
+    <>
+      <TextField {...field} list={listId} autoComplete="off" spellCheck={false} />
+      <datalist id={listId}>
+        {completeList(text, options).map(({ value, label }) => (
+          <option key={value} value={value} label={label} />
+        ))}
+      </datalist>
+    </>
+  );
+}
+
+export const TagsField = (field: TagsFieldProps) => (
+  <ListField
+    {...field}
+    hint={t("links.form.tagsHint")}
+    options={useTags().map(({ name }) => ({ name }))}
+  />
+);
+
+/** Collapsed optional fields. Opens when one of them has an error. */
+export function Disclosure({
+  title,
+  hasError,
+  children,
+}: {
+  title: string;
+  hasError: boolean;
+  children: ReactNode;
+}) {
+  const element = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    // Only opens automatically; the user closes it.
+    if (hasError && element.current !== null) element.current.open = true;
+  }, [hasError]);
+  return (
+    <details ref={element}>
+      <summary>{title}</summary>
+      {children}
+    </details>
   );
 }

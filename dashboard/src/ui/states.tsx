@@ -1,8 +1,8 @@
-/** Loading, empty and error states. */
+/** Loading, empty and error states, and data that are outdated while newer ones are fetched. */
 import { TriangleAlert } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useDeferredValue } from "react";
 
-import { getErrorMessage } from "../data/errors.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "./button.tsx";
 
@@ -69,4 +69,25 @@ export function QueryBoundary<Data>({
     return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
   }
   return <Loading label={label} {...(lines === undefined ? {} : { lines })} />;
+}
+
+/** Data that are rendered in a deferred rendering, which yields to keys and clicks. */
+type Fetched<Data> = {
+  data: Data | undefined;
+  /** Whether the data answer an earlier question: `placeholderData` of the query. */
+  isPlaceholderData: boolean;
+};
+
+/**
+ * Defers the data of a query. They are outdated while they answer another question than `question`,
+ * which names all that the query depends on; not when its answer has been read again.
+ */
+export function useDeferredData<Data>(
+  { data, isPlaceholderData }: Fetched<Data>,
+  question: string,
+): { data: Data | undefined; isOutdated: boolean } {
+  return {
+    data: useDeferredValue(data),
+    isOutdated: useDeferredValue(isPlaceholderData ? undefined : question) !== question,
+  };
 }

@@ -1,9 +1,41 @@
-/** Transient messages, also announced by screen readers. */
+/**
+ * Transient messages, also announced by screen readers. The last open dialog shows them: the
+ * browser makes the rest of the page inert.
+ */
 import { CircleAlert, CircleCheck } from "lucide-react";
 import { useSyncExternalStore } from "react";
 import { createPortal } from "react-dom";
 
-import { lastOpenDialog, onOpenDialogsChange } from "./open-dialogs.ts";
+/**
+ * The open modal dialogs. The browser displays them above everything else and makes the rest of the
+ * page inert, so what must stay usable is rendered in the last one.
+ */
+let open: readonly HTMLDialogElement[] = [];
+const dialogListeners = new Set<() => void>();
+
+function updateOpen(next: readonly HTMLDialogElement[]): void {
+  open = next;
+  for (const notify of dialogListeners) notify();
+}
+
+/** Opens a dialog; returns a function that closes it. */
+export function openModal(dialog: HTMLDialogElement): () => void {
+  dialog.showModal();
+  updateOpen([...open, dialog]);
+  return () => {
+    updateOpen(open.filter((other) => other !== dialog));
+    dialog.close();
+  };
+}
+
+/** The dialog that was opened last. */
+const lastOpenDialog = (): HTMLDialogElement | undefined => open.at(-1);
+
+/** Calls a function whenever a dialog opens or closes; returns a function that ends that. */
+function onOpenDialogsChange(listener: () => void): () => void {
+  dialogListeners.add(listener);
+  return () => dialogListeners.delete(listener);
+}
 
 /** An action offered by a message, such as undoing the reported change. */
 type ToastAction = { label: string; onSelect: () => void };

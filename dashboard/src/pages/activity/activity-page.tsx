@@ -1,10 +1,13 @@
 /** What happened to what the account owns, newest first. */
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { ListFilter, X } from "lucide-react";
 import { Link } from "wouter";
 
-import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
+import type { LedgerEvent, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { useActors } from "../../data/account-lists.ts";
+import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { fieldName } from "../../languages/fields.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
@@ -12,9 +15,14 @@ import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
 import { Empty, ErrorState, QueryBoundary } from "../../ui/states.tsx";
-import { type ActivityFilter, useActivity, useActorNames } from "./activity-query.ts";
-import { changesOf, subjectOf } from "./describe-event.ts";
-import { readType, SHOWN_TYPES, typeName } from "./type-names.ts";
+import {
+  changesOf,
+  readType,
+  SHOWN_TYPES,
+  type ShownType,
+  subjectOf,
+  typeName,
+} from "./describe-event.ts";
 
 export function ActivityPage() {
   const { account } = useAccountContext();
@@ -158,4 +166,62 @@ function Changes({ event }: { event: LedgerEvent }) {
       ))}
     </dl>
   );
+}
+
+/** Events of a request. */
+const PAGE_EVENTS = 50;
+
+/** Requests until one finds an event: each examines some thousands. */
+const REQUESTS_MAX = 10;
+
+type EventList = ResponseBody<"listEvents">;
+
+type ActivityFilter = { type: ShownType | undefined; linkId: string | undefined };
+
+/** Queries the events that match, newest first, page by page. */
+function useActivity({ type, linkId }: ActivityFilter, enabled: boolean) {
+  const { scope } = useAccountContext();
+  return useInfiniteQuery({
+    queryKey: ["events", scope, type, linkId],
+    enabled,
+    // What somebody has just done on another page is among them.
+    staleTime: 0,
+    initialPageParam: "",
+    queryFn: async ({ pageParam, signal }): Promise<EventList> => {
+      const query = {
+        order: "desc",
+        limit: PAGE_EVENTS,
+        type: type === undefined ? SHOWN_TYPES : [type],
+        ...(linkId === undefined ? {} : { link_id: linkId }),
+      } as const;
+      let after = pageParam;
+      for (let requests = 1; ; requests++) {
+        const position = after === "" ? {} : { starting_after: after };
+        const page = await getClient(scope).events.list({ ...query, ...position }, { signal });
+        if (page.data.length > 0 || !page.has_more || requests === REQUESTS_MAX) return page;
+        after = page.next_cursor;
+      }
+    },
+    getNextPageParam: ({ has_more, next_cursor }) => (has_more ? next_cursor : undefined),
+  });
+}
+
+/** Returns a function that names who caused an event; an id until the names are there. */
+function useActorNames(): (actor: LedgerEvent["actor"]) => string {
+  const actors = useActors();
+  return ({ type, id = "" }) => {
+    const name = actors.find((actor) => actor.id === id)?.name ?? id;
+    switch (type) {
+      case "api_key":
+        return t("activity.actors.key", { name });
+      case "user":
+        return name;
+      case "operator":
+        return t("activity.actors.operator");
+      case "system":
+        return t("activity.actors.system");
+      default:
+        return type;
+    }
+  };
 }

@@ -2,8 +2,7 @@
 import { Link as PageLink } from "wouter";
 
 import { describeValue } from "../../../../shared/statistics/values.ts";
-import { statisticsLanguage } from "../../languages/statistics.ts";
-import { t } from "../../languages/translate.ts";
+import { statisticsLanguage, t } from "../../languages/translate.ts";
 import { Page } from "../../ui/page.tsx";
 import { useLastSegment } from "../../ui/search-state.ts";
 import { AnalyticsCards } from "./analytics-cards.tsx";

@@ -5,11 +5,13 @@
 import { type QueryClient, useQuery } from "@tanstack/react-query";
 import { createContext, useContext, useMemo } from "react";
 
+import type { Values } from "../../../../shared/statistics/values.ts";
 import { getJson } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { useDeferredData } from "../../ui/deferred-data.ts";
+import { t } from "../../languages/translate.ts";
 import { updateSearch, useSearchState } from "../../ui/search-state.ts";
+import { useDeferredData } from "../../ui/states.tsx";
 import {
   type AnalyticsQuery,
   countsPath,
@@ -17,7 +19,16 @@ import {
   readAnalyticsQuery,
   viewPath,
 } from "./analytics-path.ts";
-import { type Filter, FILTER_NAMES, readFilters, toFilterQuery, toggleFilters } from "./filters.ts";
+import {
+  type Filter,
+  FILTER_LABELS,
+  FILTER_NAMES,
+  type FilterName,
+  only,
+  readFilters,
+  toFilterQuery,
+  toggleFilters,
+} from "./filters.ts";
 
 /** Reads the query from the URL, for one link or for all; the same until the URL changes. */
 export function useReadAnalyticsQuery(link?: string, subject?: Filter): AnalyticsQuery {
@@ -78,10 +89,25 @@ export function useAnalytics<Data>(subpath: string, params: Params = {}) {
  * them first, and the questions of ten other cards beside them would take the store's time.
  */
 async function waitForCounts(client: QueryClient, path: string): Promise<void> {
-  const counts = client.getQueryCache().find({
+  const [counts] = client.getQueryCache().findAll({
     predicate: ({ queryKey }) => queryKey[0] === "analytics" && queryKey[3] === path,
   });
   if (counts?.state.fetchStatus !== "fetching") return;
   // Whether they failed is shown by their own card.
   await counts.promise?.catch(() => undefined);
 }
+
+/** A filter's name; or `link`, which is not a filter. */
+export type Dimension = Exclude<FilterName, "class"> | "link";
+
+export const dimensionLabel = (dimension: Dimension): string =>
+  t(dimension === "link" ? "links.table.link" : FILTER_LABELS[dimension]);
+
+/** The filters that select the clicks of a row; none for links, which have their own page. */
+export const filtersOf = (values: Values): Filter[] =>
+  Object.entries(values).flatMap(([name, value]) =>
+    isFilterName(name) ? [only(name, value)] : [],
+  );
+
+/** Whether a name is that of a filter. */
+export const isFilterName = (name: string): name is FilterName => name in FILTER_LABELS;

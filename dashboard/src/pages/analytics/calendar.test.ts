@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { type CalendarPeriod, datesOf } from "./calendar.ts";
+import { type CalendarPeriod, datesOf } from "./analytics-path.ts";
 
 const at = (text: string): number => Date.parse(text);
 

@@ -9,16 +9,14 @@ import { getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
+import { CsvButton, SegmentedControl } from "../../ui/button.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { Table } from "../../ui/table.tsx";
-import type { AnalyticsQuery } from "./analytics-path.ts";
+import { type AnalyticsQuery, toRangeQuery } from "./analytics-path.ts";
 import { useAnalyticsQuery } from "./analytics-query.ts";
-import { LinkName } from "./breakdowns/link-name.tsx";
-import { SegmentedControl } from "./breakdowns/segmented-control.tsx";
-import { CsvButton } from "./csv-button.tsx";
-import { toRangeQuery } from "./range.ts";
+import { LinkName } from "./breakdowns/value-name.tsx";
 
 type Failures = ResponseBody<"getFailures">;
 

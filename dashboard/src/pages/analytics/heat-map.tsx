@@ -4,11 +4,11 @@ import { memo, type PointerEvent } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { t } from "../../languages/translate.ts";
+import { CsvButton } from "../../ui/button.tsx";
 import { formatCount, formatDateTime, formatWeekday } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { useAnalytics } from "./analytics-query.ts";
-import { CsvButton } from "./csv-button.tsx";
 
 const SHADES = [1, 2, 3, 4, 5];
 /** Interval of the hours that have a label. */

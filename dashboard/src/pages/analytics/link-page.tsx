@@ -5,22 +5,21 @@ import { useMemo, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import { isNotFound } from "../../data/errors.ts";
+import { readableUrl, withReadableHost } from "../../../../shared/contracts/readable-host.ts";
+import { useTagClass } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
-import { useTagClass } from "../../data/tags.ts";
+import { isNotFound } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Empty, ErrorState } from "../../ui/states.tsx";
 import { LinkDialog, type LinkDialogKind } from "../links/link-dialog.tsx";
-import { withReadableHost } from "../links/readable-destination.ts";
-import { StateBadges, StateMeanings } from "../links/state-badges.tsx";
+import { StateBadges, StateMeanings } from "../links/state.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
 import { useReadAnalyticsQuery } from "./analytics-query.ts";
-import { LiveClicks } from "./live.tsx";
+import { LiveClicks } from "./live-page.tsx";
 import { ShareButton } from "./shares/share-button.tsx";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {

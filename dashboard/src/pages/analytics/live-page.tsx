@@ -1,21 +1,27 @@
 /**
- * The clicks of the whole account in real time: the latest ones, and the counts of the last half
- * hour.
+ * Clicks in real time. Of the account: the latest ones, and the counts of the last half hour. Of a
+ * link: those since its page was opened.
  */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { StatCards } from "../../../../shared/statistics/cards.tsx";
+import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getJson } from "../../data/http.ts";
-import { getBasePath } from "../../data/scope.ts";
+import { getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { t } from "../../languages/translate.ts";
+import { rich, statisticsLanguage, t } from "../../languages/translate.ts";
+import { countryName, formatTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import type { AnalyticsQuery } from "./analytics-path.ts";
-import { AnalyticsQueryContext, useReadAnalyticsQuery } from "./analytics-query.ts";
-import { LinkName } from "./breakdowns/link-name.tsx";
-import { ClickList } from "./click-list.tsx";
+import {
+  AnalyticsQueryContext,
+  useAnalyticsQuery,
+  useReadAnalyticsQuery,
+} from "./analytics-query.ts";
+import { LinkName } from "./breakdowns/value-name.tsx";
 import { FilterBar } from "./filter-bar.tsx";
 import { toFilterQuery } from "./filters.ts";
 
@@ -83,3 +89,113 @@ function useLive<Data>(path: string, { filters }: AnalyticsQuery, params: { limi
     },
   });
 }
+
+/** A link's clicks in real time. */
+type LiveState = {
+  state: "connecting" | "open" | "lost";
+  clicks: number;
+  latest: readonly Click[];
+};
+
+const LATEST_OF_LINK_MAX = 8;
+
+export function LiveClicks({ link }: { link: string }) {
+  const { state, clicks, latest } = useLiveClicks(link);
+  return (
+    <Card title={t("shell.pages.live")}>
+      <p className="live-count">
+        <span className={`pulse pulse-${state}`} aria-hidden />
+        <span role="status">
+          {rich("analytics.live.sinceOpened", {
+            count: clicks,
+            strong: (count) => <strong data-testid="live-count">{count}</strong>,
+          })}
+          {state === "lost" && ` ${t("analytics.live.lost")}`}
+        </span>
+      </p>
+      <ClickList clicks={latest} empty={t("analytics.live.emptyLink")} />
+    </Card>
+  );
+}
+
+/** Subscribes to the event stream while mounted; the browser reconnects automatically. */
+function useLiveClicks(link: string): LiveState {
+  const { scope } = useAccountContext();
+  const [live, setLive] = useState<LiveState>({ state: "connecting", clicks: 0, latest: [] });
+  const { filters } = useAnalyticsQuery();
+  const url = `${getBasePath(scope)}/v1/analytics/${link}/stream?${toSearch(toFilterQuery(filters))}`;
+  useEffect(() => {
+    const source = new EventSource(url);
+    source.addEventListener("open", () => setLive((before) => ({ ...before, state: "open" })));
+    source.addEventListener("error", () => setLive((before) => ({ ...before, state: "lost" })));
+    source.addEventListener("click", (event: MessageEvent<string>) => {
+      const click = JSON.parse(event.data) as Click;
+      setLive((before) => ({
+        state: "open",
+        clicks: before.clicks + (click.class === "human" ? 1 : 0),
+        latest: [click, ...before.latest].slice(0, LATEST_OF_LINK_MAX),
+      }));
+    });
+    return () => source.close();
+  }, [url]);
+  return live;
+}
+
+/** A list of single clicks, newest first. */
+type Click = {
+  time: string;
+  class: string;
+  country: string;
+  city: string;
+  browser: string;
+  os: string;
+  referrer: string;
+};
+
+function ClickList<Item extends Click>({
+  clicks,
+  empty,
+  nameOf,
+}: {
+  clicks: readonly Item[];
+  /** Shown when there are none. */
+  empty: string;
+  /** The name of the click's link, shown before the location. */
+  nameOf?: (click: Item) => ReactNode;
+}) {
+  if (clicks.length === 0) return <p className="no-data">{empty}</p>;
+  return (
+    <ul className="rows live-list">
+      {clicks.map((click, i) => (
+        <li key={`${click.time} ${i}`}>
+          <span>
+            {nameOf !== undefined && <span className="live-link">{nameOf(click)}</span>}
+            {describePlace(click)}
+            <span className="hint">
+              {[
+                click.browser,
+                click.os,
+                describeValue("referrer", click.referrer, statisticsLanguage()),
+                describeClass(click.class),
+              ]
+                .filter(Boolean)
+                .join(" · ")}
+            </span>
+          </span>
+          <time dateTime={click.time}>{formatTime(new Date(click.time))}</time>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Says that a click is not counted; nothing for one that is. */
+function describeClass(name: string): string {
+  if (name === "human") return "";
+  return t(name === "bot" ? "analytics.notCounted.bot" : "analytics.notCounted.prefetch");
+}
+
+const describePlace = ({ city, country }: Click): string =>
+  [city, country === "ZZ" ? "" : countryName(country)]
+    .filter((name) => name !== "" && name !== "Unknown")
+    .join(", ") || t("analytics.unknownLocation");

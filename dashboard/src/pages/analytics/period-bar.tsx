@@ -6,10 +6,14 @@ import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { updateSearch } from "../../ui/search-state.ts";
-import { COMPARISONS } from "./analytics-path.ts";
+import {
+  CALENDAR_NAMES,
+  COMPARISONS,
+  isCalendarPeriod,
+  PERIOD_NAMES,
+  type Range,
+} from "./analytics-path.ts";
 import { useAnalyticsQuery } from "./analytics-query.ts";
-import { CALENDAR_NAMES, isCalendarPeriod } from "./calendar.ts";
-import { PERIOD_NAMES, type Range } from "./range.ts";
 
 export function PeriodBar({
   comparable = true,

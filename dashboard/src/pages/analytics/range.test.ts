@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { readRange, toRangeQuery } from "./range.ts";
+import { readRange, toRangeQuery } from "./analytics-path.ts";
 
 const NOW = Date.parse("2026-11-20T23:30:00Z");
 

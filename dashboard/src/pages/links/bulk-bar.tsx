@@ -17,16 +17,14 @@ import {
 import { useEffect, useRef } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { useCanWrite } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import { toast } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
-import { BulkProgress } from "./bulk-progress.tsx";
-import type { BulkVerb } from "./bulk.ts";
-import type { BulkTaskState } from "./use-bulk-task.ts";
+import { BulkProgress, type BulkTaskState, type BulkVerb } from "./bulk-task.tsx";
 
 type BulkBarProps = {
   shown: readonly Link[];

@@ -7,14 +7,18 @@ import { readList } from "../../data/complete-list.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
-import { TagsField } from "../../ui/list-field.tsx";
+import { CheckField, SelectField, TagsField, TextField } from "../../ui/field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
-import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
-import { changeTags } from "./bulk.ts";
+import {
+  type BulkDialogProps,
+  BulkProgress,
+  type BulkReport,
+  changeTags,
+  closeUnlessFailed,
+  useBulkTask,
+} from "./bulk-task.tsx";
 import { MoveDialog, PasswordDialog, ReplaceDialog, UtmDialog } from "./many-dialogs.tsx";
-import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
 
 export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | "move" | "password";
 

@@ -1,18 +1,34 @@
 /** Creates or edits a link. Validates input while the user types, by the API's rules. */
 import { useQuery } from "@tanstack/react-query";
-import { useRef } from "react";
+import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
+import { useForm, type UseFormReturn, useWatch } from "react-hook-form";
 
-import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { type FullLink, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import { useDomainOptions } from "../../data/account-lists.ts";
 import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
-import { getJson } from "../../data/http.ts";
+import { completeUrl } from "../../data/destination.ts";
+import { getClient, getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
-import { Dialog } from "../../ui/dialog.tsx";
+import { Dialog, DialogForm, useUnsavedGuard } from "../../ui/dialog.tsx";
+import { SelectField, TagsField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { useApiMutation } from "../../ui/mutation.ts";
 import { QueryBoundary } from "../../ui/states.tsx";
-import { useUnsavedGuard } from "../../ui/unsaved-guard.tsx";
-import { copyValues, toFormValues } from "./form.ts";
-import { LinkForm } from "./link-form.tsx";
+import { copyWhenReady, PasteButton, useCopiedUrl } from "./clipboard.tsx";
+import {
+  copyDecisions,
+  copyValues,
+  fieldOf,
+  getChanges,
+  isChanged,
+  type LinkValues,
+  toFormValues,
+  toRequestBody,
+  validateLink,
+} from "./form.ts";
+import { OptionalFields } from "./option-fields.tsx";
 
 type EditDialogProps = {
   onClose: () => void;
@@ -77,4 +93,173 @@ function useSavedLink(id: string | undefined) {
         query: { include: "settings" },
       }),
   });
+}
+
+/** The form of a link: its fields, the request, and the errors of the response. */
+type LinkFormProps = {
+  /** The initial values: those of a link, or the defaults of a new one. */
+  initial: LinkValues;
+  /** The edited link; without one, the form creates a link. */
+  link?: FullLink;
+  /** The link that a new one copies. */
+  original?: FullLink;
+  /** Receives a function that returns whether anything has been changed. */
+  readDirty: RefObject<(() => boolean) | null>;
+  onCancel: () => void;
+  onSaved?: () => void;
+  onCreated?: (created: CreatedLink) => void;
+};
+
+function LinkForm(props: LinkFormProps) {
+  const { link, original, readDirty, onCancel } = props;
+  // Later renders pass new values, but input is compared with the first ones.
+  const [initial] = useState(props.initial);
+  const form = useLinkForm(initial, link !== undefined);
+  /** The values that the form has without user input, including a URL from the clipboard. */
+  const untouched = useRef(initial);
+  useImperativeHandle(readDirty, () => () => isChanged(untouched.current, form.getValues()));
+  function fillUrl(url: string): void {
+    untouched.current = { ...untouched.current, url };
+    form.setValue("url", url, { shouldValidate: true });
+    form.setFocus("url", { shouldSelect: true });
+  }
+  const save = useSave(props, initial);
+  const param = save.error instanceof ShorthopError ? save.error.param : undefined;
+  const field = param === undefined ? undefined : fieldOf(param, initial);
+  useEffect(() => {
+    if (field === undefined) return;
+    form.setError(field, { message: getErrorMessage(save.error) }, { shouldFocus: true });
+  }, [form, field, save.error]);
+  return (
+    <DialogForm
+      action={link === undefined ? t("links.form.create") : t("links.form.save")}
+      onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
+      onCancel={onCancel}
+      loading={save.isPending}
+      error={field === undefined ? save.error : null}
+    >
+      {original !== undefined && (
+        <p className="hint">{t("links.form.copyOf", { alias: original.alias })}</p>
+      )}
+      <MainFields form={form} isNew={link === undefined} fillUrl={fillUrl} />
+      <OptionalFields form={form} link={link} />
+    </DialogForm>
+  );
+}
+
+function useLinkForm(initial: LinkValues, isSaved: boolean): UseFormReturn<LinkValues> {
+  return useForm<LinkValues>({
+    mode: "onChange",
+    defaultValues: initial,
+    resolver(values) {
+      const messages = validateLink(values, Date.now(), isSaved ? initial : undefined);
+      const errors = Object.fromEntries(
+        Object.entries(messages).map(([name, message]) => [name, { type: "rule", message }]),
+      );
+      return Object.keys(errors).length === 0 ? { values, errors: {} } : { values: {}, errors };
+    },
+  });
+}
+
+function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial: LinkValues) {
+  const { scope } = useAccountContext();
+  return useApiMutation(
+    async (values: LinkValues) => {
+      const { links } = getClient(scope);
+      if (link !== undefined) {
+        await links.update(link.id, getChanges(initial, values));
+        return;
+      }
+      const decisions = original === undefined ? {} : copyDecisions(original);
+      const created = links.create({ ...toRequestBody(values), ...decisions });
+      const copied = copyWhenReady(created.then(({ short_url }) => short_url));
+      // Called immediately: the list is fetched again meanwhile.
+      onCreated?.({ link: await created, copied });
+    },
+    {
+      invalidate: [
+        ["links", scope],
+        ["link", scope],
+        ["tags", scope],
+      ],
+      ...(link === undefined ? {} : { successMessage: t("links.form.updated") }),
+      ...(onSaved === undefined ? {} : { onSuccess: onSaved }),
+    },
+  );
+}
+
+type FieldsProps = { form: UseFormReturn<LinkValues> };
+
+/** `fillUrl` puts a URL into the form and selects it, so that typing replaces it. */
+type MainFieldsProps = FieldsProps & { isNew: boolean; fillUrl: (url: string) => void };
+
+function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
+  const { register } = form;
+  const { errors } = form.formState;
+  const tags = useWatch({ control: form.control, name: "tags" });
+  useCopiedUrl(isNew && form.getValues("url") === "", (url) => {
+    // The user may have typed something while the clipboard was read.
+    if (form.getValues("url") === "") fillUrl(url);
+  });
+  return (
+    <>
+      <div className="with-button">
+        <TextField
+          label={t("links.form.destination")}
+          type="url"
+          inputMode="url"
+          placeholder="https://example.com/a/long/path"
+          autoFocus
+          required
+          error={errors.url?.message}
+          {...register("url", { onBlur: () => completeField(form) })}
+        />
+        {isNew && <PasteButton onPaste={fillUrl} />}
+      </div>
+      <div className="columns">
+        {isNew && <DomainField form={form} />}
+        <TextField
+          label={t("links.form.alias")}
+          hint={isNew ? t("links.form.aliasHintNew") : t("links.form.aliasHint")}
+          autoCapitalize="none"
+          spellCheck={false}
+          error={errors.alias?.message}
+          {...register("alias")}
+        />
+      </div>
+      <TextField
+        label={t("links.form.title")}
+        hint={t("links.form.titleHint")}
+        error={errors.title?.message}
+        {...register("title")}
+      />
+      <TagsField
+        label={t("links.form.tags")}
+        text={tags}
+        error={errors.tags?.message}
+        {...register("tags")}
+      />
+      <TextAreaField
+        label={t("links.form.notes")}
+        hint={t("links.form.notesHint")}
+        rows={2}
+        error={errors.notes?.message}
+        {...register("notes")}
+      />
+    </>
+  );
+}
+
+/** Displays the scheme that is added to a host. */
+function completeField(form: UseFormReturn<LinkValues>): void {
+  const typed = form.getValues("url");
+  const url = completeUrl(typed);
+  if (url !== typed) form.setValue("url", url, { shouldDirty: true, shouldValidate: true });
+}
+
+function DomainField({ form }: FieldsProps) {
+  const options = useDomainOptions();
+  return (
+    <SelectField label={t("links.form.domain")} options={options} {...form.register("domain")} />
+  );
 }

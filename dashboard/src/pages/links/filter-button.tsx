@@ -4,16 +4,13 @@ import { type FormEvent, useId, useState } from "react";
 
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import type { UtmName } from "../../../../shared/contracts/utm.ts";
-import { useActors } from "../../data/actors.ts";
-import { useDomains } from "../../data/domains.ts";
+import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { useTags } from "../../data/tags.ts";
-import { fieldName } from "../../languages/fields.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { Disclosure } from "../../ui/disclosure.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
-import { PanelButton } from "../../ui/panel-button.tsx";
+import { Disclosure, SelectField, TextField } from "../../ui/field.tsx";
+import { PanelButton } from "../../ui/menu.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import {
   addTag,

@@ -9,7 +9,7 @@ import type { ImportItem } from "./import/model.ts";
 import { createPlanner } from "./import/plan.ts";
 import { parseImportFile } from "./import/read-file.ts";
 import { suggestMapping } from "./import/services.ts";
-import { suggestOptions } from "./import/suggest-options.ts";
+import { suggestOptions } from "./import/use-import.ts";
 import { type CsvRow, toCsvRow } from "./link-csv.ts";
 
 /** A link as a list returns it that was created with these fields. */

@@ -3,7 +3,7 @@ import { lazy, Suspense } from "react";
 
 import type { FullLink, Link } from "../../../../clients/typescript/src/index.ts";
 
-const loadDialogs = () => import("./dialogs.ts");
+const loadDialogs = () => import("./dialogs.tsx");
 
 const EditDialog = lazy(async () => ({ default: (await loadDialogs()).EditDialog }));
 const DeleteDialog = lazy(async () => ({ default: (await loadDialogs()).DeleteDialog }));

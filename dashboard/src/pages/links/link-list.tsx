@@ -1,24 +1,22 @@
-/** The links of a page, with actions for one of them and for several. */
-import { lazy, Suspense, useState } from "react";
+/** The links of a page: fetches them, and runs actions for one of them and for several. */
+import { lazy, Suspense, useCallback, useLayoutEffect, useRef, useState } from "react";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { getErrorMessage } from "../../data/errors.ts";
+import type { Link, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { getJson } from "../../data/http.ts";
+import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { toast } from "../../ui/toast.tsx";
-import { useStable } from "../../ui/use-stable.ts";
 import { BulkBar } from "./bulk-bar.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
+import { type BulkReport, useBulkTask } from "./bulk-task.tsx";
 import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
-import { addTag, type ListQuery } from "./list-query.ts";
-import { fetchMatching, MATCHING_MAX } from "./list.ts";
-import type { RowActions } from "./row-actions.tsx";
-import { NOTHING, select, selectedOf, selectExactly, type Selection } from "./selection.ts";
-import { LinkTable } from "./table.tsx";
-import { type BulkReport, useBulkTask } from "./use-bulk-task.ts";
+import { addTag, listPath, type ListQuery } from "./list-query.ts";
+import { LinkTable, type RowActions } from "./table.tsx";
 
-const loadDialogs = () => import("./dialogs.ts");
+const loadDialogs = () => import("./dialogs.tsx");
 
 const BulkDialog = lazy(async () => ({ default: (await loadDialogs()).BulkDialog }));
 const ReportDialog = lazy(async () => ({ default: (await loadDialogs()).ReportDialog }));
@@ -141,4 +139,117 @@ function useMatching(query: ListQuery, onFound: (links: readonly Link[]) => void
       }
     },
   };
+}
+
+/**
+ * `next` is the cursor of the next page; null at the end of the list. `fetchedAt` is when it was
+ * complete, in Unix milliseconds of this device.
+ */
+export type LinkPage = { links: Link[]; next: string | null; fetchedAt: number };
+
+/**
+ * Maximum requests per page. One request examines a bounded number of links, so a page of rare
+ * matches can take several.
+ */
+const REQUESTS_MAX = 10;
+
+/**
+ * Fetches the links after a cursor, "" for the start. A page is short at the end of the list, or if
+ * matches are so rare that the requests found no more.
+ */
+export async function fetchLinkPage(
+  scope: AccountScope,
+  query: ListQuery,
+  after: string,
+  signal: AbortSignal,
+): Promise<LinkPage> {
+  const links: Link[] = [];
+  let next: string | null = after;
+  for (let i = 0; i < REQUESTS_MAX && next !== null && links.length < query.limit; i++) {
+    const path = listPath(scope, query, query.limit - links.length, next);
+    const part: ResponseBody<"listLinks"> = await getJson(path, { signal });
+    links.push(...part.data);
+    next = part.next_cursor;
+  }
+  return { links, next, fetchedAt: Date.now() };
+}
+
+/** Most links that can be selected at once: each is kept, and sent with its change. */
+const MATCHING_MAX = 10_000;
+
+/** Links of one request, the API's maximum. */
+const PART_SIZE = 100;
+
+/** Fetches the links that match, up to the maximum; calls a function with how many there are. */
+async function fetchMatching(
+  scope: AccountScope,
+  query: ListQuery,
+  onProgress: (count: number) => void,
+): Promise<{ links: Link[]; isComplete: boolean }> {
+  const links: Link[] = [];
+  let next: string | null = "";
+  while (next !== null && links.length < MATCHING_MAX) {
+    const size = Math.min(PART_SIZE, MATCHING_MAX - links.length);
+    const part: ResponseBody<"listLinks"> = await getJson(listPath(scope, query, size, next));
+    links.push(...part.data);
+    next = part.next_cursor;
+    onProgress(links.length);
+  }
+  return { links, isComplete: next === null };
+}
+
+/** `list` identifies the displayed list: on another list nothing is selected. */
+export type Selection<Link> = {
+  list: string;
+  ids: ReadonlySet<string>;
+  /** Selected links that the page does not show, as they were when they were selected. */
+  beyond: readonly Link[];
+};
+
+export const NOTHING = { list: "", ids: new Set<string>(), beyond: [] };
+
+/** Returns the selected links: those displayed in their order, then those beyond the page. */
+export function selectedOf<Link extends { id: string }>(
+  { list, ids, beyond }: Selection<Link>,
+  shownList: string,
+  shown: readonly Link[],
+): Link[] {
+  if (list !== shownList) return [];
+  const isShown = new Set(shown.map(({ id }) => id));
+  return [...shown.filter(({ id }) => ids.has(id)), ...beyond.filter(({ id }) => !isShown.has(id))];
+}
+
+/** Selects or deselects links of a list; drops a selection of another list. */
+export function select<Link extends { id: string }>(
+  { list, ids, beyond }: Selection<Link>,
+  shownList: string,
+  changed: readonly { id: string }[],
+  on: boolean,
+): Selection<Link> {
+  const next = new Set(list === shownList ? ids : []);
+  for (const { id } of changed) {
+    if (on) next.add(id);
+    else next.delete(id);
+  }
+  return { list: shownList, ids: next, beyond: list === shownList ? beyond : [] };
+}
+
+/** Selects exactly these links, whether the page shows them or not. */
+export const selectExactly = <Link extends { id: string }>(
+  list: string,
+  links: readonly Link[],
+): Selection<Link> => ({ list, ids: new Set(links.map(({ id }) => id)), beyond: links });
+
+/**
+ * Returns a function that stays the same and calls the latest `handler`: a handler of events that
+ * does not render memoised components again.
+ */
+function useStable<Args extends unknown[], Result>(
+  handler: (...args: Args) => Result,
+): (...args: Args) => Result {
+  const latest = useRef(handler);
+  useLayoutEffect(() => {
+    latest.current = handler;
+  });
+  return useCallback((...args: Args) => latest.current(...args), []);
 }

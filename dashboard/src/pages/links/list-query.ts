@@ -1,6 +1,7 @@
 /** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
 import type { UtmName } from "../../../../shared/contracts/utm.ts";
+import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { toLocalTime } from "../../ui/local-time.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
@@ -182,3 +183,18 @@ export const addTag = ({ tags }: ListQuery, tag: string): SearchUpdate => ({
 export const removeTag = ({ tags }: ListQuery, tag: string): SearchUpdate => ({
   tag: tags.filter((other) => other !== tag),
 });
+
+/** The path of a request for links after a cursor, "" for the start. */
+export const listPath = (
+  scope: AccountScope,
+  query: ListQuery,
+  limit: number,
+  after: string,
+): string =>
+  // Includes the fields that determine a link's state.
+  `${getBasePath(scope)}/v1/links?${toSearch({
+    ...toApiQuery(query),
+    include: "settings",
+    limit,
+    starting_after: after,
+  })}`;

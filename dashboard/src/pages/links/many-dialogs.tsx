@@ -1,18 +1,22 @@
 /** Dialogs that change the destination, UTM parameters, domain or password of many links. */
 import { useState } from "react";
 
+import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
-import { UTM_NAMES } from "../../../../shared/contracts/utm.ts";
-import { useDomainOptions } from "../../data/domains.ts";
-import { fieldName } from "../../languages/fields.ts";
+import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/utm.ts";
+import { useDomainOptions } from "../../data/account-lists.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
 import { validateWith } from "../../ui/validation.ts";
-import { type BulkDialogProps, BulkProgress, closeUnlessFailed } from "./bulk-progress.tsx";
-import { findReplaced, NO_UTM, replaceIn, toUtmChange } from "./many-changes.ts";
-import { useBulkTask } from "./use-bulk-task.ts";
+import {
+  type BulkDialogProps,
+  BulkProgress,
+  closeUnlessFailed,
+  useBulkTask,
+} from "./bulk-task.tsx";
 
 export function ReplaceDialog({ links, onClose, onReport }: BulkDialogProps) {
   const task = useBulkTask(onReport, { showsError: true });
@@ -199,3 +203,32 @@ export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
     </Dialog>
   );
 }
+
+/** Changes of many links that depend on what each link has. */
+type UtmTexts = Readonly<Record<UtmName, string>>;
+
+export const NO_UTM: UtmTexts = {
+  utm_source: "",
+  utm_medium: "",
+  utm_campaign: "",
+  utm_term: "",
+  utm_content: "",
+};
+
+/** The change to typed UTM parameters: an empty one stays as it is, or is removed. */
+export const toUtmChange = (texts: UtmTexts, removesEmpty: boolean): LinkChange =>
+  Object.fromEntries(
+    UTM_NAMES.flatMap((name) => {
+      const value = texts[name].trim();
+      const next = value === "" ? null : value;
+      return next === null && !removesEmpty ? [] : [[name, next]];
+    }),
+  );
+
+/** A destination with each occurrence of a text replaced; both texts are taken as they are. */
+export const replaceIn = (url: string, find: string, replacement: string): string =>
+  find === "" ? url : url.replaceAll(find, () => replacement);
+
+/** The links whose destination a replacement changes. */
+const findReplaced = (links: readonly Link[], find: string, replacement: string): Link[] =>
+  links.filter(({ original_url: url }) => replaceIn(url, find, replacement) !== url);

@@ -1,14 +1,17 @@
 /** The optional settings of the link form, in collapsible sections. */
+import { Bookmark } from "lucide-react";
+import { useState } from "react";
+import { createPortal } from "react-dom";
 import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { rich, t } from "../../languages/translate.ts";
-import { Disclosure } from "../../ui/disclosure.tsx";
-import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
-import { type LinkValues, UTM_FIELDS } from "./form.ts";
+import { Button } from "../../ui/button.tsx";
+import { CheckField, Disclosure, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
+import { SavedDialog } from "../saved-dialog.tsx";
+import { type LinkValues, toTemplate, UTM_FIELDS } from "./form.ts";
 import { PreviewFields } from "./preview-fields.tsx";
-import { UtmTemplates } from "./utm-templates.tsx";
 
 type FieldsProps = { form: UseFormReturn<LinkValues>; link: FullLink | undefined };
 
@@ -197,3 +200,33 @@ const IdFields = ({ form: { register, formState } }: Pick<FieldsProps, "form">) 
     />
   </Disclosure>
 );
+
+/** Templates of UTM parameters: choosing one fills the five fields of the form. */
+function UtmTemplates({ form }: { form: UseFormReturn<LinkValues> }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button variant="quiet" onClick={() => setOpen(true)}>
+        <Bookmark aria-hidden /> {t("saved.utmTemplates.open")}
+      </Button>
+      {open &&
+        // Forms cannot be within one another.
+        createPortal(
+          <SavedDialog
+            kind="utmTemplates"
+            query={toTemplate(form.getValues())}
+            onOpen={(query) => fill(form, query)}
+            onClose={() => setOpen(false)}
+          />,
+          document.body,
+        )}
+    </>
+  );
+}
+
+/** Sets all five: what the template does not have is emptied. */
+function fill(form: UseFormReturn<LinkValues>, query: string): void {
+  const params = new URLSearchParams(query);
+  for (const [name] of UTM_FIELDS)
+    form.setValue(name, params.get(name) ?? "", { shouldDirty: true, shouldValidate: true });
+}

@@ -8,18 +8,15 @@ import { useCommands } from "../../data/commands.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { type CursorPages, useCursorPages } from "../../ui/cursor-pages.ts";
-import { useDeferredData } from "../../ui/deferred-data.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Pager } from "../../ui/pager.tsx";
+import { type CursorPages, Pager, useCursorPages } from "../../ui/pager.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
-import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { LinkList } from "./link-list.tsx";
+import { Empty, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
+import { fetchLinkPage, LinkList, type LinkPage } from "./link-list.tsx";
 import { isFiltered, PAGE_SIZES, readListQuery } from "./list-query.ts";
-import { fetchLinkPage, type LinkPage } from "./list.ts";
 import { Toolbar } from "./toolbar.tsx";
 
-const loadDialogs = () => import("./dialogs.ts");
+const loadDialogs = () => import("./dialogs.tsx");
 
 const ExportDialog = lazy(async () => ({ default: (await loadDialogs()).ExportDialog }));
 

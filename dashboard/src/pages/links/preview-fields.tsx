@@ -6,8 +6,7 @@ import type { UseFormReturn } from "react-hook-form";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
-import { Disclosure } from "../../ui/disclosure.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { Disclosure, TextField } from "../../ui/field.tsx";
 import type { LinkValues } from "./form.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { describeFeatures, describeState } from "./state.ts";
+import { describeFeatures, describeState } from "./state.tsx";
 
 const NOW = Date.parse("2026-11-22T12:00:00Z");
 const NONE = { expires_at: null };

@@ -1,18 +1,35 @@
-import { ArrowDown, ArrowUp } from "lucide-react";
+/** The table of links, with a menu for each. */
+import {
+  Archive,
+  ArchiveRestore,
+  ArrowDown,
+  ArrowUp,
+  ChartSpline,
+  CircleCheck,
+  CircleOff,
+  Copy,
+  Pencil,
+  QrCode,
+  Split,
+  Trash2,
+} from "lucide-react";
 import { memo } from "react";
-import { Link as PageLink } from "wouter";
+import { Link as PageLink, useLocation } from "wouter";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import { type TagClass, useTagClass } from "../../data/tags.ts";
+import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl, withReadableHost } from "../../../../shared/contracts/readable-host.ts";
+import { type TagClass, useTagClass } from "../../data/account-lists.ts";
+import { useCommands } from "../../data/commands.ts";
+import { useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { formatAge, formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
+import { ActionMenu } from "../../ui/menu.tsx";
 import { Table } from "../../ui/table.tsx";
+import type { BulkVerb } from "./bulk-task.tsx";
+import type { LinkDialogKind } from "./link-dialog.tsx";
 import type { Order, Sort } from "./list-query.ts";
-import { withReadableHost } from "./readable-destination.ts";
-import { type RowActions, RowMenu } from "./row-actions.tsx";
-import { StateBadges } from "./state-badges.tsx";
+import { StateBadges } from "./state.tsx";
 
 type LinkTableProps = RowActions & {
   links: readonly Link[];
@@ -175,4 +192,65 @@ function RowTags({ tags, tagClass, onTag }: RowTagsProps) {
       )}
     </span>
   );
+}
+
+export type RowActions = {
+  onDialog: (kind: LinkDialogKind, link: Link) => void;
+  onChange: (link: Link, change: LinkChange, verb: BulkVerb) => void;
+};
+
+type RowMenuProps = RowActions & { link: Link; label: string };
+
+/** The menu of a link's row. */
+function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
+  const canWrite = useCanWrite();
+  const { createLink } = useCommands();
+  const [, navigate] = useLocation();
+  const { id, archived = false, disabled = false } = link;
+  const reading = [
+    {
+      label: t("shell.pages.analytics"),
+      icon: <ChartSpline aria-hidden />,
+      onSelect: () => navigate(`/links/${id}`),
+    },
+    {
+      label: t("links.actions.rules"),
+      icon: <Split aria-hidden />,
+      onSelect: () => navigate(`/links/${id}/rules`),
+    },
+    {
+      label: t("links.qr.title"),
+      icon: <QrCode aria-hidden />,
+      onSelect: () => onDialog("qr", link),
+    },
+  ];
+  const writing = [
+    {
+      label: t("links.actions.edit"),
+      icon: <Pencil aria-hidden />,
+      onSelect: () => onDialog("edit", link),
+    },
+    {
+      label: t("links.actions.duplicate"),
+      icon: <Copy aria-hidden />,
+      onSelect: () => createLink({ copyOf: id }),
+    },
+    {
+      label: archived ? t("links.actions.unarchive") : t("links.actions.archive"),
+      icon: archived ? <ArchiveRestore aria-hidden /> : <Archive aria-hidden />,
+      onSelect: () => onChange(link, { archived: !archived }, archived ? "unarchived" : "archived"),
+    },
+    {
+      label: disabled ? t("links.actions.enable") : t("links.actions.disable"),
+      icon: disabled ? <CircleCheck aria-hidden /> : <CircleOff aria-hidden />,
+      onSelect: () => onChange(link, { disabled: !disabled }, disabled ? "enabled" : "disabled"),
+    },
+    {
+      label: t("links.actions.delete"),
+      icon: <Trash2 aria-hidden />,
+      danger: true,
+      onSelect: () => onDialog("delete", link),
+    },
+  ];
+  return <ActionMenu label={label} actions={canWrite ? [...reading, ...writing] : reading} />;
 }

@@ -1,13 +1,14 @@
 /** Search and filters of the list of links. */
-import { Bookmark, X } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { Bookmark, Search, X } from "lucide-react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
-import { useActors } from "../../data/actors.ts";
+import { useActors } from "../../data/account-lists.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { fieldName } from "../../languages/fields.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
+import { DEBOUNCE_MS } from "../../ui/debounced.ts";
 import { formatDate } from "../../ui/format.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { FilterButton } from "./filter-button.tsx";
@@ -23,9 +24,8 @@ import {
   toConditions,
   UTM_PARAMETERS,
 } from "./list-query.ts";
-import { SearchForm } from "./search-form.tsx";
 
-const SavedDialog = lazy(async () => ({ default: (await import("./dialogs.ts")).SavedDialog }));
+const SavedDialog = lazy(async () => ({ default: (await import("./dialogs.tsx")).SavedDialog }));
 
 type ToolbarProps = {
   query: ListQuery;
@@ -160,3 +160,69 @@ const Chip = ({ text, label, onClear }: ChipProps) => (
     </IconButton>
   </span>
 );
+
+/** Maximum characters of the API's search. */
+const SEARCH_LENGTH_MAX = 255;
+
+type SearchFormProps = {
+  /** The search of the page's URL. */
+  search: string;
+  /**
+   * With `replace`, the search continues the previous one: both are one step of the browser's
+   * history.
+   */
+  onSearch: (text: string, options: { replace: boolean }) => void;
+};
+
+/** Searches while the user types, after a short pause, and immediately on Enter. */
+function SearchForm({ search, onSearch }: SearchFormProps) {
+  const [text, setText] = useState(search);
+  /** The current or next text in the URL. */
+  const sent = useRef(search);
+  const isContinuation = useRef(false);
+
+  function send(): void {
+    const trimmed = text.trim();
+    if (trimmed === sent.current) return;
+    sent.current = trimmed;
+    onSearch(trimmed, { replace: isContinuation.current });
+    isContinuation.current = true;
+  }
+  useEffect(() => {
+    if (search === sent.current) return;
+    // The user has gone back, or followed a link.
+    sent.current = search;
+    isContinuation.current = false;
+    setText(search);
+  }, [search]);
+  useEffect(() => {
+    const timer = setTimeout(send, DEBOUNCE_MS);
+    return () => clearTimeout(timer);
+  });
+
+  return (
+    <form
+      role="search"
+      className="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <Search aria-hidden />
+      <input
+        type="search"
+        aria-label={t("commands.meanings.search")}
+        aria-keyshortcuts="/"
+        placeholder={t("links.list.searchHint")}
+        maxLength={SEARCH_LENGTH_MAX}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onBlur={() => {
+          send();
+          isContinuation.current = false;
+        }}
+      />
+    </form>
+  );
+}

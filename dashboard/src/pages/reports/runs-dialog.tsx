@@ -12,7 +12,6 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { actionsColumn, Table } from "../../ui/table.tsx";
-import { toTable } from "./report-table.ts";
 
 const OUTCOMES = ["waiting", "sent", "failed", "unknown"] as const;
 
@@ -136,3 +135,10 @@ async function download({ message, last_day }: ReportRun): Promise<void> {
   const { saveTable } = await import("../../data/csv.ts");
   saveTable(toTable(message), `${last_day}.csv`);
 }
+
+/** A row for each total and for each entry of a list: what it is of, its name, and its number. */
+export const toTable = ({ title, totals, lists }: ReportRun["message"]): string[][] => [
+  [title, "", ""],
+  ...totals.map(({ label, text }) => [label, "", text]),
+  ...lists.flatMap(({ title: list, rows }) => rows.map(({ name, number }) => [list, name, number])),
+];

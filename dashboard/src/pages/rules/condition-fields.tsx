@@ -1,15 +1,14 @@
-/** The fields of one condition. */
+/** The types of conditions, and the fields of one condition. */
 import { Trash2 } from "lucide-react";
 
+import { CONTINENTS } from "../../../../shared/statistics/values.ts";
 import { readList } from "../../data/complete-list.ts";
 import { optionsOf, toNames } from "../../data/named-values.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
+import { ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
-import { ListField } from "../../ui/list-field.tsx";
-import { CONDITION_TYPES } from "./condition-types.ts";
 import { type ConditionDraft, type ConditionType, newCondition } from "./draft.ts";
 
 type ConditionFieldsProps = {
@@ -41,9 +40,9 @@ export function ConditionFields({ condition, error, onChange, onRemove }: Condit
         />
         <SelectField
           label={t("rules.condition.matches")}
-          value={not ? "not" : t("analytics.filters.is")}
+          value={not ? "not" : "is"}
           options={[
-            { value: t("analytics.filters.is"), label: t("analytics.filters.is") },
+            { value: "is", label: t("analytics.filters.is") },
             { value: "not", label: t("analytics.filters.isNot") },
           ]}
           onChange={(event) => onChange({ ...condition, not: event.target.value === "not" })}
@@ -206,3 +205,38 @@ const Schedule = ({ condition, onChange }: ValuesProps) => (
     </div>
   </>
 );
+
+/** The types of conditions: their names, and the form of their values. */
+type TypeInfo = {
+  label: TextKey;
+  /** The possible values, if there are few, with their labels. */
+  options?: Readonly<Record<string, TextKey>>;
+  /** An example of the values, separated by commas. */
+  example?: string;
+};
+
+const CONTINENT_LABELS: Readonly<Record<string, TextKey>> = Object.fromEntries(
+  Object.entries(CONTINENTS).map(([code, text]) => [code, `statistics.${text}` as const]),
+);
+
+export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
+  device: {
+    label: "analytics.dimensions.device",
+    options: {
+      mobile: "statistics.mobile",
+      desktop: "statistics.desktop",
+      tablet: "statistics.tablet",
+      other: "statistics.other",
+    },
+  },
+  os: { label: "analytics.dimensions.system", example: "iOS, Android" },
+  browser: { label: "analytics.dimensions.browser", example: "Firefox, Safari" },
+  country: { label: "analytics.dimensions.country", example: "DE, AT" },
+  continent: { label: "analytics.dimensions.continent", options: CONTINENT_LABELS },
+  language: { label: "analytics.dimensions.language", example: "de, pt-br" },
+  referrer: { label: "analytics.dimensions.referrer", example: "example.com, direct" },
+  query: { label: "rules.types.query" },
+  ip: { label: "rules.types.ip", example: "203.0.113.0/24" },
+  time: { label: "rules.types.time" },
+  schedule: { label: "rules.types.schedule" },
+};

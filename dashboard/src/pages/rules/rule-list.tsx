@@ -1,17 +1,16 @@
 /**
  * The rules in order: moved by dragging or by buttons, each with its conditions and destination.
  */
-import { Plus } from "lucide-react";
-import { type DragEvent, useState } from "react";
+import { ArrowDown, ArrowUp, GripVertical, Plus, Trash2 } from "lucide-react";
+import { type DragEvent, type MouseEvent, type ReactNode, useState } from "react";
 
+import { useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { ConditionFields } from "./condition-fields.tsx";
 import { type DraftErrors, moveEntry, newCondition, newRule, type RuleDraft } from "./draft.ts";
-import { RuleHead } from "./rule-head.tsx";
-import type { Counts } from "./split-shares.ts";
-import { RuleCounts } from "./target-counts.tsx";
+import { type Counts, RuleCounts } from "./split-editor.tsx";
 
 type RuleListProps = {
   rules: readonly RuleDraft[];
@@ -139,3 +138,69 @@ const RuleFields = ({ rule, errorOf, onChange }: RuleFieldsProps) => {
     </div>
   );
 };
+
+/** The head of a rule: its position, which dragging and buttons change, and its click counts. */
+type RuleHeadProps = {
+  /** Its position, from 1. */
+  number: number;
+  isLast: boolean;
+  counts: ReactNode;
+  onDragStart: () => void;
+  onDragEnd: () => void;
+  /** The number of positions to move by: -1 or 1. */
+  onMove: (by: number) => void;
+  onRemove: () => void;
+};
+
+function RuleHead(props: RuleHeadProps) {
+  const { number, isLast, counts, onDragStart, onDragEnd, onMove, onRemove } = props;
+  const canWrite = useCanWrite();
+  function startDrag({ dataTransfer }: DragEvent): void {
+    // Firefox does not start a drag without data.
+    dataTransfer.setData("text/plain", t("rules.rule", { number }));
+    dataTransfer.effectAllowed = "move";
+    onDragStart();
+  }
+  function move({ currentTarget: button }: MouseEvent<HTMLButtonElement>, by: number): void {
+    onMove(by);
+    // A button that is moved on the page, or disabled at an end of the list, loses the focus.
+    requestAnimationFrame(() => {
+      const usable = button.parentElement?.querySelector<HTMLElement>("button:not(:disabled)");
+      (button.disabled ? usable : button)?.focus();
+    });
+  }
+  return (
+    <header className="rule-head">
+      <span
+        className="rule-handle"
+        title={t("rules.drag")}
+        draggable={canWrite}
+        onDragStart={startDrag}
+        onDragEnd={onDragEnd}
+      >
+        <GripVertical aria-hidden />
+        <strong>{t("rules.rule", { number })}</strong>
+      </span>
+      {counts}
+      <span>
+        <IconButton
+          label={t("rules.moveUp", { number })}
+          disabled={number === 1}
+          onClick={(event) => move(event, -1)}
+        >
+          <ArrowUp aria-hidden />
+        </IconButton>
+        <IconButton
+          label={t("rules.moveDown", { number })}
+          disabled={isLast}
+          onClick={(event) => move(event, 1)}
+        >
+          <ArrowDown aria-hidden />
+        </IconButton>
+        <IconButton label={t("rules.removeRule", { number })} onClick={onRemove}>
+          <Trash2 aria-hidden />
+        </IconButton>
+      </span>
+    </header>
+  );
+}

@@ -1,16 +1,18 @@
-/** The split of the visitors that no rule matches: a bar of the shares, and the versions. */
+/**
+ * The split of the visitors that no rule matches: a bar of the shares, and the versions, each with
+ * the clicks it had.
+ */
 import { Plus, Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
 
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { LABEL_LENGTH_MAX } from "../../../../shared/contracts/link-split.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { formatCount } from "../../ui/format.ts";
+import { formatCount, formatPercent } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
 import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
-import { type Counts, letterOf, toWeight, versionName } from "./split-shares.ts";
-import { VersionCounts } from "./target-counts.tsx";
 
 /** Most versions of a split, beside the link's own destination. */
 const ARMS_MAX = 10;
@@ -146,3 +148,68 @@ const ShareBar = ({ arms, rest }: { arms: readonly ArmDraft[]; rest: number }) =
     ))}
   </div>
 );
+
+/** The split of a link: the shares as they are set, and the shares of the clicks it had. */
+export type Counts = ResponseBody<"getLinkTargets">["data"][number];
+
+/** The typed text may not be a number yet. */
+export const toWeight = (text: string): number =>
+  Math.max(0, Math.min(100, Math.floor(Number(text)) || 0));
+
+/** The letter of a version: A for the link's own destination, then by their order. */
+export const letterOf = (position: number): string => String.fromCharCode(65 + position);
+
+/** What a version is called: by its label, or else by its letter. */
+export const versionName = (label: string | undefined, position: number): string =>
+  label?.trim() || t("rules.version", { letter: letterOf(position) });
+
+/**
+ * Of the clicks that the split has decided, the percentage of one version, with one decimal: those
+ * of rules are none of them, nor those of versions that the split no longer has.
+ */
+export function shareOfSplit(
+  target: Counts,
+  targets: readonly Counts[],
+  armIds: ReadonlySet<string>,
+): number {
+  const isOfSplit = ({ kind, id }: Counts) =>
+    kind === "default" || (kind === "arm" && typeof id === "string" && armIds.has(id));
+  const all = targets.filter(isOfSplit).reduce((sum, { clicks }) => sum + clicks, 0);
+  return all === 0 ? 0 : Math.round((target.clicks / all) * 1_000) / 10;
+}
+
+/** Clicks and visitors of a rule, or of a version of the split, in the last 30 days. */
+type TargetsProps = { targets: readonly Counts[]; id: string | undefined };
+
+/** The clicks of a saved rule, and their share of all clicks of the link. */
+export const RuleCounts = ({ targets, id }: TargetsProps) => {
+  const counts = targets.find((target) => target.kind === "rule" && target.id === id);
+  return (
+    counts !== undefined && (
+      <span className="target-counts">
+        {t("rules.counts", {
+          clicks: counts.clicks,
+          percent: formatPercent(counts.percentage),
+          unique: counts.unique_clicks,
+        })}
+      </span>
+    )
+  );
+};
+
+/** The clicks of a saved version, and their share of the split; without id, of the link's own. */
+const VersionCounts = ({ targets, id, armIds }: TargetsProps & { armIds: ReadonlySet<string> }) => {
+  const counts = targets.find(({ kind, id: other }) =>
+    id === undefined ? kind === "default" : kind === "arm" && other === id,
+  );
+  if (counts === undefined) return null;
+  return (
+    <span className="target-counts">
+      {t("rules.versionCounts", {
+        clicks: counts.clicks,
+        percent: formatPercent(shareOfSplit(counts, targets, armIds)),
+        unique: counts.unique_clicks,
+      })}
+    </span>
+  );
+};

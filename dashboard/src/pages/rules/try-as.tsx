@@ -7,21 +7,20 @@ import { Check, X } from "lucide-react";
 import { useState } from "react";
 
 import type { Body, FullLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { WEEKDAYS } from "../../../../shared/contracts/analytics.ts";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getClient } from "../../data/http.ts";
 import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { statisticsLanguage } from "../../languages/statistics.ts";
-import { strong } from "../../languages/tags.tsx";
-import { rich, t } from "../../languages/translate.ts";
-import { SelectField, TextField } from "../../ui/field.tsx";
-import { ListField } from "../../ui/list-field.tsx";
+import { rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
+import { ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { formatWeekday } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
-import { CONDITION_TYPES } from "./condition-types.ts";
-import { versionName } from "./split-shares.ts";
+import { CONDITION_TYPES } from "./condition-fields.tsx";
+import { versionName } from "./split-editor.tsx";
 
 type Visitor = Body<"explainLink">;
 type Explanation = ResponseBody<"explainLink">;
@@ -216,8 +215,13 @@ const Outcome = ({ explanation, split }: OutcomeProps) => {
 };
 
 /** What the API found of the visitor, in words. */
-const describeActual = (type: string, actual: string): string =>
-  describeValue(type, actual, statisticsLanguage());
+function describeActual(type: string, actual: string): string {
+  if (type !== "schedule") return describeValue(type, actual, statisticsLanguage());
+  // A weekday and a time of day, such as `Monday, 09:30`.
+  const [weekday, time] = actual.split(", ");
+  const day = WEEKDAYS.findIndex((name) => name === weekday);
+  return day < 0 ? actual : `${formatWeekday(day, "long")}, ${time}`;
+}
 
 /** The API's document has the status as text. */
 function describeStatus(status: string): string {

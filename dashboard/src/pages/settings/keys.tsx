@@ -9,16 +9,14 @@ import { newKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { code, strong } from "../../languages/tags.tsx";
-import { rich, t } from "../../languages/translate.ts";
+import { code, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, DialogForm, Secret, SecretDialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Secret, SecretDialog } from "../../ui/secret-dialog.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { actionsColumn, Table } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";

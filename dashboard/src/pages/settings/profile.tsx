@@ -4,12 +4,12 @@ import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import { newPassword } from "../../../../shared/contracts/users.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
-import { LANGUAGES } from "../../languages/available.ts";
 import { nameOf } from "../../languages/catalogues.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import {
+  LANGUAGES,
   matchLanguage,
   preferredLanguage,
   readChoice,

@@ -2,8 +2,9 @@
 import { Link as PageLink } from "wouter";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { useTagClass } from "../../data/tags.ts";
+import { useTagClass } from "../../data/account-lists.ts";
 import { t } from "../../languages/translate.ts";
+import { CsvButton } from "../../ui/button.tsx";
 import { formatCount, formatPercent } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
@@ -14,7 +15,6 @@ import {
   useAnalyticsQuery,
   useReadAnalyticsQuery,
 } from "../analytics/analytics-query.ts";
-import { CsvButton } from "../analytics/csv-button.tsx";
 import { FilterBar } from "../analytics/filter-bar.tsx";
 import { PeriodBar } from "../analytics/period-bar.tsx";
 

@@ -6,16 +6,15 @@ import { Download } from "lucide-react";
 import { useState } from "react";
 
 import { describePlace, describeValue } from "../../../../../shared/statistics/values.ts";
-import { statisticsLanguage } from "../../../languages/statistics.ts";
-import { t } from "../../../languages/translate.ts";
+import { statisticsLanguage, t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../../ui/field.tsx";
 import { formatCount, formatPercent } from "../../../ui/format.ts";
 import { QueryBoundary } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
-import { type Dimension, dimensionLabel } from "../dimensions.ts";
-import { type CountedValues, useAllValues } from "./all-values.ts";
+import { type Dimension, dimensionLabel } from "../analytics-query.ts";
+import { type CountedValues, useAllValues } from "./top-values.ts";
 import { ValueName } from "./value-name.tsx";
 
 /** Dimensions that can be the second one; for a location, only its enclosing ones are useful. */

@@ -1,14 +1,21 @@
-/** The cards of an analytics page that break its clicks down. */
-import { lazy, Suspense, useMemo, useState } from "react";
+/**
+ * The cards of an analytics page that break its clicks down: each shows the top values of one of
+ * related dimensions, with all of them in a dialog, and CSV.
+ */
+import { List } from "lucide-react";
+import { lazy, memo, type ReactNode, Suspense, useMemo, useState } from "react";
 
-import { strong } from "../../../languages/tags.tsx";
-import { rich, t } from "../../../languages/translate.ts";
-import { countryName, formatCount } from "../../../ui/format.ts";
-import { Loading } from "../../../ui/states.tsx";
-import { toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
+import { ValueList } from "../../../../../shared/statistics/cards.tsx";
+import { rich, strong, t } from "../../../languages/translate.ts";
+import { CsvButton, IconButton, SegmentedControl } from "../../../ui/button.tsx";
+import { countryName, formatCount, inSentence } from "../../../ui/format.ts";
+import { Card } from "../../../ui/page.tsx";
+import { Loading, QueryBoundary } from "../../../ui/states.tsx";
+import { type Dimension, toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
 import { only } from "../filters.ts";
-import { BreakdownCard } from "./breakdown-card.tsx";
-import { useTopValues } from "./top-values.ts";
+import { AllValuesDialog } from "./all-values-dialog.tsx";
+import { useTopValues, type ValueRow } from "./top-values.ts";
+import { ValueName } from "./value-name.tsx";
 
 const WorldMap = lazy(async () => {
   const { WorldMap } = await import("../../../../../shared/statistics/world-map.tsx");
@@ -129,3 +136,82 @@ export function TopLinks() {
   const shown = Object.entries(tabs).filter(([name]) => name !== subject?.name);
   return <BreakdownCard title={t("analytics.cards.topLinks")} tabs={Object.fromEntries(shown)} />;
 }
+
+/**
+ * A card of related dimensions. Shows the top values of one at a time, with all of them in a
+ * dialog, and CSV.
+ */
+type BreakdownCardProps = {
+  title: string;
+  /** The dimensions by name, with the labels of their lists. */
+  tabs: Partial<Record<Dimension, string>>;
+  /** The dimension shown first, instead of the first tab. */
+  initial?: Dimension | undefined;
+  className?: string;
+  /** Shown beside the list. */
+  aside?: ReactNode;
+};
+
+function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCardProps) {
+  const names = Object.keys(tabs) as Dimension[];
+  const [selected, setSelected] = useState<Dimension>();
+  const [showAll, setShowAll] = useState(false);
+  const dimension = selected ?? initial ?? names[0] ?? "country";
+  const label = tabs[dimension] ?? "";
+  const { query, csvPath } = useTopValues(dimension);
+  const list = (
+    <QueryBoundary query={query} label={inSentence(title)} lines={6}>
+      {(rows) => <Values rows={rows} label={label} dimension={dimension} />}
+    </QueryBoundary>
+  );
+  return (
+    <Card
+      title={title}
+      {...(className === undefined ? {} : { className })}
+      actions={
+        <>
+          {names.length > 1 && (
+            <SegmentedControl
+              label={t("analytics.cards.by", { title })}
+              options={tabs}
+              selected={dimension}
+              onSelect={setSelected}
+            />
+          )}
+          <span className="card-icons">
+            <IconButton
+              label={t("analytics.cards.all", { label: inSentence(label) })}
+              onClick={() => setShowAll(true)}
+            >
+              <List aria-hidden />
+            </IconButton>
+            <CsvButton path={csvPath} name={inSentence(label)} file={inSentence(label)} />
+          </span>
+        </>
+      }
+    >
+      {aside === undefined ? (
+        list
+      ) : (
+        <div className="map-and-list">
+          {aside}
+          {list}
+        </div>
+      )}
+      {showAll && <AllValuesDialog dimension={dimension} onClose={() => setShowAll(false)} />}
+    </Card>
+  );
+}
+
+type ValuesProps = { rows: readonly ValueRow[]; label: string; dimension: Dimension };
+
+/** Is rendered again only when its rows have changed; the names follow the filters. */
+const Values = memo(function Values({ rows, label, dimension }: ValuesProps) {
+  return (
+    <ValueList
+      rows={rows}
+      label={label}
+      renderName={(row) => <ValueName row={row} dimension={dimension} />}
+    />
+  );
+});

@@ -1,13 +1,17 @@
-/** The values with the most clicks of a dimension, from the endpoint that responds fastest. */
+/**
+ * The values of a dimension: those with the most clicks, from the endpoint that responds fastest,
+ * and all of them, page by page.
+ */
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
 import type { Values } from "../../../../../shared/statistics/values.ts";
+import { getJson } from "../../../data/http.ts";
 import { toSearch } from "../../../data/scope.ts";
+import { useAccountContext } from "../../../data/session.ts";
 import { type AnalyticsQuery, summaryParams, toQuery } from "../analytics-path.ts";
-import { useAnalytics, useAnalyticsQuery } from "../analytics-query.ts";
-import type { Dimension } from "../dimensions.ts";
-import type { CountedValues } from "./all-values.ts";
+import { type Dimension, useAnalytics, useAnalyticsQuery } from "../analytics-query.ts";
 
 /** Maximum values shown on a card. */
 const SHOWN_MAX = 10;
@@ -126,4 +130,33 @@ function readAgents(dimension: Dimension, { devices, browsers, os }: Devices): V
   }
   const named = dimension === "browser" ? browsers : os;
   return named.map(({ name, ...counts }) => ({ values: { [dimension]: name }, ...counts }));
+}
+
+/** All values of one or two dimensions, page by page. */
+type Page = ResponseBody<"getAccountBreakdown">;
+
+export type CountedValues = Page["data"][number];
+
+/** Values of one request, the API's maximum. */
+const PAGE_SIZE = 100;
+
+/** Queries the values, those with the most clicks first. */
+export function useAllValues(dimensions: readonly Dimension[]) {
+  const { scope } = useAccountContext();
+  const analyticsQuery = useAnalyticsQuery();
+  const search = toSearch({
+    ...toQuery(analyticsQuery),
+    by: dimensions.join(","),
+    limit: `${PAGE_SIZE}`,
+  });
+  return useInfiniteQuery({
+    queryKey: ["analytics", scope, analyticsQuery.path, "all values", search],
+    initialPageParam: "",
+    queryFn: ({ pageParam, signal }) =>
+      getJson<Page>(`${analyticsQuery.path}/breakdown?${search}`, {
+        query: pageParam === "" ? {} : { starting_after: pageParam },
+        signal,
+      }),
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+  });
 }

@@ -2,14 +2,17 @@
  * The name of a row's value, as a button that filters the whole page by it. For a link, opens its
  * page instead.
  */
+import { useQuery } from "@tanstack/react-query";
+import { Link as PageLink } from "wouter";
+
+import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
 import { ValueText } from "../../../../../shared/statistics/cards.tsx";
 import { describeValue } from "../../../../../shared/statistics/values.ts";
-import { statisticsLanguage } from "../../../languages/statistics.ts";
-import { t } from "../../../languages/translate.ts";
-import { toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
-import { type Dimension, filtersOf } from "../dimensions.ts";
+import { getClient } from "../../../data/http.ts";
+import { useAccountContext } from "../../../data/session.ts";
+import { statisticsLanguage, t } from "../../../languages/translate.ts";
+import { type Dimension, filtersOf, toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
 import { isSameFilter } from "../filters.ts";
-import { LinkName } from "./link-name.tsx";
 import type { ValueRow } from "./top-values.ts";
 
 export function ValueName({
@@ -40,5 +43,30 @@ export function ValueName({
     >
       {content}
     </button>
+  );
+}
+
+/** The short URL and title of a link; null when it is deleted. */
+type Name = { short_url: string | null; title: string | null };
+
+/** Queries the name unless it is passed. */
+export function LinkName({ id, name }: { id: string; name?: Name | undefined }) {
+  const { scope } = useAccountContext();
+  const { viewSearch } = useAnalyticsQuery();
+  const { data, error } = useQuery({
+    enabled: name === undefined,
+    queryKey: ["link", scope, id],
+    queryFn: () => getClient(scope).links.get(id),
+  });
+  const link = name ?? data;
+  const isDeleted = name?.short_url === null || error !== null;
+  if (link === undefined || link.short_url === null) {
+    return <span className="hint">{isDeleted ? t("analytics.deletedLink", { id }) : id}</span>;
+  }
+  return (
+    <>
+      <PageLink href={`/links/${id}${viewSearch}`}>{readableUrl(link.short_url)}</PageLink>
+      {link.title !== null && <small className="hint"> {link.title}</small>}
+    </>
   );
 }

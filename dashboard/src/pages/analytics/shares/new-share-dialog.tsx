@@ -12,12 +12,11 @@ import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../../ui/dialog.tsx";
-import { Disclosure } from "../../../ui/disclosure.tsx";
-import { CheckField, PasswordField, TextField } from "../../../ui/field.tsx";
+import { CheckField, Disclosure, PasswordField, TextField } from "../../../ui/field.tsx";
 import { useApiMutation } from "../../../ui/mutation.ts";
 import { validateWith } from "../../../ui/validation.ts";
+import { readRange } from "../analytics-path.ts";
 import { FILTER_LABELS, type FilterName } from "../filters.ts";
-import { readRange } from "../range.ts";
 
 export type NewShare = ResponseBody<"createShare">;
 

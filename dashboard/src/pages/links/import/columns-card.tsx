@@ -3,18 +3,21 @@ import { type ReactNode, useId } from "react";
 
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
 import { t } from "../../../languages/translate.ts";
-import { SelectField } from "../../../ui/field.tsx";
-import { TagsField } from "../../../ui/list-field.tsx";
+import { SelectField, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
-import { TAG_SEPARATORS } from "../csv-values.ts";
-import { DATE_ORDERS, type DateOrder, findDateOrder } from "./dates.ts";
-import { changeTarget, findField, IMPORT_FIELDS, type ImportField } from "./fields.ts";
-import type { DomainChoice, ImportOptions, PlanInput } from "./model.ts";
-import { listDates } from "./suggest-options.ts";
-import { describeColumn, describeSeparator } from "./texts.ts";
-import type { ChosenFile } from "./use-import.ts";
+import { DATE_ORDERS, type DateOrder, findDateOrder, TAG_SEPARATORS } from "../link-csv.ts";
+import {
+  changeTarget,
+  type DomainChoice,
+  findField,
+  IMPORT_FIELDS,
+  type ImportField,
+  type ImportOptions,
+  type PlanInput,
+} from "./model.ts";
+import { type ChosenFile, listDates } from "./use-import.ts";
 
 /** Different cells of a column shown as examples. */
 const EXAMPLES_MAX = 2;
@@ -253,4 +256,23 @@ function DomainField({
       }
     />
   );
+}
+
+/** The name of a column; its number if it has none. */
+const describeColumn = (name: string, column: number): string =>
+  name === "" ? t("import.columnWithoutName", { number: column + 1 }) : name;
+
+/** The names of what separates cells, or tags in a cell. */
+export const DELIMITERS = {
+  ",": "import.delimiters.commas",
+  ";": "import.delimiters.semicolons",
+  "\t": "import.delimiters.tabs",
+  "|": "import.delimiters.bars",
+} as const;
+
+export type Delimiter = keyof typeof DELIMITERS;
+
+function describeSeparator(separator: Delimiter): string {
+  const name = t(DELIMITERS[separator]);
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }

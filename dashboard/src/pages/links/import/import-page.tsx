@@ -11,12 +11,10 @@ import { useAccountContext, useCanWrite } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { Card, Page } from "../../../ui/page.tsx";
 import { Alert, Empty, QueryBoundary } from "../../../ui/states.tsx";
-import { CheckCard } from "./check-card.tsx";
-import { ColumnsCard } from "./columns-card.tsx";
+import { ColumnsCard, type Delimiter, DELIMITERS } from "./columns-card.tsx";
 import type { PlanInput } from "./model.ts";
 import { PreviewCard } from "./preview-card.tsx";
-import { ProgressCard } from "./progress-card.tsx";
-import { describeFile, serviceWarning } from "./texts.ts";
+import { CheckCard, ProgressCard } from "./run-cards.tsx";
 import { type ChosenFile, type Import, useImport } from "./use-import.ts";
 
 export function ImportPage() {
@@ -108,4 +106,22 @@ function FileSummary({ chosen: { file } }: { chosen: ChosenFile }) {
       {warning !== undefined && <p className="warning">{warning}</p>}
     </div>
   );
+}
+
+/** Describes a file that was read: `The Bitly export contains 3 rows, …`. */
+function describeFile(
+  service: string | undefined,
+  rows: number,
+  { delimiter, encoding }: { delimiter: Delimiter; encoding: string },
+): string {
+  const values = { count: rows, separator: t(DELIMITERS[delimiter]), encoding };
+  return service === undefined
+    ? t("import.file.unknown", values)
+    : t("import.file.known", { ...values, service });
+}
+
+/** What the export of a service itself loses. */
+function serviceWarning(service: string | undefined): string | undefined {
+  if (service === "Dub") return t("import.file.dubWarning");
+  return service === "Shlink" ? t("import.file.shlinkWarning") : undefined;
 }

@@ -1,12 +1,13 @@
-/** Runs an import: creates the links in bulk, and reports which were not created, and why. */
-import { getErrorMessage, isRateLimited } from "../../../data/errors.ts";
+/**
+ * Runs an import: checks the links with the service, creates them in bulk, and reports which were
+ * not created, and why.
+ */
 import { getClient, PATIENT } from "../../../data/http.ts";
 import type { AccountScope } from "../../../data/scope.ts";
-import { translateService } from "../../../languages/service.ts";
+import { describeError, getErrorMessage, isRateLimited } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { splitIntoBatches } from "../batches.ts";
-import { kindOfCode } from "./check-run.ts";
-import type { ImportItem, Problem } from "./model.ts";
+import type { ImportItem, Problem, ProblemKind } from "./model.ts";
 
 /** A link that was not imported. */
 export type FailedItem = ImportItem & { problem: Problem };
@@ -68,7 +69,7 @@ export async function importItems(
         const item = batch[entry.index];
         if (item === undefined || !("error" in entry)) continue;
         const { code } = entry.error;
-        const message = translateService(entry.error.message);
+        const message = describeError(entry.error);
         if (code === "rate_limited") stopReason = message;
         fail([item], { kind: code === "rate_limited" ? "not_sent" : kindOfCode(code), message });
       }
@@ -82,4 +83,45 @@ export async function importItems(
     report(false);
   }
   report(true);
+}
+
+/** Errors of the API that have a kind of their own. */
+const KINDS: ReadonlyMap<string, ProblemKind> = new Map([
+  ["alias_taken", "alias_taken"],
+  ["invalid_alias", "invalid_alias"],
+  ["invalid_url", "invalid_url"],
+]);
+
+const kindOfCode = (code: string): ProblemKind => KINDS.get(code) ?? "rejected";
+
+/**
+ * Returns the links with what the service says of those without a problem. Throws `ShorthopError`;
+ * rejects when the signal is aborted.
+ */
+export async function checkItems(
+  scope: AccountScope,
+  items: readonly ImportItem[],
+  onProgress: (checked: number) => void,
+  signal: AbortSignal,
+): Promise<ImportItem[]> {
+  const { links } = getClient(scope, PATIENT);
+  const checked = new Map<ImportItem, ImportItem>();
+  const possible = items.filter(({ problem }) => problem === undefined);
+  for (const batch of splitIntoBatches(possible)) {
+    const { data } = await links.checkMany(
+      batch.map(({ link }) => link),
+      { signal },
+    );
+    for (const entry of data) {
+      const item = batch[entry.index];
+      if (item === undefined || !("error" in entry)) continue;
+      const { code } = entry.error;
+      checked.set(item, {
+        ...item,
+        problem: { kind: kindOfCode(code), message: describeError(entry.error) },
+      });
+    }
+    onProgress(batch.length);
+  }
+  return items.map((item) => checked.get(item) ?? item);
 }

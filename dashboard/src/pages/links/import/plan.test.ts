@@ -8,15 +8,18 @@ import fc from "fast-check";
 
 import { printTable } from "../../../data/csv.ts";
 import { splitIntoBatches } from "../batches.ts";
-import { changeTarget, findField, type Mapping } from "./fields.ts";
-import type { ImportItem, ImportOptions } from "./model.ts";
-import { planRows } from "./plan-file.ts";
-import { createPlanner } from "./plan.ts";
+import {
+  changeTarget,
+  findField,
+  type ImportItem,
+  type ImportOptions,
+  type Mapping,
+} from "./model.ts";
+import { createPlanner, planRows } from "./plan.ts";
 import { type ImportFile, parseImportFile } from "./read-file.ts";
-import { printReport } from "./report.ts";
+import { countNotes, countProblems, printReport } from "./run-cards.tsx";
 import { suggestMapping } from "./services.ts";
-import { suggestOptions } from "./suggest-options.ts";
-import { countNotes, countProblems } from "./summary.ts";
+import { suggestOptions } from "./use-import.ts";
 
 const NOW = Date.parse("2026-06-01T00:00:00Z");
 const HOSTS = { own: "sho.rt", domains: new Set(["go.example.com"]) };

@@ -3,17 +3,19 @@
  * each.
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
+import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
+import { newLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { trimInvisible } from "../../../../../shared/contracts/text.ts";
+import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
 import { unescapeFormula } from "../../../data/csv.ts";
+import { fieldName, translateSentence } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
-import { readFlag, readStatus } from "../csv-values.ts";
-import type { ImportField } from "./fields.ts";
-import type { ImportItem, NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
-import type { FileRow } from "./parse-rows.ts";
-import { type Place, readPlaces } from "./places.ts";
-import { readSettings } from "./read-settings.ts";
+import { describeIssue } from "../../../ui/validation.ts";
+import { readFlag, readStatus } from "../link-csv.ts";
+import type { ImportField, ImportItem, NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
+import type { FileRow } from "./read-file.ts";
+import { type Place, readPlaces, readSettings } from "./read-row.ts";
 import { isStateColumn } from "./services.ts";
-import { findInvalid } from "./validate.ts";
 
 /**
  * Returns a function that plans one row after another. It remembers their aliases: of links with
@@ -119,4 +121,41 @@ function toLink(
     ...(domain === undefined ? {} : { domain }),
     ...(external_id === undefined || nth > 0 ? {} : { external_id }),
   };
+}
+
+/** Rows planned in one turn of the event loop: some 20 ms. */
+const TURN_ROWS = 1_000;
+
+/** Returns the links of the rows, in their order. Rejects when the signal is aborted. */
+export async function planRows(
+  rows: readonly FileRow[],
+  input: PlanInput,
+  signal?: AbortSignal,
+): Promise<ImportItem[]> {
+  const planRow = createPlanner(input);
+  const items: ImportItem[] = [];
+  for (const [index, row] of rows.entries()) {
+    if (index % TURN_ROWS === TURN_ROWS - 1) {
+      await new Promise((resolve) => setTimeout(resolve));
+      signal?.throwIfAborted();
+    }
+    items.push(...planRow(row, index));
+  }
+  return items;
+}
+
+/** Returns why a link cannot be created; undefined if only the service can know. */
+function findInvalid(link: NewLink): Problem | undefined {
+  const url = parseWebUrl(link.url);
+  if ("problem" in url) return { kind: "invalid_url", message: translateSentence(url.problem) };
+  const alias =
+    typeof link.alias === "string" ? aliasProblem(link.alias, link.domain ?? null) : undefined;
+  if (alias !== undefined) return { kind: "invalid_alias", message: translateSentence(alias) };
+  const [issue] = newLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
+  return issue === undefined
+    ? undefined
+    : {
+        kind: "invalid_value",
+        message: `${fieldName(issue.path.join("."))}: ${translateSentence(issue.message)}`,
+      };
 }

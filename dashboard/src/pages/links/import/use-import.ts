@@ -2,19 +2,26 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
-import { getErrorMessage } from "../../../data/errors.ts";
 import { useAccountContext } from "../../../data/session.ts";
-import { checkItems } from "./check-run.ts";
-import { type Mapping } from "./fields.ts";
-import { importItems, type ImportProgress } from "./import-run.ts";
-import type { ImportItem, ImportOptions, PlanInput } from "./model.ts";
-import { planRows } from "./plan-file.ts";
-import { type ImportFile, readImportFile } from "./read-file.ts";
+import { getErrorMessage } from "../../../languages/errors.ts";
+import { findDateOrder, type TagSeparator } from "../link-csv.ts";
+import { checkItems, importItems, type ImportProgress } from "./import-run.ts";
+import {
+  DATE_FIELDS,
+  type DomainChoice,
+  findField,
+  type ImportItem,
+  type ImportOptions,
+  type Mapping,
+  type PlanInput,
+} from "./model.ts";
+import { planRows } from "./plan.ts";
+import { type FileRow, type ImportFile, readImportFile } from "./read-file.ts";
+import { listHosts } from "./read-row.ts";
 import { suggestMapping } from "./services.ts";
-import { suggestOptions } from "./suggest-options.ts";
 
 /** How far an import is. Changing a column or an option returns to `map`. */
-export type Stage =
+type Stage =
   | { name: "map"; error?: string }
   | { name: "checking"; done: number; total: number }
   | { name: "checked"; items: readonly ImportItem[] }
@@ -120,4 +127,50 @@ function useRun(setStage: (stage: Stage) => void) {
       );
     },
   };
+}
+
+/** Rows that show what separates tags. */
+const SAMPLED_ROWS = 1_000;
+
+export const suggestOptions = (
+  { rows, service }: Pick<ImportFile, "rows" | "service">,
+  mapping: Mapping,
+  hosts: PlanInput["hosts"],
+): ImportOptions => ({
+  // Our own export says of each link which domain it is on.
+  domain: service?.isEscaped === true ? { from: "file" } : suggestDomain(rows, mapping, hosts),
+  archived: "keep",
+  backHalves: "custom",
+  dateOrder: findDateOrder(listDates(rows, mapping)).order,
+  tags: "",
+  separator: service?.separator ?? findSeparator(rows, findField(mapping, "tags")),
+});
+
+/** The texts of the columns that are dates. */
+export const listDates = (rows: readonly FileRow[], mapping: Mapping): string[] => {
+  const columns = DATE_FIELDS.map((field) => findField(mapping, field)).filter((i) => i >= 0);
+  return rows.flatMap(({ cells }) => columns.map((column) => cells[column] ?? ""));
+};
+
+/**
+ * The domains of the file if one of them is the account's own, because only then can the others be
+ * recognized.
+ */
+function suggestDomain(
+  rows: readonly FileRow[],
+  mapping: Mapping,
+  { own, domains }: PlanInput["hosts"],
+): DomainChoice {
+  const isKnown = rows.some(({ cells }) =>
+    listHosts((field) => cells[findField(mapping, field)]?.trim() ?? "").some(
+      (host) => host === own || domains.has(host),
+    ),
+  );
+  return isKnown ? { from: "file" } : { domain: "" };
+}
+
+function findSeparator(rows: readonly FileRow[], column: number): TagSeparator {
+  const texts = rows.slice(0, SAMPLED_ROWS).map(({ cells }) => cells[column] ?? "");
+  const separators = ["|", ";"] as const;
+  return separators.find((separator) => texts.some((text) => text.includes(separator))) ?? ",";
 }

@@ -1,0 +1,98 @@
+/**
+ * What every API process repeats in the background: it notices what happens to links by itself,
+ * looks up the proofs of domains, and deletes what has expired. Several processes may do so
+ * concurrently.
+ */
+import type { Log } from "../shared/log.ts";
+import { repeat, type Repetition } from "../shared/repeat.ts";
+import type { ApiContext } from "./context.ts";
+import type { DomainService } from "./domains/service.ts";
+import { deleteOldEvents, forgetReaders } from "./events/sql.ts";
+import { deleteExpiredRequests } from "./idempotency/sql.ts";
+import { deleteExpiredLimits } from "./limits/sql.ts";
+import { noticeEvents } from "./links/notices.ts";
+import type { UsedClicks } from "./links/used-clicks.ts";
+import type { Sql } from "./postgres.ts";
+import { deleteOldRuns } from "./reports/sql.ts";
+import {
+  deleteExpiredAttempts,
+  deleteExpiredResets,
+  deleteExpiredSessions,
+} from "./sessions/sql.ts";
+import { deleteOldMails } from "./webhooks/mails-sql.ts";
+import { deleteOldDeliveries } from "./webhooks/sql.ts";
+
+/** Time between two notices, and between two rounds of anything else. */
+const NOTICE_MS = 5_000;
+const INTERVAL_MS = 60_000;
+
+/** Proofs that one round looks up in sequence: each takes a few seconds at most. */
+const PROOFS_MAX = 20;
+
+/** Rows that one statement deletes, and one round at most: far more than are added meanwhile. */
+const BATCH = 5_000;
+const DELETED_MAX = 500_000;
+
+/** Days after which an account counts no longer as a reader of clicks. */
+const READER_DAYS = 7;
+
+export class Maintenance {
+  readonly #log: Log;
+  readonly #rounds: readonly Repetition[];
+
+  constructor(context: ApiContext, domains: DomainService, usedClicks: UsedClicks) {
+    const { config, sql, log, shortUrl } = context;
+    const retentionDays = config.EVENTS_RETENTION_DAYS;
+    const notice = () => noticeEvents(sql, usedClicks, shortUrl);
+    this.#log = log;
+    this.#rounds = [
+      this.#start("notices_failed", notice, 0, NOTICE_MS),
+      this.#start("event_deletion_failed", () => deleteEvents(sql, retentionDays), 0),
+      this.#start("proof_checks_failed", () => domains.checkProofs(PROOFS_MAX)),
+      this.#start("expired_row_cleanup_failed", () => deleteExpiredRows(sql)),
+    ];
+  }
+
+  stop(): void {
+    for (const round of this.#rounds) void round.stop();
+  }
+
+  /** Works again and again, at first after `firstMs`; logs `failure` when a round has failed. */
+  #start(
+    failure: string,
+    work: () => Promise<unknown>,
+    firstMs = INTERVAL_MS,
+    intervalMs = INTERVAL_MS,
+  ): Repetition {
+    return repeat(async () => {
+      await work().catch((error: unknown) => this.#log.warn({ error }, failure));
+      return intervalMs;
+    }, firstMs);
+  }
+}
+
+async function deleteEvents(sql: Sql, retentionDays: number): Promise<void> {
+  await forgetReaders(sql, READER_DAYS);
+  await deleteInBatches((max) => deleteOldEvents(sql, retentionDays, max));
+}
+
+/**
+ * Deletes closed windows, stream leases, idempotent requests, sign-in attempts, sessions, links to
+ * set a password, deliveries of webhooks and mails about them, and runs of reports.
+ */
+async function deleteExpiredRows(sql: Sql): Promise<void> {
+  await deleteExpiredLimits(sql);
+  await deleteExpiredRequests(sql);
+  await deleteExpiredAttempts(sql);
+  await deleteExpiredSessions(sql);
+  await deleteExpiredResets(sql);
+  await deleteInBatches((max) => deleteOldDeliveries(sql, max));
+  await deleteInBatches((max) => deleteOldMails(sql, max));
+  await deleteInBatches((max) => deleteOldRuns(sql, max));
+}
+
+/** `deleteSome` deletes at most `max` rows, and returns how many. */
+async function deleteInBatches(deleteSome: (max: number) => Promise<number>): Promise<void> {
+  for (let deleted = 0; deleted < DELETED_MAX; deleted += BATCH)
+    if ((await deleteSome(BATCH)) < BATCH) return;
+}

@@ -1,0 +1,119 @@
+/**
+ * What an operator takes from accounts: `shorthop links disable|enable|disabled` takes links down
+ * and restores them, `shorthop domains release` takes a domain.
+ */
+import type { Command } from "commander";
+
+import { parseDomain } from "../../api/domains/host.ts";
+import { releaseHost } from "../../api/domains/verification.ts";
+import { findTakenDown, takeLinkDown } from "../../api/links/takedown.ts";
+import type { Sql } from "../../api/postgres.ts";
+import {
+  changeTakedowns,
+  findTakedowns,
+  type TakedownKind,
+  waitUntilPublished,
+} from "../../api/takedowns/service.ts";
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { parseHost, parseId } from "../arguments.ts";
+import type { Installation } from "../installation.ts";
+import { mustExist, print, printList } from "../output.ts";
+
+/** What to take down: exactly one of link, account and host. */
+type Target = {
+  alias?: string;
+  domain?: string;
+  account?: Uuid;
+  host?: string;
+  json: boolean;
+};
+
+export function addTakedownCommands(links: Command, installation: Installation): void {
+  const addCommand = (name: string, description: string, down: boolean) =>
+    links
+      .command(name)
+      .description(description)
+      .option("--alias <alias>", "the link with this alias")
+      .option("--domain <host>", "its domain (default: the service's own)", parseDomainName)
+      .option("--account <id>", "all links of an account (acct_…)", parseId("acct"))
+      .option("--host <host>", "all links that redirect to a host or to a name below it", parseHost)
+      .option("--json", "print JSON", false)
+      .action((options: Target) =>
+        installation.withDatabase(async (sql) => {
+          const target = await change(sql, options, down);
+          const published = await waitUntilPublished(sql);
+          print(options.json, { ...target, disabled: down, published });
+          if (!published)
+            console.error("It follows as soon as an API process and NATS are running.");
+        }),
+      );
+  addCommand(
+    "disable",
+    "Take links down: visitors get status 451 on every redirector, and owners cannot lift it",
+    true,
+  );
+  addCommand("enable", "Lift a takedown", false);
+
+  links
+    .command("disabled")
+    .description("List what is taken down")
+    .option("--json", "print JSON", false)
+    .action(({ json }: { json: boolean }) =>
+      installation.withDatabase(async (sql) => {
+        const single = await findTakenDown(sql);
+        const others = await findTakedowns(sql);
+        printList(json, [
+          ...single.map(({ host, alias }) => ({ alias, domain: host })),
+          ...others.map(({ kind, subject, created_at }) => ({
+            ...toTarget(kind, subject),
+            since: created_at.toISOString(),
+          })),
+        ]);
+      }),
+    );
+}
+
+async function change(sql: Sql, { alias, domain, account, host }: Target, down: boolean) {
+  const given = [alias, account, host].filter((option) => option !== undefined);
+  if (given.length !== 1) throw new Error("Give one of --alias, --account and --host.");
+  if (domain !== undefined && alias === undefined)
+    throw new Error("--domain says where an --alias is.");
+  if (alias !== undefined) {
+    const isFound = await takeLinkDown(sql, { domain: domain ?? DEFAULT_DOMAIN, alias }, down);
+    mustExist(isFound, "link");
+    return { alias, domain: domain ?? null };
+  }
+  const [kind, subject]: [TakedownKind, string] =
+    account === undefined ? ["host", host ?? ""] : ["account", account];
+  mustExist(await changeTakedowns(sql, kind, subject, down), down ? kind : "takedown");
+  return toTarget(kind, subject);
+}
+
+const toTarget = (kind: TakedownKind, subject: string): Record<string, string> => ({
+  [kind]: kind === "account" ? encodeId("acct", subject) : subject,
+});
+
+/** Parses the name of a custom domain. */
+function parseDomainName(text: string): string {
+  const parsed = parseDomain(text);
+  return "host" in parsed ? parsed.host : parseHost(text);
+}
+
+export function addDomainCommands(program: Command, installation: Installation): void {
+  program
+    .command("domains")
+    .description("Custom domains")
+    .command("release")
+    .description(
+      "Take a domain from the account that has verified it: its links stop redirecting, and any account may verify it",
+    )
+    .argument("<host>", "the domain's name", parseHost)
+    .option("--json", "print JSON", false)
+    .action((host: string, { json }: { json: boolean }) =>
+      installation.withDatabase(async (sql) => {
+        mustExist(await releaseHost(sql, host), "verified domain");
+        print(json, { domain: host, released: true });
+      }),
+    );
+}

@@ -1,0 +1,140 @@
+/**
+ * Goal: an operator learns what is wrong with a host, by a command and by metrics: secrets,
+ * certificates, kernel settings, disks.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { run } from "../../deploy/packages/run.ts";
+import { type Finding, runChecks } from "../../shared/preflight.ts";
+import { namingProblems, parseMetrics } from "../../test/harness/prometheus.ts";
+import { formatMetrics } from "./doctor.ts";
+import { checkDisks, HostChecks, listDisks } from "./host-checks.ts";
+
+const GIB = 1024 ** 3;
+
+const SHIPPED = join(import.meta.dir, "../../deploy");
+
+let dir: string;
+let configDir: string;
+let procDir: string;
+let sysctlFile: string;
+
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-doctor-"));
+  [configDir, procDir] = [join(dir, "etc"), join(dir, "proc")];
+  sysctlFile = join(dir, "60-shorthop.conf");
+  mkdirSync(join(configDir, "tls"), { recursive: true });
+  for (const folder of ["net/ipv4", "net/core", "fs", "vm"])
+    mkdirSync(join(procDir, folder), { recursive: true });
+  for (const [name, value] of [
+    ["net/ipv4/tcp_migrate_req", 1],
+    ["net/core/somaxconn", 8_192],
+    ["net/ipv4/tcp_max_syn_backlog", 10_000],
+    ["fs/file-max", "9223372036854775807"],
+    ["vm/dirty_expire_centisecs", 500],
+  ])
+    writeFileSync(join(procDir, String(name)), `${value}\n`);
+});
+afterAll(() => rmSync(dir, { recursive: true }));
+
+/** What one of the checks finds. */
+async function find(name: string, now = Date.now()): Promise<Finding | undefined> {
+  const checks = new HostChecks(configDir, procDir, [sysctlFile]).list(true, now);
+  return (await runChecks(checks)).find(({ check }) => check === name);
+}
+
+test("each placeholder of the shipped examples is named by file and variable, but not comments", async () => {
+  writeFileSync(
+    join(configDir, "api.env"),
+    "#NATS_URL=nats://api:change-me@n\nSHORT_URL=https://s\n",
+  );
+  expect(await find("secrets")).toEqual({ check: "secrets", status: "ok" });
+  cpSync(join(SHIPPED, "systemd/worker.env"), join(configDir, "worker.env"));
+  cpSync(join(SHIPPED, "nats"), join(configDir, "nats"), { recursive: true });
+  const { status, detail } = (await find("secrets")) ?? {};
+  expect(status).toBe("failed");
+  for (const name of ["worker.env: VISITOR_HASH_SECRET", "nats/passwords.conf: operator_password"])
+    expect(detail).toContain(join(configDir, name));
+  expect(detail).not.toContain("api.env");
+});
+
+test("a certificate is named before it expires, and when it has; keys are none", async () => {
+  const options = ["-nodes", "-subj", "/CN=sho.rt", "-days", "90"];
+  const files = ["-keyout", "key.pem", "-out", "cert.pem"];
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+  run(["openssl", "req", "-x509", ...key, ...options, ...files], join(configDir, "tls"));
+  expect(await find("certificates")).toEqual({ check: "certificates", status: "ok" });
+  const in80Days = Date.now() + 80 * 86_400_000;
+  expect(await find("certificates", in80Days)).toMatchObject({
+    status: "warning",
+    detail: expect.stringMatching(/tls\/cert\.pem expires in (9|10) days/),
+  });
+  expect(await find("certificates", in80Days + 11 * 86_400_000)).toMatchObject({
+    status: "failed",
+    detail: expect.stringContaining("cert.pem has expired"),
+  });
+});
+
+test("kernel settings that are worse than the file says are named, better ones are fine", async () => {
+  expect(await find("kernel settings")).toMatchObject({
+    status: "warning",
+    detail: "60-shorthop.conf is not installed",
+  });
+  cpSync(join(SHIPPED, "systemd/60-shorthop.conf"), sysctlFile);
+  expect(await find("kernel settings")).toEqual({ check: "kernel settings", status: "ok" });
+  writeFileSync(join(procDir, "net/ipv4/tcp_migrate_req"), "0\n");
+  writeFileSync(join(procDir, "vm/dirty_expire_centisecs"), "3000\n");
+  expect(await find("kernel settings")).toMatchObject({
+    status: "warning",
+    detail: "net.ipv4.tcp_migrate_req is 0, not 1, vm.dirty_expire_centisecs is 3000, not 500",
+  });
+});
+
+test("each check has its worst finding, each disk its bytes, each certificate its expiry", async () => {
+  const text = await formatMetrics(
+    {
+      findings: [
+        { subject: "host", check: "disks", status: "ok" },
+        { subject: "api", check: "streams", status: "failed" },
+        { subject: "api", check: "streams", status: "warning" },
+        { subject: "api", check: "backups", status: "warning" },
+      ],
+      disks: [{ path: "/var/lib", free: 5, size: 10 }],
+      certificates: [{ path: "/etc/shorthop/tls/cert.pem", expiresAt: 1_800_000_000_000 }],
+    },
+    1_700_000_000_000,
+  );
+  const families = [...parseMetrics(text).values()];
+  expect(families.flatMap(namingProblems)).toEqual([]);
+  expect(Object.fromEntries(families.flatMap(({ samples }) => [...samples]))).toEqual({
+    'shorthop_doctor_status{subject="host",check="disks"}': 0,
+    'shorthop_doctor_status{subject="api",check="streams"}': 2,
+    'shorthop_doctor_status{subject="api",check="backups"}': 1,
+    'shorthop_doctor_disk_free_bytes{path="/var/lib"}': 5,
+    'shorthop_doctor_disk_size_bytes{path="/var/lib"}': 10,
+    'shorthop_doctor_certificate_expiry_timestamp_seconds{path="/etc/shorthop/tls/cert.pem"}': 1_800_000_000,
+    shorthop_doctor_timestamp_seconds: 1_700_000_000,
+  });
+});
+
+test.each([
+  [10, "ok"],
+  [9.9, "warning"],
+  [3, "warning"],
+  [2.9, "failed"],
+])("a disk of 100 GiB with %p GiB left: %p", async (free, status) => {
+  const disk = { path: "/var/lib", free: free * GIB, size: 100 * GIB };
+  expect(await runChecks([checkDisks(() => [disk])])).toMatchObject([{ check: "disks", status }]);
+});
+
+test("folders of one disk count once, and those that do not exist not at all", () => {
+  const dir = mkdtempSync(join(tmpdir(), "shorthop-disks-"));
+  const disks = listDisks([dir, join(dir, "none"), tmpdir()]);
+  expect(disks).toMatchObject([{ path: dir }]);
+  expect(disks[0]?.free).toBeGreaterThan(0);
+  expect(disks[0]?.size).toBeGreaterThan(disks[0]?.free ?? 0);
+  rmSync(dir, { recursive: true });
+});

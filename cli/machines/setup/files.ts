@@ -1,0 +1,146 @@
+/** Files and directories as setup wants them. */
+import { chmodSync, chownSync, mkdirSync, type Stats, statSync } from "node:fs";
+
+import type { Host } from "../host.ts";
+import { asOwnerOf, replaceFile } from "../owned-files.ts";
+import type { Mask } from "./secrets.ts";
+import type { Change, Step } from "./step.ts";
+
+export type DesiredFile = {
+  path: string;
+  /** None for a directory. */
+  content?: string;
+  /** Of a file that exists and belongs to another program, mode and owner stay as they are. */
+  access?: { mode: number; group?: string };
+};
+
+const PERMISSIONS = 0o7777;
+const PLAIN: NonNullable<DesiredFile["access"]> = { mode: 0o644 };
+
+/** A step that writes those files that are missing or differ. */
+export const filesStep = (
+  name: string,
+  host: Host,
+  mask: Mask,
+  list: () => readonly DesiredFile[],
+): Step => ({
+  name,
+  inspect: () =>
+    list().flatMap((file) => asOwnerOf(host.path(file.path), () => inspectFile(file, host, mask))),
+});
+
+function inspectFile(file: DesiredFile, host: Host, mask: Mask): Change[] {
+  const { path, content } = file;
+  const real = host.path(path);
+  const found = statSync(real, { throwIfNoEntry: false });
+  const present = content === undefined ? undefined : host.readFile(path);
+  const differs = found === undefined || present !== content;
+  const access = found === undefined ? [] : describeAccess(file, found, host);
+  if (!differs && access.length === 0) return [];
+  if (content === undefined)
+    return [
+      {
+        title: `make ${path}`,
+        lines: access,
+        apply: () => asOwnerOf(real, () => makeDirectory(file, host)),
+      },
+    ];
+  const lines = diffLines(mask.hide(present ?? ""), mask.hide(content));
+  // Two secrets look the same when they are hidden.
+  if (differs && lines.length === 0) lines.push("  another secret");
+  return [
+    {
+      title: `write ${path}`,
+      lines: [...lines, ...access],
+      apply: () => asOwnerOf(real, () => writeFile(file, host)),
+    },
+  ];
+}
+
+/** What differs in mode and group. */
+function describeAccess({ access }: DesiredFile, found: Stats, host: Host): string[] {
+  if (access === undefined) return [];
+  const mode = found.mode & PERMISSIONS;
+  const gid = groupId(access.group, host);
+  return [
+    ...(mode === access.mode ? [] : [`  mode ${octal(mode)} becomes ${octal(access.mode)}`]),
+    ...(gid === undefined || gid === found.gid ? [] : [`  group becomes ${access.group}`]),
+  ];
+}
+
+const octal = (mode: number): string => `0${mode.toString(8)}`;
+
+/** The id of a group of this host; undefined for none, and for one that does not exist yet. */
+function groupId(name: string | undefined, host: Host): number | undefined {
+  if (name === undefined) return undefined;
+  const line = (host.readFile("/etc/group") ?? "")
+    .split("\n")
+    .find((entry) => entry.startsWith(`${name}:`));
+  const id = line?.split(":")[2];
+  return id === undefined ? undefined : Number(id);
+}
+
+function makeDirectory({ path, access }: DesiredFile, host: Host): void {
+  const real = host.path(path);
+  mkdirSync(real, { recursive: true });
+  const { mode, group } = access ?? PLAIN;
+  const gid = groupId(group, host);
+  if (gid !== undefined) chownSync(real, statSync(real).uid, gid);
+  chmodSync(real, mode);
+}
+
+function writeFile({ path, content = "", access }: DesiredFile, host: Host): void {
+  const real = host.path(path);
+  const before = statSync(real, { throwIfNoEntry: false });
+  if (before !== undefined && access === undefined) {
+    const { mode, uid, gid } = before;
+    return replaceFile(real, content, { mode: mode & PERMISSIONS, uid, gid });
+  }
+  const { mode, group } = access ?? PLAIN;
+  const gid = groupId(group, host);
+  replaceFile(real, content, { mode, ...(gid === undefined ? {} : { gid }) });
+}
+
+/** Texts with more lines than this are compared as wholes: the table has the square of it. */
+const LINES_MAX = 2_000;
+
+/** A diff for people: the lines that differ, `- before` and `+ after`; none for equal texts. */
+export function diffLines(before: string, after: string): string[] {
+  if (before === after) return [];
+  const a = splitLines(before);
+  const b = splitLines(after);
+  if (a.length > LINES_MAX || b.length > LINES_MAX)
+    return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)];
+  const common = commonLengths(a, b);
+  const lengthAt = (i: number, j: number): number => common[i]?.[j] ?? 0;
+  const lines: string[] = [];
+  let i = 0;
+  let j = 0;
+  while (i < a.length || j < b.length) {
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      i++;
+      j++;
+    } else if (i < a.length && (j === b.length || lengthAt(i + 1, j) >= lengthAt(i, j + 1))) {
+      lines.push(`- ${a[i++]}`);
+    } else {
+      lines.push(`+ ${b[j++]}`);
+    }
+  }
+  return lines;
+}
+
+const splitLines = (text: string): string[] =>
+  text === "" ? [] : text.replace(/\n$/, "").split("\n");
+
+/** For each pair of positions, the length of the longest common subsequence from there on. */
+function commonLengths(a: readonly string[], b: readonly string[]): Uint16Array[] {
+  const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
+  for (let i = a.length - 1; i >= 0; i--)
+    for (let j = b.length - 1; j >= 0; j--) {
+      const row = table[i];
+      if (row === undefined) continue;
+      const [right = 0, down = 0] = [row[j + 1], table[i + 1]?.[j]];
+      row[j] = a[i] === b[j] ? 1 + (table[i + 1]?.[j + 1] ?? 0) : Math.max(right, down);
+    }
+  return table;
+}

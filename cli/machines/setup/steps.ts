@@ -1,0 +1,257 @@
+/** All steps of setup, in their order. */
+import * as z from "zod";
+
+import { usePostgres } from "../../../api/postgres.ts";
+import { findingSchema } from "../../../shared/preflight.ts";
+import { Installation } from "../../installation.ts";
+import type { Host } from "../host.ts";
+import { commandOf } from "../processes.ts";
+import { Units } from "../units.ts";
+import { environmentFiles } from "./environment.ts";
+import { type DesiredFile, filesStep } from "./files.ts";
+import { type Created, firstAccountStep } from "./first-account.ts";
+import {
+  clusterVersion,
+  hasTable,
+  postgresFiles,
+  postgresPaths,
+  privilegesStep,
+  rolesStep,
+} from "./postgres.ts";
+import { type BackedUp, configurationStep, dataStep } from "./restore.ts";
+import { Mask, type Secrets, SECRETS_FILE } from "./secrets.ts";
+import {
+  CLICKHOUSE_FILES,
+  clickhouseFiles,
+  clickhousePlace,
+  NATS_DROP_IN,
+  NATS_FILES,
+  natsFiles,
+} from "./server-files.ts";
+import { readinessStep, type Service, servicesStep } from "./services.ts";
+import { formatValues, type Settings, SETTINGS_FILE } from "./settings.ts";
+import type { Step } from "./step.ts";
+import { certbotStep, tlsFiles } from "./tls.ts";
+
+/** A command may wait longer than a request. */
+const CONNECT_TIMEOUT_SECONDS = 30;
+
+const ACCESS = { mode: 0o600 };
+
+/** Waits for another run of apt, such as one whose setup was killed. */
+const APT_GET = ["apt-get", "--option=DPkg::Lock::Timeout=300"];
+
+/** What `doctor-migrate` says of a schema that is behind. */
+const BEHIND = /^Run shorthop migrate/;
+
+/** A worker may not run while ClickHouse is migrated; the step of the services starts it again. */
+const STOPPED = { api: undefined, worker: "shorthop-worker" };
+
+/** Makes a host what its settings and secrets say; with a backup, it begins with that. */
+export class Setup {
+  /** What the steps make that is shown once. */
+  readonly created: Created = {};
+  readonly #settings: Settings;
+  readonly #secrets: Secrets;
+  readonly #host: Host;
+  readonly #backedUp: BackedUp | undefined;
+  readonly #mask: Mask;
+  readonly #installation: Installation;
+
+  constructor(settings: Settings, secrets: Secrets, host: Host, backedUp?: BackedUp) {
+    this.#settings = settings;
+    this.#secrets = secrets;
+    this.#host = host;
+    this.#backedUp = backedUp;
+    this.#mask = new Mask(secrets);
+    this.#installation = new Installation({ SHORTHOP_CONFIG_DIR: host.path("/etc/shorthop") });
+  }
+
+  /** The steps of a host, by its role. */
+  steps(): Step[] {
+    const [settings, secrets, host] = [this.#settings, this.#secrets, this.#host];
+    const backedUp = this.#backedUp;
+    const hasStores = settings.ROLE === "stores";
+    return [
+      ...(backedUp === undefined ? [] : [configurationStep(backedUp, host, this.#mask)]),
+      this.#files("settings and secrets", () => [
+        {
+          path: SECRETS_FILE,
+          content: formatValues(
+            "Secrets of this installation, made by shorthop setup: keep a copy.",
+            secrets,
+          ),
+          access: ACCESS,
+        },
+        {
+          path: SETTINGS_FILE,
+          content: formatValues("What shorthop setup was told.", settings),
+          access: ACCESS,
+        },
+      ]),
+      packagesStep(packagesOf(settings), host),
+      ...(hasStores ? this.#storeSteps() : []),
+      this.#files("processes", () => environmentFiles(settings, secrets, host)),
+      ...(hasStores ? this.#schemaSteps() : []),
+      this.#files("certificate", () => tlsFiles(settings, host)),
+      certbotStep(settings, host),
+      servicesStep("services", host, () => servicesOf(settings)),
+      readinessStep(new Units(host, this.#installation), this.#readyUnits()),
+      ...(hasStores ? [this.#accountStep()] : []),
+    ];
+  }
+
+  #files(name: string, list: () => readonly DesiredFile[]): Step {
+    return filesStep(name, this.#host, this.#mask, list);
+  }
+
+  /** Whether clicks have a ClickHouse, here or elsewhere. */
+  #hasClickHouse(): boolean {
+    return clickhousePlace(this.#host, this.#secrets) !== "missing";
+  }
+
+  /** The stores with their configuration, before the processes can use them. */
+  #storeSteps(): Step[] {
+    const [settings, secrets, host] = [this.#settings, this.#secrets, this.#host];
+    return [
+      this.#files("NATS", () => natsFiles(settings, secrets, host)),
+      this.#files("PostgreSQL", () => postgresFiles(settings, host)),
+      this.#files("ClickHouse", () => clickhouseFiles(settings, secrets, host)),
+      servicesStep("stores", host, () => [
+        { unit: "nats-server", reads: [...NATS_FILES, NATS_DROP_IN] },
+        ...postgresServices(host),
+        ...(clickhousePlace(host, secrets) === "here"
+          ? [{ unit: "clickhouse-server", reads: CLICKHOUSE_FILES }]
+          : []),
+      ]),
+      rolesStep(secrets, host),
+      privilegesStep("PostgreSQL rights", "privileges.sql", host),
+    ];
+  }
+
+  #schemaSteps(): Step[] {
+    const host = this.#host;
+    const backedUp = this.#backedUp;
+    const keep = (counts: string) => void (this.created.restored = counts);
+    return [
+      ...(backedUp === undefined ? [] : [dataStep(backedUp, host, keep)]),
+      this.#schemaStep("PostgreSQL schema", "api", () => true),
+      privilegesStep("PostgreSQL grants", "grants.sql", host),
+      this.#schemaStep("ClickHouse schema", "worker", () => this.#hasClickHouse()),
+    ];
+  }
+
+  /** A step that migrates the schema of a process: `api` PostgreSQL's, `worker` ClickHouse's. */
+  #schemaStep(name: string, owner: keyof typeof STOPPED, isExpected: () => boolean): Step {
+    const host = this.#host;
+    const inSurroundings = () => ({ env: this.#installation.read("migrate") });
+    return {
+      name,
+      async inspect() {
+        if (!isExpected()) return [];
+        const examine = [...commandOf(owner), "doctor-migrate"];
+        const { stdout } = await host.run(examine, inSurroundings());
+        if (isUpToDate(stdout)) return [];
+        const unit = STOPPED[owner];
+        return [
+          {
+            title: "migrate the schema",
+            async apply() {
+              if (unit !== undefined) await host.read(["systemctl", "stop", unit]);
+              await host.read([...commandOf(owner), "migrate"], inSurroundings());
+            },
+          },
+        ];
+      },
+    };
+  }
+
+  /**
+   * Without ClickHouse a worker waits, which it says by not being ready; a host without the stores
+   * does not know whether there is one.
+   */
+  #readyUnits(): string[] {
+    const waits = this.#settings.ROLE !== "stores" || !this.#hasClickHouse();
+    return servicesOf(this.#settings)
+      .map(({ unit }) => unit)
+      .filter((unit) => !waits || unit !== "shorthop-worker");
+  }
+
+  #accountStep(): Step {
+    return firstAccountStep(
+      this.#settings,
+      () => hasTable(this.#host, "accounts"),
+      (work) => {
+        const url = this.#installation.read("api")["DATABASE_URL"] ?? "";
+        return usePostgres(url, work, CONNECT_TIMEOUT_SECONDS);
+      },
+      this.created,
+    );
+  }
+}
+
+/** Packages of the distribution that a host needs beside Shorthop's own. */
+function packagesOf({ ROLE, TLS }: Settings): string[] {
+  const stores = ROLE === "stores" ? ["postgresql", "nats-server", "openssl"] : [];
+  return [...stores, ...(TLS === "certbot" ? ["certbot"] : [])];
+}
+
+/** A step that installs those that are missing. */
+const packagesStep = (names: readonly string[], host: Host): Step => ({
+  name: "packages",
+  async inspect() {
+    const missing: string[] = [];
+    for (const name of names) if (!(await isInstalled(name, host))) missing.push(name);
+    if (missing.length === 0) return [];
+    const env = { DEBIAN_FRONTEND: "noninteractive" };
+    return [
+      {
+        title: `apt-get install ${missing.join(" ")}`,
+        async apply() {
+          // Without it, or when it fails, the lists may still be good enough.
+          await host.run([...APT_GET, "update"], { env });
+          await host.read([...APT_GET, "install", "--yes", ...missing], { env });
+        },
+      },
+    ];
+  },
+});
+
+async function isInstalled(name: string, host: Host): Promise<boolean> {
+  const query = ["dpkg-query", "--show", "--showformat=${db:Status-Status}", name];
+  return (await host.run(query)).stdout === "installed";
+}
+
+/** Rules of `pg_hba.conf` also need the restart that `listen_addresses` does. */
+function postgresServices(host: Host): Service[] {
+  const version = clusterVersion(host);
+  if (version === undefined) return [];
+  const [listen = ""] = postgresPaths(version);
+  return [{ unit: `postgresql@${version}-main`, reads: [listen] }];
+}
+
+/** Whether the findings about a schema can be read, which they cannot before the first run. */
+function isUpToDate(findings: string): boolean {
+  try {
+    const found = z.array(findingSchema).parse(JSON.parse(findings));
+    return !found.some(({ mend }) => BEHIND.test(mend ?? ""));
+  } catch {
+    return false;
+  }
+}
+
+const service = (unit: string, name: string): Service => ({
+  unit,
+  reads: [`/etc/shorthop/${name}.env`],
+});
+
+/** The units of a host, with the files that each reads. */
+function servicesOf({ ROLE }: Settings): Service[] {
+  const redirectors = [1, 2].map((n) => service(`shorthop-redirector@${n}`, "redirector"));
+  if (ROLE === "redirector") return redirectors;
+  return [
+    service("shorthop-worker", "worker"),
+    ...[1, 2].map((n) => service(`shorthop-api@${n}`, "api")),
+    ...redirectors,
+  ];
+}

@@ -1,0 +1,233 @@
+/**
+ * Changes of several links at once. Each succeeds or fails separately, and its outcome is reported.
+ */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
+import { getClient, PATIENT } from "../../data/http.ts";
+import type { AccountScope } from "../../data/scope.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { describeError, getErrorMessage, type ServiceError } from "../../languages/errors.ts";
+import { t } from "../../languages/translate.ts";
+import { toast } from "../../ui/toast.tsx";
+
+export type BulkReport = BulkOutcome & { verb: BulkVerb };
+
+/**
+ * Returns a mutation that runs a task on several links, fetches the links again, and reports the
+ * outcome: as a toast, with an undo where possible, or to `onReport` if some failed. If the whole
+ * task fails, shows a toast, unless the caller shows `error`.
+ */
+export function useBulkTask(
+  onReport: (report: BulkReport) => void,
+  { showsError = false }: { showsError?: boolean } = {},
+) {
+  const { scope } = useAccountContext();
+  const queryClient = useQueryClient();
+  const [progress, setProgress] = useState<TaskProgress>();
+  const mutation = useMutation({
+    gcTime: 0,
+    mutationFn: (task: BulkTask) => runTask(scope, task, setProgress),
+    async onSettled() {
+      setProgress(undefined);
+      // Also after a failure: a request may have succeeded although its response was lost.
+      await Promise.all([
+        queryClient.invalidateQueries({ queryKey: ["links", scope] }),
+        queryClient.invalidateQueries({ queryKey: ["link", scope] }),
+        queryClient.invalidateQueries({ queryKey: ["tags", scope] }),
+      ]);
+    },
+    onSuccess(outcome, task) {
+      if (outcome.failed.length > 0) {
+        onReport({ ...outcome, verb: task.verb });
+        return;
+      }
+      const undo = undoOf(task, outcome.done);
+      const text = t(`links.bulk.done.${task.verb}`, { count: outcome.done.length });
+      // An undo is not offered for an undo.
+      const offersUndo = undo !== undefined && task.verb !== undo.verb;
+      toast(
+        text,
+        "success",
+        offersUndo
+          ? { label: t("links.bulk.undo"), onSelect: () => mutation.mutate(undo) }
+          : undefined,
+      );
+    },
+    onError(error) {
+      if (!showsError) toast(getErrorMessage(error), "error");
+    },
+  });
+  return { ...mutation, progress };
+}
+
+/** How far a task is. */
+type TaskProgress = { done: number; total: number };
+
+/** What a page shows of a task that runs. */
+export type BulkTaskState = { progress: TaskProgress | undefined };
+
+/**
+ * Runs a task in requests of as many links as the API takes, one after the other. Throws
+ * `ShorthopError` when the first fails as a whole: the state of its links is then unknown. Once one
+ * has succeeded, the links of a later one that fails, and those after it, are reported as failed.
+ */
+async function runTask(
+  scope: AccountScope,
+  { links: before, refresh, changeOf }: BulkTask,
+  onProgress: (progress: TaskProgress) => void,
+): Promise<BulkOutcome> {
+  const { links: api } = getClient(scope, PATIENT);
+  const links = refresh === undefined ? before : await refresh(before);
+  // With the API's schemas, which the list itself does without.
+  const { splitIntoBatches } = await import("./batches.ts");
+  const outcome: BulkOutcome = { done: [], failed: [] };
+  let stopReason: string | undefined;
+  let sent = 0;
+  for (const batch of splitIntoBatches(
+    links.map((link) => ({ of: link, link: { id: link.id, ...changeOf?.(link) } })),
+  )) {
+    const part = batch.map(({ of }) => of);
+    if (stopReason === undefined) {
+      try {
+        const { data } =
+          changeOf === undefined
+            ? await api.deleteMany(part.map(({ id }) => id))
+            : await api.updateMany(batch.map(({ link }) => link));
+        const { done, failed } = toOutcome(part, data);
+        outcome.done.push(...done);
+        outcome.failed.push(...failed);
+      } catch (error) {
+        if (sent === 0) throw error;
+        stopReason = getErrorMessage(error);
+      }
+    }
+    if (stopReason !== undefined) {
+      for (const link of part) outcome.failed.push({ link, reason: stopReason });
+    }
+    sent += part.length;
+    onProgress({ done: sent, total: links.length });
+  }
+  return outcome;
+}
+
+/** What an action has done with links; the texts of its report have these names. */
+export type BulkVerb =
+  | "tagged"
+  | "changed"
+  | "deleted"
+  | "archived"
+  | "unarchived"
+  | "enabled"
+  | "disabled"
+  | "restored";
+
+/** An action on links; without `changeOf` they are deleted. */
+type BulkTask = {
+  links: readonly Link[];
+  /** Fetches the links again, if the change depends on their current state. */
+  refresh?: (links: readonly Link[]) => Promise<readonly Link[]>;
+  changeOf?: (link: Link) => ManyChange;
+  /** For the report: `3 links archived`. */
+  verb: BulkVerb;
+};
+
+/** What can be changed of one of many links. */
+type ManyChange = LinkChange & { domain?: string | null };
+
+type BulkFailure = { link: Link; reason: string };
+
+type BulkOutcome = { done: Link[]; failed: BulkFailure[] };
+
+type Entry = { index: number; error?: ServiceError };
+
+/**
+ * Returns for each link whether it succeeded. One that the response does not mention has failed.
+ */
+export function toOutcome(links: readonly Link[], entries: readonly Entry[]): BulkOutcome {
+  const byIndex = new Map(entries.map((entry) => [entry.index, entry]));
+  const outcome: BulkOutcome = { done: [], failed: [] };
+  for (const [index, link] of links.entries()) {
+    const entry = byIndex.get(index);
+    if (entry !== undefined && entry.error === undefined) outcome.done.push(link);
+    else {
+      const error = entry?.error;
+      const reason = error === undefined ? t("links.bulk.unknownOutcome") : describeError(error);
+      outcome.failed.push({ link, reason });
+    }
+  }
+  return outcome;
+}
+
+/** The values of settings that are absent while off. */
+const OFF: Readonly<Record<string, unknown>> = {
+  domain: null,
+  archived: false,
+  disabled: false,
+  expires_at: null,
+  tags: [],
+  utm_source: null,
+  utm_medium: null,
+  utm_campaign: null,
+  utm_term: null,
+  utm_content: null,
+};
+
+/** What a link had before a change of the field. */
+const valueBefore = (link: Link, field: string): unknown =>
+  field === "url" ? link.original_url : (Reflect.get(link, field) ?? OFF[field]);
+
+/**
+ * Returns the task that undoes a task's changes, for links as they were before it; undefined for a
+ * deletion, and for a password, which nobody can read.
+ */
+export function undoOf({ changeOf }: BulkTask, done: readonly Link[]): BulkTask | undefined {
+  if (changeOf === undefined) return undefined;
+  if (done.some((link) => "password" in changeOf(link))) return undefined;
+  return {
+    links: done,
+    verb: "restored",
+    changeOf: (link) =>
+      Object.fromEntries(
+        Object.keys(changeOf(link)).map((name) => [name, valueBefore(link, name)]),
+      ),
+  };
+}
+
+/** Returns a link's tags without some, and with others appended. */
+export function changeTags(
+  tags: readonly string[],
+  { add, remove }: { add: readonly string[]; remove: readonly string[] },
+): string[] {
+  return [...new Set([...tags.filter((tag) => !remove.includes(tag)), ...add])];
+}
+
+/** What the dialogs of bulk actions have in common. */
+export type BulkDialogProps = {
+  links: readonly Link[];
+  /** Fetches the links again, so that a change starts from their current state. */
+  refresh: (links: readonly Link[]) => Promise<readonly Link[]>;
+  onClose: () => void;
+  /** Closes the dialog, and keeps only what failed selected. */
+  onReport: (report: BulkReport) => void;
+};
+
+/** A report replaces the dialog if some links failed. */
+export const closeUnlessFailed =
+  (onClose: () => void) =>
+  ({ failed }: BulkOutcome): void => {
+    if (failed.length === 0) onClose();
+  };
+
+/** How far a task of several requests is. */
+export function BulkProgress({ task: { progress } }: { task: BulkTaskState }) {
+  if (progress === undefined) return null;
+  const { done, total } = progress;
+  return (
+    <label className="progress">
+      {t("links.many.progress", { done, total })}
+      <progress value={done} max={total} />
+    </label>
+  );
+}

@@ -1,0 +1,132 @@
+/** The dialogs of links: one script, loaded when the browser is idle. */
+import { useMutation } from "@tanstack/react-query";
+import { useRef, useState } from "react";
+
+import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
+import { getClient, PATIENT } from "../../data/http.ts";
+import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
+import { rich, strong, t } from "../../languages/translate.ts";
+import { Button } from "../../ui/button.tsx";
+import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
+import { SelectField } from "../../ui/field.tsx";
+import { useApiMutation } from "../../ui/mutation.ts";
+import { Alert } from "../../ui/states.tsx";
+import type { CsvRow } from "./link-csv.ts";
+import { isFiltered, type ListQuery, toApiQuery } from "./list-query.ts";
+
+export { SavedDialog } from "../saved-dialog.tsx";
+export { BulkDialog, ReportDialog } from "./bulk-dialogs.tsx";
+export { EditDialog } from "./edit-dialog.tsx";
+export { QrDialog } from "./qr-dialog.tsx";
+
+type DeleteDialogProps = { link: Link; onClose: () => void };
+
+export function DeleteDialog({ link, onClose }: DeleteDialogProps) {
+  const { scope } = useAccountContext();
+  const remove = useApiMutation(() => getClient(scope).links.delete(link.id), {
+    invalidate: [
+      ["links", scope],
+      ["tags", scope],
+    ],
+    successMessage: t("links.delete.done"),
+    onSuccess: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title={t("links.delete.title")}
+      action={t("links.actions.delete")}
+      onClose={onClose}
+      onConfirm={() => remove.mutate()}
+      loading={remove.isPending}
+      error={remove.error}
+    >
+      <p>{rich("links.delete.text", { url: readableUrl(link.short_url), strong })}</p>
+    </ConfirmDialog>
+  );
+}
+
+const EVERY_LINK: Query<"listLinks"> = { sort: "created_at", order: "asc", archived: "any" };
+
+const PROGRESS_EVERY_LINKS = 500;
+
+/** Exports the links of the account, or those that the list shows, as a CSV file. */
+export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: () => void }) {
+  const { scope } = useAccountContext();
+  const canChoose = isFiltered(query);
+  const [onlyMatching, setOnlyMatching] = useState(canChoose);
+  const [readCount, setReadCount] = useState(0);
+  const controller = useRef(new AbortController());
+  const exporting = useMutation({
+    async mutationFn() {
+      const rows: CsvRow[] = [];
+      const { signal } = controller.current;
+      // Loaded on demand: most visits export nothing.
+      const [{ saveCsv }, { toCsvRow }] = await Promise.all([
+        import("../../data/csv.ts"),
+        import("./link-csv.ts"),
+      ]);
+      const all = getClient(scope, PATIENT).links.all(
+        { ...(onlyMatching ? toApiQuery(query) : EVERY_LINK), limit: 100, include: "settings" },
+        { signal },
+      );
+      for await (const link of all) {
+        rows.push(toCsvRow(link));
+        if (rows.length % PROGRESS_EVERY_LINKS === 0) setReadCount(rows.length);
+      }
+      saveCsv(rows, "links.csv");
+      return rows.length;
+    },
+  });
+  return (
+    <Dialog
+      title={t("links.export.title")}
+      onClose={() => {
+        controller.current.abort();
+        onClose();
+      }}
+    >
+      <div className="stack" role="status">
+        {exporting.isIdle && (
+          <>
+            {canChoose && <WhichField value={onlyMatching} onChange={setOnlyMatching} />}
+            <p>{onlyMatching ? t("links.export.matchingText") : t("links.export.text")}</p>
+          </>
+        )}
+        {exporting.isPending && <p>{t("links.export.read", { count: readCount })}</p>}
+        {exporting.isSuccess && <p>{t("links.export.done", { count: exporting.data })}</p>}
+        {exporting.error !== null && <Alert>{getErrorMessage(exporting.error)}</Alert>}
+      </div>
+      <footer>
+        {exporting.isSuccess ? (
+          <Button variant="primary" onClick={onClose}>
+            {t("links.export.close")}
+          </Button>
+        ) : (
+          <Button
+            variant="primary"
+            loading={exporting.isPending}
+            onClick={() => exporting.mutate()}
+          >
+            {t("links.export.start")}
+          </Button>
+        )}
+      </footer>
+    </Dialog>
+  );
+}
+
+type WhichFieldProps = { value: boolean; onChange: (onlyMatching: boolean) => void };
+
+const WhichField = ({ value, onChange }: WhichFieldProps) => (
+  <SelectField
+    label={t("links.export.which")}
+    value={String(value)}
+    options={[
+      { value: "true", label: t("links.export.matching") },
+      { value: "false", label: t("links.export.all") },
+    ]}
+    onChange={({ target }) => onChange(target.value === "true")}
+  />
+);
