@@ -1,6 +1,6 @@
 /**
- * Shlink's web interface as it is in the registry of npm, on a page that has nothing else: installed
- * with exact versions into `.local`, because its packages take 230 MB, which nobody else needs.
+ * Shlink's web interface as it is in the registry of npm, on a page that has nothing else. It is
+ * installed with exact versions into `.local`: its packages take 230 MB, which nobody else needs.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
