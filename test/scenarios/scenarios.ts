@@ -104,7 +104,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "nats-cluster",
     files: ["test/scenarios/nats-cluster.test.ts"],
     seconds: 50,
-    paths: [...NATS, "shared/stream-checks.ts", "cli/machines/nats-checks.ts"],
+    paths: [...NATS, "shared/stream-checks.ts", "cli/machines/host-checks.ts"],
     proves: "three servers with the files of deploy/nats outlive each of them in turn",
   },
   {

@@ -6,7 +6,6 @@ import { type Installation, parseEnvironment } from "../../installation.ts";
 import { ask } from "../../output.ts";
 import { parsePlace } from "../backup/storage.ts";
 import { Host } from "../host.ts";
-import type { Created } from "./first-account.ts";
 import { inviteHosts, joinHost, requireInviting } from "./invitation.ts";
 import { describeCapacity, findProblems, readMachine } from "./problems.ts";
 import { readBackedUp } from "./restore.ts";
@@ -22,7 +21,7 @@ import {
   type Values,
 } from "./settings.ts";
 import { runSteps } from "./step.ts";
-import { Setup } from "./steps.ts";
+import { type Created, Setup } from "./steps.ts";
 
 /** What an operator gives on the command line. */
 type Given = {
