@@ -179,6 +179,13 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
+    name: "shlink-web",
+    files: ["test/scenarios/shlink-web.test.ts"],
+    seconds: 120,
+    paths: ["api/compat/**", "test/harness/shlink-web.ts"],
+    proves: "Shlink's own web interface creates, lists, edits and deletes, and shows visits",
+  },
+  {
     name: "webhooks-takeover",
     files: ["test/scenarios/webhooks-takeover.test.ts"],
     seconds: 50,
