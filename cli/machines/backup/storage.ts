@@ -175,6 +175,20 @@ export class Bucket implements Storage {
   }
 }
 
+/** The output of a program, as it comes. Throws when it fails. */
+export async function* outputOf(command: readonly string[], env?: Env): Content {
+  const child = Bun.spawn([...command], {
+    stdio: ["ignore", "pipe", "inherit"],
+    ...(env === undefined ? {} : { env }),
+  });
+  try {
+    yield* child.stdout;
+    if ((await child.exited) !== 0) throw new Error(`${command[0]} failed.`);
+  } finally {
+    child.kill();
+  }
+}
+
 /** Counts and hashes what passes. */
 export class Digest {
   readonly #hash = createHash("sha256");
