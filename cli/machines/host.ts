@@ -26,7 +26,7 @@ const STOP_AT_ERRORS = "\\set ON_ERROR_STOP on\n";
 
 /** Connects to a database as a superuser of the PostgreSQL on this host. */
 const psqlAsSuperuser = (database: string): string[] =>
-  ["runuser", "--user", "postgres"].concat("--", "psql", "--dbname", database);
+  `runuser --user=postgres -- psql --dbname=${database}`.split(" ");
 
 export class Host {
   readonly #env: Env;

@@ -7,7 +7,7 @@ import { ask } from "../../output.ts";
 import { parsePlace } from "../backup/storage.ts";
 import { Host } from "../host.ts";
 import { inviteHosts, joinHost, requireInviting } from "./invitation.ts";
-import { describeCapacity, findProblems, readMachine } from "./problems.ts";
+import { describeCapacity, findProblems } from "./problems.ts";
 import { readBackedUp } from "./restore.ts";
 import { CLICKHOUSE_URLS, completeSecrets, rotate, type Secrets, SECRETS_FILE } from "./secrets.ts";
 import { CLICKHOUSE_INSTALLATION, clickhousePlace } from "./server-files.ts";
@@ -96,8 +96,7 @@ async function setUp(options: Given, { env }: Installation): Promise<void> {
   const secrets = prepareSecrets(settings, given, options);
   const problems = await findProblems(settings, host, !options.withoutDns);
   if (problems.length > 0) throw new Error(problems.join("\n"));
-  for (const line of describeCapacity(readMachine(readFreeBytes(host.path("/var/lib")))))
-    console.log(line);
+  for (const line of describeCapacity(readFreeBytes(host.path("/var/lib")))) console.log(line);
   const setup = new Setup(settings, secrets, host, backedUp);
   const count = await runSteps(setup.steps(), { dryRun, print: console.log });
   if (dryRun)

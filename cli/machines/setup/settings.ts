@@ -94,13 +94,10 @@ const optionOf = (name: string): string => `--${name.toLowerCase().replace("_", 
 
 /** The content of {@link SETTINGS_FILE}. */
 export const formatValues = (comment: string, values: Values): string =>
-  [
-    `# ${comment}`,
-    ...Object.entries(values)
-      .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => `${name}=${value}`),
-    "",
-  ].join("\n");
+  Object.entries(values).reduce(
+    (text, [name, value]) => (value === undefined ? text : `${text}${name}=${value}\n`),
+    `# ${comment}\n`,
+  );
 
 /** The names under which the processes are reached. */
 export const hostsOf = ({ DOMAIN, ROLE }: Settings): string[] =>

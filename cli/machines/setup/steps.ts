@@ -35,7 +35,7 @@ import {
   natsFiles,
 } from "./server-files.ts";
 import { readinessStep, type Service, servicesStep } from "./services.ts";
-import { formatValues, type Settings, SETTINGS_FILE } from "./settings.ts";
+import { formatValues, type Settings, SETTINGS_FILE, type Values } from "./settings.ts";
 import type { Change, Step } from "./step.ts";
 import { certbotStep, tlsFiles } from "./tls.ts";
 
@@ -89,19 +89,8 @@ export class Setup {
     return [
       ...(backedUp === undefined ? [] : [configurationStep(backedUp, host, this.#mask)]),
       this.#files("settings and secrets", () => [
-        {
-          path: SECRETS_FILE,
-          content: formatValues(
-            "Secrets of this installation, made by shorthop setup: keep a copy.",
-            secrets,
-          ),
-          access: ACCESS,
-        },
-        {
-          path: SETTINGS_FILE,
-          content: formatValues("What shorthop setup was told.", settings),
-          access: ACCESS,
-        },
+        valuesFile(SECRETS_FILE, "Secrets made by shorthop setup: keep a copy.", secrets),
+        valuesFile(SETTINGS_FILE, "What shorthop setup was told.", settings),
       ]),
       packagesStep(packagesOf(settings), host),
       ...(hasStores ? this.#storeSteps() : []),
@@ -203,6 +192,12 @@ export class Setup {
     );
   }
 }
+
+const valuesFile = (path: string, comment: string, values: Values): DesiredFile => ({
+  path,
+  content: formatValues(comment, values),
+  access: ACCESS,
+});
 
 /** Packages of the distribution that a host needs beside Shorthop's own. */
 function packagesOf({ ROLE, TLS }: Settings): string[] {
