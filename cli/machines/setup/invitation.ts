@@ -65,10 +65,10 @@ export async function inviteHosts(
   secrets: Secrets,
   host: Host,
 ): Promise<void> {
-  const hosts = roles.map((ROLE) => ({
-    ...{ DOMAIN, STORES, EMAIL, ACCOUNT, ROLE },
-    ...secretsFor(ROLE, secrets),
-  }));
+  const hosts = roles.map((ROLE) => {
+    const settings = { DOMAIN, STORES, EMAIL, ACCOUNT, ROLE };
+    return { ...settings, ...secretsFor(ROLE, secrets) };
+  });
   const invitation = new Invitation(await makeCertificate(host), hosts);
   await invitation.listen(STORES);
   const lines = invitation.tokens.map((token, i) => `    ${formatToken(token)}  ${roles[i]}`);
