@@ -1,22 +1,119 @@
-/** What an account has in a mode: its number, for lists and maxima, and what it lacks there. */
+/** What accounts have in each mode: statements on it, and what they say of what is not there. */
+import type { PendingQuery, Row } from "postgres";
+
 import type { Uuid } from "../shared/ids.ts";
 import { ApiError, notFound } from "./http/errors.ts";
-import type { ListStart } from "./http/pagination.ts";
+import { type ListPart, type ListRequest, type ListStart, readPart } from "./http/pagination.ts";
 import type { AccountScope } from "./http/principal.ts";
 import type { Sql, Transaction } from "./postgres.ts";
 
 /** Tables whose rows belong to an account in a mode. */
 type OwnedTable = "api_keys" | "domains" | "reports" | "shares" | "webhooks";
 
-/** Counts the owner's rows of a table. */
-export async function countOwned(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-  table: OwnedTable,
-): Promise<number> {
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total from ${sql(table)} where account_id = ${accountId} and mode = ${mode}`;
-  return total;
+/** The rows of a table, of which every statement takes the owner: no other account's is found. */
+export class OwnedRows<Found extends { id: Uuid; created_at: Date }> {
+  readonly #table: OwnedTable;
+  readonly #columns: (sql: Sql | Transaction) => PendingQuery<Row[]>;
+
+  /** `columns` are those of a row that is found. */
+  constructor(table: OwnedTable, columns: (sql: Sql | Transaction) => PendingQuery<Row[]>) {
+    this.#table = table;
+    this.#columns = columns;
+  }
+
+  /** Finds a row by its id; throws as {@link missing}. */
+  async get(sql: Sql | Transaction, owner: AccountScope, id: Uuid | undefined): Promise<Found> {
+    const row = id === undefined ? undefined : await this.find(sql, owner, id);
+    return await this.require(row, sql, owner, id);
+  }
+
+  /** As `get`, and locks the row until the transaction ends. */
+  async lock(sql: Transaction, owner: AccountScope, id: Uuid | undefined): Promise<Found> {
+    const row = id === undefined ? undefined : await this.find(sql, owner, id, true);
+    return await this.require(row, sql, owner, id);
+  }
+
+  /** Finds a row by its id; undefined when there is none. */
+  async find(
+    sql: Sql | Transaction,
+    { accountId, mode }: AccountScope,
+    id: Uuid,
+    isLocked = false,
+  ): Promise<Found | undefined> {
+    const [row] = await sql<Found[]>`
+      select ${this.#columns(sql)} from ${sql(this.#table)}
+       where id = ${id} and account_id = ${accountId} and mode = ${mode} ${isLocked ? sql`for update` : sql``}`;
+    return row;
+  }
+
+  /** Returns a row that a statement has found for an id; throws as {@link missing} without one. */
+  async require(
+    row: Found | undefined,
+    sql: Sql | Transaction,
+    owner: AccountScope,
+    id: Uuid | undefined,
+  ): Promise<Found> {
+    return await requireFound(row, sql, owner, { table: this.#table, id });
+  }
+
+  /** Reads the requested part of the rows, newest first; counts them only by page. */
+  list(sql: Sql, owner: AccountScope, request: ListRequest): Promise<ListPart<Found>> {
+    return readPart(
+      request,
+      (limit, start) => this.listFrom(sql, owner, limit, start),
+      () => this.#count(sql, owner),
+    );
+  }
+
+  /** Lists at most `limit` rows, newest first, from an offset or after a position. */
+  async listFrom(
+    sql: Sql,
+    { accountId, mode }: AccountScope,
+    limit: number,
+    start: ListStart,
+  ): Promise<Found[]> {
+    return await sql<Found[]>`
+      select ${this.#columns(sql)} from ${sql(this.#table)}
+       where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
+  }
+
+  /** Deletes a row, and returns it; undefined when there is none. */
+  async delete(
+    sql: Sql | Transaction,
+    { accountId, mode }: AccountScope,
+    id: Uuid,
+  ): Promise<Found | undefined> {
+    const [row] = await sql<Found[]>`
+      delete from ${sql(this.#table)} where id = ${id} and account_id = ${accountId} and mode = ${mode}
+      returning ${this.#columns(sql)}`;
+    return row;
+  }
+
+  /**
+   * Lets one transaction at a time add a row, until it ends; throws `quota_exceeded` when the owner
+   * has `max` of them. `remedy` is what makes room.
+   */
+  async requireRoom(
+    sql: Transaction,
+    owner: AccountScope,
+    max: number,
+    remedy: "Delete" | "Revoke" = "Delete",
+  ): Promise<void> {
+    await lockOwned(sql, owner, this.#table);
+    if ((await this.#count(sql, owner)) < max) return;
+    const kind = `${KINDS[this.#table]}s`;
+    throw new ApiError(
+      "quota_exceeded",
+      `The account has ${max} ${kind} already. ${remedy} one of them first.`,
+    );
+  }
+
+  async #count(sql: Sql | Transaction, { accountId, mode }: AccountScope): Promise<number> {
+    const [{ total }] = await sql<[{ total: number }]>`
+      select count(*)::integer as total from ${sql(this.#table)}
+       where account_id = ${accountId} and mode = ${mode}`;
+    return total;
+  }
 }
 
 /**
@@ -98,14 +195,4 @@ export async function lockOwned(
   kind: string,
 ): Promise<void> {
   await transaction`select pg_advisory_xact_lock(hashtextextended(${`${accountId} ${mode} ${kind}`}, 2))`;
-}
-
-/** Counts the owner's rows of a table, and blocks new ones until the transaction ends. */
-export async function lockAndCountOwned(
-  transaction: Transaction,
-  owner: AccountScope,
-  table: OwnedTable,
-): Promise<number> {
-  await lockOwned(transaction, owner, table);
-  return await countOwned(transaction, owner, table);
 }

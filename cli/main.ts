@@ -5,14 +5,14 @@
  */
 import { CommanderError } from "commander";
 
-import { createProgram } from "./program.ts";
+import { buildProgram } from "./program.ts";
 
 /** `admin` is optional: `shorthop admin …` and `bun run admin -- …` are equivalent. */
 const args = process.argv.slice(2);
 const words = args[0] === "admin" ? args.slice(1) : args;
 
 try {
-  await createProgram(process.env).parseAsync(words, { from: "user" });
+  await buildProgram(process.env).parseAsync(words, { from: "user" });
 } catch (error) {
   // Commander has already printed the usage error. Showing help exits with 0.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);

@@ -3,28 +3,23 @@ import { Command, type OutputConfiguration } from "commander";
 
 import { version } from "../shared/version.ts";
 import { addAccountCommands } from "./accounts/accounts.ts";
-import { addDomainCommands } from "./accounts/domains.ts";
 import { addKeyCommands } from "./accounts/keys.ts";
+import { addDomainCommands, addTakedownCommands } from "./accounts/takedowns.ts";
 import { addUserCommands } from "./accounts/users.ts";
-import { createWithClickHouse, createWithDatabase, createWithNats } from "./context.ts";
-import { findUrl } from "./endpoints.ts";
-import { openEnvironmentFiles } from "./environment-files.ts";
+import { Installation } from "./installation.ts";
 import { addBackupCommands } from "./machines/backup/commands.ts";
 import { addCheckRollupsCommand } from "./machines/check-rollups.ts";
 import { addClickCommands } from "./machines/clicks.ts";
-import { addDlqCommands } from "./machines/dlq.ts";
 import { addDoctorCommand } from "./machines/doctor.ts";
 import { addLinkCommands } from "./machines/links.ts";
-import { addGeoipCommand, addProcessCommands } from "./machines/processes.ts";
+import { addProcessCommands } from "./machines/processes.ts";
 import { addRegionCommands } from "./machines/regions.ts";
 import { addSetupCommand } from "./machines/setup/command.ts";
 import { addStatusCommand } from "./machines/status.ts";
-import { addUpgradeCommand } from "./machines/upgrade/command.ts";
+import { addUpgradeCommand } from "./machines/upgrade/upgrade.ts";
 
-/**
- * Creates the command line for an environment. Commander's help and usage errors go to `output`.
- */
-export function createProgram(
+/** The command line for an environment. Commander's help and usage errors go to `output`. */
+export function buildProgram(
   env: Record<string, string | undefined>,
   output: OutputConfiguration = {},
 ): Command {
@@ -46,31 +41,22 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput(output);
-  const withDatabase = createWithDatabase(env);
-  addAccountCommands(program, withDatabase);
-  addKeyCommands(program, withDatabase);
-  addUserCommands(program, withDatabase, () => findUrl(env, "DASHBOARD_URL"));
-  addDomainCommands(program, withDatabase);
-  const withNats = createWithNats(env);
-  addLinkCommands(program, env, withDatabase, withNats);
-  addStatusCommand(program, withNats);
-  addDlqCommands(program, withNats);
-  addRegionCommands(program, withNats);
-  const files = openEnvironmentFiles(env);
-  // The owner of the schemas may also read all tables.
-  const ownerEnv = { ...files.read("migrate"), ...env };
-  addClickCommands(program, {
-    withNats,
-    withClickHouse: createWithClickHouse(env),
-    defaultRedirectors: () => findUrl(env, "REDIRECTOR_METRICS_URL"),
-  });
-  addCheckRollupsCommand(program, createWithClickHouse(ownerEnv));
-  const withClickHouse = createWithClickHouse(ownerEnv);
-  addBackupCommands(program, { env: ownerEnv, files, withClickHouse });
-  addSetupCommand(program, env);
-  addProcessCommands(program, env, files);
-  addUpgradeCommand(program, ownerEnv, files);
-  addDoctorCommand(program, env, files);
-  addGeoipCommand(program, env, files);
+  const installation = new Installation(env);
+  addAccountCommands(program, installation);
+  addKeyCommands(program, installation);
+  addUserCommands(program, installation);
+  addDomainCommands(program, installation);
+  const links = program.command("links").description("Short links");
+  addTakedownCommands(links, installation);
+  addLinkCommands(links, installation);
+  addStatusCommand(program, installation);
+  addClickCommands(program, installation);
+  addRegionCommands(program, installation);
+  addCheckRollupsCommand(program, installation);
+  addBackupCommands(program, installation);
+  addSetupCommand(program, installation);
+  addProcessCommands(program, installation);
+  addUpgradeCommand(program, installation);
+  addDoctorCommand(program, installation);
   return program;
 }

@@ -8,7 +8,7 @@ export const PLANS = ["free", "pro", "business", "enterprise"] as const;
 
 export type Plan = (typeof PLANS)[number];
 
-/** How many times a free account's budget the other plans have. */
+/** Multiples of a free account's budgets that the other plans have. */
 type Factors = Readonly<Record<Exclude<Plan, "free">, number>>;
 
 /** As many times more as they have calls per minute. */
@@ -20,7 +20,7 @@ const AS_LINKS: Factors = { pro: 10, business: 100, enterprise: 100 };
 /** For rows that are created in bulk, by the hour. */
 const BY_PLAN: Factors = { pro: 4, business: 40, enterprise: 400 };
 
-/** What a machine has of: cores for each of the programs, and bytes on its disks. */
+/** The capacity of a machine: cores for each of the programs, and bytes on its disks. */
 export const RESOURCES = ["postgres", "clickhouse", "api", "disk"] as const;
 
 export type Resource = (typeof RESOURCES)[number];
@@ -215,13 +215,13 @@ export type AccountBudgetName = keyof typeof ACCOUNT_BUDGETS;
 // Object.keys loses the type of the keys; the table has no others.
 export const ACCOUNT_BUDGET_NAMES = Object.keys(ACCOUNT_BUDGETS) as AccountBudgetName[];
 
-/** Those of ClickHouse's time. */
+/** Budgets of ClickHouse's time. */
 export type StatisticsBudget = "statistics" | "shared_statistics" | "report_statistics";
 
-/** What an account may take. */
+/** The budgets of an account. */
 export type Bounds = { atOnce: number; perSecond: number };
 
-/** What accounts of a plan may take; an unknown plan has as much as a free account. */
+/** The budgets of the accounts of a plan; an unknown plan has those of a free account. */
 export function boundsOf(name: AccountBudgetName, plan: string): Bounds {
   const { atOnce, perSecond, factors }: AccountBudget = ACCOUNT_BUDGETS[name];
   const factor = isPaid(plan) ? factors[plan] : 1;

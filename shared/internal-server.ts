@@ -4,7 +4,7 @@ import { Gauge, type Registry } from "prom-client";
 import { EventLoopWatch } from "./event-loop.ts";
 import { readOrUndefined } from "./metrics.ts";
 
-/** What an internal server may have further. */
+/** Optional parts of an internal server. */
 type Further = {
   /** Stops with the server; by default it is made here. */
   eventLoop?: EventLoopWatch;
@@ -93,7 +93,7 @@ function registerHealth(registry: Registry, health: HealthSource): void {
 
 /**
  * The parts whose health processes report; `shorthop doctor` has a remedy for each
- * (running-checks.ts).
+ * (preflight.ts).
  */
 export type PartName =
   | "process"
@@ -120,7 +120,7 @@ type Readiness = Partial<Record<PartName, string>>;
 /** Warnings to the operator of a process that is ready; undefined without one. */
 type Warnings = { [Part in PartName]?: string | undefined };
 
-/** How a process reports its health. */
+/** Reports the health of a process. */
 export type HealthSource = {
   /** Returns the state of each part; the process is ready when all are `ok`. */
   readiness: () => Readiness | Promise<Readiness>;

@@ -12,7 +12,7 @@ import { version } from "./version.ts";
 /** Longest time for a graceful stop; afterwards the process exits with code 1. */
 const STOP_DEADLINE_MS = 9_000;
 
-/** What closes the resources of a process when it stops. */
+/** Closes the resources of a process when it stops. */
 export interface Lifecycle {
   /** Registers a resource for `stop` to close; the last registered is closed first. */
   onStop(name: string, close: () => unknown): void;

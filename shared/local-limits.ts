@@ -68,7 +68,7 @@ export class FixedWindow {
   }
 }
 
-/** What was left at an instant; below 0 while more has been taken. */
+/** The rest of a budget at an instant; below 0 while more has been taken. */
 type Balance = { left: number; at: number };
 
 /** Time is monotonic, so that a clock that is set back refuses nobody. */

@@ -168,7 +168,7 @@ async function connectTo(primaries: PrimaryFinder): Promise<Socket> {
   }
 }
 
-/** How connections are encrypted; nothing if the library's own parameters say so. */
+/** Encryption of connections; empty if the library's own parameters say so. */
 type Tls = { ssl?: object | "verify-full" };
 
 const AUTHORITIES = "sslrootcert";

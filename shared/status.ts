@@ -19,7 +19,7 @@ import { version } from "./version.ts";
  */
 const READ_TIMEOUT_MS = 1_000;
 
-/** What a process responds with. */
+/** The parts of the response of a process. */
 type StatusSource = {
   process: ProcessStatus["process"];
   instance?: number | undefined;

@@ -39,7 +39,7 @@ type ExpectedStreams = {
   url: string;
   files?: NatsFiles;
   streams: readonly string[];
-  /** Those of which the user may read messages. */
+  /** The streams whose messages the user may read. */
   readable?: readonly string[];
   replicas: number;
 };

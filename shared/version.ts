@@ -1,4 +1,4 @@
-/** What a release is called: its version, and the file of its client. */
+/** The names of a release: its version, and the file of its client. */
 
 export { version } from "../package.json";
 

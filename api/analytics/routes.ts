@@ -5,6 +5,7 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import { WEEKDAYS } from "../../shared/contracts/analytics.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
@@ -375,8 +376,6 @@ function breakdownTable(body: unknown): Table {
     data.map(({ values, link, ...counts }) => ({ ...values, ...counts, ...link })),
   );
 }
-
-const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 function timesTable(body: unknown): Table {
   const { heatmap } = accountTimesResponse.parse(body);

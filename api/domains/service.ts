@@ -5,10 +5,9 @@ import type { ChangeDomainBody } from "../../shared/contracts/domain-settings.ts
 import type { Uuid } from "../../shared/ids.ts";
 import { changesBetween, recordEvents } from "../events/record.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
-import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
+import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
-import { countOwned, requireFound } from "../owned-rows.ts";
 import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
 import { parseDomain } from "./host.ts";
 import { domainEvent, domainFields, type DomainRow } from "./model.ts";
@@ -17,14 +16,12 @@ import { switchCase, withRepublishing, withSwitching } from "./republishing.ts";
 import { mergeDomainSettings, prepareDomainSettings } from "./settings.ts";
 import {
   deleteDomain,
-  findDomain,
+  domainRows,
   findVerifiedHost,
   findVerifiedHosts,
   insertDomain,
-  listDomains,
   listHosts,
   listVerifiedHosts,
-  lockDomain,
   updateDomain,
 } from "./sql.ts";
 import {
@@ -81,7 +78,7 @@ export class DomainService {
       });
     } catch (error) {
       // An earlier attempt of the same request may have committed the domain.
-      const existing = await findDomain(this.#sql, owner, id);
+      const existing = await domainRows.find(this.#sql, owner, id);
       if (existing !== undefined) return existing;
       if (!isUniqueViolation(error, "domains_by_account")) throw error;
       throw new ApiError("domain_taken", `The account has added ${host} already.`);
@@ -89,18 +86,13 @@ export class DomainService {
   }
 
   /** Finds one of the owner's domains; throws `not_found`. */
-  async get(owner: AccountScope, id: Uuid | undefined): Promise<DomainRow> {
-    const row = id === undefined ? undefined : await findDomain(this.#sql, owner, id);
-    return await requireFound(row, this.#sql, owner, { table: "domains", id });
+  get(owner: AccountScope, id: Uuid | undefined): Promise<DomainRow> {
+    return domainRows.get(this.#sql, owner, id);
   }
 
   /** Lists the owner's domains, newest first. */
   list(owner: AccountScope, request: ListRequest): Promise<ListPart<DomainRow>> {
-    return readPart(
-      request,
-      (limit, start) => listDomains(this.#sql, owner, limit, start),
-      () => countOwned(this.#sql, owner, "domains"),
-    );
+    return domainRows.list(this.#sql, owner, request);
   }
 
   /** Verifies one of the owner's domains: see `verification.ts`. Throws also `not_found`. */
@@ -125,8 +117,7 @@ export class DomainService {
     if (id === undefined) throw notFound("domain");
     const change = await prepareDomainSettings(body, (field, url) => this.#checkUrl(field, url));
     const { row, isChanged } = await this.#sql.begin(async (transaction) => {
-      const locked = await lockDomain(transaction, owner, id);
-      const old = await requireFound(locked, transaction, owner, { table: "domains", id });
+      const old = await domainRows.lock(transaction, owner, id);
       const changed = {
         ...old,
         settings: mergeDomainSettings(old.settings, change),
@@ -164,7 +155,7 @@ export class DomainService {
     const row = await this.get(owner, id);
     try {
       const isNoticed = await this.#sql.begin(async (transaction) => {
-        const locked = await lockDomain(transaction, owner, row.id);
+        const locked = await domainRows.find(transaction, owner, row.id, true);
         const hadNotice = locked !== undefined && hasNotice(locked);
         if (hadNotice) await enqueueRemoval(transaction, locked);
         await deleteDomain(transaction, row.id);

@@ -1,17 +1,18 @@
 /** SQL statements on domains, their notices, and the links that change with them. */
-import type { JSONValue } from "postgres";
-
 import type { Uuid } from "../../shared/ids.ts";
-import type { ListStart } from "../http/pagination.ts";
+import { toJson } from "../events/record.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
   id, account_id, host, verification_value, created_at, verified_at, case_sensitive, switching, settings,
   missing_since`;
+
+/** No link is created on a domain that is locked until the transaction ends. */
+export const domainRows = new OwnedRows<DomainRow>("domains", columns);
 
 export type NewDomain = AccountScope & { id: Uuid; host: string; verificationValue: string };
 
@@ -32,29 +33,6 @@ export async function insertDomain(sql: Transaction, domain: NewDomain): Promise
     select quota.*, inserted.* from quota left join inserted on true`;
   requireClaimed("domains", { granted, allowed });
   return row;
-}
-
-/** Finds one of the owner's domains by its primary key. */
-export async function findDomain(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<DomainRow | undefined> {
-  const [row] = await sql<DomainRow[]>`
-    select ${columns(sql)} from domains where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** Lists the owner's domains, newest first, from an offset or after a position. */
-export async function listDomains(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<DomainRow[]> {
-  return await sql<DomainRow[]>`
-    select ${columns(sql)} from domains
-     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
 }
 
 type VerifiedHost = AccountScope & { id: Uuid; caseSensitive: boolean; missingSince: Date | null };
@@ -175,21 +153,6 @@ export async function deleteDomain(sql: Sql | Transaction, id: Uuid): Promise<vo
   await sql`delete from domains where id = ${id}`;
 }
 
-/**
- * As {@link findDomain}, with a row lock: no link is created on the domain until the transaction
- * ends.
- */
-export async function lockDomain(
-  transaction: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<DomainRow | undefined> {
-  const [row] = await transaction<DomainRow[]>`
-    select ${columns(transaction)} from domains
-     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
-  return row;
-}
-
 /** Writes a domain's settings and its case sensitivity. */
 export async function updateDomain(
   transaction: Transaction,
@@ -201,9 +164,6 @@ export async function updateDomain(
            case_sensitive = ${case_sensitive}, switching = ${switching}
      where id = ${id}`;
 }
-
-/** The value came from JSON, so it can be converted back. */
-const toJson = (settings: object): JSONValue => JSON.parse(JSON.stringify(settings));
 
 /** Draws a version for the notice of a domain. */
 export async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {

@@ -6,12 +6,12 @@ import { freshResolver } from "../../shared/hosts.ts";
 import { recordEvents } from "../events/record.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import { type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
-import { isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
+import { errorCode, isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
 import { domainEvent, type DomainRow, verificationName } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import {
   claimDueProofs,
-  lockDomain,
+  domainRows,
   lockVerified,
   markReleased,
   markVerified,
@@ -78,7 +78,7 @@ async function take(
     !records.includes(holder.verification_value);
   if (isDisplaced) await displace(transaction, holder, SYSTEM);
   // Another request may have verified it just now.
-  const before = await lockDomain(transaction, owner, row.id);
+  const before = await domainRows.find(transaction, owner, row.id, true);
   const verified = (await markVerified(transaction, row.id)) ?? row;
   if (before?.verified_at === null)
     await recordEvents(transaction, owner, [domainEvent("domain.verified", verified)]);
@@ -152,8 +152,7 @@ export async function resolveTxt(servers: readonly string[], name: string): Prom
     // §3.3).
     return records.map((strings) => strings.join(""));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (typeof code === "string" && NOT_FOUND_CODES.has(code)) return [];
+    if (NOT_FOUND_CODES.has(errorCode(error) ?? "")) return [];
     throw unavailable(error);
   }
 }

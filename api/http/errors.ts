@@ -2,6 +2,7 @@
  * The API's errors: a table of codes, the envelope, the class to throw, and the checks of a request
  * that fail as one error.
  */
+import { invalidValue } from "../../shared/contracts/errors.ts";
 
 /**
  * Every error code of /v1 with its status, and when it occurs. `docs/errors.md` has the same table.
@@ -132,7 +133,7 @@ export class ApiError extends Error {
  * …:".
  */
 export function invalidField(param: string, problem: string): ApiError {
-  const message = `Invalid value for "${param}": ${problem}.`;
+  const message = invalidValue(param, problem);
   return new ApiError("invalid_request", message, { param, details: [{ param, message }] });
 }
 

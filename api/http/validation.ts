@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { invalidValue } from "../../shared/contracts/errors.ts";
 import { ApiError, DETAILS_MAX, type ErrorDetail, shorten } from "./errors.ts";
 
 /** The parts of a request that a route can have a schema for. */
@@ -115,11 +116,12 @@ function toDetails(part: RequestPart, issue: z.core.$ZodIssue, schema: unknown):
     });
   }
   const param = shorten(path.join("."), NAME_LENGTH_MAX);
-  const where = param === "" ? `the ${part}` : `"${param}"`;
+  if (issue.message === REQUIRED)
+    return [{ param, message: `${param === "" ? `The ${part}` : param} ${REQUIRED}.` }];
   const message =
-    issue.message === REQUIRED
-      ? `${param === "" ? `The ${part}` : param} ${REQUIRED}.`
-      : `Invalid value for ${where}: ${issue.message}.`;
+    param === ""
+      ? `Invalid value for the ${part}: ${issue.message}.`
+      : invalidValue(param, issue.message);
   return [{ param, message }];
 }
 

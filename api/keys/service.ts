@@ -6,12 +6,11 @@ import { generateKey } from "../auth/api-key.ts";
 import { type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
+import type { ListPart, ListRequest } from "../http/pagination.ts";
 import { type Actor, OPERATOR, type Principal } from "../http/principal.ts";
-import { countOwned, missing } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type CreateKeyBody, type KeyRow, toKeyResponse } from "./model.ts";
-import { claimKey, findKey, insertKey, listKeys, lockKey, revokeKey } from "./sql.ts";
+import { claimKey, findKey, insertKey, keyRows, lockKey, revokeKey } from "./sql.ts";
 
 type NewApiKey = {
   accountId: Uuid;
@@ -65,20 +64,13 @@ export class KeyService {
   }
 
   /** Finds a key of the caller's account and mode; throws `not_found`. */
-  async get(grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
-    const row = id === undefined ? undefined : await findKey(this.#sql, id);
-    if (row?.account_id !== grantor.accountId || row.mode !== grantor.mode)
-      throw await missing(this.#sql, grantor, "api_keys", id);
-    return row;
+  get(grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
+    return keyRows.get(this.#sql, grantor, id);
   }
 
   /** Lists the keys of the caller's account and mode, newest first. */
   list(grantor: Grantor, request: ListRequest): Promise<ListPart<KeyRow>> {
-    return readPart(
-      request,
-      (limit, start) => listKeys(this.#sql, grantor, limit, start),
-      () => countOwned(this.#sql, grantor, "api_keys"),
-    );
+    return keyRows.list(this.#sql, grantor, request);
   }
 
   /**
@@ -124,7 +116,9 @@ export class KeyService {
     const modes: Mode[] = ["live", "test"];
     const start = { offset: 0 };
     const lists = await Promise.all(
-      modes.map((mode) => listKeys(this.#sql, { accountId, mode }, OPERATOR_LIST_MAX, start)),
+      modes.map((mode) =>
+        keyRows.listFrom(this.#sql, { accountId, mode }, OPERATOR_LIST_MAX, start),
+      ),
     );
     return lists.flat();
   }

@@ -1,14 +1,15 @@
 /** SQL of API keys. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { KeyRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
   id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+
+export const keyRows = new OwnedRows<KeyRow>("api_keys", columns);
 
 type NewKeyRow = Omit<KeyRow, "created_at" | "last_used_at" | "revoked_at"> & {
   lookup: string;
@@ -59,21 +60,6 @@ export async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     select ${columns(sql)} from api_keys where id = ${id}`;
   return row;
-}
-
-/**
- * Lists an account's keys, newest first, from an offset or after a position, by the index
- * `api_keys_by_account`.
- */
-export async function listKeys(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<KeyRow[]> {
-  return await sql<KeyRow[]>`
-    select ${columns(sql)} from api_keys
-     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
 }
 
 /**

@@ -54,7 +54,7 @@ export const bulkCreateBody = z.strictObject({ links: rowsOf(newLinkBody) }).met
 });
 
 /** An update of one of several links. */
-export const bulkChange = updateLinkBody
+const bulkChange = updateLinkBody
   .extend({
     id: z.string().meta({ description: "The id of the link to change.", examples: [LINK_ID] }),
     domain: newLinkBody.shape.domain.meta({

@@ -46,6 +46,14 @@ function createMemoryLinks() {
   };
   const service: Partial<LinkService> = {
     get,
+    // Nothing completes a link of which only the id is asked: that may take half a second.
+    async findExternal({ accountId }, externalId) {
+      const found = [...rows.values()].find(
+        ({ account_id, external_id }) => account_id === accountId && external_id === externalId,
+      );
+      if (found === undefined) throw notFound("link");
+      return found;
+    },
     async create(owner, id, body) {
       const link = rowOf(owner, id, body);
       if ([...rows.values()].some(({ alias }) => alias === link.alias))
@@ -311,6 +319,16 @@ describe("PATCH /v1/links/:id", () => {
     });
     expect(status).toBe(200);
     expect(body).toMatchObject({ id, title: "New", has_password: false });
+  });
+
+  test("updates and deletes a link by the account's own id", async () => {
+    const { body } = await create({ url: "https://example.com/", external_id: "mine" });
+    const path = "/v1/links/external/mine";
+    const changed = await api.send(path, { method: "PATCH", key, body: { title: "New" } });
+    expect(changed.body).toMatchObject({ id: (body as { id: string }).id, title: "New" });
+    expect((await api.send(path, { method: "DELETE", key: api.addKey() })).status).toBe(404);
+    expect((await api.send(path, { method: "DELETE", key })).status).toBe(200);
+    expect(links.rows.size).toBe(0);
   });
 
   test("rejects a field that cannot be changed", async () => {

@@ -191,7 +191,7 @@ export const linkRoutes = (
       "/external/:external_id",
       async ({ call, params, query: { include }, body, request, set }) => {
         const principal = principalOf(call);
-        const { id } = await links.getExternal(principal, params.external_id);
+        const { id } = await links.findExternal(principal, params.external_id);
         const requireVersion = readIfMatch(request.headers);
         const { link, propagated } = await links.update(principal, id, body, requireVersion);
         Object.assign(set.headers, propagationHeaders(propagated));
@@ -250,7 +250,7 @@ export const linkRoutes = (
       "/external/:external_id",
       async ({ call, params, request, set }) => {
         const principal = principalOf(call);
-        const { id } = await links.getExternal(principal, params.external_id);
+        const { id } = await links.findExternal(principal, params.external_id);
         const { propagated } = await links.remove(principal, id, readIfMatch(request.headers));
         Object.assign(set.headers, propagationHeaders(propagated));
         return { success: true, message: "The link has been deleted." };

@@ -232,7 +232,8 @@ create table webhook_deliveries (
   -- the status and the first KiB of the body of the last response
   response_status integer,
   response_body text,
-  -- why there was no response
+  -- why there was no response, for programs and for people
+  error_code text,
   error text,
   created_at timestamptz(3) not null default now(),
   unique (webhook_id, event_id)

@@ -2,26 +2,22 @@
 import { DEFAULT_HOUR } from "../../shared/contracts/report-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
-import { ApiError, invalidField, notFound } from "../http/errors.ts";
-import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
+import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
 import { requireShortUrl } from "../links/short-url.ts";
-import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type { ReportMaker } from "./maker.ts";
 import type { NewReportBody, ReportFields, ReportRow, RunRow, UpdateReportBody } from "./model.ts";
 import { nextDue } from "./schedule.ts";
 import {
-  deleteReport,
   findMembersByAddress,
-  findReport,
   insertReport,
-  listReports,
   listRuns,
-  lockReport,
   replaceRecipients,
+  reportRows,
   updateReport,
 } from "./sql.ts";
 
@@ -66,26 +62,21 @@ export class ReportService {
     const dueAt = new Date(nextDue(report, Date.now()));
     const recipients = await this.#findRecipients(owner, body.emails ?? []);
     return await this.#sql.begin(async (transaction) => {
-      if ((await lockAndCountOwned(transaction, owner, "reports")) >= REPORTS_MAX) throw tooMany();
+      await reportRows.requireRoom(transaction, owner, REPORTS_MAX);
       await insertReport(transaction, owner, { ...report, id, dueAt });
       await replaceRecipients(transaction, { id, account_id: owner.accountId }, recipients);
-      return requireReport(await findReport(transaction, owner, id));
+      return await reportRows.get(transaction, owner, id);
     });
   }
 
   /** Finds one of the owner's reports; throws `not_found`. */
-  async get(owner: AccountScope, id: Uuid | undefined): Promise<ReportRow> {
-    const row = id === undefined ? undefined : await findReport(this.#sql, owner, id);
-    return await requireFound(row, this.#sql, owner, { table: "reports", id });
+  get(owner: AccountScope, id: Uuid | undefined): Promise<ReportRow> {
+    return reportRows.get(this.#sql, owner, id);
   }
 
   /** Lists the owner's reports, newest first. */
   list(owner: AccountScope, request: ListRequest): Promise<ListPart<ReportRow>> {
-    return readPart(
-      request,
-      (limit, start) => listReports(this.#sql, owner, limit, start),
-      () => countOwned(this.#sql, owner, "reports"),
-    );
+    return reportRows.list(this.#sql, owner, request);
   }
 
   /** Changes the fields in the body; throws as `create`, and `not_found`. */
@@ -98,22 +89,21 @@ export class ReportService {
     const change = await this.#readFields(owner, body);
     const recipients = emails === undefined ? undefined : await this.#findRecipients(owner, emails);
     return await this.#sql.begin(async (transaction) => {
-      const locked = id === undefined ? undefined : await lockReport(transaction, owner, id);
-      const old = await requireFound(locked, transaction, owner, { table: "reports", id });
+      const old = await reportRows.lock(transaction, owner, id);
       const { name, tag, link_id, period, hour, timezone, language } = { ...old, ...change };
       const fields = { name, tag, link_id, period, hour, timezone, language };
       requireOneSubject(fields);
       const next = { ...fields, status: status ?? old.status };
       await updateReport(transaction, old.id, { ...next, due_at: dueAfter(old, next) });
       if (recipients !== undefined) await replaceRecipients(transaction, old, recipients);
-      return requireReport(await findReport(transaction, owner, old.id));
+      return await reportRows.get(transaction, owner, old.id);
     });
   }
 
   /** Deletes a report with its runs; throws `not_found`. */
   async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-    if (id === undefined || !(await deleteReport(this.#sql, owner, id)))
-      throw await missing(this.#sql, owner, "reports", id);
+    const row = id === undefined ? undefined : await reportRows.delete(this.#sql, owner, id);
+    await reportRows.require(row, this.#sql, owner, id);
   }
 
   /** Lists the newest runs of a report; throws `not_found`. */
@@ -141,13 +131,13 @@ export class ReportService {
     const change: Partial<ReportFields> = {};
     if (link_id !== undefined)
       change.link_id =
-        link_id === null ? null : (await this.#links.get(owner, decodeId("link", link_id))).id;
+        link_id === null ? null : (await this.#links.find(owner, decodeId("link", link_id))).id;
     if (short_url !== undefined) {
       if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
       change.link_id =
         short_url === null
           ? null
-          : (await this.#links.lookUp(owner, requireShortUrl(short_url))).id;
+          : (await this.#links.findByName(owner, requireShortUrl(short_url))).id;
     }
     if (timezone !== undefined) change.timezone = parseZone(timezone);
     if (body.name !== undefined) change.name = body.name;
@@ -182,11 +172,6 @@ function dueAfter(old: ReportRow, next: ReportFields): Date {
   return isWaiting ? old.due_at : new Date(nextDue(next, now));
 }
 
-function requireReport(row: ReportRow | undefined): ReportRow {
-  if (row === undefined) throw notFound("report");
-  return row;
-}
-
 function requireReader({ scopes }: Caller): void {
   if (scopes.includes("analytics:read") && scopes.includes("links:read")) return;
   throw new ApiError(
@@ -199,9 +184,3 @@ function requireOneSubject({ tag, link_id }: ReportFields): void {
   if (tag !== null && link_id !== null)
     throw invalidField("tag", "cannot be used with a link: a report is about one of them");
 }
-
-const tooMany = (): ApiError =>
-  new ApiError(
-    "quota_exceeded",
-    `The account has ${REPORTS_MAX} reports already. Delete one of them first.`,
-  );

@@ -1,9 +1,8 @@
 /** SQL statements on reports, their recipients, their runs, and the mails of runs. */
 import type { Uuid } from "../../shared/ids.ts";
 import type { ReportContent } from "../../shared/reports/content.ts";
-import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { Recipient, ReportFields, ReportRow, RunRow } from "./model.ts";
 
@@ -15,6 +14,8 @@ const columns = (sql: Sql | Transaction) => sql`
   array(select users.email
           from report_recipients recipient join users on users.id = recipient.user_id
          where recipient.report_id = reports.id order by 1) as emails`;
+
+export const reportRows = new OwnedRows<ReportRow>("reports", columns);
 
 /** Inserts a report, unless an earlier attempt of the same request has. */
 export async function insertReport(
@@ -29,41 +30,6 @@ export async function insertReport(
     on conflict (id) do update set due_at = excluded.due_at`;
 }
 
-/** Finds one of the owner's reports by its primary key. */
-export async function findReport(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ReportRow | undefined> {
-  const [row] = await sql<ReportRow[]>`
-    select ${columns(sql)} from reports where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** As {@link findReport}, and locks it until the transaction ends. */
-export async function lockReport(
-  transaction: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ReportRow | undefined> {
-  const [row] = await transaction<ReportRow[]>`
-    select ${columns(transaction)} from reports
-     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
-  return row;
-}
-
-/** Lists the owner's reports, newest first, from an offset or after a position. */
-export async function listReports(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<ReportRow[]> {
-  return await sql<ReportRow[]>`
-    select ${columns(sql)} from reports
-     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
-}
-
 /** Writes the fields of a report that is locked. */
 export async function updateReport(
   transaction: Transaction,
@@ -72,17 +38,6 @@ export async function updateReport(
 ): Promise<void> {
   await transaction`
     update reports set ${transaction({ ...change, updated_at: new Date() })} where id = ${id}`;
-}
-
-/** Deletes one of the owner's reports with its runs; returns false when there is none. */
-export async function deleteReport(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<boolean> {
-  const rows = await sql`
-    delete from reports where id = ${id} and account_id = ${accountId} and mode = ${mode} returning id`;
-  return rows.length === 1;
 }
 
 /** Lists reports that are due, those that have waited longest first. */
@@ -151,9 +106,6 @@ export async function deleteRecipient(sql: Sql, { reportId, userId }: Recipient)
 /** Days for which runs are kept: those of a year can be compared. */
 const RETENTION_DAYS = 400;
 
-/** Runs deleted by one statement. */
-const DELETED_MAX = 5_000;
-
 const runColumns = (sql: Sql | Transaction) => sql`
   id, first_day::text as first_day, last_day::text as last_day, requested, content, created_at,
   (select jsonb_build_object(
@@ -187,16 +139,13 @@ export const listRuns = (sql: Sql, reportId: Uuid, limit: number): Promise<RunRo
     select ${runColumns(sql)} from report_runs
      where report_id = ${reportId} order by created_at desc, id desc limit ${limit}`;
 
-/** Deletes runs that have been kept long enough. */
-export async function deleteOldRuns(sql: Sql): Promise<void> {
-  let deleted = DELETED_MAX;
-  while (deleted === DELETED_MAX) {
-    const result = await sql`
-      delete from report_runs where id in (
-        select id from report_runs where created_at < now() - make_interval(days => ${RETENTION_DAYS})
-         order by created_at limit ${DELETED_MAX})`;
-    deleted = result.count;
-  }
+/** Deletes runs that have been kept long enough, at most `max`; returns how many. */
+export async function deleteOldRuns(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from report_runs where id in (
+      select id from report_runs where created_at < now() - make_interval(days => ${RETENTION_DAYS})
+       order by created_at limit ${max})`;
+  return count;
 }
 
 /** Puts a mail of a run to each recipient of its report into the queue; returns how many. */

@@ -11,11 +11,10 @@ import {
 } from "../events/record.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
+import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
-import { countOwned, lockAndCountOwned, requireFound } from "../owned-rows.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
 import { newToken } from "../url-tokens.ts";
@@ -26,7 +25,7 @@ import {
   toShareResponse,
   type UpdateShareBody,
 } from "./model.ts";
-import { deleteShare, findShare, insertShare, listShares, lockShare, updateShare } from "./sql.ts";
+import { insertShare, shareRows, updateShare } from "./sql.ts";
 
 /** Maximum shares of an account and mode: far more than people manage by hand. */
 const SHARES_MAX = 1_000;
@@ -66,13 +65,13 @@ export class ShareService {
   ): Promise<{ row: ShareRow; token: string }> {
     requireReader(owner, link_id);
     const link =
-      typeof link_id === "string" ? await this.#links.get(owner, decodeId("link", link_id)) : null;
+      typeof link_id === "string" ? await this.#links.find(owner, decodeId("link", link_id)) : null;
     const fields = { ...DEFAULTS, ...(await this.#readFields(owner, body)) };
     const { token, hash: token_hash } = newToken();
     const share = { ...fields, id, link_id: link?.id ?? null, token_hash };
     try {
       const row = await this.#sql.begin(async (transaction) => {
-        if ((await lockAndCountOwned(transaction, owner, "shares")) >= SHARES_MAX) throw tooMany();
+        await shareRows.requireRoom(transaction, owner, SHARES_MAX, "Revoke");
         const { created, ...inserted } = await insertShare(transaction, owner, share);
         if (created)
           await recordEvents(transaction, owner, [shareEvent("share.created", inserted)]);
@@ -86,18 +85,13 @@ export class ShareService {
   }
 
   /** Finds one of the owner's shares; throws `not_found`. */
-  async get(owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
-    const row = id === undefined ? undefined : await findShare(this.#sql, owner, id);
-    return await requireFound(row, this.#sql, owner, { table: "shares", id });
+  get(owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
+    return shareRows.get(this.#sql, owner, id);
   }
 
   /** Lists the owner's shares, newest first. */
   list(owner: AccountScope, request: ListRequest): Promise<ListPart<ShareRow>> {
-    return readPart(
-      request,
-      (limit, start) => listShares(this.#sql, owner, limit, start),
-      () => countOwned(this.#sql, owner, "shares"),
-    );
+    return shareRows.list(this.#sql, owner, request);
   }
 
   /**
@@ -110,7 +104,7 @@ export class ShareService {
     const change = await this.#readFields(owner, body);
     if (Object.keys(change).length === 0) return row;
     return await this.#sql.begin(async (transaction) => {
-      const old = requireShare(await lockShare(transaction, owner, row.id));
+      const old = await shareRows.lock(transaction, owner, row.id);
       const changed = requireShare(await updateShare(transaction, owner, row.id, change));
       const changes = shareChanges(old, changed);
       if (Object.keys(changes).length > 0)
@@ -143,7 +137,7 @@ export class ShareService {
   /** Revokes a share permanently, from the next request on; throws as `get`. */
   async revoke(owner: Author, id: Uuid | undefined): Promise<void> {
     await this.#sql.begin(async (transaction) => {
-      const row = id === undefined ? undefined : await deleteShare(transaction, owner, id);
+      const row = id === undefined ? undefined : await shareRows.delete(transaction, owner, id);
       const event = shareEvent("share.revoked", requireShare(row));
       await recordEvents(transaction, owner, [event]);
     });
@@ -213,9 +207,3 @@ function requireShare(row: ShareRow | undefined): ShareRow {
   if (row === undefined) throw notFound("share");
   return row;
 }
-
-const tooMany = (): ApiError =>
-  new ApiError(
-    "quota_exceeded",
-    `The account has ${SHARES_MAX} shares already. Revoke one of them first.`,
-  );

@@ -1,9 +1,8 @@
 /** SQL statements on shares. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Payer } from "../limits/budgets.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { ShareFields, ShareRow } from "./model.ts";
 
@@ -11,6 +10,8 @@ type NewShare = ShareFields & { id: Uuid; link_id: Uuid | null; token_hash: Buff
 
 const columns = (sql: Sql | Transaction) => sql`
   id, link_id, name, password_hash, breakdowns, timezone, embed_origins, expires_at, created_at, updated_at`;
+
+export const shareRows = new OwnedRows<ShareRow>("shares", columns);
 
 /**
  * Inserts a share, or assigns it a new token if an earlier attempt of the same request has inserted
@@ -32,41 +33,6 @@ export async function insertShare(
   return row;
 }
 
-/** Finds one of the owner's shares by its primary key. */
-export async function findShare(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ShareRow | undefined> {
-  const [row] = await sql<ShareRow[]>`
-    select ${columns(sql)} from shares where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** Lists the owner's shares, newest first, from an offset or after a position. */
-export async function listShares(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<ShareRow[]> {
-  return await sql<ShareRow[]>`
-    select ${columns(sql)} from shares
-     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
-}
-
-/** As {@link findShare}, and locks the share until the transaction ends. */
-export async function lockShare(
-  sql: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ShareRow | undefined> {
-  const [row] = await sql<ShareRow[]>`
-    select ${columns(sql)} from shares
-     where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
-  return row;
-}
-
 /** Changes one of the owner's shares; undefined when there is none. */
 export async function updateShare(
   sql: Transaction,
@@ -77,18 +43,6 @@ export async function updateShare(
   const [row] = await sql<ShareRow[]>`
     update shares set ${sql({ ...change, updated_at: new Date() })}
      where id = ${id} and account_id = ${accountId} and mode = ${mode}
-    returning ${columns(sql)}`;
-  return row;
-}
-
-/** Deletes one of the owner's shares, and returns it; undefined when there is none. */
-export async function deleteShare(
-  sql: Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<ShareRow | undefined> {
-  const [row] = await sql<ShareRow[]>`
-    delete from shares where id = ${id} and account_id = ${accountId} and mode = ${mode}
     returning ${columns(sql)}`;
   return row;
 }

@@ -12,7 +12,6 @@ import { OPERATOR } from "../http/principal.ts";
 import { isAcknowledged, numberAll } from "../links-log/numbering.ts";
 import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { Takedown, TakedownKind } from "./model.ts";
 import {
   deleteTakedown,
   drawVersion,
@@ -21,7 +20,11 @@ import {
   listTakedowns,
   lockTakedowns,
   selectTakedowns,
+  type Takedown,
+  type TakedownKind,
 } from "./sql.ts";
+
+export type { TakedownKind } from "./sql.ts";
 
 /** How long an API process may use an outdated list. */
 const STALE_MS = 1_000;

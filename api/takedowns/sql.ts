@@ -1,7 +1,15 @@
 /** SQL statements on takedowns of accounts and hosts. */
 import type { TakedownList } from "../../shared/contracts/notices.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { Takedown, TakedownKind } from "./model.ts";
+
+/** Kinds of takedowns that cover many links. */
+export type TakedownKind = "account" | "host";
+
+/**
+ * A takedown, and when it was created. The subject of an account is its UUID, that of a host the
+ * host in lower case.
+ */
+export type Takedown = { kind: TakedownKind; subject: string; created_at: Date };
 
 /** Reads all takedowns. */
 export async function selectTakedowns(sql: Sql | Transaction): Promise<TakedownList> {

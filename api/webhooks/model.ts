@@ -9,6 +9,8 @@ import {
   WEBHOOK_ID,
 } from "../../shared/contracts/examples.ts";
 import {
+  DELIVERY_ERROR_CODES,
+  type DeliveryErrorCode,
   type newWebhookBody,
   type updateWebhookBody,
   WEBHOOK_FORMATS,
@@ -123,10 +125,20 @@ export const deliveryResponse = z
       .string()
       .nullable()
       .meta({ description: "The first KiB of the last response's body.", examples: ["ok"] }),
+    error_code: z
+      .enum(DELIVERY_ERROR_CODES)
+      .nullable()
+      .meta({
+        description: "Why the last attempt got no response, for programs.",
+        examples: [null],
+      }),
     error: z
       .string()
       .nullable()
-      .meta({ description: "Why the last attempt got no response.", examples: [null] }),
+      .meta({
+        description: "The same for people, such as `Port 25 may not be used.`",
+        examples: [null],
+      }),
     created_at: createdAt,
   })
   .meta({ id: "WebhookDelivery", description: "An event for a webhook, and what came of it." });
@@ -191,6 +203,7 @@ export type DeliveryRow = {
   latency_ms: number | null;
   response_status: number | null;
   response_body: string | null;
+  error_code: DeliveryErrorCode | null;
   error: string | null;
   created_at: Date;
 };

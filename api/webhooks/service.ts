@@ -7,12 +7,12 @@ import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
-import type { EventPositions } from "../events/positions.ts";
+import type { EventPositions } from "../events/service.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/destinations.ts";
-import { countOwned, lockAndCountOwned, missing, requireFound } from "../owned-rows.ts";
+import { missing } from "../owned-rows.ts";
 import type { Sql } from "../postgres.ts";
 import type {
   CreateWebhookBody,
@@ -25,16 +25,15 @@ import {
   countDeliveries,
   deleteWebhook,
   type DeliveryStatus,
-  findWebhook,
   insertTest,
   insertWebhook,
   listDeliveries,
-  listWebhooks,
   replaceSalt,
   retryDelivery,
   selectLag,
   setPosition,
   updateWebhook,
+  webhookRows,
 } from "./sql.ts";
 
 /** Maximum webhooks of an account and mode. */
@@ -91,26 +90,20 @@ export class WebhookService {
     const fields = { ...DEFAULTS, ...readFields(body, this.#rules), ...required };
     const webhook = { ...fields, id, salt, position: await this.#positions.last(owner) };
     const row = await this.#sql.begin(async (transaction) => {
-      if ((await lockAndCountOwned(transaction, owner, "webhooks")) >= WEBHOOKS_MAX)
-        throw tooMany();
+      await webhookRows.requireRoom(transaction, owner, WEBHOOKS_MAX);
       return await insertWebhook(transaction, owner, webhook);
     });
     return { row, secret };
   }
 
   /** Finds one of the owner's webhooks; throws `not_found`. */
-  async get(owner: AccountScope, id: Uuid | undefined): Promise<WebhookRow> {
-    const row = id === undefined ? undefined : await findWebhook(this.#sql, owner, id);
-    return await requireFound(row, this.#sql, owner, { table: "webhooks", id });
+  get(owner: AccountScope, id: Uuid | undefined): Promise<WebhookRow> {
+    return webhookRows.get(this.#sql, owner, id);
   }
 
   /** Lists the owner's webhooks, newest first. */
   list(owner: AccountScope, request: ListRequest): Promise<ListPart<WebhookRow>> {
-    return readPart(
-      request,
-      (limit, start) => listWebhooks(this.#sql, owner, limit, start),
-      () => countOwned(this.#sql, owner, "webhooks"),
-    );
+    return webhookRows.list(this.#sql, owner, request);
   }
 
   /** Changes the fields in the body; throws `not_found`, `invalid_request` and `invalid_url`. */
@@ -123,7 +116,7 @@ export class WebhookService {
     const change = { ...fields, ...(status === undefined ? {} : { status }) };
     if (id === undefined) throw notFound("webhook");
     const row = await updateWebhook(this.#sql, owner, id, change);
-    return await requireFound(row, this.#sql, owner, { table: "webhooks", id });
+    return await webhookRows.require(row, this.#sql, owner, id);
   }
 
   /** Gives a webhook another secret, beside which the current one is valid for a day. */
@@ -132,7 +125,7 @@ export class WebhookService {
     const { salt, secret } = this.#makeSecret(id);
     const values = { salt, oldSeconds: OLD_SECRET_SECONDS };
     const row = await replaceSalt(this.#sql, owner, id, values);
-    return { row: await requireFound(row, this.#sql, owner, { table: "webhooks", id }), secret };
+    return { row: await webhookRows.require(row, this.#sql, owner, id), secret };
   }
 
   /** Deletes a webhook with its deliveries; throws `not_found`. */
@@ -253,12 +246,6 @@ function readUrl(text: string, rules: ReceiverRules) {
 
 const invalidUrl = (message: string): ApiError =>
   new ApiError("invalid_url", message, { param: "url" });
-
-const tooMany = (): ApiError =>
-  new ApiError(
-    "quota_exceeded",
-    `The account has ${WEBHOOKS_MAX} webhooks already. Delete one of them first.`,
-  );
 
 const notSetUp = (): ApiError =>
   new ApiError("unavailable", "This installation has no webhooks: WEBHOOKS_SECRET is not set.");

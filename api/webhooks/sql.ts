@@ -5,13 +5,15 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { actorJson } from "../events/record.ts";
 import type { ListStart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { newestFirst, OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DeliveryRow, WebhookFields, WebhookRow } from "./model.ts";
 
 const columns = (sql: Sql | Transaction) => sql`
   id, url, events, link_ids, tags, domains, description, format, status, disabled_reason, failing_since,
   case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
+
+export const webhookRows = new OwnedRows<WebhookRow>("webhooks", columns);
 
 /**
  * Inserts a webhook that gets the events after a position, or gives it another salt if an earlier
@@ -30,29 +32,6 @@ export async function insertWebhook(
     on conflict (id) do update set salt = excluded.salt
     returning ${columns(transaction)}`;
   return row;
-}
-
-/** Finds one of the owner's webhooks by its primary key. */
-export async function findWebhook(
-  sql: Sql | Transaction,
-  { accountId, mode }: AccountScope,
-  id: Uuid,
-): Promise<WebhookRow | undefined> {
-  const [row] = await sql<WebhookRow[]>`
-    select ${columns(sql)} from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode}`;
-  return row;
-}
-
-/** Lists the owner's webhooks, newest first, from an offset or after a position. */
-export async function listWebhooks(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  limit: number,
-  start: ListStart,
-): Promise<WebhookRow[]> {
-  return await sql<WebhookRow[]>`
-    select ${columns(sql)} from webhooks
-     where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
 }
 
 type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
@@ -150,12 +129,9 @@ export async function setPosition(
 /** Days for which deliveries are kept. */
 const RETENTION_DAYS = 30;
 
-/** Deliveries deleted by one statement. */
-const DELETED_MAX = 5_000;
-
 const deliveryColumns = (sql: Sql | Transaction) => sql`
   id, event_id, event_type, status, attempts, next_attempt_at, last_attempt_at, latency_ms, response_status,
-  response_body, error, created_at`;
+  response_body, error_code, error, created_at`;
 
 export type DeliveryStatus = DeliveryRow["status"];
 
@@ -228,17 +204,17 @@ export async function insertTest(
 const wake = (transaction: Transaction, webhookId: Uuid) =>
   transaction`update webhooks set wake_at = '-infinity' where id = ${webhookId}`;
 
-/** Deletes deliveries that have been kept long enough, apart from pending ones. */
-export async function deleteOldDeliveries(sql: Sql): Promise<void> {
-  let deleted = DELETED_MAX;
-  while (deleted === DELETED_MAX) {
-    const result = await sql`
-      delete from webhook_deliveries where id in (
-        select id from webhook_deliveries
-         where created_at < now() - make_interval(days => ${RETENTION_DAYS}) and status <> 'pending'
-         order by created_at limit ${DELETED_MAX})`;
-    deleted = result.count;
-  }
+/**
+ * Deletes deliveries, apart from pending ones, that have been kept long enough, at most `max`;
+ * returns how many.
+ */
+export async function deleteOldDeliveries(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from webhook_deliveries where id in (
+      select id from webhook_deliveries
+       where created_at < now() - make_interval(days => ${RETENTION_DAYS}) and status <> 'pending'
+       order by created_at limit ${max})`;
+  return count;
 }
 
 /**

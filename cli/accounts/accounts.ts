@@ -9,23 +9,23 @@ import { KeyService } from "../../api/keys/service.ts";
 import { sumLoads } from "../../api/limits/budgets-page.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseCount, parseId, parseLimits, parseName } from "../arguments.ts";
-import { mustExist, print, printList, type WithDatabase } from "../context.ts";
+import type { Installation } from "../installation.ts";
+import { mustExist, print, printList } from "../output.ts";
 
-type Plan = (typeof PLANS)[number];
-type PlanOptions = { plan: Plan; limits: AccountLimits; json: boolean };
+type Terms = { plan: (typeof PLANS)[number]; limits: AccountLimits; json: boolean };
 
 const planOption = () =>
   new Option("--plan <plan>", "the account's plan").choices(PLANS).makeOptionMandatory();
 
-export function addAccountCommands(program: Command, withDatabase: WithDatabase): void {
+export function addAccountCommands(program: Command, installation: Installation): void {
   const accounts = program.command("accounts").description("Customers and their plans");
-  addCreation(accounts, withDatabase);
-  addList(accounts, withDatabase);
-  addBudgets(accounts, withDatabase);
-  addChanges(accounts, withDatabase);
+  addCreation(accounts, installation);
+  addList(accounts, installation);
+  addBudgets(accounts, installation);
+  addChanges(accounts, installation);
 }
 
-function addCreation(accounts: Command, withDatabase: WithDatabase): void {
+function addCreation(accounts: Command, installation: Installation): void {
   accounts
     .command("create")
     .description("Create an account")
@@ -34,8 +34,8 @@ function addCreation(accounts: Command, withDatabase: WithDatabase): void {
     .option("--limits <json>", "the account's own limits and quotas", parseLimits, {})
     .option("--key", "also create a live key with every scope; it is printed only once", false)
     .option("--json", "print JSON", false)
-    .action((options: PlanOptions & { name: string; key: boolean }) =>
-      withDatabase(async (sql) => {
+    .action((options: Terms & { name: string; key: boolean }) =>
+      installation.withDatabase(async (sql) => {
         const id = await new AccountService(sql).create(options.name, options.plan, options.limits);
         const created = options.key ? await new KeyService(sql).createFirst(id) : undefined;
         print(options.json, {
@@ -47,42 +47,34 @@ function addCreation(accounts: Command, withDatabase: WithDatabase): void {
     );
 }
 
-function addList(accounts: Command, withDatabase: WithDatabase): void {
+function addList(accounts: Command, installation: Installation): void {
   accounts
     .command("list")
     .description("List all accounts")
     .option("--json", "print JSON", false)
     .action((options: { json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const rows = await new AccountService(sql).list();
-        printList(
-          options.json,
-          rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row })),
-        );
+        const accounts = rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row }));
+        printList(options.json, accounts);
       }),
     );
 }
 
-function addBudgets(accounts: Command, withDatabase: WithDatabase): void {
+function addBudgets(accounts: Command, installation: Installation): void {
   accounts
     .command("budgets")
     .description("What all accounts together may take of this machine, by plan (docs/budgets.md)")
     .option("--json", "print JSON", false)
     .action((options: { json: boolean }) =>
-      withDatabase(async (sql) => {
-        const rows = await new AccountService(sql).list();
-        printList(
-          options.json,
-          sumLoads(
-            rows.map(({ plan }) => plan),
-            availableParallelism(),
-          ),
-        );
+      installation.withDatabase(async (sql) => {
+        const plans = (await new AccountService(sql).list()).map(({ plan }) => plan);
+        printList(options.json, sumLoads(plans, availableParallelism()));
       }),
     );
 }
 
-function addChanges(accounts: Command, withDatabase: WithDatabase): void {
+function addChanges(accounts: Command, installation: Installation): void {
   accounts
     .command("set-plan")
     .description("Change an account's plan; takes effect with its next request")
@@ -90,13 +82,11 @@ function addChanges(accounts: Command, withDatabase: WithDatabase): void {
     .addOption(planOption())
     .option("--limits <json>", "the account's own limits and quotas", parseLimits, {})
     .option("--json", "print JSON", false)
-    .action((id: Uuid, options: PlanOptions) =>
-      withDatabase(async (sql) => {
-        mustExist(
-          await new AccountService(sql).setPlan(id, options.plan, options.limits),
-          "account",
-        );
-        print(options.json, { id: encodeId("acct", id), plan: options.plan });
+    .action((id: Uuid, options: Terms) =>
+      installation.withDatabase(async (sql) => {
+        const { plan, limits, json } = options;
+        mustExist(await new AccountService(sql).setPlan(id, plan, limits), "account");
+        print(json, { id: encodeId("acct", id), plan });
       }),
     );
 
@@ -111,7 +101,7 @@ function addChanges(accounts: Command, withDatabase: WithDatabase): void {
     )
     .option("--json", "print JSON", false)
     .action((id: Uuid, options: { minutes?: number; json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         mustExist(await new AccountService(sql).suspend(id, options.minutes), "account");
         print(options.json, { id: encodeId("acct", id), suspended: options.minutes !== 0 });
       }),

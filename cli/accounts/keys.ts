@@ -7,9 +7,10 @@ import { type Scope, SCOPES } from "../../shared/contracts/key-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseCount, parseId, parseInstant, parseName, parseScopes } from "../arguments.ts";
-import { mustExist, print, printList, type WithDatabase } from "../context.ts";
+import type { Installation } from "../installation.ts";
+import { mustExist, print, printList } from "../output.ts";
 
-type CreateOptions = {
+type NewKey = {
   account: Uuid;
   name: string;
   type: "live" | "test";
@@ -18,7 +19,7 @@ type CreateOptions = {
   json: boolean;
 };
 
-export function addKeyCommands(program: Command, withDatabase: WithDatabase): void {
+export function addKeyCommands(program: Command, installation: Installation): void {
   const keys = program.command("keys").description("API keys");
 
   keys
@@ -32,8 +33,8 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .requiredOption("--scopes <list>", `comma-separated: ${SCOPES.join(", ")}`, parseScopes)
     .option("--expires <instant>", "when the key expires", parseInstant)
     .option("--json", "print JSON", false)
-    .action((options: CreateOptions) =>
-      withDatabase(async (sql) => {
+    .action((options: NewKey) =>
+      installation.withDatabase(async (sql) => {
         const { row, key } = await new KeyService(sql).createAny({
           accountId: options.account,
           name: options.name,
@@ -51,7 +52,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"))
     .option("--json", "print JSON", false)
     .action((options: { account: Uuid; json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const rows = await new KeyService(sql).listAll(options.account);
         printList(options.json, rows.map(toKeyResponse));
       }),
@@ -63,7 +64,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .argument("<id>", "the key's id (key_…)", parseId("key"))
     .option("--json", "print JSON", false)
     .action((id: Uuid, options: { json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         mustExist(await new KeyService(sql).revokeAny(id), "key");
         print(options.json, { id: encodeId("key", id), revoked: true });
       }),
@@ -76,7 +77,7 @@ export function addKeyCommands(program: Command, withDatabase: WithDatabase): vo
     .option("--grace <seconds>", "how long the old key stays valid", parseCount, DAY_SECONDS)
     .option("--json", "print JSON", false)
     .action((id: Uuid, options: { grace: number; json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const { row, key } = await new KeyService(sql).rotateAny(id, options.grace);
         print(options.json, { id: encodeId("key", row.id), key });
       }),

@@ -1,18 +1,27 @@
-/** `shorthop admin links disable|enable|disabled`: takes links down and restores them. */
+/**
+ * What an operator takes from accounts: `shorthop links disable|enable|disabled` takes links down
+ * and restores them, `shorthop domains release` takes a domain.
+ */
 import type { Command } from "commander";
 
 import { parseDomain } from "../../api/domains/host.ts";
+import { releaseHost } from "../../api/domains/verification.ts";
 import { findTakenDown, takeLinkDown } from "../../api/links/takedown.ts";
 import type { Sql } from "../../api/postgres.ts";
-import type { TakedownKind } from "../../api/takedowns/model.ts";
-import { changeTakedowns, findTakedowns, waitUntilPublished } from "../../api/takedowns/service.ts";
+import {
+  changeTakedowns,
+  findTakedowns,
+  type TakedownKind,
+  waitUntilPublished,
+} from "../../api/takedowns/service.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseHost, parseId } from "../arguments.ts";
-import { mustExist, print, printList, type WithDatabase } from "../context.ts";
+import type { Installation } from "../installation.ts";
+import { mustExist, print, printList } from "../output.ts";
 
 /** What to take down: exactly one of link, account and host. */
-type Options = {
+type Target = {
   alias?: string;
   domain?: string;
   account?: Uuid;
@@ -20,7 +29,7 @@ type Options = {
   json: boolean;
 };
 
-export function addTakedownCommands(links: Command, withDatabase: WithDatabase): void {
+export function addTakedownCommands(links: Command, installation: Installation): void {
   const addCommand = (name: string, description: string, down: boolean) =>
     links
       .command(name)
@@ -30,8 +39,8 @@ export function addTakedownCommands(links: Command, withDatabase: WithDatabase):
       .option("--account <id>", "all links of an account (acct_…)", parseId("acct"))
       .option("--host <host>", "all links that redirect to a host or to a name below it", parseHost)
       .option("--json", "print JSON", false)
-      .action((options: Options) =>
-        withDatabase(async (sql) => {
+      .action((options: Target) =>
+        installation.withDatabase(async (sql) => {
           const target = await change(sql, options, down);
           const published = await waitUntilPublished(sql);
           print(options.json, { ...target, disabled: down, published });
@@ -51,7 +60,7 @@ export function addTakedownCommands(links: Command, withDatabase: WithDatabase):
     .description("List what is taken down")
     .option("--json", "print JSON", false)
     .action(({ json }: { json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const single = await findTakenDown(sql);
         const others = await findTakedowns(sql);
         printList(json, [
@@ -65,7 +74,7 @@ export function addTakedownCommands(links: Command, withDatabase: WithDatabase):
     );
 }
 
-async function change(sql: Sql, { alias, domain, account, host }: Options, down: boolean) {
+async function change(sql: Sql, { alias, domain, account, host }: Target, down: boolean) {
   const given = [alias, account, host].filter((option) => option !== undefined);
   if (given.length !== 1) throw new Error("Give one of --alias, --account and --host.");
   if (domain !== undefined && alias === undefined)
@@ -89,4 +98,22 @@ const toTarget = (kind: TakedownKind, subject: string): Record<string, string> =
 function parseDomainName(text: string): string {
   const parsed = parseDomain(text);
   return "host" in parsed ? parsed.host : parseHost(text);
+}
+
+export function addDomainCommands(program: Command, installation: Installation): void {
+  program
+    .command("domains")
+    .description("Custom domains")
+    .command("release")
+    .description(
+      "Take a domain from the account that has verified it: its links stop redirecting, and any account may verify it",
+    )
+    .argument("<host>", "the domain's name", parseHost)
+    .option("--json", "print JSON", false)
+    .action((host: string, { json }: { json: boolean }) =>
+      installation.withDatabase(async (sql) => {
+        mustExist(await releaseHost(sql, host), "verified domain");
+        print(json, { domain: host, released: true });
+      }),
+    );
 }

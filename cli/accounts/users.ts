@@ -15,9 +15,10 @@ import {
 } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseBySchema, parseId, parseName } from "../arguments.ts";
-import { mustExist, print, printList, type WithDatabase } from "../context.ts";
+import type { Installation } from "../installation.ts";
+import { mustExist, print, printList } from "../output.ts";
 
-type CreateOptions = {
+type NewUser = {
   email: string;
   name: string;
   account?: Uuid;
@@ -31,22 +32,17 @@ const parseEmail = parseBySchema(emailSchema);
 const roleOption = () =>
   new Option("--role <role>", "the user's role in the account").choices(ROLES).default("owner");
 
-/** `findDashboard` finds the URL of the dashboard. */
-export function addUserCommands(
-  program: Command,
-  withDatabase: WithDatabase,
-  findDashboard: () => Promise<string>,
-): void {
+export function addUserCommands(program: Command, installation: Installation): void {
   const users = program.command("users").description("Users of the dashboard");
-  addCreation(users, withDatabase);
-  addList(users, withDatabase);
-  addPassword(users, withDatabase);
-  addResetLink(users, withDatabase, findDashboard);
-  addJoining(users, withDatabase);
-  addRemoval(users, withDatabase);
+  addCreation(users, installation);
+  addList(users, installation);
+  addPassword(users, installation);
+  addResetLink(users, installation);
+  addJoining(users, installation);
+  addRemoval(users, installation);
 }
 
-function addCreation(users: Command, withDatabase: WithDatabase): void {
+function addCreation(users: Command, installation: Installation): void {
   users
     .command("create")
     .description("Create a user; a generated password is printed only once")
@@ -56,8 +52,8 @@ function addCreation(users: Command, withDatabase: WithDatabase): void {
     .addOption(roleOption())
     .option("--password-stdin", "read the password from standard input", false)
     .option("--json", "print JSON", false)
-    .action((options: CreateOptions) =>
-      withDatabase(async (sql) => {
+    .action((options: NewUser) =>
+      installation.withDatabase(async (sql) => {
         const users = UserService.forOperators(sql);
         const members = new MemberService(sql, users);
         const { email, name, account, role } = options;
@@ -71,13 +67,13 @@ function addCreation(users: Command, withDatabase: WithDatabase): void {
     );
 }
 
-function addList(users: Command, withDatabase: WithDatabase): void {
+function addList(users: Command, installation: Installation): void {
   users
     .command("list")
     .description("List all users with their accounts")
     .option("--json", "print JSON", false)
     .action((options: { json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const rows = await UserService.forOperators(sql).list();
         printList(
           options.json,
@@ -91,7 +87,7 @@ function addList(users: Command, withDatabase: WithDatabase): void {
     );
 }
 
-function addPassword(users: Command, withDatabase: WithDatabase): void {
+function addPassword(users: Command, installation: Installation): void {
   users
     .command("set-password")
     .description("Set a user's password and end all their sessions")
@@ -99,7 +95,7 @@ function addPassword(users: Command, withDatabase: WithDatabase): void {
     .option("--password-stdin", "read the password from standard input", false)
     .option("--json", "print JSON", false)
     .action((options: { email: string; passwordStdin: boolean; json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const { password, shown } = await choosePassword(options.passwordStdin);
         mustExist(await UserService.forOperators(sql).setPassword(options.email, password), "user");
         print(options.json, { email: options.email, ...shown });
@@ -107,24 +103,21 @@ function addPassword(users: Command, withDatabase: WithDatabase): void {
     );
 }
 
-function addResetLink(
-  users: Command,
-  withDatabase: WithDatabase,
-  findDashboard: () => Promise<string>,
-): void {
+function addResetLink(users: Command, installation: Installation): void {
   users
     .command("reset-link")
     .description("Make a link with which a user sets a new password; it is printed only once")
     .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const members = new MemberService(sql, UserService.forOperators(sql));
         // Before the link is made, which without an address would be of no use.
-        const { dashboardUrl } = readOrigins({ DASHBOARD_URL: await findDashboard() });
+        const { dashboardUrl } = readOrigins({
+          DASHBOARD_URL: await installation.findUrl("DASHBOARD_URL"),
+        });
         const reset = await members.makeOperatorReset(options.email);
         mustExist(reset !== undefined, "user");
-        if (reset === undefined) return;
         print(options.json, {
           email: options.email,
           url: `${dashboardUrl}${resetPath(reset.token)}`,
@@ -134,7 +127,7 @@ function addResetLink(
     );
 }
 
-function addJoining(users: Command, withDatabase: WithDatabase): void {
+function addJoining(users: Command, installation: Installation): void {
   users
     .command("join")
     .description("Add a user to an account, or change their role")
@@ -143,34 +136,30 @@ function addJoining(users: Command, withDatabase: WithDatabase): void {
     .addOption(roleOption())
     .option("--json", "print JSON", false)
     .action((options: { email: string; account: Uuid; role: Role; json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const users = UserService.forOperators(sql);
         const id = await users.findByEmail(options.email);
         mustExist(id !== undefined, "user");
-        if (id === undefined) return;
         const members = new MemberService(sql, users);
         await members.requireAccount(options.account);
         const verified = await users.isVerified(id);
         // Printed to standard error, so that standard output stays JSON.
         if (!verified) console.error(unverifiedWarning(options.email));
         await members.add(options.account, id, options.role);
-        print(options.json, {
-          email: options.email,
-          role: options.role,
-          email_verified: verified,
-        });
+        const { email, role } = options;
+        print(options.json, { email, role, email_verified: verified });
       }),
     );
 }
 
-function addRemoval(users: Command, withDatabase: WithDatabase): void {
+function addRemoval(users: Command, installation: Installation): void {
   users
     .command("remove")
     .description("Delete the user of an e-mail address; links and keys stay with the account")
     .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
     .option("--json", "print JSON", false)
     .action((options: { email: string; json: boolean }) =>
-      withDatabase(async (sql) => {
+      installation.withDatabase(async (sql) => {
         const members = new MemberService(sql, UserService.forOperators(sql));
         mustExist(await members.removeUser(options.email), "user");
         print(options.json, { email: options.email, removed: true });

@@ -1,5 +1,5 @@
 /**
- * `shorthop admin check-rollups`: compares rollups with the clicks they aggregate, one day after
+ * `shorthop check-rollups`: compares rollups with the clicks they aggregate, one day after
  * the other, the last one first. Each day is compared and repaired by itself, so that it does not
  * matter how many there are, and an interrupted comparison can go on where it was.
  */
@@ -11,12 +11,15 @@ import {
   type ClickHouse,
   type Difference,
   findDifferences,
+  readRepair,
+  REQUEST_SECONDS_MAX,
+  requestRepair,
 } from "../../shared/clicks/rollups.ts";
 import { readWholeFrom } from "../../shared/clicks/whole-clicks.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import { parseCount, parseInstant } from "../arguments.ts";
-import { print, type WithClickHouse } from "../context.ts";
-import { confirmRepair, repairByOwner } from "./rollup-repair.ts";
+import type { Installation } from "../installation.ts";
+import { ask, print } from "../output.ts";
 
 /** Clicks may arrive this long after they happened, so later buckets are not compared. */
 const ARRIVAL_SECONDS = HOUR_SECONDS;
@@ -24,7 +27,13 @@ const ARRIVAL_SECONDS = HOUR_SECONDS;
 /** Maximum differences printed without `--json`. */
 const PRINTED_MAX = 100;
 
-type CheckOptions = {
+const POLL_MS = 1_000;
+
+/** The time in which a worker must start; after that the request has expired. */
+const START_MS = (REQUEST_SECONDS_MAX + 10) * 1_000;
+
+/** What to compare, and whether to repair it. */
+type Comparison = {
   hours: number;
   before: Date | undefined;
   repair: boolean;
@@ -32,8 +41,7 @@ type CheckOptions = {
   json: boolean;
 };
 
-/** Adds the command; it uses a connection that may request a repair. */
-export function addCheckRollupsCommand(program: Command, withClickHouse: WithClickHouse): void {
+export function addCheckRollupsCommand(program: Command, installation: Installation): void {
   program
     .command("check-rollups")
     .description(
@@ -44,8 +52,8 @@ export function addCheckRollupsCommand(program: Command, withClickHouse: WithCli
     .option("--repair", "have the worker that stores clicks rebuild the buckets that differ", false)
     .option("--yes", "repair without asking", false)
     .option("--json", "print JSON", false)
-    .action((options: CheckOptions) =>
-      withClickHouse((clickhouse) => checkRollups(clickhouse, options)),
+    .action((options: Comparison) =>
+      installation.asOwner().withClickHouse((clickhouse) => checkRollups(clickhouse, options)),
     );
 }
 
@@ -54,7 +62,7 @@ type ComparedDay = { range: BucketRange; differences: Difference[] };
 
 async function checkRollups(
   clickhouse: ClickHouseClient,
-  { hours, before, repair, yes, json }: CheckOptions,
+  { hours, before, repair, yes, json }: Comparison,
 ): Promise<void> {
   const range = resolveRange(hours, before);
   const wholeFrom = await readWholeFrom(clickhouse);
@@ -68,17 +76,13 @@ async function checkRollups(
     missing: sumOf(differences, "missing"),
     surplus: sumOf(differences, "surplus"),
   };
-  if (!repair || differences.length === 0) {
-    print(json, { ...result, repaired: 0 });
-    if (!json) listDifferences(differences);
-    if (differences.length > 0) process.exitCode = 1;
-    return;
-  }
+  const isWanted = repair && differences.length > 0;
   // Printed before any change; standard output contains only the result.
-  if (!json) listDifferences(differences, console.error);
-  if (!(await confirmRepair(result, yes))) {
+  if (isWanted && !json) listDifferences(differences, console.error);
+  if (!isWanted || !(await confirmRepair(result, yes))) {
     print(json, { ...result, repaired: 0 });
-    process.exitCode = 1;
+    if (!isWanted && !json) listDifferences(differences);
+    if (differences.length > 0) process.exitCode = 1;
     return;
   }
   let repaired = 0;
@@ -143,4 +147,45 @@ const sumOf = (differences: readonly Difference[], column: "missing" | "surplus"
 function listDifferences(differences: readonly Difference[], write = console.log): void {
   for (const { table, subject, bucket, missing, surplus } of differences.slice(0, PRINTED_MAX))
     write(`${table}\t${subject}\t${formatTime(bucket)}\t+${missing}\t-${surplus}`);
+}
+
+/** The changes that a repair would make. */
+type Plan = { differences: number; missing: number; surplus: number };
+
+/**
+ * Asks the operator to confirm the repair, unless `yes` is set. Returns false without a terminal.
+ */
+async function confirmRepair(plan: Plan, yes: boolean): Promise<boolean> {
+  const { differences, missing, surplus } = plan;
+  console.error(
+    `A repair adds ${missing} clicks to ${differences} buckets of rollups, and takes ${surplus} away.`,
+  );
+  if (yes) return true;
+  if (!process.stdin.isTTY) {
+    console.error("Nothing was changed: nobody can be asked here. Repeat it with --yes.");
+    return false;
+  }
+  if (/^y(?:es)?$/i.test(await ask("Repair them? [y/N] ", process.stderr))) return true;
+  console.error("Nothing was changed.");
+  return false;
+}
+
+/**
+ * Requests that the owner of the clicks rebuild the differing buckets of the range between its
+ * inserts. Returns the number of buckets it rebuilt; this is less than the number of differences if
+ * some were inserts in progress. Throws when no worker starts in time.
+ */
+async function repairByOwner(clickhouse: ClickHouse, range: BucketRange): Promise<number> {
+  const { id } = await requestRepair(clickhouse, range);
+  const requestedAt = performance.now();
+  for (;;) {
+    const progress = await readRepair(clickhouse, id);
+    if (progress.state === "done") return progress.rebuilt;
+    if (progress.state === "requested" && performance.now() - requestedAt > START_MS)
+      throw new Error(
+        "Nothing was changed: no worker began within a minute. Repairs are done by the worker that stores clicks; " +
+          "shorthop status shows whether there is one.",
+      );
+    await Bun.sleep(POLL_MS);
+  }
 }

@@ -3,6 +3,7 @@
  * them.
  */
 import type { Command } from "commander";
+import { Gauge, Registry } from "prom-client";
 import * as z from "zod";
 
 import {
@@ -12,14 +13,10 @@ import {
   formatFinding,
   runChecks,
 } from "../../shared/preflight.ts";
-import { configDirOf, type EnvironmentFiles } from "../environment-files.ts";
-import { listDisks } from "./disks-check.ts";
-import { formatMetrics } from "./doctor-metrics.ts";
-import { hostChecks, listCertificates } from "./host-checks.ts";
+import type { Env, Installation } from "../installation.ts";
+import { type Disk, HostChecks, listCertificates, listDisks } from "./host-checks.ts";
 import { replaceFile } from "./owned-files.ts";
-import { commandOf, environmentOf, PROCESSES } from "./processes.ts";
-
-type Env = Record<string, string | undefined>;
+import { commandOf, PROCESSES } from "./processes.ts";
 
 /**
  * Which process checks which file of the installation: the file's name, the process and its
@@ -33,7 +30,7 @@ const BY_FILES: [file: string, process: string, command: string][] = [
 
 type Subject = { subject: string; findings: Finding[] };
 
-export function addDoctorCommand(program: Command, env: Env, files: EnvironmentFiles): void {
+export function addDoctorCommand(program: Command, installation: Installation): void {
   program
     .command("doctor")
     .summary("Check the installation on this host; each problem comes with what to do")
@@ -45,32 +42,24 @@ export function addDoctorCommand(program: Command, env: Env, files: EnvironmentF
     .option("--json", "print JSON", false)
     .option("--metrics <file>", "also write the results for Prometheus' node exporter")
     .action(async ({ json, metrics }: { json: boolean; metrics?: string }) => {
-      const checked = BY_FILES.filter(([file]) => files.has(file));
+      const { configDir } = installation;
+      const checked = BY_FILES.filter(([file]) => installation.has(file));
       if (checked.length === 0)
-        throw new Error(`${configDirOf(env)} has no environment file that this user may read.`);
-      const host = await runChecks(
-        hostChecks({ configDir: configDirOf(env) }, files.has("redirector")),
-      );
-      const subjects: Subject[] = [{ subject: "host", findings: host }];
+        throw new Error(`${configDir} has no environment file that this user may read.`);
+      const checks = new HostChecks(configDir).list(installation.has("redirector"));
+      const subjects: Subject[] = [{ subject: "host", findings: await runChecks(checks) }];
       for (const [file, name, command] of checked) {
-        const findings = await examineProcess(name, command, environmentOf(file, env, files));
+        const findings = await examineProcess(name, command, installation.environmentOf(file));
         subjects.push({ subject: file === name ? name : `${file} (${name})`, findings });
       }
       print(json, subjects);
-      if (metrics !== undefined) await exportMetrics(metrics, subjects, configDirOf(env));
+      if (metrics === undefined) return;
+      const certificates = listCertificates(configDir);
+      const findings = subjects.flatMap(listFindings);
+      const text = await formatMetrics({ findings, disks: listDisks(), certificates });
+      // Replaced at once: the exporter may read it at any time.
+      replaceFile(metrics, text, { mode: 0o644 });
     });
-}
-
-async function exportMetrics(
-  path: string,
-  subjects: readonly Subject[],
-  configDir: string,
-): Promise<void> {
-  const findings = subjects.flatMap(listFindings);
-  const certificates = listCertificates(configDir);
-  const metrics = await formatMetrics({ findings, disks: listDisks(), certificates });
-  // Replaced at once: the exporter may read it at any time.
-  replaceFile(path, metrics, { mode: 0o644 });
 }
 
 const listFindings = ({ subject, findings }: Subject) =>
@@ -106,4 +95,44 @@ function print(json: boolean, subjects: readonly Subject[]): void {
     console.log(`\n${count("ok")} ok, ${count("warning")} warnings, ${count("failed")} failed`);
   }
   process.exitCode = exitCodeOf(all);
+}
+
+/** The order of severity; of several findings of a check, the worst counts. */
+const STATUSES: readonly Finding["status"][] = ["ok", "warning", "failed"];
+
+export type DoctorResults = {
+  findings: readonly (Finding & { subject: string })[];
+  disks: readonly Disk[];
+  /** Expiry of each certificate in Unix milliseconds. */
+  certificates: readonly { path: string; expiresAt: number }[];
+};
+
+/** The results in Prometheus' text format, for the textfile collector of its node exporter. */
+export async function formatMetrics(
+  { findings, disks, certificates }: DoctorResults,
+  now = Date.now(),
+): Promise<string> {
+  const registry = new Registry();
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new Gauge({ name: `shorthop_doctor_${name}`, help, labelNames, registers: [registry] });
+  const statusHelp = "What a check of shorthop doctor found: 0 ok, 1 warning, 2 failed";
+  const status = gauge("status", statusHelp, ["subject", "check"]);
+  const worst = new Map<string, { subject: string; check: string; value: number }>();
+  for (const { subject, check, status: found } of findings) {
+    const key = JSON.stringify([subject, check]);
+    const value = Math.max(STATUSES.indexOf(found), worst.get(key)?.value ?? 0);
+    worst.set(key, { subject, check, value });
+  }
+  for (const { value, ...labels } of worst.values()) status.set(labels, value);
+  const free = gauge("disk_free_bytes", "Bytes left on a disk with data", ["path"]);
+  const size = gauge("disk_size_bytes", "Bytes of a disk with data", ["path"]);
+  for (const disk of disks) {
+    free.set({ path: disk.path }, disk.free);
+    size.set({ path: disk.path }, disk.size);
+  }
+  const expiryHelp = "When a certificate in the configuration directory expires";
+  const expiry = gauge("certificate_expiry_timestamp_seconds", expiryHelp, ["path"]);
+  for (const { path, expiresAt } of certificates) expiry.set({ path }, expiresAt / 1_000);
+  gauge("timestamp_seconds", "When shorthop doctor ran").set(now / 1_000);
+  return await registry.metrics();
 }

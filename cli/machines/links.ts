@@ -1,8 +1,13 @@
-/** `shorthop admin links …`: maintains short links. */
+/**
+ * `shorthop links resync|adopt|keys`: what redirectors have of the links, and how they know that it
+ * is ours.
+ */
 import { type Command, InvalidArgumentError } from "commander";
+import type { NatsConnection } from "nats";
 import * as z from "zod";
 
 import { adoptDatabase, resyncLinks } from "../../api/links-snapshots/resync.ts";
+import type { Sql } from "../../api/postgres.ts";
 import { isUuid } from "../../shared/contracts/member-checks.ts";
 import { loadConfig } from "../../shared/env.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -12,19 +17,12 @@ import {
   newSigningKey,
   publicKeyOf,
 } from "../../shared/links-log/signature.ts";
-import { addTakedownCommands } from "../accounts/takedowns.ts";
-import { print, type WithDatabase, type WithNats } from "../context.ts";
-import { findSource } from "../endpoints.ts";
+import type { Installation } from "../installation.ts";
+import { print } from "../output.ts";
 
-export function addLinkCommands(
-  program: Command,
-  env: Record<string, string | undefined>,
-  withDatabase: WithDatabase,
-  withNats: WithNats,
-): void {
-  const links = program.command("links").description("Short links");
-
-  addTakedownCommands(links, withDatabase);
+export function addLinkCommands(links: Command, installation: Installation): void {
+  const withStores = <T>(work: (sql: Sql, nats: NatsConnection) => Promise<T>): Promise<T> =>
+    installation.withDatabase((sql) => installation.withNats((nats) => work(sql, nats)));
 
   links
     .command("resync")
@@ -33,11 +31,10 @@ export function addLinkCommands(
     )
     .option("--json", "print JSON", false)
     .action(({ json }: { json: boolean }) =>
-      withDatabase((sql) =>
-        withNats(async (nats) =>
-          print(json, await resyncLinks(sql, await nats.jetstreamManager(), await findSigner(env))),
-        ),
-      ),
+      withStores(async (sql, nats) => {
+        const signer = await readSigner(installation);
+        print(json, await resyncLinks(sql, await nats.jetstreamManager(), signer));
+      }),
     );
 
   links
@@ -48,19 +45,10 @@ export function addLinkCommands(
     .argument("<database>", "the database that redirectors have, as they name it", parseDatabase)
     .option("--json", "print JSON", false)
     .action((database: Uuid, { json }: { json: boolean }) =>
-      withDatabase((sql) =>
-        withNats(async (nats) =>
-          print(
-            json,
-            await adoptDatabase(
-              sql,
-              await nats.jetstreamManager(),
-              await findSigner(env),
-              database,
-            ),
-          ),
-        ),
-      ),
+      withStores(async (sql, nats) => {
+        const signer = await readSigner(installation);
+        print(json, await adoptDatabase(sql, await nats.jetstreamManager(), signer, database));
+      }),
     );
 
   links
@@ -75,11 +63,10 @@ export function addLinkCommands(
 }
 
 /** The keys of the API, by which it is certain that a snapshot is one of an API process. */
-async function findSigner(env: Record<string, string | undefined>): Promise<LogSigner> {
-  const { url: LINKS_SIGNING_KEY, variables } = await findSource(env, "LINKS_SIGNING_KEY");
-  return new LogSigner(
-    loadConfig(z.object(linksKeyVariables), { ...variables, LINKS_SIGNING_KEY }),
-  );
+async function readSigner(installation: Installation): Promise<LogSigner> {
+  const { url: LINKS_SIGNING_KEY, variables } = await installation.findSource("LINKS_SIGNING_KEY");
+  const keys = loadConfig(z.object(linksKeyVariables), { ...variables, LINKS_SIGNING_KEY });
+  return new LogSigner(keys);
 }
 
 function parseDatabase(text: string): Uuid {

@@ -19,10 +19,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { Host } from "./host.ts";
 import { replaceFile } from "./owned-files.ts";
 import { filesStep } from "./setup/files.ts";
+import { Mask } from "./setup/secrets.ts";
 import { runSteps } from "./setup/step.ts";
-import { openSystem } from "./setup/system.ts";
 
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
@@ -52,12 +53,9 @@ function plant(name: string, target: string): void {
 const write = (path: string, content = "right\n"): Promise<number> =>
   runSteps(
     [
-      filesStep({
-        name: "theirs",
-        system: openSystem(root),
-        mask: (text) => text,
-        list: () => [{ path: `/theirs/${path}`, content }],
-      }),
+      filesStep("theirs", new Host(process.env, root), new Mask({}), () => [
+        { path: `/theirs/${path}`, content },
+      ]),
     ],
     { dryRun: false, print: () => undefined },
   );

@@ -1,33 +1,25 @@
 /**
- * `shorthop migrate` and `shorthop config check`: run the subcommand of each process, with the
- * installation's environment files if it has any, else with this process's environment.
+ * `shorthop migrate`, `config check` and `geoip update`: run the subcommand of each process, with
+ * the installation's environment files if it has any, else with this process's environment.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Command } from "commander";
 
-import type { EnvironmentFiles } from "../environment-files.ts";
-
-type Env = Record<string, string | undefined>;
+import type { Env, Installation } from "../installation.ts";
 
 /** The processes that own a database schema. */
 const MIGRATING = ["api", "worker"];
 export const PROCESSES = ["api", "worker", "redirector"];
 
-/**
- * Variables that units set themselves. The parent directory of all journals replaces those of the
- * instances.
- */
-const SET_BY_UNITS = { JOURNAL_DIR: "/var/lib" };
-
-export function addProcessCommands(program: Command, env: Env, files: EnvironmentFiles): void {
+export function addProcessCommands(program: Command, installation: Installation): void {
   program
     .command("migrate")
     .description(
       "Bring the schemas of PostgreSQL and ClickHouse up to date; workers must be stopped. Reads migrate.env",
     )
-    .action(() => runAll(MIGRATING, "migrate", () => ({ ...env, ...files.read("migrate") })));
+    .action(() => runMigrations(installation, "stdout"));
 
   program
     .command("config")
@@ -37,21 +29,15 @@ export function addProcessCommands(program: Command, env: Env, files: Environmen
       "Report every invalid variable, every server that cannot be reached and every missing privilege, by the files in /etc/shorthop or, without them, by the environment",
     )
     .argument("[processes...]", "only these: api, worker, redirector")
-    .action((names: string[]) => {
-      const installed = PROCESSES.filter(files.has);
-      const checked = names.length > 0 ? names : installed;
-      return runAll(checked.length > 0 ? checked : PROCESSES, "check", (name) =>
-        environmentOf(name, env, files),
-      );
+    .action(async (names: string[]) => {
+      const installed = PROCESSES.filter((name) => installation.has(name));
+      const found = installed.length > 0 ? installed : PROCESSES;
+      const results: boolean[] = [];
+      for (const name of names.length > 0 ? names : found)
+        results.push(await runProcess(name, "check", installation.environmentOf(name)));
+      if (results.includes(false)) process.exit(1);
     });
-}
 
-/** The environment of a process: the installation's file of this name if it exists. */
-export const environmentOf = (name: string, env: Env, files: EnvironmentFiles): Env =>
-  files.has(name) ? { ...SET_BY_UNITS, ...env, ...files.read(name) } : env;
-
-/** Adds `geoip update`, which the worker implements. */
-export function addGeoipCommand(program: Command, env: Env, files: EnvironmentFiles): void {
   program
     .command("geoip")
     .description("GeoIP data of the worker")
@@ -60,47 +46,36 @@ export function addGeoipCommand(program: Command, env: Env, files: EnvironmentFi
       "Download each database of GEOIP_DATABASES from its URL in GEOIP_URLS, and replace the file if it is newer and can " +
         "be read; a running worker then uses it. shorthop-geoip.timer does so once a week",
     )
-    .action(() => runAll(["worker"], "geoip-update", (name) => environmentOf(name, env, files)));
-}
-
-/**
- * Brings both schemas up to date; throws when one cannot be. With `quiet`, logs to standard error.
- */
-export async function runMigrations(
-  env: Env,
-  files: EnvironmentFiles,
-  quiet: boolean,
-): Promise<void> {
-  const read = () => ({ ...env, ...files.read("migrate") });
-  if (!(await runEach(MIGRATING, "migrate", read, quiet ? "stderr" : "stdout")))
-    throw new Error("The schemas could not be brought up to date.");
-}
-
-async function runAll(
-  names: readonly string[],
-  subcommand: string,
-  readEnvironment: (name: string) => Env,
-): Promise<void> {
-  if (!(await runEach(names, subcommand, readEnvironment, "stdout"))) process.exit(1);
-}
-
-/** Returns whether all of them succeeded. */
-async function runEach(
-  names: readonly string[],
-  subcommand: string,
-  readEnvironment: (name: string) => Env,
-  output: "stdout" | "stderr",
-): Promise<boolean> {
-  let failed = false;
-  for (const name of names) {
-    process[output].write(`${name}:\n`);
-    const child = Bun.spawn([...commandOf(name), subcommand], {
-      env: readEnvironment(name),
-      stdio: ["ignore", process[output].fd, "inherit"],
+    .action(async () => {
+      if (!(await runProcess("worker", "geoip-update", installation.environmentOf("worker"))))
+        process.exit(1);
     });
-    failed = (await child.exited) !== 0 || failed;
-  }
-  return !failed;
+}
+
+/** Brings both schemas up to date, as the owner; throws when one cannot be. */
+export async function runMigrations(
+  installation: Installation,
+  output: "stdout" | "stderr",
+): Promise<void> {
+  const env = { ...installation.env, ...installation.read("migrate") };
+  const results: boolean[] = [];
+  for (const name of MIGRATING) results.push(await runProcess(name, "migrate", env, output));
+  if (results.includes(false)) throw new Error("The schemas could not be brought up to date.");
+}
+
+/** Runs a subcommand of a process; returns whether it succeeded. */
+async function runProcess(
+  name: string,
+  subcommand: string,
+  env: Env,
+  output: "stdout" | "stderr" = "stdout",
+): Promise<boolean> {
+  process[output].write(`${name}:\n`);
+  const child = Bun.spawn([...commandOf(name), subcommand], {
+    env,
+    stdio: ["ignore", process[output].fd, "inherit"],
+  });
+  return (await child.exited) === 0;
 }
 
 /**

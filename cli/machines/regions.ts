@@ -1,4 +1,4 @@
-/** `shorthop admin region …`: the streams of several regions (docs/regions.md). */
+/** `shorthop region …`: the streams of several regions (docs/regions.md). */
 import { type Command, InvalidArgumentError } from "commander";
 import type { JetStreamManager } from "nats";
 
@@ -12,41 +12,25 @@ import {
   recreateMirrors,
 } from "../../shared/regions.ts";
 import { parseCount } from "../arguments.ts";
-import { mustExist, print, printList, type WithNats } from "../context.ts";
+import type { Installation } from "../installation.ts";
+import { mustExist, print, printList } from "../output.ts";
 
-type MirrorOptions = {
-  replicas: number;
-  clicksMib: number;
-  recreate: boolean;
-  json: boolean;
-};
+/** Runs `work` on the streams of a region. */
+type WithStreams = (work: (manager: JetStreamManager) => Promise<void>) => Promise<void>;
 
-/** Connects to NATS and runs `work`. */
-type WithStreams = (work: (manager: JetStreamManager) => Promise<void>) => ReturnType<WithNats>;
-
-export function addRegionCommands(program: Command, withNats: WithNats): void {
+export function addRegionCommands(program: Command, installation: Installation): void {
   const region = program
     .command("region")
     .description("Several regions; NATS_URL is a server of one of them, with the user operator");
   const withStreams: WithStreams = (work) =>
-    withNats(async (nats) => work(await nats.jetstreamManager()));
+    installation.withNats(async (nats) => work(await nats.jetstreamManager()));
   addMirror(region, withStreams);
-  addSourceCommand(
-    region,
-    withStreams,
-    "collect",
-    "In the hub: take the clicks of a far region",
-    async (manager, name) => {
-      await collectClicks(manager, name);
-      return true;
-    },
-  );
-  addSourceCommand(
-    region,
-    withStreams,
-    "forget",
+  addSource(region.command("collect"), withStreams, async (manager, far) => {
+    await collectClicks(manager, far);
+    return true;
+  }).description("In the hub: take the clicks of a far region");
+  addSource(region.command("forget"), withStreams, forgetRegion).description(
     "In the hub: no longer take the clicks of a far region",
-    forgetRegion,
   );
   addCheck(region, withStreams);
 }
@@ -65,8 +49,9 @@ function addMirror(region: Command, withStreams: WithStreams): void {
       false,
     )
     .option("--json", "print JSON", false)
-    .action(({ replicas, clicksMib, recreate, json }: MirrorOptions) =>
+    .action((options: { replicas: number; clicksMib: number; recreate: boolean; json: boolean }) =>
       withStreams(async (manager) => {
+        const { replicas, clicksMib, recreate, json } = options;
         if (recreate) await recreateMirrors(manager, replicas);
         await ensureFarStreams(manager, replicas, clicksMib * 1024 ** 2);
         print(json, { streams: [...MIRRORED, CLICKS_STREAM] });
@@ -94,17 +79,13 @@ function addCheck(region: Command, withStreams: WithStreams): void {
     );
 }
 
-/** Adds a command that takes the name of a region. */
-function addSourceCommand(
-  region: Command,
+/** A command about a far region; `work` returns whether there is one of this name. */
+const addSource = (
+  command: Command,
   withStreams: WithStreams,
-  name: string,
-  description: string,
-  work: (manager: JetStreamManager, region: string) => Promise<boolean>,
-): void {
-  region
-    .command(name)
-    .description(description)
+  work: (manager: JetStreamManager, far: string) => Promise<boolean>,
+): Command =>
+  command
     .argument("<region>", "its `domain` in server.conf", parseDomain)
     .option("--json", "print JSON", false)
     .action((far: string, { json }: { json: boolean }) =>
@@ -113,7 +94,6 @@ function addSourceCommand(
         print(json, { region: far });
       }),
     );
-}
 
 /** Parses a name that is one token of a NATS subject. */
 function parseDomain(text: string): string {

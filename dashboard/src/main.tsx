@@ -5,8 +5,8 @@ import { createRoot } from "react-dom/client";
 
 import { StatisticsLanguageContext } from "../../shared/statistics/language.ts";
 import { App } from "./app.tsx";
-import { isSignedOut } from "./data/errors.ts";
 import { SESSION_KEY } from "./data/session.ts";
+import { isSignedOut } from "./languages/errors.ts";
 import { preferredLanguage } from "./languages/preference.ts";
 import {
   getLanguage,

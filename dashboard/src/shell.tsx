@@ -5,8 +5,8 @@ import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
 import { useCommands } from "./data/commands.ts";
-import { getErrorMessage } from "./data/errors.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
+import { getErrorMessage } from "./languages/errors.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton } from "./ui/button.tsx";

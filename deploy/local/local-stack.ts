@@ -1,4 +1,4 @@
-/** A local stack: what supervises its processes and stops them, and the file that describes it. */
+/** A local stack: supervises and stops its processes, and writes the file that describes it. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 

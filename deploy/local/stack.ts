@@ -98,7 +98,7 @@ export function clickhouseService(dataDir: string, port: number, password: strin
   };
 }
 
-/** What the processes find around them. */
+/** The parts of the stack that the processes use. */
 type Surroundings = {
   urls: StackUrls;
   metrics: MetricsPorts;

@@ -25,7 +25,7 @@ export type Service = {
   isReady: () => Promise<boolean>;
 };
 
-/** What the supervisor tells the stack. */
+/** Events that the supervisor reports. */
 type Events = {
   /** Called after a crashed service was restarted and has a new pid. */
   onRestart: () => void;

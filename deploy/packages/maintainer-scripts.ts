@@ -3,7 +3,7 @@
  * units alone.
  */
 
-/** What a package runs. */
+/** The units of a package. */
 export type PackageUnits = {
   /** Units to enable with the installation; services are enabled by the operator. */
   enabled: string[];

@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 
 import { CommanderError } from "commander";
 
-import { createProgram } from "../../cli/program.ts";
+import { buildProgram } from "../../cli/program.ts";
 import { listCommands, manPage } from "./man-page.ts";
 
 /** What the command line prints for `--help` after these words. */
 function readHelp(words: string[]): string {
   let help = "";
-  const program = createProgram({}, { writeOut: (text) => (help += text) });
+  const program = buildProgram({}, { writeOut: (text) => (help += text) });
   try {
     program.parse([...words, "--help"], { from: "user" });
   } catch (error) {

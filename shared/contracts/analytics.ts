@@ -1,5 +1,5 @@
 /**
- * Terms of analytics: columns of clicks, named periods, and reasons of failed requests. Imports
+ * Terms of analytics: columns of clicks, weekdays, periods, and reasons of failed requests. Imports
  * nothing, because the first script of the dashboard has them.
  */
 
@@ -31,6 +31,17 @@ export const COLUMN_FILTERS = [
 
 /** The columns of a click besides its id, its time and its link, in the order of its fields. */
 export const CLICK_COLUMNS = ["class", "class_reason", ...COLUMN_FILTERS, "region_name"] as const;
+
+/** What the API calls the days of a week. */
+export const WEEKDAYS = [
+  "Monday",
+  "Tuesday",
+  "Wednesday",
+  "Thursday",
+  "Friday",
+  "Saturday",
+  "Sunday",
+] as const;
 
 export const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
 

@@ -7,7 +7,7 @@ import { trimInvisible } from "./text.ts";
  */
 const LENGTH_MAX = 260;
 
-/** What is no part of a host and its port. */
+/** A character that a host with a port cannot have. */
 const NOT_IN_HOST = /[\s/\\?#@%]/;
 
 const ASCII = /^[!-~]*$/;

@@ -192,7 +192,7 @@ const targetKindOf = (flags: number): ClickTarget["kind"] | undefined => {
   return (flags & FLAG_ARM) === 0 ? undefined : "arm";
 };
 
-/** Where the flags of a payload are: the byte before its texts. */
+/** Offset of a payload's flags: the byte before its texts. */
 const FLAGS_AT = FIXED_BYTES - 1;
 
 /** A record in a segment; not valid when its payload or its checksum is damaged. */

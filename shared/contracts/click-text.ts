@@ -66,7 +66,7 @@ export function truncatedLength(bytes: Buffer, { start, end }: ByteRange, max: n
   return length;
 }
 
-/** Where the part of a header value ends that a click keeps. */
+/** Returns the end of the part of a header value that a click keeps. */
 export const clickTextEnd = (
   text: "userAgent" | "referrer",
   bytes: Buffer,

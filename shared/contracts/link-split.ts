@@ -12,7 +12,7 @@ export const LABEL_LENGTH_MAX = 60;
 
 const LABEL_EXAMPLE = "New page";
 
-/** What looks alike is one label. */
+/** Labels that look alike are one label. */
 const label = plainText(LABEL_LENGTH_MAX)
   .overwrite((text) => trimInvisible(text).normalize("NFC"))
   .min(1)

@@ -13,7 +13,7 @@ export const hasControlCharacter = (text: string): boolean => INVISIBLE.test(tex
  */
 const UNSEEN = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\u2800]$/u;
 
-/** What belongs to the visible character before it: a variation, and the tags of a flag. */
+/** Characters that belong to the visible one before them: a variation, the tags of a flag. */
 const VARIATION = /^[\p{Extended_Pictographic}\p{Script=Han}]\p{Variation_Selector}/u;
 const FLAG_TAGS = /^\u{1F3F4}[\u{E0020}-\u{E007E}]{1,6}\u{E007F}/u;
 

@@ -6,7 +6,7 @@ import { plainText } from "./text.ts";
 /** Length of a password, in characters. */
 export const PASSWORD_LENGTH = { min: 10, max: 128 };
 
-/** How long a link with which somebody sets a new password works. */
+/** Lifetime of a link that sets a new password. */
 export const RESET_MINUTES = 60;
 
 export const ROLES = ["owner", "member", "viewer"] as const;
@@ -28,9 +28,6 @@ export const email = z
 /** An existing password: it is only compared, so the rules for new ones do not apply. */
 export const plainPassword = z.string().min(1).max(PASSWORD_LENGTH.max);
 
-export const newPassword = z
-  .string()
-  .min(PASSWORD_LENGTH.min, `must have ${PASSWORD_LENGTH.min} characters at least`)
-  .max(PASSWORD_LENGTH.max);
+export const newPassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENGTH.max);
 
 export const userName = plainText(PERSON_NAME_LENGTH_MAX).trim().min(1);

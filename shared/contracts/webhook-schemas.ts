@@ -45,6 +45,28 @@ export type EventType = keyof typeof EVENT_TYPES;
 // Object.keys loses the type of the keys; the table has no others.
 export const EVENT_TYPE_NAMES = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]];
 
+/** Why an attempt to deliver got no response, and the message that says so. */
+export const DELIVERY_ERRORS = {
+  port_not_allowed: "The port may not be used.",
+  host_not_found: "The host name does not resolve.",
+  address_not_public: "The host leads to an address that is not public.",
+  connection_refused: "The connection was refused.",
+  connection_closed: "The connection was closed without a response.",
+  connection_failed: "The connection failed.",
+  certificate_invalid: "The certificate is not valid.",
+  timeout: "No response in time.",
+  response_invalid: "The response is not HTTP/1.1.",
+  event_deleted: "The event is no longer kept.",
+} as const;
+
+export type DeliveryErrorCode = keyof typeof DELIVERY_ERRORS;
+
+// Object.keys loses the type of the keys; the table has no others.
+export const DELIVERY_ERROR_CODES = Object.keys(DELIVERY_ERRORS) as [
+  DeliveryErrorCode,
+  ...DeliveryErrorCode[],
+];
+
 /** Most types of events, links, tags or domains that a webhook can name. */
 const WEBHOOK_NAMES_MAX = 100;
 

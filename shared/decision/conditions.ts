@@ -3,6 +3,7 @@
  * To evaluate all conditions that a link may have takes some tens of microseconds.
  */
 import { BLOCK_BYTES, isInBlocks, writeBlock } from "../addresses.ts";
+import { WEEKDAYS } from "../contracts/analytics.ts";
 import type { Condition } from "../contracts/redirect-settings.ts";
 import { MINUTE_MS } from "../durations.ts";
 import { cached } from "../visitors/cache.ts";
@@ -105,8 +106,6 @@ const schedule: Evaluation = {
 
 const readLocalTime = (facts: RequestFacts, bytes: Buffer, start: number, end: number) =>
   localTime(facts.now(), bytes.toString("utf8", start + SCHEDULE_BYTES, end));
-
-const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 const dayBefore = (weekday: number): number => (weekday === 1 ? 7 : weekday - 1);
 

@@ -101,7 +101,7 @@ export function encodeRules(rules: readonly Rule[] | StoredRules): EncodedRules 
   return new EncodedRules(toSlice(writer.done()));
 }
 
-/** Where the URL of a rule begins, after its length. */
+/** Offset of a rule's URL, after its length. */
 const urlAt = (bytes: Buffer, at: number): number =>
   at + SIZE_BYTES + 2 + u16At(bytes, at + SIZE_BYTES) + 2;
 
@@ -113,7 +113,7 @@ function readRule(bytes: Buffer, at: number): { id: string; url: string } {
   };
 }
 
-/** Where the conditions of a rule begin. */
+/** Offset of a rule's conditions. */
 function conditionsAt(bytes: Buffer, at: number): number {
   const url = urlAt(bytes, at);
   return url + u16At(bytes, url - 2);

@@ -18,7 +18,7 @@ import {
   type Position,
 } from "./entry.ts";
 
-/** What a store has of the log. */
+/** The part of the log that a store has. */
 export type StoreState = {
   /** The database that its links come from; undefined before the first entry. */
   database: Uuid | undefined;
@@ -43,7 +43,7 @@ export const EMPTY_STORE: StoreState = {
   doubtful: undefined,
 };
 
-/** What is done with an entry. */
+/** The step that a host takes with an entry. */
 export type Step =
   /** It follows the head: its states are written, and it is the head then. */
   | "apply"
@@ -64,7 +64,7 @@ export function decideStep(store: StoreState, entry: EntryHeader): Step {
   return comparePositions(entry, store.written) > 0 ? "overwrite" : "skip";
 }
 
-/** What a store has once a step was taken. */
+/** The state of a store after a step. */
 export function advance(store: StoreState, entry: EntryHeader & Head, step: Step): StoreState {
   if (step === "skip" || step === "refuse") return store;
   const { database, term, position, hash } = entry;
@@ -138,14 +138,7 @@ export type Candidate = {
   hasEnd: boolean;
 };
 
-/** Whether the end of a candidate's snapshot is in its history, once an entry was applied. */
-export const passEnd = (candidate: Candidate, store: StoreState): Candidate => ({
-  ...candidate,
-  store,
-  hasEnd: candidate.hasEnd || store.head.hash === candidate.end.hash,
-});
-
-/** What becomes of a candidate: it goes on, replaces the store, or is of no use. */
+/** The use of a candidate: it goes on, replaces the store, or is of no use. */
 export type Verdict = "follow" | "swap" | "drop";
 
 /**
@@ -174,7 +167,7 @@ export type Plan = {
     | "last"
     /** All entries that PostgreSQL still has. */
     | "first"
-    /** Those that no tail has acknowledged. */
+    /** Entries that no tail has acknowledged. */
     | "unacknowledged";
 };
 

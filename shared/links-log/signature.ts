@@ -35,7 +35,7 @@ const SIGNATURE_BYTES = 64;
 /** Verifies what API processes signed. */
 export class LogVerifier {
   readonly #keys: readonly KeyObject[];
-  /** What was verified last: the end of the tail is read again and again. */
+  /** The message that was verified last: the end of the tail is read again and again. */
   #last = "";
 
   /** Takes public keys as `LINKS_PUBLIC_KEYS` has them. */
@@ -82,13 +82,13 @@ export class LogSigner extends LogVerifier {
   }
 }
 
-/** What the signature of an entry says: which entry it is, and the head that is announced. */
+/** The statement that is signed of an entry: which one it is, and the head that is announced. */
 export const entryStatement = (
   { database, ...entry }: Head & { database: Uuid },
   announced: Head,
 ): string => ["entry", database, formatHead(entry), formatHead(announced)].join(" ");
 
-/** What the signature of a manifest says: the snapshot's name, and all that the manifest has. */
+/** The statement that is signed of a manifest: the snapshot's name, and the manifest's hash. */
 export const manifestStatement = (name: string, manifest: Uint8Array): string =>
   ["snapshot", name, hashOf(manifest)].join(" ");
 

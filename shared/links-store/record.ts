@@ -302,7 +302,7 @@ function readRules(bytes: Buffer, at: number): EncodedRules | null {
   return start === end ? null : new EncodedRules({ bytes, start, end });
 }
 
-/** Where the settings at `at` end. */
+/** Returns the end of the settings at `at`. */
 function settingsEnd(bytes: Buffer, at: number): number {
   const rules = rulesLengthAt(bytes, at);
   return rules + RULES_LENGTH_BYTES + u32At(bytes, rules);

@@ -58,7 +58,7 @@ export const SCHEMA = `
 /** SQL condition for rows of links, neither deleted ones nor notices (see `stored-record.ts`). */
 const IS_LINK = "substr(record, 5, 1) = x'00'";
 
-/** What a change did: whether a row was written, and the difference in the number of links. */
+/** The effect of a change: whether a row was written, and the difference in the number of links. */
 export type Replaced = { isWritten: boolean; links: number };
 
 /** Prepares the statements that write a change. */

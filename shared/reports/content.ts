@@ -27,7 +27,7 @@ export const reportContent = z.object({
   /** The public id and the name of the report. */
   id: z.string(),
   name: z.string(),
-  /** What it is about; the account and mode if both are null. */
+  /** Its subject; the account and mode if both are null. */
   tag: z.string().nullable(),
   link: namedLink.nullable(),
   period: z.enum(REPORT_PERIODS),
@@ -69,18 +69,18 @@ export type MessageRow = { name: string; url: string | null; number: string };
 export type ReportMessage = {
   /** `Monday numbers: 23 February – 1 March 2026` */
   title: string;
-  /** What it is about: a sentence without a full stop. */
+  /** Its subject: a sentence without a full stop. */
   subject: string;
   totals: { label: string; text: string }[];
   /** Lists that have entries. */
   lists: { title: string; rows: MessageRow[] }[];
-  /** How to read it. */
+  /** A note on how to read it. */
   note: string;
-  /** What a mail adds: why somebody gets it, and the words of the link that ends that. */
+  /** Texts of mails: why somebody gets it, and the words of the link that ends that. */
   mail: { reason: string; unsubscribe: string };
 };
 
-/** What reports are written with in a language. */
+/** Texts and formats of reports in a language. */
 class ReportLanguage {
   readonly code: string;
   readonly texts: Texts<Catalogue["reports"]>;

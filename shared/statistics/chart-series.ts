@@ -50,6 +50,6 @@ export function moveSelection(
   return Math.min(points - 1, Math.max(0, current + step));
 }
 
-/** Where a point is across the plot, from 0 to 1. A single point is in the middle. */
+/** The position of a point across the plot, from 0 to 1. A single point is in the middle. */
 export const positionOf = (i: number, points: number): number =>
   points === 1 ? 0.5 : i / (points - 1);

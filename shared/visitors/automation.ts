@@ -213,7 +213,7 @@ const isBrowser = (userAgent: string, { platform, products }: AgentParts): boole
   /^opera\/\d/i.test(userAgent) ||
   (MOZILLA.test(userAgent) && [...platform, ...products].some((part) => SYSTEM.test(part)));
 
-/** How browsers call themselves. */
+/** Names that browsers give themselves. */
 const MOZILLA = /\b(?:mozilla|opera)\/\d/i;
 
 /** Apps, and systems of phones, tablets and Macs; before those, phones began with their makers. */

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Command } from "commander";
 import * as z from "zod";
 
-import { createProgram } from "../../cli/program.ts";
+import { buildProgram } from "../../cli/program.ts";
 import { admin, createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";
@@ -469,7 +469,7 @@ describe("every change is recorded once, by", () => {
         const words = [...path, command.name()];
         return command.commands.length > 0 ? leaves(command, words) : words.join(" ");
       });
-    const commands = leaves(createProgram({}), []).filter((name) => !PROCESSES.has(name));
+    const commands = leaves(buildProgram({}), []).filter((name) => !PROCESSES.has(name));
     expect(commands.toSorted()).toEqual(Object.keys(COMMANDS).toSorted());
   });
 });

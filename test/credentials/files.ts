@@ -33,7 +33,7 @@ export const PRIVATE_FILES: readonly PrivateFile[] = [
     content: "hashes of the passwords of ClickHouse's users",
     owner: "root",
     mode: "0600",
-    setBy: { file: "cli/machines/setup/clickhouse.ts", text: "access: { mode: 0o600 }" },
+    setBy: { file: "cli/machines/setup/server-files.ts", text: "access: { mode: 0o600 }" },
   },
   {
     path: "`/root/shorthop.secrets`",

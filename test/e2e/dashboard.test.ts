@@ -424,7 +424,7 @@ withBrowser("an account", () => {
     await page.getByLabel("Your name").fill("Invited Person");
     await page.getByLabel("Choose a password").fill("short");
     await page.getByRole("button", { name: "Join" }).click();
-    await page.getByText("Must have 10 characters at least").waitFor();
+    await page.getByText("At least 10 characters").waitFor();
     await page.getByLabel("Choose a password").fill("long enough now");
     await page.getByRole("button", { name: "Join" }).click();
     await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();

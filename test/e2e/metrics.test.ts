@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { type DoctorResults, formatMetrics } from "../../cli/machines/doctor-metrics.ts";
+import { type DoctorResults, formatMetrics } from "../../cli/machines/doctor.ts";
 import { version } from "../../shared/version.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";

@@ -6,11 +6,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { dumpClicks } from "../../cli/machines/backup/clicks.ts";
-import { drillFailures, dumpFailures } from "../../cli/machines/backup/failures.ts";
-import { restoreClickHouse } from "../../cli/machines/backup/restore.ts";
-import { drillRollups, dumpRollups } from "../../cli/machines/backup/rollups.ts";
-import { openStorage } from "../../cli/machines/backup/storage.ts";
+import { ClickHouseBackup } from "../../cli/machines/backup/clickhouse.ts";
+import { Directory } from "../../cli/machines/backup/storage.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
@@ -62,26 +59,24 @@ test("the rollups of clicks that retention has deleted are the same after a rest
                      toStartOfFifteenMinutes(now() - INTERVAL number DAY), number
                 FROM numbers(${DAYS}) SETTINGS insert_deduplicate = 0`,
     });
-  const storage = openStorage(join(stack.dataDir, "whole-dumps"), {});
-  const rollups = await dumpRollups(original, storage, { name: "first" });
-  const failures = await dumpFailures(original, storage, { name: "first" });
-  const clicks = await dumpClicks(original, storage, { name: "first" });
-  const parts = { clicks, rollups, failures };
-  const dumped = parts.clicks.reduce((sum, { clicks }) => sum + clicks, 0);
+  const storage = new Directory(join(stack.dataDir, "whole-dumps"));
+  const backup = new ClickHouseBackup(original, storage);
+  const parts = await backup.dump({ clicks: [], rollups: [], failures: [] }, "first");
+  const { clicks, rollups, failures } = parts;
+  const dumped = clicks.reduce((sum, { rows }) => sum + rows, 0);
   expect(dumped).toBeLessThan((CLICKS * (RETENTION_DAYS + 1)) / DAYS);
   // No file is written again.
-  expect(await dumpRollups(original, storage, { name: "second", known: rollups })).toEqual(rollups);
-  await drillRollups(original, storage, rollups);
-  await drillFailures(original, storage, failures);
+  expect(await backup.dumpRollups(rollups, "second")).toEqual(rollups);
+  expect(await backup.drill(parts)).toBe(dumped);
   // A month that may still get rows is written again, one that is over is not.
   const known = failures.map(({ file }) => file.name);
-  const later = await dumpFailures(original, storage, { name: "second", known: failures });
+  const later = await backup.dumpTable("failures", failures, "second");
   expect(known).toContain(later[0]?.file.name ?? "");
   expect(known).not.toContain(later.at(-1)?.file.name ?? "");
 
   // Also with a longer retention, by which the clicks would seem to be whole.
   const restored = await open("restored");
-  await restoreClickHouse(restored, storage, parts);
+  expect(await new ClickHouseBackup(restored, storage).restore(parts)).toBe(dumped);
   const now = Math.floor(Date.now() / 1_000);
   const range = wholeDays({
     from: now - (DAYS + 2) * 86_400,

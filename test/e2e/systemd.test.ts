@@ -18,7 +18,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { parseEnvironment } from "../../cli/environment-files.ts";
+import { parseEnvironment } from "../../cli/installation.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { readBlocks } from "../boot/document.ts";
 import { SIGNING_KEY } from "../harness/signing.ts";

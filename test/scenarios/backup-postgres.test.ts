@@ -10,10 +10,9 @@ import { join } from "node:path";
 
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
-import { createBackup } from "../../cli/machines/backup/create.ts";
+import { Backups } from "../../cli/machines/backup/backup.ts";
 import { readBackup } from "../../cli/machines/backup/manifest.ts";
-import { drillBackup, restoreBackup } from "../../cli/machines/backup/restore.ts";
-import { openStorage } from "../../cli/machines/backup/storage.ts";
+import { Directory } from "../../cli/machines/backup/storage.ts";
 import { processLog } from "../../shared/log.ts";
 import { withDatabase } from "../../shared/postgres.ts";
 import {
@@ -45,18 +44,13 @@ describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
 
   /** Makes a backup in a place of its own. */
   async function backUp(name: string) {
-    const storage = openStorage(join(dir, name), {});
-    const sources = { database: databaseOf(), clickhouse: undefined, configDir };
-    const made = await createBackup(storage, sources);
-    return { storage, made, backup: await readBackup(storage) };
+    const storage = new Directory(join(dir, name));
+    await new Backups(storage, databaseOf()).make(configDir);
+    return { storage, backup: await readBackup(storage) };
   }
 
   const restoreInto = (name: string, { storage, backup }: Awaited<ReturnType<typeof backUp>>) =>
-    restoreBackup(storage, backup, {
-      database: databaseOf(name),
-      clickhouse: undefined,
-      migrate: () => migrate(name),
-    });
+    new Backups(storage, databaseOf(name)).restore(backup, () => migrate(name));
 
   beforeAll(async () => {
     postgres = await startDebianPostgres(programs ?? "");
@@ -80,10 +74,7 @@ describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
     const made = await backUp("whole");
     const { storage, backup } = made;
     expect(backup.manifest.postgres.rows).toMatchObject({ accounts: ACCOUNTS, links: 0 });
-    const { rows } = await drillBackup(storage, backup, {
-      database: databaseOf(),
-      clickhouse: undefined,
-    });
+    const { rows } = await new Backups(storage, databaseOf()).drill(backup);
     expect(rows).toEqual(backup.manifest.postgres.rows);
     await usePostgres(postgres.url, async (sql) => {
       const databases = await sql`select from pg_database where datname like '%drill'`;
@@ -118,8 +109,7 @@ describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
     flipBit(path);
     await createDatabase("untouched");
     expect(restoreInto("untouched", made)).rejects.toThrow("is damaged");
-    const drill = () =>
-      drillBackup(storage, backup, { database: databaseOf(), clickhouse: undefined });
+    const drill = () => new Backups(storage, databaseOf()).drill(backup);
     expect(drill()).rejects.toThrow("is damaged");
     writeFileSync(path, whole);
     backup.manifest.postgres.rows["accounts"] = 1_000;
@@ -134,10 +124,9 @@ describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
   });
 
   test("has a manifest only when it is whole", async () => {
-    const storage = openStorage(join(dir, "failed"), {});
+    const storage = new Directory(join(dir, "failed"));
     const database = { ...databaseOf(), env: { PATH: "/nowhere" } };
-    const sources = { database, clickhouse: undefined, configDir: undefined };
-    expect(createBackup(storage, sources)).rejects.toThrow();
+    expect(new Backups(storage, database).make(undefined)).rejects.toThrow();
     await Bun.sleep(0);
     expect(readBackup(storage)).rejects.toThrow("There is no backup");
   });

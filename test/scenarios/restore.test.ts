@@ -1,12 +1,11 @@
 /** Goal: a backup of PostgreSQL, ClickHouse and the secrets is sufficient for a restore. */
 import { expect, test } from "bun:test";
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { drillClicks, dumpClicks, restoreClicks } from "../../cli/machines/backup/clicks.ts";
-import { adoptEarlierClicks } from "../../cli/machines/backup/earlier-clicks.ts";
-import type { ClicksMonth } from "../../cli/machines/backup/manifest.ts";
-import { openStorage } from "../../cli/machines/backup/storage.ts";
+import { ClickHouseBackup } from "../../cli/machines/backup/clickhouse.ts";
+import type { ClickHouseParts, TableMonth } from "../../cli/machines/backup/manifest.ts";
+import { Directory } from "../../cli/machines/backup/storage.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
@@ -124,15 +123,16 @@ test("clicks that an earlier version dumped months ago are the same after their 
                    toUUID('00000000-0000-7000-8000-0000000000bb'), number, 1
               FROM numbers(${EARLIER_CLICKS})`,
   });
-  const storage = openStorage(join(stack.dataDir, "earlier-dumps"), {});
-  const months = await dumpClicks(earlier, storage, { name: "earlier" });
+  const storage = new Directory(join(stack.dataDir, "earlier-dumps"));
+  const months = await new ClickHouseBackup(earlier, storage).dumpTable("clicks", [], "earlier");
   expect(months.length).toBeGreaterThan(1);
 
   const restored = await open("restored");
   await migrateClickHouse(restored, log);
   // As `shorthop migrate` does: before, no bucket counts as whole, and none is compared.
   await rememberRetention(restored);
-  expect(await restoreClicks(restored, storage, months)).toBe(EARLIER_CLICKS);
+  const parts = partsWith(months);
+  expect(await new ClickHouseBackup(restored, storage).restore(parts)).toBe(EARLIER_CLICKS);
   const counts = `SELECT toString(toYYYYMM(ts)) AS month, toString(link_id) AS link, toString(class) AS class,
                          toString(utm_source) AS source, toString(country) AS country, toFloat64(count()) AS clicks,
                          toFloat64(uniqExact(visitor)) AS visitors, toFloat64(sum(page)) AS pages
@@ -163,22 +163,23 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
     expect((await client.links.get(link.id)).clicks).toBe(12);
   }, TIMEOUT_MS);
   const before = await readState(client);
-  const storage = openStorage(join(stack.dataDir, "dumps"), {});
+  const storage = new Directory(join(stack.dataDir, "dumps"));
   const clickhouse = connectClickHouse(stack.info().clickhouse_url);
-  const dump = (name: string, known: readonly ClicksMonth[]) =>
-    dumpClicks(clickhouse, storage, { name, known });
+  const backup = new ClickHouseBackup(clickhouse, storage);
+  const dump = (name: string, known: readonly TableMonth[]) =>
+    backup.dumpTable("clicks", known, name);
   const first = await dump("first", []);
-  expect(first).toMatchObject([{ clicks: 12 }]);
+  expect(first).toMatchObject([{ rows: 12 }]);
   // Files of months that are over stay as they are; this one is written again.
   const second = await dump("second", first);
   expect(second).toHaveLength(1);
   expect(second[0]?.file.name).toContain("second");
-  expect(await drillClicks(clickhouse, storage, second)).toBe(12);
+  expect(await backup.drill(partsWith(second))).toBe(12);
 
-  expect(restoreClicks(clickhouse, storage, second)).rejects.toThrow("not empty");
+  expect(backup.restore(partsWith(second))).rejects.toThrow("not empty");
   for (const { table } of [{ table: "clicks" }, ...ROLLUP_TABLES])
     await clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
-  expect(await restoreClicks(clickhouse, storage, second)).toBe(12);
+  expect(await backup.restore(partsWith(second))).toBe(12);
   await rebuildBuckets(
     clickhouse,
     await findDifferences(clickhouse, { from: nowSeconds() - 172_800, to: nowSeconds() + 86_400 }),
@@ -191,29 +192,29 @@ async function expectSameFromDump(stack: Stack): Promise<void> {
   expect(await dump("third", over)).toEqual(over);
   await clickhouse.command({ query: "INSERT INTO clicks SELECT * FROM clicks LIMIT 2" });
   const late = await dump("fourth", over);
-  expect(late).toMatchObject([{ clicks: 14 }]);
+  expect(late).toMatchObject([{ rows: 14 }]);
   await clickhouse.command({ query: "TRUNCATE TABLE clicks" });
   await clickhouse.command({ query: "INSERT INTO clicks (ts) VALUES (now())" });
   const lateOver = asOver(late);
   expect(await dump("fifth", lateOver)).toEqual(lateOver);
-  expect(await drillClicks(clickhouse, storage, late)).toBe(14);
-
-  // As versions up to 0.2.0 left it, with clicks that retention has deleted since.
-  const file = join(storage.place, late[0]?.file.name ?? "");
-  const earlierFile = join(storage.place, "clicks", `${late[0]?.month}.tsv.gz`);
-  renameSync(file, earlierFile);
-  const adopted = await adoptEarlierClicks(storage);
-  expect(adopted).toMatchObject([{ month: late[0]?.month, clicks: 14 }]);
-  expect(await drillClicks(clickhouse, storage, adopted)).toBe(14);
+  expect(await backup.drill(partsWith(late))).toBe(14);
 
   // A file that is cut short is found by the drill.
-  writeFileSync(earlierFile, readFileSync(earlierFile).subarray(0, -20));
-  expect(drillClicks(clickhouse, storage, adopted)).rejects.toThrow();
+  const file = join(storage.place, late[0]?.file.name ?? "");
+  writeFileSync(file, readFileSync(file).subarray(0, -20));
+  expect(backup.drill(partsWith(late))).rejects.toThrow();
   await clickhouse.close();
 }
 
+/** A backup of clicks alone. */
+const partsWith = (clicks: TableMonth[]): ClickHouseParts => ({
+  clicks,
+  rollups: [],
+  failures: [],
+});
+
 /** Months as files that were written long after their end. */
-const asOver = (months: readonly ClicksMonth[]) =>
+const asOver = (months: readonly TableMonth[]) =>
   months.map((month) => ({
     ...month,
     made_at: new Date(Date.now() + 40 * DAY_MS).toISOString(),

@@ -8,15 +8,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { postgresPool, requirePrivileges, usePostgres } from "../../api/postgres.ts";
-import { type Created, firstAccountStep } from "../../cli/machines/setup/first-account.ts";
-import { rolesStep } from "../../cli/machines/setup/postgres.ts";
-import { privilegesStep } from "../../cli/machines/setup/privileges.ts";
+import { Host } from "../../cli/machines/host.ts";
+import {
+  privilegesStep,
+  rolesStep,
+  verifierOf,
+  verifies,
+} from "../../cli/machines/setup/postgres.ts";
 import { findProblems } from "../../cli/machines/setup/problems.ts";
-import { createVerifier, verifies } from "../../cli/machines/setup/scram.ts";
 import { completeSecrets, rotate, type Secrets } from "../../cli/machines/setup/secrets.ts";
 import { completeSettings } from "../../cli/machines/setup/settings.ts";
 import { runSteps, type Step } from "../../cli/machines/setup/step.ts";
-import { openSystem, type System } from "../../cli/machines/setup/system.ts";
+import { type Created, firstAccountStep } from "../../cli/machines/setup/steps.ts";
 import { startOwnPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 const psql = Bun.which("psql");
@@ -26,7 +29,7 @@ const DEPLOY = join(import.meta.dir, "../../deploy");
 
 test("a verifier is that of RFC 7677's password, and only of it", () => {
   const salt = Buffer.from("W22ZaJ0SNY7soEsUEjb6gQ==", "base64");
-  const verifier = createVerifier("pencil", salt, 4_096);
+  const verifier = verifierOf("pencil", salt, 4_096);
   expect(verifier).toBe(
     "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=",
   );
@@ -38,7 +41,7 @@ test("a verifier is that of RFC 7677's password, and only of it", () => {
 describe.skipIf(psql === null)("on a real PostgreSQL", () => {
   let postgres: TestPostgres;
   let root: string;
-  let system: System;
+  let host: Host;
   let secrets: Secrets;
 
   beforeAll(async () => {
@@ -47,7 +50,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
     cpSync(join(DEPLOY, "postgres"), join(root, "usr/share/shorthop/postgres"), {
       recursive: true,
     });
-    system = openSystem(root, (database) => {
+    host = new Host(process.env, root, (database) => {
       const url = new URL(postgres.url);
       url.pathname = `/${database}`;
       return [psql ?? "", url.href];
@@ -61,15 +64,15 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
     rmSync(root, { recursive: true });
   });
 
-  const createSteps = (): Step[] => [
-    rolesStep(secrets, system),
-    privilegesStep("rights", "privileges.sql", system),
-    privilegesStep("grants", "grants.sql", system),
+  const steps = (): Step[] => [
+    rolesStep(secrets, host),
+    privilegesStep("rights", "privileges.sql", host),
+    privilegesStep("grants", "grants.sql", host),
   ];
 
   async function run(dryRun = false) {
     const lines: string[] = [];
-    const count = await runSteps(createSteps(), { dryRun, print: (line) => lines.push(line) });
+    const count = await runSteps(steps(), { dryRun, print: (line) => lines.push(line) });
     return { count, printed: lines.join("\n") };
   }
 
@@ -131,11 +134,12 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
   test("the first account is made once, and its missing parts by the next run", async () => {
     const settings = await completeSettings({ DOMAIN: "go.shorthop.dev" });
     const created: Created = {};
-    const step = firstAccountStep(settings, {
-      isReady: () => Promise.resolve(true),
-      withSql: (work) => work(postgres.sql),
+    const step = firstAccountStep(
+      settings,
+      () => Promise.resolve(true),
+      (work) => work(postgres.sql),
       created,
-    });
+    );
     const make = () => runSteps([step], { dryRun: false, print: () => undefined });
     expect(await make()).toBe(1);
     expect(created.key).toStartWith("sk_");
@@ -157,9 +161,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
       cpSync(join(DEPLOY, `systemd/${name}.env`), join(root, `etc/shorthop/${name}.env`));
     const settings = await completeSettings({ DOMAIN: "go.shorthop.dev" });
     const find = async () =>
-      (await findProblems(settings, system, { dns: false })).filter((line) =>
-        line.includes("database"),
-      );
+      (await findProblems(settings, host, false)).filter((line) => line.includes("database"));
     expect(await find()).toEqual([
       expect.stringMatching(
         /^PostgreSQL has a database shorthop with \d+ tables that setup did not make/,

@@ -1,15 +1,16 @@
 /** One attempt to deliver an event, and what follows from its response. */
 import { createHmac } from "node:crypto";
 
+import type { DeliveryErrorCode } from "../../shared/contracts/webhook-schemas.ts";
 import { HOUR_MS, MINUTE_MS } from "../../shared/durations.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { withTimeout } from "../../shared/timeout.ts";
+import { TimeoutError, withTimeout } from "../../shared/timeout.ts";
 import { deriveKey } from "../../shared/webhooks/secret.ts";
 import type { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { type StoredEvent, writeBody } from "./events.ts";
 import type { LeasedWebhook, Pending } from "./leases.ts";
 import { post, type ReceiverResponse } from "./post.ts";
-import { AddressBusy, Connections, findReceiver, type Resolve } from "./receiver.ts";
+import { AddressBusy, Connections, DeliveryError, findReceiver, type Resolve } from "./receiver.ts";
 import type { Outcome } from "./results.ts";
 
 /** Longest time of an attempt, from resolving the name to the end of the headers. */
@@ -62,8 +63,11 @@ export async function attempt(
 ): Promise<AttemptResult | undefined> {
   const { delivery, event } = work;
   if (event === undefined) {
-    const error = "The event is no longer kept.";
-    return { outcome: { ...NO_RESPONSE, status: "failed", delayMs: null, error }, isGone: false };
+    const failure = describe(new DeliveryError("event_deleted"));
+    return {
+      outcome: { ...NO_RESPONSE, ...failure, status: "failed", delayMs: null },
+      isGone: false,
+    };
   }
   const startedAt = performance.now();
   try {
@@ -73,7 +77,7 @@ export async function attempt(
   } catch (error) {
     if (error instanceof AddressBusy) return undefined;
     const latencyMs = Math.round(performance.now() - startedAt);
-    const failure = { ...NO_RESPONSE, latencyMs, error: describe(error) };
+    const failure = { ...NO_RESPONSE, latencyMs, ...describe(error) };
     return { outcome: { ...failure, ...next(delivery, undefined) }, isGone: false };
   }
 }
@@ -115,7 +119,13 @@ function judge(
   { status, retryAfter, excerpt }: ReceiverResponse,
   latencyMs: number,
 ): Outcome {
-  const response = { latencyMs, responseStatus: status, responseBody: excerpt, error: null };
+  const response = {
+    latencyMs,
+    responseStatus: status,
+    responseBody: excerpt,
+    errorCode: null,
+    error: null,
+  };
   if (status >= 200 && status < 300) return { ...response, status: "delivered", delayMs: null };
   return { ...response, ...next(delivery, retryAfter) };
 }
@@ -131,9 +141,25 @@ function next(
   return { status: "pending", delayMs };
 }
 
-function describe(error: unknown): string {
+/** Says why there was no response: for programs, and for people. */
+function describe(error: unknown): { errorCode: DeliveryErrorCode; error: string } {
   const message = error instanceof Error ? error.message : String(error);
-  return message.slice(0, ERROR_LENGTH_MAX).toWellFormed().replaceAll("\0", "");
+  return {
+    errorCode: codeOf(error),
+    error: message.slice(0, ERROR_LENGTH_MAX).toWellFormed().replaceAll("\0", ""),
+  };
+}
+
+/** The code of an error, of our own or of the socket. */
+function codeOf(error: unknown): DeliveryErrorCode {
+  if (error instanceof DeliveryError) return error.code;
+  if (error instanceof TimeoutError) return "timeout";
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "ECONNREFUSED") return "connection_refused";
+  if (code === "ECONNRESET" || code === "EPIPE") return "connection_closed";
+  if (code === "ETIMEDOUT") return "timeout";
+  // Such as CERT_HAS_EXPIRED, and UNABLE_TO_VERIFY_LEAF_SIGNATURE.
+  return /CERT|SIGNATURE|ISSUER/.test(code) ? "certificate_invalid" : "connection_failed";
 }
 
 const SECOND_MS = 1_000;

@@ -6,7 +6,7 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-import { bareHost, type Receiver } from "./receiver.ts";
+import { bareHost, DeliveryError, type Receiver } from "./receiver.ts";
 
 /** Longest time that a body is waited for once the headers, and so the result, are there. */
 const BODY_TIMEOUT_MS = 1_000;
@@ -38,11 +38,12 @@ export async function post({
     if (response === undefined) done.reject(missing);
     else done.resolve(response);
   };
-  const abort = (): void => finish(new Error("No response in time."));
+  const abort = (): void => finish(new DeliveryError("timeout"));
   let bodyTimer: NodeJS.Timeout | undefined;
   const read = (part: Uint8Array): void => {
     try {
-      if (reader.add(part)) return finish(new Error("There is no final response."));
+      if (reader.add(part))
+        return finish(new DeliveryError("response_invalid", "There is no final response."));
       if (reader.response !== undefined) bodyTimer ??= setTimeout(abort, BODY_TIMEOUT_MS);
     } catch (error) {
       done.reject(error);
@@ -51,7 +52,7 @@ export async function post({
   const socket = open(receiver);
   socket.on("data", read);
   socket.on("error", finish);
-  socket.on("close", () => finish(new Error("The connection was closed without a response.")));
+  socket.on("close", () => finish(new DeliveryError("connection_closed")));
   signal.addEventListener("abort", abort);
   socket.write(Buffer.concat([Buffer.from(writeHead(receiver.url, headers, body.length)), body]));
   try {
@@ -109,11 +110,6 @@ export type ReceiverResponse = {
   excerpt: string;
 };
 
-/** The response is not HTTP/1.1, or its headers are longer than is read. */
-class ResponseError extends Error {
-  override name = "ResponseError";
-}
-
 type Head = { status: number; headers: ReadonlyMap<string, string> };
 
 /**
@@ -135,7 +131,8 @@ export class ResponseReader {
   }
 
   /**
-   * Adds what has arrived; returns whether no more is to be read. Throws a {@link ResponseError}.
+   * Adds what has arrived; returns whether no more is to be read. Throws a {@link DeliveryError}
+   * for a response that is not HTTP/1.1, or whose headers are too long.
    */
   add(part: Uint8Array): boolean {
     this.#bytes = Buffer.concat([this.#bytes, part.subarray(0, this.#room)]);
@@ -149,7 +146,7 @@ export class ResponseReader {
     while (this.#head === undefined) {
       const end = this.#bytes.indexOf(HEAD_END);
       if (end > HEAD_BYTES_MAX || (end < 0 && this.#bytes.length > HEAD_BYTES_MAX))
-        throw new ResponseError("The headers are too long.");
+        throw new DeliveryError("response_invalid", "The headers are too long.");
       if (end < 0) return;
       const found = parseHead(this.#bytes.toString("latin1", 0, end));
       this.#bytes = this.#bytes.subarray(end + HEAD_END.length);
@@ -162,7 +159,7 @@ export class ResponseReader {
 function parseHead(text: string): Head {
   const [statusLine = "", ...lines] = text.split("\r\n");
   const status = STATUS_LINE.exec(statusLine)?.groups?.["status"];
-  if (status === undefined) throw new ResponseError("The response is not HTTP/1.1.");
+  if (status === undefined) throw new DeliveryError("response_invalid");
   const headers = lines.map((line): [string, string] => {
     const colon = line.indexOf(":");
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];

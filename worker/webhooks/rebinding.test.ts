@@ -104,7 +104,10 @@ test("the address that was checked is the one that is connected to", async () =>
   const first = await deliverTo("rebinding.example.com", receiver.port);
   expect(first).toMatchObject({ status: "delivered", error: null });
   const second = await deliverTo("rebinding.example.com", receiver.port);
-  expect(second.error).toContain("not public");
+  expect(second).toMatchObject({
+    errorCode: "address_not_public",
+    error: expect.stringContaining("not public"),
+  });
   expect(receiver.connections).toEqual({ [PUBLIC]: 1, [PRIVATE]: 0 });
 });
 
@@ -114,6 +117,20 @@ test("a name with a public and a private address is not connected to at all", as
   const outcome = await deliverTo("both.example.com", receiver.port);
   expect(outcome.error).toContain("not public");
   expect(receiver.connections).toEqual({ [PUBLIC]: 0, [PRIVATE]: 0 });
+});
+
+test("why there was no response has a code: a port without a receiver refuses", async () => {
+  dns.setAddresses("closed.example.com", [PUBLIC]);
+  const { port, ...receiver } = await listen();
+  receiver[Symbol.dispose]();
+  expect(await deliverTo("closed.example.com", port)).toMatchObject({
+    status: "pending",
+    errorCode: "connection_refused",
+  });
+  expect(await deliverTo("nobody.example.com", port)).toMatchObject({
+    errorCode: "host_not_found",
+    error: "The host name does not resolve.",
+  });
 });
 
 test("a name is looked up anew for each delivery, whatever its zone lets resolvers keep", async () => {

@@ -7,12 +7,20 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 
 import { addressGroups } from "../../shared/addresses.ts";
+import { DELIVERY_ERRORS, type DeliveryErrorCode } from "../../shared/contracts/webhook-schemas.ts";
 import { freshResolver } from "../../shared/hosts.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
 
-/** The receiver may not or cannot be connected to; the message is for the webhook's owner. */
-class ReceiverError extends Error {
-  override name = "ReceiverError";
+/** Why an attempt gets no response; code and message are for the webhook's owner. */
+export class DeliveryError extends Error {
+  override name = "DeliveryError";
+
+  constructor(
+    readonly code: DeliveryErrorCode,
+    message: string = DELIVERY_ERRORS[code],
+  ) {
+    super(message);
+  }
 }
 
 /** Returns the addresses of a host name; throws when there are none. */
@@ -35,7 +43,7 @@ export function resolveBy(servers: readonly string[]): Resolve {
 }
 
 /**
- * Returns a receiver with its first address. Throws a {@link ReceiverError} when one of its
+ * Returns a receiver with its first address. Throws a {@link DeliveryError} when one of its
  * addresses is not allowed: a name with a public and a private address is an attempt to reach the
  * private one.
  */
@@ -45,13 +53,14 @@ export async function findReceiver(
   resolve: Resolve,
 ): Promise<Receiver> {
   const port = portOf(url);
-  if (!rules.isPortAllowed(port)) throw new ReceiverError(`Port ${port} may not be used.`);
+  if (!rules.isPortAllowed(port))
+    throw new DeliveryError("port_not_allowed", `Port ${port} may not be used.`);
   const host = bareHost(url);
   const addresses = isIP(host) === 0 ? await resolveName(host, resolve) : [host];
   const [address] = addresses;
-  if (address === undefined) throw new ReceiverError("The host name does not resolve.");
+  if (address === undefined) throw new DeliveryError("host_not_found");
   if (!addresses.every((each) => rules.isAddressAllowed(each)))
-    throw new ReceiverError("The host leads to an address that is not public.");
+    throw new DeliveryError("address_not_public");
   return { address, port, url };
 }
 

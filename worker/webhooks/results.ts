@@ -1,6 +1,7 @@
 /** Writes what came of attempts, many results with one statement. */
 import type postgres from "postgres";
 
+import type { DeliveryErrorCode } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 
@@ -15,6 +16,8 @@ export type Outcome = {
   latencyMs: number;
   responseStatus: number | null;
   responseBody: string | null;
+  /** Why there was no response. */
+  errorCode: DeliveryErrorCode | null;
   error: string | null;
 };
 
@@ -102,10 +105,10 @@ export async function writeResults(
              then clock_timestamp() + make_interval(secs => result."delayMs" / 1000.0) end,
            last_attempt_at = clock_timestamp() - make_interval(secs => result."latencyMs" / 1000.0),
            latency_ms = result."latencyMs", response_status = result."responseStatus",
-           response_body = result."responseBody", error = result.error
+           response_body = result."responseBody", error_code = result."errorCode", error = result.error
       from jsonb_to_recordset(${sql.json(results.map((result) => ({ ...result })))}::jsonb) as result (
              id uuid, "webhookId" uuid, status text, "delayMs" integer, "latencyMs" integer,
-             "responseStatus" integer, "responseBody" text, error text),
+             "responseStatus" integer, "responseBody" text, "errorCode" text, error text),
            locked, webhooks webhook
      where locked.id = result.id and delivery.id = locked.id and webhook.id = result."webhookId" and webhook.leased_by = ${workerId}`;
 }

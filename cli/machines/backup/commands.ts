@@ -4,76 +4,97 @@
  */
 import { existsSync } from "node:fs";
 
+import type { ClickHouseClient } from "@clickhouse/client";
 import type { Command } from "commander";
 
 import { usePostgres } from "../../../api/postgres.ts";
 import { parseCount } from "../../arguments.ts";
-import { print, printList, type WithClickHouse } from "../../context.ts";
-import { findUrl } from "../../endpoints.ts";
-import { configDirOf, type EnvironmentFiles } from "../../environment-files.ts";
+import type { Installation } from "../../installation.ts";
+import { print, printList } from "../../output.ts";
 import { runMigrations } from "../processes.ts";
-import { unpackConfiguration } from "./configuration.ts";
-import { createBackup, deleteOldBackups } from "./create.ts";
-import { listBackups, listProven, type Manifest, readBackup, writeProof } from "./manifest.ts";
-import { DEFAULT_PLACE, openPlace, parsePlace } from "./place.ts";
+import { Backups, deleteOldBackups, type Restored, unpackConfiguration } from "./backup.ts";
+import {
+  type Backup,
+  listBackups,
+  listProven,
+  type Manifest,
+  readBackup,
+  writeProof,
+} from "./manifest.ts";
 import type { Database } from "./postgres.ts";
-import { drillBackup, restoreBackup } from "./restore.ts";
 import { recordBackup } from "./sql.ts";
-import type { Storage } from "./storage.ts";
+import { DEFAULT_PLACE, parsePlace, type Storage, storageAt } from "./storage.ts";
 
 const KEEP_DAYS = 14;
 
-type Env = Record<string, string | undefined>;
+/** Which backup to read, and how much of it. */
+type Wanted = { from?: string; backup?: string; clicks: boolean; json: boolean };
 
-type BackupDeps = {
-  /** The environment, with what `migrate.env` has. */
-  env: Env;
-  files: EnvironmentFiles;
-  withClickHouse: WithClickHouse;
-};
+const PLACE = `an absolute path or s3://bucket/prefix; by default BACKUP_PLACE, or ${DEFAULT_PLACE}`;
 
-type Options = { clicks: boolean; json: boolean };
-type CreateOptions = Options & { to?: string; keep: number; configuration: boolean };
-type ReadOptions = Options & { from?: string; backup?: string };
-
-export function addBackupCommands(program: Command, deps: BackupDeps): void {
-  const backup = addCreate(program, deps);
-  addDrill(backup, deps);
-  addList(backup, deps);
-  addRestore(program, deps);
+export function addBackupCommands(program: Command, installation: Installation): void {
+  const backup = addBackup(program, installation);
+  addDrill(backup, installation);
+  addList(backup, installation);
+  addRestore(program, installation);
 }
 
-function addCreate(program: Command, deps: BackupDeps): Command {
+/** What all commands work on: the stores, as the owner of their schemas. */
+async function withStores<T>(
+  installation: Installation,
+  hasClicks: boolean,
+  work: (database: Database, clickhouse?: ClickHouseClient) => Promise<T>,
+): Promise<T> {
+  const owner = installation.asOwner();
+  const database = { url: await owner.findUrl("DATABASE_URL"), env: owner.env };
+  if (!hasClicks) return await work(database);
+  return await owner.withClickHouse((clickhouse) => work(database, clickhouse));
+}
+
+const placeFor = (installation: Installation, given: string | undefined): Storage =>
+  storageAt(installation.asOwner().env, given);
+
+function addBackup(program: Command, installation: Installation): Command {
   return program
     .command("backup")
     .description(
       "Back up PostgreSQL, the months of clicks that have changed, and the configuration, as the users of migrate.env. " +
         "shorthop-backup.timer does so every night",
     )
-    .option("--to <place>", placeText, parsePlace)
+    .option("--to <place>", PLACE, parsePlace)
     .option("--keep <days>", "delete older backups, but never the newest", parseCount, KEEP_DAYS)
     .option("--no-clicks", "leave ClickHouse to a backup of its own")
     .option("--no-configuration", "leave out the configuration, which has secrets")
     .option("--json", "print JSON", false)
-    .action(async ({ to, keep, clicks, configuration, json }: CreateOptions) => {
-      const storage = openPlace(deps.env, to);
-      const configDir = configDirOf(deps.env);
-      const database = await findDatabase(deps.env);
-      const sources = {
-        database,
-        configDir: configuration && existsSync(configDir) ? configDir : undefined,
-      };
-      const created = await withClicks(deps, clicks, (clickhouse) =>
-        createBackup(storage, { ...sources, clickhouse }),
-      );
-      const deleted = await deleteOldBackups(storage, keep);
-      await record(database, storage, { madeAt: new Date(created.manifest.made_at) });
-      const counts = countsOf(created.manifest, created.manifest.postgres.rows);
-      print(json, { place: storage.place, backup: created.name, deleted, ...counts });
-    });
+    .action(
+      async (options: {
+        to?: string;
+        keep: number;
+        clicks: boolean;
+        configuration: boolean;
+        json: boolean;
+      }) => {
+        const storage = placeFor(installation, options.to);
+        const { configDir } = installation;
+        const hasConfiguration = options.configuration && existsSync(configDir);
+        await withStores(installation, options.clicks, async (database, clickhouse) => {
+          const backups = new Backups(storage, database, clickhouse);
+          const { name, manifest } = await backups.make(hasConfiguration ? configDir : undefined);
+          const deleted = await deleteOldBackups(storage, options.keep);
+          const madeAt = new Date(manifest.made_at);
+          await usePostgres(database.url, (sql) => recordBackup(sql, storage.place, { madeAt }));
+          print(options.json, {
+            place: storage.place,
+            backup: name,
+            deleted,
+            ...countsOf(manifest.postgres.rows, clicksOf(manifest)),
+          });
+        });
+      },
+    );
 }
 
-function addDrill(backup: Command, deps: BackupDeps): void {
+function addDrill(backup: Command, installation: Installation): void {
   addReadOptions(
     backup
       .command("drill")
@@ -84,30 +105,27 @@ function addDrill(backup: Command, deps: BackupDeps): void {
       ),
   )
     .option("--no-clicks", "only PostgreSQL")
-    .action(async ({ from, backup: wanted, clicks, json }: ReadOptions) => {
-      const storage = openPlace(deps.env, from);
+    .action(async ({ from, backup: wanted, clicks, json }: Wanted) => {
+      const storage = placeFor(installation, from);
       const read = await readBackup(storage, wanted);
-      const database = await findDatabase(deps.env);
-      const hasClicks = clicks && read.manifest.clicks !== null;
-      const drilled = await withClicks(deps, hasClicks, (clickhouse) =>
-        drillBackup(storage, read, { database, clickhouse }),
-      );
-      await writeProof(storage, read.name);
-      await record(database, storage, { provenAt: new Date(read.manifest.made_at) });
-      const compared = compareCounts(read.manifest, drilled);
-      print(json, { place: storage.place, backup: read.name, ...compared });
+      await withStores(installation, clicks && hasClicks(read), async (database, clickhouse) => {
+        const drilled = await new Backups(storage, database, clickhouse).drill(read);
+        await writeProof(storage, read.name);
+        const provenAt = new Date(read.manifest.made_at);
+        await usePostgres(database.url, (sql) => recordBackup(sql, storage.place, { provenAt }));
+        printCompared(json, storage, read, drilled);
+      });
     });
 }
 
-function addList(backup: Command, deps: BackupDeps): void {
+function addList(backup: Command, installation: Installation): void {
   backup
     .command("list")
     .description("List the backups of a place, and which of them a drill has proven")
-    .option("--from <place>", placeText, parsePlace)
+    .option("--from <place>", PLACE, parsePlace)
     .option("--json", "print JSON", false)
-    .action(async ({ from, json }: ReadOptions) => {
-      const storage = openPlace(deps.env, from);
-      const files = await storage.list();
+    .action(async ({ from, json }: Wanted) => {
+      const files = await placeFor(installation, from).list();
       const proven = new Set(listProven(files));
       const names = listBackups(files);
       printList(
@@ -117,7 +135,7 @@ function addList(backup: Command, deps: BackupDeps): void {
     });
 }
 
-function addRestore(program: Command, deps: BackupDeps): void {
+function addRestore(program: Command, installation: Installation): void {
   addReadOptions(
     program
       .command("restore")
@@ -128,115 +146,70 @@ function addRestore(program: Command, deps: BackupDeps): void {
   )
     .option("--no-clicks", "only PostgreSQL")
     .option("--configuration", "only the configuration: files that exist stay as they are", false)
-    .action(
-      async ({
-        from,
-        backup: wanted,
-        clicks,
-        configuration,
-        json,
-      }: ReadOptions & { configuration: boolean }) => {
-        const storage = openPlace(deps.env, from);
-        const read = await readBackup(storage, wanted);
-        if (configuration) return await restoreConfiguration(deps.env, storage, read, json);
-        const hasClicks = clicks && read.manifest.clicks !== null;
-        const migrate = () => runMigrations(deps.env, deps.files, json);
-        const database = await findDatabase(deps.env);
-        const restored = await withClicks(deps, hasClicks, (clickhouse) =>
-          restoreBackup(storage, read, { database, clickhouse, migrate }),
-        );
-        const compared = compareCounts(read.manifest, restored);
-        print(json, { place: storage.place, backup: read.name, ...compared });
+    .action(async (options: Wanted & { configuration: boolean }) => {
+      const { json } = options;
+      const storage = placeFor(installation, options.from);
+      const read = await readBackup(storage, options.backup);
+      if (options.configuration) {
+        const configuration = await restoreConfiguration(installation, storage, read);
+        return print(json, { place: storage.place, backup: read.name, configuration });
+      }
+      const migrate = () => runMigrations(installation, json ? "stderr" : "stdout");
+      const withClicks = options.clicks && hasClicks(read);
+      await withStores(installation, withClicks, async (database, clickhouse) => {
+        const restored = await new Backups(storage, database, clickhouse).restore(read, migrate);
+        printCompared(json, storage, read, restored);
         if (restored.lacksRoles)
           console.error(
             "PostgreSQL lacks the roles of the processes: run roles.sql and grants.sql.",
           );
-      },
-    );
+      });
+    });
 }
 
+/** Returns the directory. */
 async function restoreConfiguration(
-  env: Env,
+  { configDir }: Installation,
   storage: Storage,
-  { name, manifest }: { name: string; manifest: Manifest },
-  json: boolean,
-): Promise<void> {
+  { name, manifest }: Backup,
+): Promise<string> {
   if (manifest.configuration === null)
     throw new Error(`The backup ${name} was made without the configuration.`);
-  const dir = configDirOf(env);
-  await unpackConfiguration(storage, manifest.configuration, dir);
-  print(json, { place: storage.place, backup: name, configuration: dir });
+  await unpackConfiguration(storage, manifest.configuration, configDir);
+  return configDir;
 }
-
-const placeText = `an absolute path or s3://bucket/prefix; by default BACKUP_PLACE, or ${DEFAULT_PLACE}`;
 
 const addReadOptions = (command: Command): Command =>
   command
-    .option("--from <place>", placeText, parsePlace)
+    .option("--from <place>", PLACE, parsePlace)
     .option("--backup <name>", "its name, as of backup list; by default the newest")
     .option("--json", "print JSON", false);
 
-/** The database of `migrate.env`. */
-const findDatabase = async (env: Env): Promise<Database> => ({
-  url: await findUrl(env, "DATABASE_URL"),
-  env,
-});
+const hasClicks = ({ manifest }: Backup): boolean => manifest.clicks !== null;
 
-/** Runs `work` with ClickHouse, or without it. */
-async function withClicks<T>(
-  { withClickHouse }: BackupDeps,
-  wanted: boolean,
-  work: (clickhouse: Parameters<Parameters<WithClickHouse>[0]>[0] | undefined) => Promise<T>,
-): Promise<T> {
-  if (!wanted) return await work(undefined);
-  const results: T[] = [];
-  await withClickHouse(async (clickhouse) => void results.push(await work(clickhouse)));
-  const [result] = results;
-  if (result === undefined) throw new Error("There is no result.");
-  return result;
-}
-
-/** SQLSTATE of a table that does not exist: before the migration of this version. */
-const UNDEFINED_TABLE = "42P01";
-
-/** Records a backup for the metrics of the API. */
-async function record(
-  database: Database,
-  storage: Storage,
-  times: Parameters<typeof recordBackup>[2],
-): Promise<void> {
-  try {
-    await usePostgres(database.url, (sql) => recordBackup(sql, storage.place, times));
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (code !== UNDEFINED_TABLE) throw error;
-  }
-}
+/** How many clicks a backup has; null if it was made without. */
+const clicksOf = ({ clicks }: Manifest): number | null =>
+  clicks === null ? null : clicks.reduce((sum, { rows }) => sum + rows, 0);
 
 /** The rows whose loss an operator would notice first. */
 const NOTICED = ["accounts", "users", "api_keys", "domains", "links"];
 
-const sumClicks = ({ clicks }: Pick<Manifest, "clicks">): number | undefined =>
-  clicks?.reduce((sum, month) => sum + month.clicks, 0);
-
-function countsOf(
-  manifest: Pick<Manifest, "clicks">,
-  rows: Record<string, number>,
-): Record<string, number> {
-  const clicks = sumClicks(manifest);
+function countsOf(rows: Record<string, number>, clicks: number | null): Record<string, number> {
   const noticed = NOTICED.map((table) => [table, rows[table] ?? 0]);
-  return { ...Object.fromEntries(noticed), ...(clicks === undefined ? {} : { clicks }) };
+  return { ...Object.fromEntries(noticed), ...(clicks === null ? {} : { clicks }) };
 }
 
-/** Each count that was restored, beside that of the backup. */
-function compareCounts(
-  manifest: Manifest,
-  { rows, clicks }: { rows: Record<string, number>; clicks: number | null },
-): Record<string, string> {
-  const compared = countsOf({ clicks: null }, rows);
-  const expected = countsOf(manifest, manifest.postgres.rows);
-  const all = clicks === null ? compared : { ...compared, clicks };
-  return Object.fromEntries(
-    Object.entries(all).map(([name, count]) => [name, `${count} of ${expected[name] ?? 0}`]),
-  );
+/** Prints each count that was restored, beside that of the backup. */
+function printCompared(
+  json: boolean,
+  { place }: Storage,
+  { name, manifest }: Backup,
+  { rows, clicks }: Restored,
+): void {
+  const expected = countsOf(manifest.postgres.rows, clicksOf(manifest));
+  const compared = Object.entries(countsOf(rows, clicks)).map(([table, count]) => [
+    table,
+    `${count} of ${expected[table] ?? 0}`,
+  ]);
+  print(json, { place, backup: name, ...Object.fromEntries(compared) });
 }

@@ -17,8 +17,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import { packConfiguration, unpackConfiguration } from "./configuration.ts";
-import { openStorage } from "./storage.ts";
+import { packConfiguration, unpackConfiguration } from "./backup.ts";
+import { Directory } from "./storage.ts";
 
 const BLOCK = 512;
 
@@ -55,7 +55,7 @@ async function unpack(...entries: Buffer[]): Promise<string[]> {
   const archive = gzipSync(
     Buffer.concat([entryOf({ name: "plain.env" }), ...entries, Buffer.alloc(2 * BLOCK)]),
   );
-  const storage = openStorage(join(dir, "backups"), {});
+  const storage = new Directory(join(dir, "backups"));
   const file = await storage.write(
     "configuration.tar.gz",
     (async function* () {
@@ -100,7 +100,7 @@ test("links and special rights of a host's own configuration are packed as files
   writeFileSync(join(from, "api.env"), "A=1\n", { mode: 0o640 });
   linkSync(join(from, "api.env"), join(from, "same.env"));
   chmodSync(join(from, "nats"), 0o2750);
-  const storage = openStorage(join(dir, "backups"), {});
+  const storage = new Directory(join(dir, "backups"));
   const to = join(dir, "unpacked");
   await unpackConfiguration(storage, await packConfiguration(storage, "one", from), to);
   expect(readFileSync(join(to, "cert.pem"), "utf8")).toBe("certificate\n");

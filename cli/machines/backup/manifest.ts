@@ -21,10 +21,11 @@ const fileName = z.string().regex(/^(?!.*\.\.)[\w-][\w./-]*$/);
 
 const storedFile = z.object({ name: fileName, bytes: z.int(), sha256: z.string().length(64) });
 
-const clicksMonth = z.object({
+/** A month of a table. */
+const tableMonth = z.object({
   /** As YYYYMM. */
   month: z.int(),
-  clicks: z.int(),
+  rows: z.int(),
   made_at: z.iso.datetime(),
   file: storedFile,
 });
@@ -36,14 +37,6 @@ const rollupsMonth = z.object({
   rows: z.int(),
   /** The end of its buckets, in Unix seconds. */
   until: z.int(),
-  file: storedFile,
-});
-
-const failuresMonth = z.object({
-  /** As YYYYMM. */
-  month: z.int(),
-  rows: z.int(),
-  made_at: z.iso.datetime(),
   file: storedFile,
 });
 
@@ -59,26 +52,24 @@ const manifestSchema = z.object({
     rows: z.record(z.string(), z.int()),
   }),
   /** Null if ClickHouse has a backup of its own. */
-  clicks: z.array(clicksMonth).nullable(),
-  /** Rollups of clicks that retention deletes; backups of versions up to 0.2.0 have none. */
-  rollups: z.array(rollupsMonth).default([]),
-  /** Sums of failed requests; backups of versions up to 0.2.0 have none. */
-  failures: z.array(failuresMonth).default([]),
+  clicks: z.array(tableMonth).nullable(),
+  /** Rollups of clicks that retention deletes. */
+  rollups: z.array(rollupsMonth),
+  /** Sums of failed requests. */
+  failures: z.array(tableMonth),
   /** An archive of the configuration directory; null without one. */
   configuration: storedFile.nullable(),
 });
 
 export type Manifest = z.output<typeof manifestSchema>;
-export type ClicksMonth = z.output<typeof clicksMonth>;
+export type TableMonth = z.output<typeof tableMonth>;
 export type RollupsMonth = z.output<typeof rollupsMonth>;
-export type FailuresMonth = z.output<typeof failuresMonth>;
 /** What a backup has of ClickHouse. */
 export type ClickHouseParts = {
-  clicks: ClicksMonth[];
+  clicks: TableMonth[];
   rollups: RollupsMonth[];
-  failures: FailuresMonth[];
+  failures: TableMonth[];
 };
-export type StoredFile = z.output<typeof storedFile>;
 
 /** A whole backup. */
 export type Backup = { name: string; manifest: Manifest };
@@ -114,12 +105,15 @@ export async function readBackup(storage: Storage, wanted?: string): Promise<Bac
   return { name, manifest: manifestSchema.parse(JSON.parse(text.toString())) };
 }
 
+/** Makes what was written a backup of this version. */
 export async function writeManifest(
   storage: Storage,
   name: string,
-  manifest: Omit<Manifest, "format" | "version">,
-): Promise<void> {
-  await writeJson(storage, `${name}/${MANIFEST}`, { format: 1, version, ...manifest });
+  written: Omit<Manifest, "format" | "version">,
+): Promise<Backup> {
+  const manifest: Manifest = { format: 1, version, ...written };
+  await writeJson(storage, `${name}/${MANIFEST}`, manifest);
+  return { name, manifest };
 }
 
 /** Records that a backup was restored by a drill. */
@@ -127,11 +121,7 @@ export const writeProof = (storage: Storage, name: string): Promise<void> =>
   writeJson(storage, `${name}/${PROOF}`, { version, proven_at: new Date().toISOString() });
 
 async function writeJson(storage: Storage, name: string, value: unknown): Promise<void> {
-  await storage.write(name, encode(`${JSON.stringify(value, null, 2)}\n`));
-}
-
-async function* encode(text: string): AsyncGenerator<Uint8Array> {
-  yield new TextEncoder().encode(text);
+  await storage.write(name, [Buffer.from(`${JSON.stringify(value, null, 2)}\n`)]);
 }
 
 /** Throws for a backup whose schema this version does not know. */

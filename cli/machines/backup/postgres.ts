@@ -1,25 +1,28 @@
 /** Backups of PostgreSQL, by its own pg_dump and pg_restore. */
 import { migratePostgres, schemaState } from "../../../api/migrations/migrate.ts";
-import { usePostgres } from "../../../api/postgres.ts";
+import { type Sql, usePostgres } from "../../../api/postgres.ts";
 import { processLog } from "../../../shared/log.ts";
-import { databaseOf, hostsOf } from "../../../shared/postgres.ts";
+import { databaseOf, hostsOf, withDatabase } from "../../../shared/postgres.ts";
+import type { Env } from "../../installation.ts";
 import {
   countAllRows,
+  dropDatabase,
   dropSchema,
   exportSnapshot,
   hasProcessRoles,
+  makeDatabase,
   readLastMigration,
 } from "./sql.ts";
-import type { Content, Storage, StoredFile } from "./storage.ts";
+import { type Content, outputOf, type Storage, type StoredFile } from "./storage.ts";
 
 /**
  * The schema of a restored database is read right after a large write, which can delay the
  * connection.
  */
-export const CONNECT_TIMEOUT_SECONDS = 30;
+const CONNECT_TIMEOUT_SECONDS = 30;
 
 /** The database, and the environment in which its programs run. */
-export type Database = { url: string; env: Record<string, string | undefined> };
+export type Database = { url: string; env: Env };
 
 export type PostgresBackup = {
   file: StoredFile;
@@ -41,7 +44,10 @@ export const dumpPostgres = (
         const rows = await countAllRows(transaction);
         const migration = await readLastMigration(transaction);
         const command = ["pg_dump", "--format=custom", `--snapshot=${snapshot}`];
-        const file = await storage.write(`${name}/postgres.dump`, outputOf(database, command));
+        const file = await storage.write(
+          `${name}/postgres.dump`,
+          outputOf(command, environmentOf(database)),
+        );
         return { file, migration, rows };
       }),
     CONNECT_TIMEOUT_SECONDS,
@@ -77,19 +83,37 @@ export async function restorePostgres(
 }
 
 /**
- * Brings the schema of a restored database up to date, as after a restore. Throws when it is
- * another one.
+ * Restores a dump into a database that is dropped again, and brings its schema up to date, as after
+ * a restore. Throws when either cannot be done. Returns the numbers of rows. The user needs the
+ * right to create databases.
  */
-export const bringUpToDate = (url: string): Promise<void> =>
-  usePostgres(
-    url,
-    async (sql) => {
-      await migratePostgres(sql, processLog("api", "silent"));
-      const schema = await schemaState(sql);
-      if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
-    },
-    CONNECT_TIMEOUT_SECONDS,
-  );
+export async function drillPostgres(
+  { url, env }: Database,
+  storage: Storage,
+  backup: PostgresBackup,
+): Promise<Record<string, number>> {
+  const name = `${databaseOf(url)}_drill`;
+  const throwAway = { url: withDatabase(url, name), env };
+  const work = async (sql: Sql) => {
+    await dropDatabase(sql, name);
+    await makeDatabase(sql, name);
+    try {
+      // Privileges belong to the cluster, not to the database.
+      const rows = await restorePostgres(throwAway, storage, backup, "without privileges");
+      await usePostgres(throwAway.url, bringUpToDate, CONNECT_TIMEOUT_SECONDS);
+      return rows;
+    } finally {
+      await dropDatabase(sql, name);
+    }
+  };
+  return await usePostgres(url, work, CONNECT_TIMEOUT_SECONDS);
+}
+
+async function bringUpToDate(sql: Sql): Promise<void> {
+  await migratePostgres(sql, processLog("api", "silent"));
+  const schema = await schemaState(sql);
+  if (schema !== "ok") throw new Error(`The schema of the restored database: ${schema}`);
+}
 
 /**
  * Removes the empty tables of a database, so that a dump can make them. Throws when there is
@@ -112,20 +136,6 @@ export const clearDatabase = (url: string): Promise<boolean> =>
     CONNECT_TIMEOUT_SECONDS,
   );
 
-/** The output of a PostgreSQL program. Throws when it fails. */
-async function* outputOf(database: Database, command: string[]): Content {
-  const child = Bun.spawn(command, {
-    env: environmentOf(database),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  try {
-    yield* child.stdout;
-    await requireSuccess(command, child.exited);
-  } finally {
-    child.kill();
-  }
-}
-
 /** Runs a PostgreSQL program on an input, which it reads as fast as it can use it. */
 async function feedTool(database: Database, command: string[], input: Content): Promise<void> {
   const child = Bun.spawn(command, {
@@ -145,15 +155,11 @@ async function feedTool(database: Database, command: string[], input: Content): 
       throw error;
     }
   }
-  await requireSuccess(command, child.exited);
-}
-
-async function requireSuccess([program]: string[], exited: Promise<number>): Promise<void> {
-  if ((await exited) !== 0) throw new Error(`${program} failed.`);
+  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed.`);
 }
 
 /** The environment of a PostgreSQL program: other users cannot see the password in it. */
-function environmentOf({ url, env }: Database): Record<string, string | undefined> {
+function environmentOf({ url, env }: Database): Env {
   const { base, hosts } = hostsOf(url);
   const [mode, authorities] = ["sslmode", "sslrootcert"].map((name) => base.searchParams.get(name));
   return {

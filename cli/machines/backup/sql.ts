@@ -1,8 +1,8 @@
 /** SQL statements of backups. */
 import type { Sql, Transaction } from "../../../api/postgres.ts";
 
-/** Creates a database; the user needs the right to. */
-export async function createDatabase(sql: Sql, name: string): Promise<void> {
+/** Makes a database; the user needs the right to. */
+export async function makeDatabase(sql: Sql, name: string): Promise<void> {
   await sql`create database ${sql(name)}`;
 }
 
@@ -48,31 +48,25 @@ export async function hasProcessRoles(sql: Transaction): Promise<boolean> {
   return row.roles === 2;
 }
 
-/** Drops all tables, functions and types of the schema, except those of extensions. */
+/** Drops all tables, sequences, functions and types of the schema, except those of extensions. */
 export async function dropSchema(sql: Transaction): Promise<void> {
   const objects = await sql<{ statement: string }[]>`
-    with own as (
-      select classid, objid from pg_depend where deptype = 'e'
+    with found as (
+      select 'pg_class'::regclass as class, oid from pg_class
+       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'S')
+      union all
+      select 'pg_proc'::regclass, oid from pg_proc where pronamespace = 'public'::regnamespace
+      union all
+      select 'pg_type'::regclass, oid from pg_type
+       where typnamespace = 'public'::regnamespace and typtype in ('e', 'd')
     )
-    select format('drop table if exists public.%I cascade', relname) as statement
-      from pg_class
-     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-       and not exists (select from own where classid = 'pg_class'::regclass and objid = pg_class.oid)
-    union all
-    select format('drop sequence if exists public.%I cascade', relname)
-      from pg_class
-     where relnamespace = 'public'::regnamespace and relkind = 'S'
-       and not exists (select from own where classid = 'pg_class'::regclass and objid = pg_class.oid)
-    union all
-    select format('drop routine if exists %s cascade', oid::regprocedure)
-      from pg_proc
-     where pronamespace = 'public'::regnamespace
-       and not exists (select from own where classid = 'pg_proc'::regclass and objid = pg_proc.oid)
-    union all
-    select format('drop type if exists public.%I cascade', typname)
-      from pg_type
-     where typnamespace = 'public'::regnamespace and typtype in ('e', 'd')
-       and not exists (select from own where classid = 'pg_type'::regclass and objid = pg_type.oid)`;
+    select format('drop %s if exists %s cascade', object.type, object.identity) as statement
+      from found, pg_identify_object(found.class, found.oid, 0) as object
+     where not exists (
+       select from pg_depend where deptype = 'e' and classid = found.class and objid = found.oid
+     )
+     -- Sequences of columns go with their tables.
+     order by object.type <> 'table'`;
   for (const { statement } of objects) await sql.unsafe(statement);
 }
 

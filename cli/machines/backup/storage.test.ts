@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { startS3, type TestS3 } from "../../../test/harness/s3.ts";
-import { deleteOldBackups } from "./create.ts";
+import { deleteOldBackups } from "./backup.ts";
 import { listBackups, nameOf, readBackup, writeManifest, writeProof } from "./manifest.ts";
-import { isPlace, openStorage, readBytes, type Storage, verifyFile } from "./storage.ts";
+import { Bucket, Directory, isPlace, readBytes, type Storage, verifyFile } from "./storage.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -29,8 +29,8 @@ afterAll(async () => {
 });
 
 const open = {
-  directory: (name: string) => openStorage(join(dir, name), {}),
-  bucket: (name: string) => openStorage(`s3://links-images/${name}`, s3.place),
+  directory: (name: string) => new Directory(join(dir, name)),
+  bucket: (name: string) => new Bucket(`s3://links-images/${name}`, s3.place),
 };
 
 describe.each(["directory", "bucket"] as const)("a %s", (kind) => {
@@ -104,7 +104,7 @@ async function writeBackup(storage: Storage, name: string, rows: number): Promis
   await writeManifest(storage, name, {
     made_at,
     postgres: { file: dump, migration: 1, rows: { links: rows } },
-    clicks: [{ month: 202_601, clicks: 1, made_at, file: clicks }],
+    clicks: [{ month: 202_601, rows: 1, made_at, file: clicks }],
     rollups: [],
     failures: [],
     configuration: null,

@@ -1,21 +1,17 @@
 /** `shorthop setup`: from installed packages to a running installation, in one command. */
-import { createInterface } from "node:readline/promises";
-
 import { type Command, Option } from "commander";
 
 import { readFreeBytes } from "../../../shared/disk.ts";
-import { parseEnvironment } from "../../environment-files.ts";
-import { parsePlace } from "../backup/place.ts";
-import { describeCapacity, readMachine } from "./capacity.ts";
-import { CLICKHOUSE_INSTALLATION, clickhousePlace } from "./clickhouse.ts";
-import { readIfExists } from "./files.ts";
-import type { Created } from "./first-account.ts";
-import { inviteHosts, joinHost, requireInviting } from "./join.ts";
-import { findProblems } from "./problems.ts";
+import { type Installation, parseEnvironment } from "../../installation.ts";
+import { ask } from "../../output.ts";
+import { parsePlace } from "../backup/storage.ts";
+import { Host } from "../host.ts";
+import { inviteHosts, joinHost, requireInviting } from "./invitation.ts";
+import { describeCapacity, findProblems } from "./problems.ts";
 import { readBackedUp } from "./restore.ts";
 import { CLICKHOUSE_URLS, completeSecrets, rotate, type Secrets, SECRETS_FILE } from "./secrets.ts";
+import { CLICKHOUSE_INSTALLATION, clickhousePlace } from "./server-files.ts";
 import {
-  type Ask,
   completeSettings,
   type Role,
   ROLES,
@@ -25,11 +21,10 @@ import {
   type Values,
 } from "./settings.ts";
 import { runSteps } from "./step.ts";
-import { createSteps } from "./steps.ts";
-import { formatSummary } from "./summary.ts";
-import { openSystem, type System } from "./system.ts";
+import { type Created, Setup } from "./steps.ts";
 
-type Options = {
+/** What an operator gives on the command line. */
+type Given = {
   domain?: string;
   stores?: string;
   email?: string;
@@ -42,12 +37,12 @@ type Options = {
   invite?: Role[];
   join?: string;
   restore?: string;
-  dns: boolean;
+  withoutDns: boolean;
   yes: boolean;
   dryRun: boolean;
 };
 
-export function addSetupCommand(program: Command, env: Record<string, string | undefined>): void {
+export function addSetupCommand(program: Command, installation: Installation): void {
   program
     .command("setup")
     .summary("Set up this host: stores, processes, first account; again, to repair it")
@@ -87,33 +82,34 @@ export function addSetupCommand(program: Command, env: Record<string, string | u
     .option("--without-dns", "do not require that the names resolve yet", false)
     .option("--yes", "ask nothing", false)
     .option("--dry-run", "only print every file and statement that would change", false)
-    .action(({ withoutDns, ...options }: Omit<Options, "dns"> & { withoutDns: boolean }) =>
-      setUp({ ...options, dns: !withoutDns }, env),
-    );
+    .action((options: Given) => setUp(options, installation));
 }
 
-async function setUp(options: Options, env: Record<string, string | undefined>): Promise<void> {
+async function setUp(options: Given, { env }: Installation): Promise<void> {
   requireRoot();
-  const system = openSystem("/", undefined, env);
-  const { restore } = options;
+  const host = new Host(env);
+  const { restore, dryRun } = options;
   const backedUp = restore === undefined ? undefined : await readBackedUp(restore, env);
-  const given = { ...backedUp?.values, ...(await readGiven(options, system)) };
+  const given = { ...backedUp?.values, ...(await readGiven(options, host)) };
   const settings = await askForSettings(given, options);
   if (options.invite !== undefined) requireInviting(settings);
   const secrets = prepareSecrets(settings, given, options);
-  const problems = await findProblems(settings, system, options);
+  const problems = await findProblems(settings, host, !options.withoutDns);
   if (problems.length > 0) throw new Error(problems.join("\n"));
-  for (const line of describeCapacity(readMachine(readFreeBytes(system.path("/var/lib")))))
-    console.log(line);
-  const created: Created = {};
-  const steps = createSteps({ settings, secrets, system, created, backedUp });
-  const count = await runSteps(steps, { dryRun: options.dryRun, print: console.log });
-  if (options.dryRun)
+  for (const line of describeCapacity(readFreeBytes(host.path("/var/lib")))) console.log(line);
+  const setup = new Setup(settings, secrets, host, backedUp);
+  const count = await runSteps(setup.steps(), { dryRun, print: console.log });
+  if (dryRun)
     return console.log(count === 0 ? "Nothing would change." : `${count} changes would be made.`);
   console.log(count === 0 ? "Nothing has changed." : `${count} changes made.`);
-  finish(settings, { created, hasClickHouse: clickhousePlace(system, secrets) !== "missing" });
-  if (options.invite !== undefined)
-    await inviteHosts(options.invite, { settings, secrets, system }, console.log);
+  // Now, as the key and the password must be seen before anything that may fail.
+  console.log(formatSummary(settings, setup.created));
+  if (settings.ROLE === "stores" && clickhousePlace(host, secrets) === "missing")
+    console.log(`  There is no analytics yet: clicks wait in NATS until ClickHouse is there. To install it:
+
+${CLICKHOUSE_INSTALLATION.replaceAll(/^/gm, "    ")}
+`);
+  if (options.invite !== undefined) await inviteHosts(options.invite, settings, secrets, host);
 }
 
 function requireRoot(): void {
@@ -124,17 +120,17 @@ function requireRoot(): void {
  * Values by name, of settings and secrets: those of options count most, then those of an
  * invitation, then the file's.
  */
-async function readGiven(options: Options, system: System): Promise<Values> {
-  const read = (path: string): Values => parseEnvironment(readIfExists(system, path) ?? "");
+async function readGiven(options: Given, host: Host): Promise<Values> {
+  const read = (path: string): Values => parseEnvironment(host.readFile(path) ?? "");
   const saved = { ...read(SECRETS_FILE), ...read(SETTINGS_FILE) };
   const joined = options.join === undefined ? {} : await joinHost(options.join, saved, readToken);
-  return { ...saved, ...readFile(options, system), ...joined, ...readOptions(options) };
+  return { ...saved, ...readFile(options, host), ...joined, ...readOptions(options) };
 }
 
 /** The file of `--file`. Throws when it does not exist, or has something unknown. */
-function readFile({ file }: Options, system: System): Values {
+function readFile({ file }: Given, host: Host): Values {
   if (file === undefined) return {};
-  const text = readIfExists(system, file);
+  const text = host.readFile(file);
   if (text === undefined) throw new Error(`There is no ${file}.`);
   const values = parseEnvironment(text);
   const known = new Set([...SETTING_NAMES, ...CLICKHOUSE_URLS]);
@@ -143,7 +139,7 @@ function readFile({ file }: Options, system: System): Values {
   return values;
 }
 
-function readOptions(options: Options): Values {
+function readOptions(options: Given): Values {
   const values: Values = {
     DOMAIN: options.domain,
     STORES: options.stores,
@@ -157,29 +153,17 @@ function readOptions(options: Options): Values {
 }
 
 /** A token is no argument, which every user could see: it is asked for, or a line of a pipe. */
-async function readToken(): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return await terminal.question(process.stdin.isTTY ? "Token: " : "");
-  } finally {
-    terminal.close();
-  }
-}
+const readToken = (): Promise<string> => ask(process.stdin.isTTY ? "Token: " : "");
 
 /** Asks on a terminal, unless `--yes` says not to. */
-async function askForSettings(given: Values, { yes, dryRun }: Options): Promise<Settings> {
+async function askForSettings(given: Values, { yes, dryRun }: Given): Promise<Settings> {
   if (yes || dryRun || !process.stdin.isTTY) return await completeSettings(given);
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  const ask: Ask = async (text, preset) =>
-    (await terminal.question(`${text}${preset === undefined ? "" : ` [${preset}]`}: `)).trim();
-  try {
-    return await completeSettings(given, ask);
-  } finally {
-    terminal.close();
-  }
+  return await completeSettings(given, (text, preset) =>
+    ask(`${text}${preset === undefined ? "" : ` [${preset}]`}: `),
+  );
 }
 
-function prepareSecrets({ ROLE }: Settings, given: Values, options: Options): Secrets {
+function prepareSecrets({ ROLE }: Settings, given: Values, options: Given): Secrets {
   const kept = Object.entries(given).filter(
     ([name, value]) => !SETTING_NAMES.includes(name) && value !== undefined,
   );
@@ -188,15 +172,59 @@ function prepareSecrets({ ROLE }: Settings, given: Values, options: Options): Se
   return completeSecrets(ROLE, changed);
 }
 
-/** Prints what an operator needs now; the key and the password before anything that may fail. */
-function finish(
-  settings: Settings,
-  { created, hasClickHouse }: { created: Created; hasClickHouse: boolean },
-): void {
-  console.log(formatSummary(settings, created));
-  if (settings.ROLE !== "stores" || hasClickHouse) return;
-  console.log(`  There is no analytics yet: clicks wait in NATS until ClickHouse is there. To install it:
+/** For the operator's firewall, which setup leaves alone. */
+const OPEN_PORTS = {
+  none: "80 (or 443, of the proxy in front)",
+  files: "443",
+  certbot: "80 and 443",
+};
 
-${CLICKHOUSE_INSTALLATION.replaceAll(/^/gm, "    ")}
-`);
+/** Where everything is, and how to make the first link. */
+function formatSummary(settings: Settings, { key, password, restored }: Created): string {
+  const { DOMAIN, EMAIL, ROLE } = settings;
+  const short = `https://${DOMAIN}`;
+  const api = `https://api.${DOMAIN}`;
+  if (ROLE !== "stores")
+    return `
+  Shorthop is ready on this host: add its address to the load balancer or the DNS of ${DOMAIN}.
+${describeFirewall(settings)}`;
+  const shownKey = key ?? "KEY";
+  return `
+  Shorthop is ready.${restored === undefined ? "" : ` The backup was restored:\n\n${restored.replaceAll(/^(?=.)/gm, "    ")}`}
+
+    API           ${api}/v1
+    Short links   ${short}
+    Key           ${key ?? "as printed before; another: shorthop keys create"}
+    Dashboard     https://app.${DOMAIN}
+                  ${password === undefined ? "another password: shorthop users set-password" : `sign in as ${EMAIL}, password ${password}`}
+
+  The key and the password are not shown again.
+
+  Create a short link, also on this host before the names are public:
+
+    curl -X POST http://127.0.0.1:3000/v1/links \\
+      -H 'Authorization: Bearer ${shownKey}' \\
+      -H 'Content-Type: application/json' \\
+      -d '{"url": "https://example.com/hello", "alias": "hello"}'
+
+  Follow it, then look at its clicks (LINK_ID is the "id" above):
+
+    curl -i ${short}/hello
+    curl '${api}/v1/analytics/LINK_ID?period=24h' \\
+      -H 'Authorization: Bearer ${shownKey}'
+
+  Keep a copy of /etc/shorthop/secrets.env elsewhere. Next: a proxy with TLS for api.${DOMAIN} and app.${DOMAIN},
+  GeoIP data, and backups (/usr/share/doc/shorthop/docs/operations.md).
+${describeFirewall(settings)}`;
+}
+
+/** Only a suggestion: a wrong firewall locks the operator out. */
+function describeFirewall({ ROLE, TLS, STORES }: Settings): string {
+  const stores =
+    ROLE === "stores" && STORES !== "127.0.0.1"
+      ? `, and 4222, 5432 and 8123 at ${STORES} to the hosts of Shorthop`
+      : "";
+  return `
+  Firewall: open ${OPEN_PORTS[TLS]} to visitors${stores}; nothing else.
+`;
 }

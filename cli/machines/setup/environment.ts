@@ -2,13 +2,11 @@
  * The environment files of the processes: those that the packages install, with the variables that
  * setup knows. All other lines are the operator's.
  */
+import type { Env } from "../../installation.ts";
+import type { Host } from "../host.ts";
 import type { DesiredFile } from "./files.ts";
-import { readIfExists } from "./files.ts";
 import type { Secrets } from "./secrets.ts";
 import { inUrl, type Role, type Settings } from "./settings.ts";
-import type { System } from "./system.ts";
-
-type Variables = Record<string, string | undefined>;
 
 const ACCESS = { mode: 0o600 };
 
@@ -23,20 +21,16 @@ export const environmentFilesOf = (role: Role): string[] =>
   PROCESSES_OF[role].map((name) => `/etc/shorthop/${name}.env`);
 
 /** The environment files as they should be. */
-export function environmentFiles(
-  settings: Settings,
-  secrets: Secrets,
-  system: System,
-): DesiredFile[] {
+export function environmentFiles(settings: Settings, secrets: Secrets, host: Host): DesiredFile[] {
   const variables = variablesOf(settings, secrets);
   return PROCESSES_OF[settings.ROLE].map((name) => {
     const path = `/etc/shorthop/${name}.env`;
-    const present = readIfExists(system, path) ?? "";
+    const present = host.readFile(path) ?? "";
     return { path, content: setVariables(present, variables[name] ?? {}), access: ACCESS };
   });
 }
 
-function variablesOf(settings: Settings, secrets: Secrets): Record<string, Variables> {
+function variablesOf(settings: Settings, secrets: Secrets): Record<string, Env> {
   const { DOMAIN, STORES, TLS } = settings;
   const host = inUrl(STORES);
   const shared = { SHORT_URL: `https://${DOMAIN}` };
@@ -91,7 +85,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Varia
  * Sets variables in the text of an environment file: in the line that sets each, else in the one
  * that is a comment of it, else in a new line at the end. Other lines stay as they are.
  */
-export function setVariables(text: string, variables: Variables): string {
+export function setVariables(text: string, variables: Env): string {
   const lines = text.replace(/\n$/, "").split("\n");
   if (text === "") lines.pop();
   for (const [name, value] of Object.entries(variables)) {

@@ -20,27 +20,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { publicKeyOf } from "../../../shared/links-log/signature.ts";
-import { parseEnvironment } from "../../environment-files.ts";
-import { clickhouseFiles } from "./clickhouse.ts";
+import { parseEnvironment } from "../../installation.ts";
+import { Host } from "../host.ts";
 import { environmentFiles, setVariables } from "./environment.ts";
 import { filesStep } from "./files.ts";
-import { createMask } from "./mask.ts";
-import { natsFiles } from "./nats.ts";
-import { completeSecrets, rotate, type Secrets, secretsFor } from "./secrets.ts";
+import { completeSecrets, Mask, rotate, type Secrets, secretsFor } from "./secrets.ts";
+import { clickhouseFiles, natsFiles } from "./server-files.ts";
 import { completeSettings, type Settings } from "./settings.ts";
 import { runSteps, type Step } from "./step.ts";
-import { openSystem, type System } from "./system.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 
 let root: string;
-let system: System;
+let host: Host;
 let settings: Settings;
 let secrets: Secrets;
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), "shorthop-setup-"));
-  system = openSystem(root);
+  host = new Host(process.env, root);
   settings = await completeSettings({ DOMAIN: "go.shorthop.dev" });
   secrets = completeSecrets("stores", {});
   installPackages();
@@ -58,27 +56,17 @@ function installPackages(): void {
   writeFileSync(join(root, "etc/group"), `root:x:0:\nnats:x:${process.getgid?.()}:\n`);
 }
 
-const createSteps = (secret = secrets): Step[] => {
-  const mask = createMask(Object.values(secret).filter((value) => value !== undefined));
+function stepsWith(secret = secrets): Step[] {
+  const mask = new Mask(secret);
   return [
-    filesStep({ name: "NATS", system, mask, list: () => natsFiles(settings, secret, system) }),
-    filesStep({
-      name: "ClickHouse",
-      system,
-      mask,
-      list: () => clickhouseFiles(settings, secret, system),
-    }),
-    filesStep({
-      name: "processes",
-      system,
-      mask,
-      list: () => environmentFiles(settings, secret, system),
-    }),
+    filesStep("NATS", host, mask, () => natsFiles(settings, secret, host)),
+    filesStep("ClickHouse", host, mask, () => clickhouseFiles(settings, secret, host)),
+    filesStep("processes", host, mask, () => environmentFiles(settings, secret, host)),
   ];
-};
+}
 
 /** Runs the steps; returns the number of changes and what was printed. */
-async function run(steps = createSteps(), dryRun = false) {
+async function run(steps = stepsWith(), dryRun = false) {
   const lines: string[] = [];
   const count = await runSteps(steps, { dryRun, print: (line) => lines.push(line) });
   return { count, printed: lines.join("\n") };
@@ -138,7 +126,7 @@ describe("the files", () => {
       ...rotate("stores", secrets, "API_PASSWORD"),
       DASHBOARD_SECRET: "f".repeat(48),
     };
-    const { count, printed } = await run(createSteps(other), true);
+    const { count, printed } = await run(stepsWith(other), true);
     expect(count).toBe(1);
     expect(printed).toContain("processes: write /etc/shorthop/api.env");
     for (const value of [...Object.values(secrets), ...Object.values(other)])
@@ -152,7 +140,7 @@ describe("the files", () => {
     appendFileSync(path, "LOG_LEVEL=debug\nSHORT_URL=https://wrong.shorthop.dev\n");
     chmodSync(path, 0o644);
     appendFileSync(join(root, "etc/shorthop/nats/users.conf"), "# edited\n");
-    const { count, printed } = await run(createSteps(), true);
+    const { count, printed } = await run(stepsWith(), true);
     expect(count).toBe(2);
     expect(printed).toContain("- SHORT_URL=https://wrong.shorthop.dev");
     expect(printed).toContain("mode 0644 becomes 0600");
@@ -209,7 +197,7 @@ describe("the files", () => {
 /** The steps, of which the process dies before the change after so many. */
 function killedAfter(changes: number): Step[] {
   let made = 0;
-  return createSteps().map(({ name, inspect }) => ({
+  return stepsWith().map(({ name, inspect }) => ({
     name,
     inspect: async () =>
       (await inspect()).map((change) => ({
@@ -277,13 +265,13 @@ describe("secrets", () => {
   });
 
   test("are hidden, also those that setup did not make", () => {
-    const mask = createMask(["s3cret"]);
-    expect(mask("a s3cret b")).toBe("a … b");
-    expect(mask("+ NATS_URL=nats://api:old@host:4222,nats://other")).toBe(
+    const mask = new Mask({ NATS_API: "s3cret" });
+    expect(mask.hide("a s3cret b")).toBe("a … b");
+    expect(mask.hide("+ NATS_URL=nats://api:old@host:4222,nats://other")).toBe(
       "+ NATS_URL=nats://api:…@host:4222,nats://other",
     );
-    expect(mask('- api_password: "old"')).toBe("- api_password: …");
-    expect(mask("DASHBOARD_SECRET=old")).toBe("DASHBOARD_SECRET=…");
+    expect(mask.hide('- api_password: "old"')).toBe("- api_password: …");
+    expect(mask.hide("DASHBOARD_SECRET=old")).toBe("DASHBOARD_SECRET=…");
   });
 });
 

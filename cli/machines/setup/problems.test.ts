@@ -5,17 +5,34 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { describeCapacity } from "./capacity.ts";
-import { describeRoom, findProblems, isUsed } from "./problems.ts";
+import { Host, type Output } from "../host.ts";
+import { describeCapacity, describeRoom, findProblems, isUsed } from "./problems.ts";
 import { parseTimestamp, servicesStep } from "./services.ts";
 import { completeSettings, type Values } from "./settings.ts";
-import { openSystem, type Output, type System } from "./system.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 const NOTHING: Output = { code: 1, stdout: "", stderr: "" };
 
+/** A host with files below a root, whose programs answer what `run` returns. */
+class FakeHost extends Host {
+  readonly #answer: (command: readonly string[]) => Output;
+
+  constructor(answer: (command: readonly string[]) => Output = () => succeeded()) {
+    super(process.env, root);
+    this.#answer = answer;
+  }
+  override run(command: readonly string[]): Promise<Output> {
+    return Promise.resolve(this.#answer(command));
+  }
+  override psql(): Promise<Output> {
+    return Promise.resolve(NOTHING);
+  }
+}
+
+const succeeded = (stdout = ""): Output => ({ code: 0, stdout, stderr: "" });
+
 let root: string;
-let system: System;
+let host: Host;
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), "shorthop-setup-"));
@@ -23,16 +40,12 @@ beforeEach(() => {
   for (const name of ["redirector", "api", "worker", "migrate"])
     cpSync(join(DEPLOY, `systemd/${name}.env`), join(root, `etc/shorthop/${name}.env`));
   // Ports of this host are those of whatever runs here: every unit counts as ours.
-  system = {
-    ...openSystem(root),
-    run: () => Promise.resolve({ code: 0, stdout: "", stderr: "" }),
-    psql: () => Promise.resolve(NOTHING),
-  };
+  host = new FakeHost();
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
 const find = async (values: Values, dns = false): Promise<string[]> =>
-  findProblems(await completeSettings(values), system, { dns });
+  findProblems(await completeSettings(values), host, dns);
 
 test("a fresh host with a domain has no problems", async () => {
   expect(await find({ DOMAIN: "go.shorthop.dev" })).toEqual([]);
@@ -113,17 +126,13 @@ test("a port that another program uses, which is named", async () => {
     join(root, "etc/shorthop/redirector.env"),
     `REDIRECTOR_PORT=${port}\nA=change-me\n`,
   );
-  system = {
-    ...system,
-    run: ([program = "", , , unit]) =>
-      Promise.resolve(
-        program === "ss"
-          ? { code: 0, stdout: 'LISTEN 0 1 *:* users:(("nginx",pid=7,fd=6))', stderr: "" }
-          : unit === "shorthop-redirector@1"
-            ? NOTHING
-            : { code: 0, stdout: "", stderr: "" },
-      ),
-  };
+  host = new FakeHost(([program = "", , , unit]) =>
+    program === "ss"
+      ? succeeded('LISTEN 0 1 *:* users:(("nginx",pid=7,fd=6))')
+      : unit === "shorthop-redirector@1"
+        ? NOTHING
+        : succeeded(),
+  );
   const used = await find({ DOMAIN: "go.shorthop.dev" });
   await new Promise((resolve) => server.close(resolve));
   expect(used).toEqual([
@@ -178,11 +187,11 @@ test("certificate files that do not exist, are for another domain, or do not bel
 
 test("what a machine can carry is said before", () => {
   const GIB = 1024 ** 3;
-  expect(describeCapacity({ processors: 1, memory: 0.8 * GIB, free: 20 * GIB })).toEqual([
+  expect(describeCapacity(20 * GIB, 0.8 * GIB, 1)).toEqual([
     "This machine: 1 CPU, 0.8 GiB of memory, 20 GiB free. It can carry less than 100,000 links (docs/capacity.md).",
     "It has less than 1 GiB of memory: enough to try Shorthop, not for visitors.",
   ]);
-  expect(describeCapacity({ processors: 4, memory: 8 * GIB, free: 100 * GIB })).toEqual([
+  expect(describeCapacity(100 * GIB, 8 * GIB, 4)).toEqual([
     "This machine: 4 CPUs, 8 GiB of memory, 100 GiB free. It can carry about 28 million links (docs/capacity.md).",
   ]);
 });
@@ -190,11 +199,9 @@ test("what a machine can carry is said before", () => {
 test("a unit is enabled, started, and restarted when a file is younger than its process", async () => {
   const path = "/etc/shorthop/worker.env";
   const inspectWith = async (state: string) => {
-    const step = servicesStep(
-      "services",
-      { ...system, run: () => Promise.resolve({ code: 0, stdout: state, stderr: "" }) },
-      () => [{ unit: "shorthop-worker", reads: [path] }],
-    );
+    const step = servicesStep("services", new FakeHost(() => succeeded(state)), () => [
+      { unit: "shorthop-worker", reads: [path] },
+    ]);
     return (await step.inspect()).map(({ title }) => title);
   };
   const started = "ExecMainStartTimestamp=Thu 2026-11-26 11:09:17.123456 UTC";
@@ -237,17 +244,11 @@ test("systemd reads its files again only when a unit's are others", async () => 
     [`${known}\nNeedDaemonReload=yes`, ["systemctl daemon-reload", "systemctl start nats-server"]],
   ] satisfies [string, string[]][]) {
     const commands: string[] = [];
-    const step = servicesStep(
-      "stores",
-      {
-        ...system,
-        run: (command) => {
-          if (!command.includes("show")) commands.push(command.join(" "));
-          return Promise.resolve({ code: 0, stdout: state, stderr: "" });
-        },
-      },
-      () => [{ unit: "nats-server", reads: [dropIn] }],
-    );
+    const inState = new FakeHost((command) => {
+      if (!command.includes("show")) commands.push(command.join(" "));
+      return succeeded(state);
+    });
+    const step = servicesStep("stores", inState, () => [{ unit: "nats-server", reads: [dropIn] }]);
     for (const { apply } of await step.inspect()) await apply();
     expect(commands).toEqual(expected);
   }

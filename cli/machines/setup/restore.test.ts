@@ -13,25 +13,26 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { packConfiguration } from "../backup/configuration.ts";
+import { packConfiguration } from "../backup/backup.ts";
 import { nameOf, writeManifest } from "../backup/manifest.ts";
-import { openStorage } from "../backup/storage.ts";
+import { Directory } from "../backup/storage.ts";
+import { Host, type Output } from "../host.ts";
 import { configurationStep, dataStep, readBackedUp } from "./restore.ts";
+import { Mask } from "./secrets.ts";
 import { runSteps } from "./step.ts";
-import { openSystem, type System } from "./system.ts";
 
 const NAME = nameOf(new Date(0));
 
 let dir: string;
 let place: string;
-let system: System;
+let host: Host;
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-restore-"));
   place = join(dir, "backups");
   mkdirSync(join(dir, "root/etc/shorthop"), { recursive: true });
   mkdirSync(join(dir, "before/nats"), { recursive: true });
-  system = openSystem(join(dir, "root"));
+  host = new Host(process.env, join(dir, "root"));
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
@@ -39,7 +40,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 async function backUp(files: Record<string, string>): Promise<void> {
   for (const [name, content] of Object.entries(files))
     writeFileSync(join(dir, "before", name), content, { mode: 0o600 });
-  const storage = openStorage(place, {});
+  const storage = new Directory(place);
   await writeManifest(storage, NAME, {
     made_at: new Date(0).toISOString(),
     postgres: { file: { name: "none", bytes: 0, sha256: "0".repeat(64) }, migration: 1, rows: {} },
@@ -57,7 +58,7 @@ const OWN = {
 
 const bringBack = async (): Promise<number> => {
   const backedUp = await readBackedUp(place, {});
-  return await runSteps([configurationStep(backedUp, system, (text) => text)], {
+  return await runSteps([configurationStep(backedUp, host, new Mask({}))], {
     dryRun: false,
     print: () => undefined,
   });
@@ -103,19 +104,17 @@ test("data is restored where there is no account, and never where there is one",
   for (const hasAccount of [true, false]) {
     const commands: string[] = [];
     let restored = hasAccount;
-    const step = dataStep(
-      backedUp,
-      {
-        ...system,
-        psql: () => Promise.resolve({ code: 0, stdout: restored ? "t\n" : "f\n", stderr: "" }),
-        run: (command) => {
-          commands.push(command.join(" "));
-          restored = true;
-          return Promise.resolve({ code: 0, stdout: "api:\n{}\nlinks\t1 of 1\n", stderr: "" });
-        },
-      },
-      (counts) => commands.push(counts),
-    );
+    class FakeHost extends Host {
+      override psql(): Promise<Output> {
+        return Promise.resolve({ code: 0, stdout: restored ? "t\n" : "f\n", stderr: "" });
+      }
+      override run(command: readonly string[]): Promise<Output> {
+        commands.push(command.join(" "));
+        restored = true;
+        return Promise.resolve({ code: 0, stdout: "api:\n{}\nlinks\t1 of 1\n", stderr: "" });
+      }
+    }
+    const step = dataStep(backedUp, new FakeHost({}), (counts) => commands.push(counts));
     await runSteps([step], { dryRun: false, print: () => undefined });
     expect(commands).toEqual(
       hasAccount ? [] : [`shorthop restore --from ${place}`, "links\t1 of 1\n"],

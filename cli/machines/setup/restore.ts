@@ -6,15 +6,15 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 
-import { parseEnvironment } from "../../environment-files.ts";
-import { unpackConfiguration } from "../backup/configuration.ts";
+import { type Env, parseEnvironment } from "../../installation.ts";
+import { unpackConfiguration } from "../backup/backup.ts";
 import { readBackup } from "../backup/manifest.ts";
-import { openPlace } from "../backup/place.ts";
+import { storageAt } from "../backup/storage.ts";
+import type { Host } from "../host.ts";
 import { type DesiredFile, filesStep } from "./files.ts";
-import { SECRETS_FILE } from "./secrets.ts";
+import { type Mask, SECRETS_FILE } from "./secrets.ts";
 import { SETTINGS_FILE, type Values } from "./settings.ts";
 import type { Step } from "./step.ts";
-import { mustRun, type System } from "./system.ts";
 
 const CONFIG_DIR = "/etc/shorthop";
 const PERMISSIONS = 0o7777;
@@ -29,11 +29,8 @@ export type BackedUp = {
 };
 
 /** Reads the configuration of the newest backup. Throws when it has none that setup has made. */
-export async function readBackedUp(
-  place: string,
-  env: Record<string, string | undefined>,
-): Promise<BackedUp> {
-  const storage = openPlace(env, place);
+export async function readBackedUp(place: string, env: Env): Promise<BackedUp> {
+  const storage = storageAt(env, place);
   const { name, manifest } = await readBackup(storage);
   const dir = mkdtempSync(join(tmpdir(), "shorthop-restore-"));
   try {
@@ -69,30 +66,26 @@ const readFiles = (dir: string): DesiredFile[] =>
     });
 
 /** A step that brings the configuration back to a host that has none yet. */
-export function configurationStep(
-  { files }: BackedUp,
-  system: System,
-  mask: (text: string) => string,
-): Step {
-  const isFresh = !existsSync(system.path(SECRETS_FILE));
-  return filesStep({ name: "configuration", system, mask, list: () => (isFresh ? files : []) });
+export function configurationStep({ files }: BackedUp, host: Host, mask: Mask): Step {
+  const isFresh = !existsSync(host.path(SECRETS_FILE));
+  return filesStep("configuration", host, mask, () => (isFresh ? files : []));
 }
 
 /** A step that restores the data while there is no account; `restored` gets the counts. */
 export const dataStep = (
   { place }: BackedUp,
-  system: System,
+  host: Host,
   restored: (counts: string) => void,
 ): Step => ({
   name: "data",
   async inspect() {
-    const { stdout } = await system.psql("shorthop", "select exists (select from accounts);");
+    const { stdout } = await host.psql("shorthop", "select exists (select from accounts);");
     if (stdout.trim() === "t") return [];
     return [
       {
         title: `restore the newest backup of ${place}`,
         async apply() {
-          const output = await mustRun(system, ["shorthop", "restore", "--from", place]);
+          const output = await host.read(["shorthop", "restore", "--from", place]);
           // The others are the log of the migrations.
           restored((output.match(/^\w+\t.*\n/gm) ?? []).join(""));
         },

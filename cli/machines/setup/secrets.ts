@@ -44,8 +44,6 @@ const SECRET_BYTES = 24;
 /** A value for each name; `CLICKHOUSE_URLS` only if they are given. */
 export type Secrets = Values;
 
-const createSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
-
 /**
  * Completes the secrets that a role needs: those that exist stay as they are. A host without an API
  * gets the public keys from another one.
@@ -53,14 +51,14 @@ const createSecret = (): string => randomBytes(SECRET_BYTES).toString("hex");
 export function completeSecrets(role: Role, existing: Secrets): Secrets {
   const secrets: Secrets = { ...existing };
   const names = BY_ROLE[role].filter((name) => name !== "LINKS_PUBLIC_KEYS");
-  for (const name of names) secrets[name] ??= createValue(name);
+  for (const name of names) secrets[name] ??= newValue(name);
   const { LINKS_SIGNING_KEY: key } = secrets;
   if (key !== undefined) secrets["LINKS_PUBLIC_KEYS"] ??= publicKeyOf(key);
   return secrets;
 }
 
-const createValue = (name: string): string =>
-  name === "LINKS_SIGNING_KEY" ? newSigningKey() : createSecret();
+const newValue = (name: string): string =>
+  name === "LINKS_SIGNING_KEY" ? newSigningKey() : randomBytes(SECRET_BYTES).toString("hex");
 
 /** The secrets that a host of another role needs. */
 export const secretsFor = (role: Role, secrets: Secrets): Secrets =>
@@ -88,7 +86,7 @@ export function rotate(role: Role, secrets: Secrets, name: string): Secrets {
     throw new Error(`There is no secret "${name}". These can be rotated: ${names.join(", ")}.`);
   if (secrets[name] === undefined)
     throw new Error(`${SECRETS_FILE} has no ${name} yet: run shorthop setup first.`);
-  const rotated = { ...secrets, [name]: createValue(name) };
+  const rotated = { ...secrets, [name]: newValue(name) };
   return name === "LINKS_SIGNING_KEY" ? withBothKeys(secrets, rotated) : rotated;
 }
 
@@ -101,3 +99,28 @@ const withBothKeys = (
   LINKS_SIGNING_KEY: key,
   LINKS_PUBLIC_KEYS: `${publicKeyOf(key)},${publicKeyOf(before)}`,
 });
+
+const HIDDEN = "…";
+
+/** Passwords in URLs, and values of lines whose name says that they are secret. */
+const PATTERNS: readonly [pattern: RegExp, replacement: string][] = [
+  [/(:\/\/[^\s:@/]{1,100}:)[^\s@/]{1,200}(?=@)/g, `$1${HIDDEN}`],
+  [/^([+\- ]? ?\w{0,60}(?:secret|password\w{0,20})\s?[=:]\s?).{1,300}/gim, `$1${HIDDEN}`],
+];
+
+/** Hides these secrets, and everything that looks like one, in what setup prints. */
+export class Mask {
+  readonly #secrets: readonly string[];
+
+  constructor(secrets: Secrets) {
+    this.#secrets = Object.values(secrets).flatMap((secret) => secret || []);
+  }
+
+  hide(text: string): string {
+    const known = this.#secrets.reduce((masked, secret) => masked.replaceAll(secret, HIDDEN), text);
+    return PATTERNS.reduce(
+      (masked, [pattern, replacement]) => masked.replace(pattern, replacement),
+      known,
+    );
+  }
+}

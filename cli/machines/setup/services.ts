@@ -1,23 +1,21 @@
 /** Units of systemd: enabled, running, and no older than the files that they read. */
 import { existsSync, statSync } from "node:fs";
 
+import { parseEnvironment } from "../../installation.ts";
+import type { Host } from "../host.ts";
+import type { Units } from "../units.ts";
 import type { Change, Step } from "./step.ts";
-import { mustRun, type System } from "./system.ts";
 
 /** A unit, and the files for whose changes it must be restarted. */
 export type Service = { unit: string; reads: readonly string[] };
 
-const PROPERTIES = [
-  "LoadState",
-  "ActiveState",
-  "UnitFileState",
-  "NeedDaemonReload",
-  "DropInPaths",
-  "ExecMainStartTimestamp",
-];
+const PROPERTIES =
+  "LoadState,ActiveState,UnitFileState,NeedDaemonReload,DropInPaths,ExecMainStartTimestamp";
 
 /** `Thu 2026-11-26 11:09:17.123456 UTC`, by `--timestamp=us+utc`. */
 const TIMESTAMP = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3})\d{3} UTC$/;
+
+const RUNNING = new Set(["active", "reloading", "activating"]);
 
 type State = Record<string, string>;
 
@@ -25,37 +23,30 @@ type State = Record<string, string>;
  * A step that enables units, starts those that do not run, and restarts those that started before
  * one of their files was changed: one after another, each when the one before is ready.
  */
-export const servicesStep = (
-  name: string,
-  system: System,
-  list: () => readonly Service[],
-): Step => ({
+export const servicesStep = (name: string, host: Host, list: () => readonly Service[]): Step => ({
   name,
   async inspect() {
     const changes: Change[] = [];
-    for (const service of list()) changes.push(...(await inspectService(service, system)));
+    for (const service of list()) changes.push(...(await inspectService(service, host)));
     return changes;
   },
 });
 
-async function inspectService({ unit, reads }: Service, system: System): Promise<Change[]> {
-  const state = await readState(unit, system);
+async function inspectService({ unit, reads }: Service, host: Host): Promise<Change[]> {
+  const state = await readState(unit, host);
   const systemctl = (...words: string[]): Change => ({
     title: `systemctl ${words.join(" ")}`,
     async apply() {
-      if (needsReload(state, reads, system)) await mustRun(system, ["systemctl", "daemon-reload"]);
-      await mustRun(system, ["systemctl", ...words]);
+      if (needsReload(state, reads, host)) await host.read(["systemctl", "daemon-reload"]);
+      await host.read(["systemctl", ...words]);
     },
   });
-  const enable = state["UnitFileState"] === "disabled" || state["UnitFileState"] === "";
-  return [
-    ...(enable ? [systemctl("enable", "--quiet", unit)] : []),
-    ...(isRunning(state)
-      ? isOutdated(state, reads, system)
-        ? [systemctl("restart", unit)]
-        : []
-      : [systemctl("start", unit)]),
-  ];
+  const changes: Change[] = [];
+  if (["disabled", ""].includes(state["UnitFileState"] ?? "static"))
+    changes.push(systemctl("enable", "--quiet", unit));
+  if (!RUNNING.has(state["ActiveState"] ?? "")) changes.push(systemctl("start", unit));
+  else if (isOutdated(state, reads, host)) changes.push(systemctl("restart", unit));
+  return changes;
 }
 
 /** Where systemd reads units and drop-ins that an administrator makes. */
@@ -65,21 +56,18 @@ const UNITS = "/etc/systemd/system/";
  * Whether a file of the unit, or a drop-in, is another than the one that systemd has read. Debian
  * 12's systemd does not say so of a drop-in in a folder that is new.
  */
-function needsReload(state: State, reads: readonly string[], system: System): boolean {
+function needsReload(state: State, reads: readonly string[], host: Host): boolean {
   const known = new Set((state["DropInPaths"] ?? "").split(" "));
   const isNew = (path: string) =>
-    path.startsWith(UNITS) && existsSync(system.path(path)) && !known.has(path);
+    path.startsWith(UNITS) && existsSync(host.path(path)) && !known.has(path);
   return state["NeedDaemonReload"] === "yes" || reads.some(isNew);
 }
 
-const isRunning = ({ ActiveState }: State): boolean =>
-  ["active", "reloading", "activating"].includes(ActiveState ?? "");
-
-function isOutdated(state: State, reads: readonly string[], system: System): boolean {
-  if (needsReload(state, reads, system)) return true;
+function isOutdated(state: State, reads: readonly string[], host: Host): boolean {
+  if (needsReload(state, reads, host)) return true;
   const started = parseTimestamp(state["ExecMainStartTimestamp"] ?? "");
   return reads
-    .map((path) => system.path(path))
+    .map((path) => host.path(path))
     .some((path) => existsSync(path) && statSync(path).mtimeMs > started);
 }
 
@@ -90,21 +78,16 @@ export function parseTimestamp(text: string): number {
 }
 
 /** The properties of a unit; `UnitFileState` is empty for one that does not exist yet. */
-async function readState(unit: string, system: System): Promise<State> {
-  const { stdout } = await system.run([
-    "systemctl",
-    "show",
-    "--timestamp=us+utc",
-    `--property=${PROPERTIES.join(",")}`,
-    unit,
-  ]);
-  return Object.fromEntries(
-    stdout
-      .trim()
-      .split("\n")
-      .map((line) => {
-        const equals = line.indexOf("=");
-        return [line.slice(0, equals), line.slice(equals + 1)];
-      }),
-  );
+async function readState(unit: string, host: Host): Promise<State> {
+  const options = ["--timestamp=us+utc", `--property=${PROPERTIES}`];
+  return parseEnvironment((await host.run(["systemctl", "show", ...options, unit])).stdout);
 }
+
+/** A step that waits until these units are ready, as each says itself. */
+export const readinessStep = (units: Units, names: readonly string[]): Step => ({
+  name: "services",
+  async inspect() {
+    if ((await units.listUnready(names)).length === 0) return [];
+    return [{ title: "wait until all are ready", apply: () => units.waitUntilReady(names) }];
+  },
+});

@@ -1,10 +1,10 @@
 /** The certificate with which redirectors terminate TLS themselves. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 
-import { type DesiredFile, readIfExists } from "./files.ts";
+import type { Host } from "../host.ts";
+import type { DesiredFile } from "./files.ts";
 import type { Settings } from "./settings.ts";
 import type { Step } from "./step.ts";
-import { mustRun, type System } from "./system.ts";
 
 const DIR = "/etc/shorthop/tls";
 const CERTIFICATE = `${DIR}/cert.pem`;
@@ -12,19 +12,19 @@ const KEY = `${DIR}/key.pem`;
 const HOOK = "/usr/share/shorthop/certbot/shorthop-tls";
 
 /** The files of the operator, copied to where the units look for them. The certificate is last. */
-export function tlsFiles({ TLS, TLS_CERT, TLS_KEY }: Settings, system: System): DesiredFile[] {
+export function tlsFiles({ TLS, TLS_CERT, TLS_KEY }: Settings, host: Host): DesiredFile[] {
   if (TLS !== "files" || TLS_CERT === undefined || TLS_KEY === undefined) return [];
   return [
-    { path: KEY, content: readIfExists(system, TLS_KEY) ?? "", access: { mode: 0o600 } },
-    { path: CERTIFICATE, content: readIfExists(system, TLS_CERT) ?? "", access: { mode: 0o644 } },
+    { path: KEY, content: host.readFile(TLS_KEY) ?? "", access: { mode: 0o600 } },
+    { path: CERTIFICATE, content: host.readFile(TLS_CERT) ?? "", access: { mode: 0o644 } },
   ];
 }
 
 /** Says in one line what is wrong with the operator's files; undefined when nothing is. */
-export function describeTlsProblem(settings: Settings, system: System): string | undefined {
+export function describeTlsProblem(settings: Settings, host: Host): string | undefined {
   const { TLS, TLS_CERT = CERTIFICATE, TLS_KEY = KEY, DOMAIN } = settings;
   if (TLS !== "files") return undefined;
-  const [certificate, key] = [TLS_CERT, TLS_KEY].map((path) => readIfExists(system, path));
+  const [certificate, key] = [TLS_CERT, TLS_KEY].map((path) => host.readFile(path));
   if (certificate === undefined || key === undefined)
     return `There is no ${certificate === undefined ? TLS_CERT : TLS_KEY}: name the files with --tls-cert and --tls-key.`;
   try {
@@ -43,31 +43,14 @@ export function describeTlsProblem(settings: Settings, system: System): string |
  * A step that has certbot obtain the certificate, and renew it by its own timer. It listens on
  * port 80 meanwhile, which redirectors with TLS leave free.
  */
-export const certbotStep = ({ TLS, DOMAIN, EMAIL }: Settings, system: System): Step => ({
+export const certbotStep = ({ TLS, DOMAIN, EMAIL }: Settings, host: Host): Step => ({
   name: "certificate",
   inspect() {
-    if (TLS !== "certbot" || isFor(DOMAIN, readIfExists(system, CERTIFICATE))) return [];
-    const command = [
-      "certbot",
-      "certonly",
-      "--standalone",
-      "--non-interactive",
-      "--agree-tos",
-      "--email",
-      EMAIL,
-      "--domain",
-      DOMAIN,
-      "--deploy-hook",
-      HOOK,
-    ];
-    return [
-      {
-        title: command.join(" "),
-        async apply() {
-          await mustRun(system, command);
-        },
-      },
-    ];
+    if (TLS !== "certbot" || isFor(DOMAIN, host.readFile(CERTIFICATE))) return [];
+    const how = ["certonly", "--standalone", "--non-interactive", "--agree-tos"];
+    const what = ["--email", EMAIL, "--domain", DOMAIN, "--deploy-hook", HOOK];
+    const command = ["certbot", ...how, ...what];
+    return [{ title: command.join(" "), apply: async () => void (await host.read(command)) }];
   },
 });
 

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-import type { System } from "./system.ts";
+import type { Host } from "../host.ts";
 
 /** The package of the executable, which migrates before the processes are replaced. */
 const BASE = "shorthop";
@@ -25,18 +25,17 @@ export type Release = { version: string; base: Package; others: Package[] };
  * Reads the packages of a release. Throws unless they are one version, for this machine, and
  * include every package that is installed.
  */
-export async function readRelease(system: System, files: readonly string[]): Promise<Release> {
-  const architecture = (await system.read(["dpkg", "--print-architecture"])).trim();
+export async function readRelease(host: Host, files: readonly string[]): Promise<Release> {
+  const architecture = (await host.read(["dpkg", "--print-architecture"])).trim();
   const packages: Package[] = [];
   for (const file of files) {
     // A name without a slash would mean a package of the repositories to apt-get.
     const path = resolve(file);
-    const field = async (name: string) =>
-      (await system.read(["dpkg-deb", "--field", path, name])).trim();
-    const [name, version] = [await field("Package"), await field("Version")];
+    const fields = "--showformat=${Package}\t${Version}\t${Architecture}";
+    const shown = (await host.read(["dpkg-deb", "--show", fields, path])).split("\t");
+    const [name = "", version = "", own] = shown;
     if (name !== BASE && !name.startsWith(`${BASE}-`))
       throw new Error(`${file} is not a package of Shorthop.`);
-    const own = await field("Architecture");
     if (own !== architecture)
       throw new Error(`${file} is for ${own}, this machine is ${architecture}.`);
     packages.push({ name, version, path });
@@ -49,7 +48,7 @@ export async function readRelease(system: System, files: readonly string[]): Pro
     throw new Error(
       `The files are of several versions: ${packages.map((one) => one.version).join(", ")}.`,
     );
-  const installed = await listInstalled(system);
+  const installed = await listInstalled(host);
   const missing = installed.filter((one) => !packages.some(({ name }) => name === one.name));
   if (missing.length > 0)
     throw new Error(
@@ -63,9 +62,9 @@ export async function readRelease(system: System, files: readonly string[]): Pro
 }
 
 /** Installed packages and their versions. */
-export async function listInstalled(system: System): Promise<Omit<Package, "path">[]> {
+export async function listInstalled(host: Host): Promise<Omit<Package, "path">[]> {
   const format = "${db:Status-Abbrev}\t${Package}\t${Version}\n";
-  const lines = await system.read(["dpkg-query", "--show", `--showformat=${format}`, `${BASE}*`]);
+  const lines = await host.read(["dpkg-query", "--show", `--showformat=${format}`, `${BASE}*`]);
   return lines
     .split("\n")
     .map((line) => line.split("\t"))
@@ -75,12 +74,8 @@ export async function listInstalled(system: System): Promise<Omit<Package, "path
 }
 
 /** Throws unless a version is later than the one that is installed. */
-export async function requireLater(
-  system: System,
-  installed: string,
-  version: string,
-): Promise<void> {
-  await system.read(["dpkg", "--compare-versions", version, "gt", installed]).catch(() => {
+export async function requireLater(host: Host, installed: string, version: string): Promise<void> {
+  await host.read(["dpkg", "--compare-versions", version, "gt", installed]).catch(() => {
     throw new Error(
       `${version} is not later than ${installed}, which is installed. To go back, see "Rolling back" in docs/operations.md.`,
     );
@@ -95,7 +90,7 @@ const SCRIPTS = ["preinst", "postinst", "prerm", "postrm", "conffiles", "trigger
  * them. Returns their files.
  */
 export async function savePackages(
-  system: System,
+  host: Host,
   installed: readonly Omit<Package, "path">[],
   dir: string,
 ): Promise<string[]> {
@@ -104,18 +99,18 @@ export async function savePackages(
   const saved: string[] = [];
   for (const { name, version } of installed) {
     const root = join(dir, name);
-    const listed = (await system.read(["dpkg-query", "--listfiles", name])).split("\n");
+    const listed = (await host.read(["dpkg-query", "--listfiles", name])).split("\n");
     for (const path of listed.filter((one) => one.startsWith("/")))
       copyEntry(path, join(root, path));
     const control = join(root, "DEBIAN");
     mkdirSync(control, { recursive: true, mode: 0o755 });
-    const status = await system.read(["dpkg-query", "--status", name]);
-    writeFileSync(join(control, "control"), toControl(status));
+    const status = await host.read(["dpkg-query", "--status", name]);
+    writeFileSync(join(control, "control"), `${status.replaceAll(ADDED_FIELDS, "").trimEnd()}\n`);
     for (const script of SCRIPTS.filter((one) => existsSync(join(DPKG_INFO, `${name}.${one}`))))
       cpSync(join(DPKG_INFO, `${name}.${script}`), join(control, script));
     keepConffiles(root);
     const path = join(dir, `${name}_${version}.deb`);
-    await system.read(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", root, path]);
+    await host.read(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", root, path]);
     rmSync(root, { recursive: true });
     saved.push(path);
   }
@@ -141,17 +136,8 @@ function copyEntry(from: string, to: string): void {
   }
 }
 
-/** The control file of an installed package: its status without what dpkg adds. */
-function toControl(status: string): string {
-  const fields: string[] = [];
-  let skipping = false;
-  for (const line of status.trimEnd().split("\n")) {
-    // Further lines of a field begin with a space.
-    if (!line.startsWith(" ")) skipping = /^(Status|Conffiles|Config-Version):/.test(line);
-    if (!skipping) fields.push(line);
-  }
-  return `${fields.join("\n")}\n`;
-}
+/** What dpkg adds to the control file of a package; further lines of a field begin with a space. */
+const ADDED_FIELDS = /^(?:Status|Conffiles|Config-Version):.*\n(?: .*\n)*/gm;
 
 /** Whether `SHA256SUMS` lies beside the files. */
 export const findChecksums = (files: readonly string[]): string | undefined =>

@@ -6646,10 +6646,28 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description Why the last attempt got no response.
+       * @description The same for people, such as `Port 25 may not be used.`
        * @example null
        */
       error: string | null;
+      /**
+       * @description Why the last attempt got no response, for programs.
+       * @example null
+       */
+      error_code:
+        | (
+            | "port_not_allowed"
+            | "host_not_found"
+            | "address_not_public"
+            | "connection_refused"
+            | "connection_closed"
+            | "connection_failed"
+            | "certificate_invalid"
+            | "timeout"
+            | "response_invalid"
+            | "event_deleted"
+          )
+        | null;
       /**
        * @description The event's id, which the receiver gets as `webhook-id`.
        * @example event_01k9z3v6x7e8w9r0t1y2n3h4m5

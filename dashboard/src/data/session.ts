@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
 import type { Role } from "../../../shared/contracts/users.ts";
-import { isSignedOut } from "./errors.ts";
+import { isSignedOut } from "../languages/errors.ts";
 import { forgetEarlyResponses, getJson, send } from "./http.ts";
 import type { AccountScope, Mode } from "./scope.ts";
 

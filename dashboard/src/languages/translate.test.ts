@@ -5,13 +5,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
 
 import { changeDomainBody } from "../../../shared/contracts/domain-settings.ts";
+import { invalidValue } from "../../../shared/contracts/errors.ts";
 import { directionOf } from "../../../shared/contracts/languages.ts";
 import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
 import { nameOf } from "./catalogues.ts";
+import { describeError, fieldName, translateSentence } from "./errors.ts";
 import { matchLanguage } from "./preference.ts";
-import { fieldName, translateService } from "./service.ts";
 import { getLanguage, onLanguageChange, setLanguage, t } from "./translate.ts";
 
 // All that a language changes of the page itself.
@@ -26,6 +27,10 @@ const formatted = () => [
   formatWeekday(0, "long"),
   inSentence("Links"),
 ];
+
+/** What the page says when the API refuses the value of a field. */
+const refused = (param: string, problem: string): string =>
+  describeError({ code: "invalid_request", message: invalidValue(param, problem), param });
 
 describe("the language of the page", () => {
   test("is English until another one is loaded", async () => {
@@ -54,28 +59,44 @@ describe("the language of the page", () => {
   });
 
   test("translates what the API says, and keeps what it does not know", async () => {
-    const wrong = "The e-mail address or the password is wrong.";
-    expect(translateService(wrong)).toBe(wrong);
+    const wrong = { code: "unauthorized", message: "The e-mail address or the password is wrong." };
+    expect(describeError(wrong)).toBe(wrong.message);
     await setLanguage("de");
-    expect(translateService(wrong)).toBe("Die E-Mail-Adresse oder das Passwort ist falsch.");
-    expect(translateService('The alias "x" is already in use.')).toBe(
-      "Der Alias „x“ ist schon vergeben.",
+    expect(describeError(wrong)).toBe("Die E-Mail-Adresse oder das Passwort ist falsch.");
+    expect(describeError({ code: "later", message: "Something new." })).toBe("Something new.");
+    expect(translateSentence("Something new.")).toBe("Something new.");
+  });
+
+  test("says by its code what an error is, whatever its message says", async () => {
+    const taken = {
+      code: "alias_taken",
+      message: 'The alias "x" is already in use.',
+      param: "alias",
+    };
+    const limited = { code: "rate_limited", message: "Quota links_per_day exceeded: 5." };
+    expect(describeError(taken)).toBe(taken.message);
+    await setLanguage("de");
+    expect(describeError(taken)).toBe("Der Alias ist schon vergeben.");
+    expect(describeError(limited)).toContain("Versuchen Sie es gleich erneut.");
+    expect(describeError({ ...limited, retryAfterSeconds: 8 })).toContain("in 8 Sekunden erneut.");
+  });
+
+  test("names the field that an error is about, and what is wrong with it", async () => {
+    expect(refused("expires_at", "must be later")).toBe(
+      'Invalid value for "Expiry": must be later',
     );
-    expect(translateService('Invalid value for "color": must be a colour such as #1d4ed8.')).toBe(
+    await setLanguage("de");
+    expect(refused("color", "must be a colour such as #1d4ed8")).toBe(
       "Ungültiger Wert für „Farbe“: muss eine Farbe wie #1d4ed8 sein",
     );
-    expect(translateService('Invalid value for "tags.0": must have at most 50 characters.')).toBe(
-      "Ungültiger Wert für „Schlagwörter 1“: darf höchstens 50 Zeichen haben",
+    expect(refused("tags.0", "must be rare")).toBe(
+      "Ungültiger Wert für „Schlagwörter 1“: must be rare",
     );
-    expect(translateService("expires_at is required.")).toBe("Ablauf fehlt.");
-    expect(translateService("Quota api_keys exceeded: the account may have 10 API keys.")).toBe(
-      "Kontingent ausgeschöpft: API-Schlüssel.",
+    const url = { code: "invalid_url", param: "url" };
+    const message = 'Invalid value for "url": The URL must be an http or https URL.';
+    expect(describeError({ ...url, message })).toBe(
+      "Ungültiger Wert für „Ziel“: Die URL muss mit http oder https beginnen.",
     );
-    const rows = "too many links created in bulk (bulk_rows: 500 rows at once, and 500 an hour)";
-    expect(translateService(`Rate limit exceeded: ${rows}. Try again in 8 seconds.`)).toContain(
-      "500 Links auf einmal erstellen. Versuchen Sie es in 8 Sekunden",
-    );
-    expect(translateService("Something new.")).toBe("Something new.");
   });
 });
 

@@ -5,9 +5,9 @@ import { useForm } from "react-hook-form";
 import { Link } from "wouter";
 
 import { email as emailRule, newPassword, RESET_MINUTES } from "../../../shared/contracts/users.ts";
-import { getErrorMessage, isNotFound } from "../data/errors.ts";
 import { getJson, send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
+import { getErrorMessage, isNotFound } from "../languages/errors.ts";
 import { preferredLanguage } from "../languages/preference.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";

@@ -5,9 +5,9 @@ import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 
 import { newPassword, type Role, userName } from "../../../shared/contracts/users.ts";
-import { getErrorMessage } from "../data/errors.ts";
 import { getJson, send } from "../data/http.ts";
 import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { PasswordField, TextField } from "../ui/field.tsx";

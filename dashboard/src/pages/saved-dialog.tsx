@@ -9,9 +9,9 @@ import { useForm } from "react-hook-form";
 
 import type { SavedView } from "../../../clients/typescript/src/index.ts";
 import { viewName } from "../../../shared/contracts/view-schemas.ts";
-import { getErrorMessage } from "../data/errors.ts";
 import { getClient } from "../data/http.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Dialog, DialogForm } from "../ui/dialog.tsx";

@@ -3,9 +3,9 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
-import { getErrorMessage } from "../data/errors.ts";
 import { send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { PasswordField, TextField } from "../ui/field.tsx";

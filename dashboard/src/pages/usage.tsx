@@ -6,7 +6,7 @@ import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { getClient } from "../data/http.ts";
 import { useAccountContext } from "../data/session.ts";
 import type { TextKey } from "../languages/catalogues.ts";
-import { fieldName } from "../languages/service.ts";
+import { fieldName } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { formatDateTime, formatTime } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";

@@ -4,8 +4,8 @@
 import { Check, Copy, Download } from "lucide-react";
 import { type ButtonHTMLAttributes, type ReactNode, useState } from "react";
 
-import { getErrorMessage } from "../data/errors.ts";
 import { downloadCsv } from "../data/http.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { toast } from "./toast.tsx";
 

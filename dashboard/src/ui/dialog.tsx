@@ -15,7 +15,7 @@ import {
 } from "react";
 import { flushSync } from "react-dom";
 
-import { getErrorMessage } from "../data/errors.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Alert } from "./states.tsx";

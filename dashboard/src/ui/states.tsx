@@ -2,7 +2,7 @@
 import { TriangleAlert } from "lucide-react";
 import { type ReactNode, useDeferredValue } from "react";
 
-import { getErrorMessage } from "../data/errors.ts";
+import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "./button.tsx";
 

@@ -2,7 +2,7 @@
 import type * as z from "zod";
 
 import type { TextKey } from "../languages/catalogues.ts";
-import { translateService } from "../languages/service.ts";
+import { translateSentence } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 
 /** Creates a `validate` function for react-hook-form, which returns true or the error message. */
@@ -42,6 +42,6 @@ const LENGTH_TEXTS: Readonly<Record<string, { max: TextKey; min: TextKey }>> = {
 
 /** Turns a message of the API's schemas into a sentence for a form, in the language of the page. */
 export function describeRule(message: string): string {
-  const text = translateService(message);
+  const text = translateSentence(message);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

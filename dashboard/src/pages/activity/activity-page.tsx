@@ -7,7 +7,7 @@ import type { LedgerEvent, ResponseBody } from "../../../../clients/typescript/s
 import { useActors } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { fieldName } from "../../languages/service.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";

@@ -6,11 +6,10 @@ import { Link as PageLink } from "wouter";
 
 import type { Domain } from "../../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { translateService } from "../../languages/service.ts";
+import { getErrorMessage, translateSentence } from "../../languages/errors.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
@@ -120,7 +119,7 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
           <DnsRecord {...domain.routing} />
           {verify.data?.problem !== undefined && verify.data.problem !== null && (
             <Alert>
-              {translateService(verify.data.problem)}
+              {translateSentence(verify.data.problem)}
               {verify.data.checked_at !== null &&
                 ` ${t("domains.checkedAt", { time: formatTime(new Date(verify.data.checked_at)) })}`}
             </Alert>

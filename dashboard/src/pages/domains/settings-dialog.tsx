@@ -12,10 +12,10 @@ import {
 } from "../../../../shared/contracts/domain-settings.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, Disclosure, TextAreaField, TextField } from "../../ui/field.tsx";

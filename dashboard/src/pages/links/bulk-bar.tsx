@@ -17,8 +17,8 @@ import {
 import { useEffect, useRef } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { useCanWrite } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";

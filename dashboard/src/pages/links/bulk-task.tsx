@@ -5,11 +5,10 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { translateService } from "../../languages/service.ts";
+import { describeError, getErrorMessage, type ServiceError } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { toast } from "../../ui/toast.tsx";
 
@@ -141,7 +140,7 @@ type BulkFailure = { link: Link; reason: string };
 
 type BulkOutcome = { done: Link[]; failed: BulkFailure[] };
 
-type Entry = { index: number; error?: { message: string } };
+type Entry = { index: number; error?: ServiceError };
 
 /**
  * Returns for each link whether it succeeded. One that the response does not mention has failed.
@@ -153,9 +152,8 @@ export function toOutcome(links: readonly Link[], entries: readonly Entry[]): Bu
     const entry = byIndex.get(index);
     if (entry !== undefined && entry.error === undefined) outcome.done.push(link);
     else {
-      const message = entry?.error?.message;
-      const reason =
-        message === undefined ? t("links.bulk.unknownOutcome") : translateService(message);
+      const error = entry?.error;
+      const reason = error === undefined ? t("links.bulk.unknownOutcome") : describeError(error);
       outcome.failed.push({ link, reason });
     }
   }

@@ -2,11 +2,11 @@
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
-import { type Link, type Query } from "../../../../clients/typescript/src/index.ts";
+import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";

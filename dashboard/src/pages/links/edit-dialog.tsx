@@ -7,10 +7,10 @@ import { type FullLink, ShorthopError } from "../../../../clients/typescript/src
 import { useDomainOptions } from "../../data/account-lists.ts";
 import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
 import { completeUrl } from "../../data/destination.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient, getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Dialog, DialogForm, useUnsavedGuard } from "../../ui/dialog.tsx";
 import { SelectField, TagsField, TextAreaField, TextField } from "../../ui/field.tsx";

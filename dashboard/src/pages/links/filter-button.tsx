@@ -6,7 +6,7 @@ import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import type { UtmName } from "../../../../shared/contracts/utm.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { fieldName } from "../../languages/service.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Disclosure, SelectField, TextField } from "../../ui/field.tsx";

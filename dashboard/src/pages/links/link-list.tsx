@@ -2,10 +2,10 @@
 import { lazy, Suspense, useCallback, useLayoutEffect, useRef, useState } from "react";
 
 import type { Link, ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getJson } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { toast } from "../../ui/toast.tsx";

@@ -6,7 +6,7 @@ import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/utm.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
-import { fieldName } from "../../languages/service.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";

@@ -14,11 +14,11 @@ import {
   type QrStyle,
 } from "../../../../shared/contracts/qr-style.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";

@@ -5,7 +5,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { useActors } from "../../data/account-lists.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { fieldName } from "../../languages/service.ts";
+import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { DEBOUNCE_MS } from "../../ui/debounced.ts";

@@ -13,9 +13,9 @@ import {
   REPORT_PERIODS,
   reportName,
 } from "../../../../shared/contracts/report-schemas.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useSession } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";

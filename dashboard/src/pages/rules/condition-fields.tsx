@@ -40,9 +40,9 @@ export function ConditionFields({ condition, error, onChange, onRemove }: Condit
         />
         <SelectField
           label={t("rules.condition.matches")}
-          value={not ? "not" : t("analytics.filters.is")}
+          value={not ? "not" : "is"}
           options={[
-            { value: t("analytics.filters.is"), label: t("analytics.filters.is") },
+            { value: "is", label: t("analytics.filters.is") },
             { value: "not", label: t("analytics.filters.isNot") },
           ]}
           onChange={(event) => onChange({ ...condition, not: event.target.value === "not" })}

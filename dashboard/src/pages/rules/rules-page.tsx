@@ -6,10 +6,10 @@ import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient, getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { useUnsavedGuard } from "../../ui/dialog.tsx";

@@ -7,6 +7,7 @@ import { Check, X } from "lucide-react";
 import { useState } from "react";
 
 import type { Body, FullLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { WEEKDAYS } from "../../../../shared/contracts/analytics.ts";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { getClient } from "../../data/http.ts";
 import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
@@ -14,6 +15,7 @@ import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
 import { ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { formatWeekday } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
@@ -213,8 +215,13 @@ const Outcome = ({ explanation, split }: OutcomeProps) => {
 };
 
 /** What the API found of the visitor, in words. */
-const describeActual = (type: string, actual: string): string =>
-  describeValue(type, actual, statisticsLanguage());
+function describeActual(type: string, actual: string): string {
+  if (type !== "schedule") return describeValue(type, actual, statisticsLanguage());
+  // A weekday and a time of day, such as `Monday, 09:30`.
+  const [weekday, time] = actual.split(", ");
+  const day = WEEKDAYS.findIndex((name) => name === weekday);
+  return day < 0 ? actual : `${formatWeekday(day, "long")}, ${time}`;
+}
 
 /** The API's document has the status as text. */
 function describeStatus(status: string): string {

@@ -5,10 +5,10 @@ import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/users.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getJson, send } from "../../data/http.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm, Secret, SecretDialog } from "../../ui/dialog.tsx";

@@ -4,10 +4,10 @@ import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import { newPassword } from "../../../../shared/contracts/users.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
 import { nameOf } from "../../languages/catalogues.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import {
   LANGUAGES,
   matchLanguage,

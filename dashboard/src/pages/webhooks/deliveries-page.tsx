@@ -4,9 +4,9 @@ import { History, RotateCw } from "lucide-react";
 import { useState } from "react";
 
 import type { WebhookDelivery } from "../../../../clients/typescript/src/index.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { SelectField } from "../../ui/field.tsx";
@@ -145,8 +145,10 @@ const DeliveryTable = ({ webhookId, deliveries, onReplay }: DeliveryTableProps) 
 );
 
 function DeliveryResponse({ delivery }: { delivery: WebhookDelivery }) {
-  const { response_status, response_body, latency_ms, error } = delivery;
-  if (error !== null) return <>{error}</>;
+  const { response_status, response_body, latency_ms, error_code, error } = delivery;
+  if (error_code !== null) {
+    return <span title={error ?? ""}>{t(`webhooks.errors.${error_code}`)}</span>;
+  }
   if (response_status === null) return <>–</>;
   const summary = t("webhooks.responseIn", {
     status: String(response_status),

@@ -15,9 +15,9 @@ import {
   WEBHOOK_FORMATS,
   type WebhookFormat,
 } from "../../../../shared/contracts/webhook-schemas.ts";
-import { getErrorMessage } from "../../data/errors.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, DialogForm, Secret, SecretDialog } from "../../ui/dialog.tsx";

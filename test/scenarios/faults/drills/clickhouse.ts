@@ -2,9 +2,8 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { dumpClickHouse } from "../../../../cli/machines/backup/create.ts";
-import { restoreClickHouse } from "../../../../cli/machines/backup/restore.ts";
-import { openStorage } from "../../../../cli/machines/backup/storage.ts";
+import { ClickHouseBackup } from "../../../../cli/machines/backup/clickhouse.ts";
+import { Directory } from "../../../../cli/machines/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
 import { connectClickHouse } from "../../../../worker/clickhouse.ts";
 import { eventually } from "../../../harness/eventually.ts";
@@ -17,6 +16,9 @@ import { expireStream } from "./processes.ts";
 import { breakDisk, fillDisk } from "./store-disks.ts";
 
 const NAMED = /worker: (clicks|counters)|ClickHouse|CLICKHOUSE|ShorthopClicksLag/;
+
+/** What a first backup begins with. */
+const NOTHING = { clicks: [], rollups: [], failures: [] };
 
 const STARTED_MS = 30_000;
 
@@ -86,9 +88,9 @@ export const CLICKHOUSE_DRILLS: readonly Drill[] = [
       "`migrate` and `restore`: clicks and rollups of the backup, also of clicks that retention has deleted, and those of `CLICKS`.",
     named: NAMED,
     async inject(system) {
-      const dumps = openStorage(join(system.dir, "dumps"), {});
+      const dumps = new Directory(join(system.dir, "dumps"));
       const clickhouse = connectClickHouse(system.stack.info().clickhouse_url);
-      const parts = await dumpClickHouse(clickhouse, dumps, "drill");
+      const parts = await new ClickHouseBackup(clickhouse, dumps).dump(NOTHING, "drill");
       await clickhouse.close();
       const dir = storeDir(system, "clickhouse");
       await stopStores(system, ["clickhouse"], () => rmSync(dir, { recursive: true }));
@@ -99,7 +101,7 @@ export const CLICKHOUSE_DRILLS: readonly Drill[] = [
         async () => {
           await system.doctor.run(["migrate"]);
           const empty = connectClickHouse(system.stack.info().clickhouse_url);
-          await restoreClickHouse(empty, dumps, parts);
+          await new ClickHouseBackup(empty, dumps).restore(parts);
           await empty.close();
         },
       );

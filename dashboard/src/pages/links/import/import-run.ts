@@ -2,10 +2,9 @@
  * Runs an import: checks the links with the service, creates them in bulk, and reports which were
  * not created, and why.
  */
-import { getErrorMessage, isRateLimited } from "../../../data/errors.ts";
 import { getClient, PATIENT } from "../../../data/http.ts";
 import type { AccountScope } from "../../../data/scope.ts";
-import { translateService } from "../../../languages/service.ts";
+import { describeError, getErrorMessage, isRateLimited } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { splitIntoBatches } from "../batches.ts";
 import type { ImportItem, Problem, ProblemKind } from "./model.ts";
@@ -70,7 +69,7 @@ export async function importItems(
         const item = batch[entry.index];
         if (item === undefined || !("error" in entry)) continue;
         const { code } = entry.error;
-        const message = translateService(entry.error.message);
+        const message = describeError(entry.error);
         if (code === "rate_limited") stopReason = message;
         fail([item], { kind: code === "rate_limited" ? "not_sent" : kindOfCode(code), message });
       }
@@ -116,10 +115,10 @@ export async function checkItems(
     for (const entry of data) {
       const item = batch[entry.index];
       if (item === undefined || !("error" in entry)) continue;
-      const { code, message } = entry.error;
+      const { code } = entry.error;
       checked.set(item, {
         ...item,
-        problem: { kind: kindOfCode(code), message: translateService(message) },
+        problem: { kind: kindOfCode(code), message: describeError(entry.error) },
       });
     }
     onProgress(batch.length);

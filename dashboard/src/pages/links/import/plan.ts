@@ -8,7 +8,7 @@ import { newLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { trimInvisible } from "../../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
 import { unescapeFormula } from "../../../data/csv.ts";
-import { fieldName, translateService } from "../../../languages/service.ts";
+import { fieldName, translateSentence } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { describeIssue } from "../../../ui/validation.ts";
 import { readFlag, readStatus } from "../link-csv.ts";
@@ -147,15 +147,15 @@ export async function planRows(
 /** Returns why a link cannot be created; undefined if only the service can know. */
 function findInvalid(link: NewLink): Problem | undefined {
   const url = parseWebUrl(link.url);
-  if ("problem" in url) return { kind: "invalid_url", message: translateService(url.problem) };
+  if ("problem" in url) return { kind: "invalid_url", message: translateSentence(url.problem) };
   const alias =
     typeof link.alias === "string" ? aliasProblem(link.alias, link.domain ?? null) : undefined;
-  if (alias !== undefined) return { kind: "invalid_alias", message: translateService(alias) };
+  if (alias !== undefined) return { kind: "invalid_alias", message: translateSentence(alias) };
   const [issue] = newLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
   return issue === undefined
     ? undefined
     : {
         kind: "invalid_value",
-        message: `${fieldName(issue.path.join("."))}: ${translateService(issue.message)}`,
+        message: `${fieldName(issue.path.join("."))}: ${translateSentence(issue.message)}`,
       };
 }

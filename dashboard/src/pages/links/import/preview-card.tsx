@@ -1,7 +1,7 @@
 /** The first rows of an imported file as they would be imported. */
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
 import { UTM_NAMES } from "../../../../../shared/contracts/utm.ts";
-import { fieldName } from "../../../languages/service.ts";
+import { fieldName } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { formatDate } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";

@@ -2,8 +2,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
-import { getErrorMessage } from "../../../data/errors.ts";
 import { useAccountContext } from "../../../data/session.ts";
+import { getErrorMessage } from "../../../languages/errors.ts";
 import { findDateOrder, type TagSeparator } from "../link-csv.ts";
 import { checkItems, importItems, type ImportProgress } from "./import-run.ts";
 import {

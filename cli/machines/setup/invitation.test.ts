@@ -4,9 +4,17 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect } from "node:tls";
 
-import { acceptInvitation, type Certificate, createCertificate, openInvitation } from "./invite.ts";
-import { openSystem } from "./system.ts";
-import { formatToken, parseToken, type Token, TOKEN_LENGTH } from "./token.ts";
+import { Host } from "../host.ts";
+import {
+  acceptInvitation,
+  type Certificate,
+  formatToken,
+  Invitation,
+  makeCertificate,
+  parseToken,
+  type Token,
+  TOKEN_LENGTH,
+} from "./invitation.ts";
 
 const HOST = "127.0.0.1";
 const VALUES = { DOMAIN: "go.shorthop.dev", NATS_REDIRECTOR: "secret" };
@@ -35,13 +43,19 @@ async function connectSilently(port: number, localAddress = HOST): Promise<Socke
 describe("an invitation", () => {
   let certificate: Certificate;
   beforeAll(async () => {
-    certificate = await createCertificate(openSystem());
+    certificate = await makeCertificate(new Host(process.env));
   });
 
+  /** For some hosts. */
+  async function invite(hosts: Record<string, string>[], validMs = 60_000, own = certificate) {
+    const invitation = new Invitation(own, hosts);
+    const port = await invitation.listen(HOST, 0, validMs);
+    return { port, tokens: invitation.tokens, ended: invitation.ended };
+  }
+
   /** For one host. */
-  async function open(validMs = 60_000) {
-    const offer = { certificate, hosts: [VALUES], host: HOST, port: 0, validMs };
-    const { tokens, ...opened } = await openInvitation(offer);
+  async function open(validMs?: number, own?: Certificate) {
+    const { tokens, ...opened } = await invite([VALUES], validMs, own);
     return { token: tokenAt(tokens, 0), ...opened };
   }
 
@@ -62,12 +76,7 @@ describe("an invitation", () => {
 
   test("gives each of several hosts its own content, and ends with the last", async () => {
     const hosts = [{ ROLE: "processes" }, { ROLE: "redirector" }];
-    const { tokens, port, ended } = await openInvitation({
-      certificate,
-      hosts,
-      host: HOST,
-      port: 0,
-    });
+    const { tokens, port, ended } = await invite(hosts);
     const accept = (i: number) => acceptInvitation(HOST, formatToken(tokenAt(tokens, i)), port);
     expect(await accept(1)).toEqual({ ROLE: "redirector" });
     // Another host cannot use it again, and does not end the invitation.
@@ -119,16 +128,11 @@ describe("an invitation", () => {
 
   test("a host with another certificate gets no secret", async () => {
     const real = await open();
-    const other = await openInvitation({
-      certificate: await createCertificate(openSystem()),
-      hosts: [{}],
-      host: HOST,
-      port: 0,
-    });
+    const other = await open(undefined, await makeCertificate(new Host(process.env)));
     expect(await failureOf(acceptInvitation(HOST, formatToken(real.token), other.port))).toContain(
       "is not the host that made this token: nothing was sent to it",
     );
-    for (const { token, port, ended } of [real, { ...other, token: tokenAt(other.tokens, 0) }]) {
+    for (const { token, port, ended } of [real, other]) {
       await acceptInvitation(HOST, formatToken(token), port);
       expect(await ended).toBe(true);
     }

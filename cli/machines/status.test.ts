@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import type { ProcessStatus } from "../../shared/status.ts";
-import { formatStatus } from "./status-table.ts";
+import { formatStatus } from "./status.ts";
 
 const NOW = Date.parse("2027-01-02T12:00:00Z");
 

@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { openEnvironmentFiles } from "../../environment-files.ts";
-import { addressOf } from "./services.ts";
-import { upgrade } from "./steps.ts";
-import type { System } from "./system.ts";
+import { Installation } from "../../installation.ts";
+import { Host } from "../host.ts";
+import { Units, WORKER } from "../units.ts";
+import { Upgrade } from "./upgrade.ts";
 
 const UNITS = [
   "shorthop-redirector@1.service",
@@ -15,7 +15,7 @@ const UNITS = [
   "shorthop-worker.service",
 ];
 
-type Host = {
+type Situation = {
   /** The command that fails, by a part of it. */
   failing?: string;
   /** Whether all are ready, each time that is waited for. */
@@ -26,18 +26,24 @@ type Host = {
 };
 
 /** Upgrades a host of which only what it runs is real; returns what it ran, in this order. */
-async function upgradeOn(host: Host, files = ["shorthop.deb", "shorthop-api.deb"]) {
+async function upgradeOn(situation: Situation, files = ["shorthop.deb", "shorthop-api.deb"]) {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-upgrade-"));
   const ran: string[] = [];
-  const { failing, ready = [], installed = ["shorthop", "shorthop-api"], versions = {} } = host;
+  const {
+    failing,
+    ready = [],
+    installed = ["shorthop", "shorthop-api"],
+    versions = {},
+  } = situation;
   let waited = 0;
   const answers: [RegExp, (command: readonly string[]) => string][] = [
     [/print-architecture/, () => "amd64\n"],
-    [/Architecture/, () => "amd64\n"],
-    [/--field \S+ Package/, (command) => /([\w-]+)\.deb$/.exec(command[2] ?? "")?.[1] ?? ""],
     [
-      /--field \S+ Version/,
-      (command) => versions[/([\w-]+\.deb)$/.exec(command[2] ?? "")?.[1] ?? ""] ?? "2.0",
+      /dpkg-deb --show/,
+      (command) => {
+        const [file = ""] = /[\w-]+\.deb$/.exec(command.at(-1) ?? "") ?? [];
+        return [file.replace(".deb", ""), versions[file] ?? "2.0", "amd64"].join("\t");
+      },
     ],
     [/dpkg-query --show/, () => installed.map((name) => `ii \t${name}\t1.0\n`).join("")],
     [/list-units/, () => UNITS.map((unit) => `${unit} loaded active running\n`).join("")],
@@ -50,15 +56,15 @@ async function upgradeOn(host: Host, files = ["shorthop.deb", "shorthop-api.deb"
     // As dpkg-deb does.
     [/--build/, (command) => (writeFileSync(command.at(-1) ?? "", ""), "")],
   ];
-  const system: System = {
-    read(command) {
+  class FakeHost extends Host {
+    override read(command: readonly string[]): Promise<string> {
       const line = command.join(" ");
       const found = answers.find(([pattern]) => pattern.test(line));
       return found === undefined
         ? Promise.reject(new Error(line))
         : Promise.resolve(found[1](command));
-    },
-    run(command) {
+    }
+    override show(command: readonly string[]): Promise<void> {
       const line = command
         .join(" ")
         .replaceAll(`${dir}/`, "")
@@ -67,24 +73,30 @@ async function upgradeOn(host: Host, files = ["shorthop.deb", "shorthop-api.deb"
       ran.push(line);
       const fails = failing !== undefined && line.includes(failing);
       return fails ? Promise.reject(new Error(`${line} failed.`)) : Promise.resolve();
-    },
-  };
-  const said: string[] = [];
-  const outcome = await upgrade(files, {
-    system,
-    migrates: host.migrates ?? true,
-    backup: true,
-    savedDir: join(dir, "saved"),
-    grant: () => Promise.resolve(void ran.push("grant")),
-    waitUntilReady: () =>
-      (ready[waited++] ?? true)
+    }
+  }
+  class FakeUnits extends Units {
+    override waitUntilReady(): Promise<void> {
+      return (ready[waited++] ?? true)
         ? Promise.resolve()
-        : Promise.reject(new Error("Not ready: shorthop-api@1.service.")),
-    say: (line) => said.push(line),
-  }).then(
-    () => "done",
-    (error: Error) => error.message,
+        : Promise.reject(new Error("Not ready: shorthop-api@1.service."));
+    }
+  }
+  const fake = new FakeHost({});
+  const grant = () => Promise.resolve(void ran.push("grant"));
+  const upgrade = new Upgrade(
+    fake,
+    new FakeUnits(fake, new Installation({})),
+    (situation.migrates ?? true) ? { backup: true, grant } : undefined,
+    join(dir, "saved"),
   );
+  const said: string[] = [];
+  const outcome = await upgrade
+    .run(files, (line) => said.push(line))
+    .then(
+      () => "done",
+      (error: Error) => error.message,
+    );
   rmSync(dir, { recursive: true, force: true });
   return { outcome, ran, said: said.join("\n") };
 }
@@ -168,12 +180,12 @@ test("the address of a process is that of its environment file", () => {
   mkdirSync(dir, { recursive: true });
   writeFileSync(join(dir, "api.env"), "API_METRICS_HOST=10.0.0.1\n");
   writeFileSync(join(dir, "worker.env"), "WORKER_METRICS_PORT=9200\n");
-  const files = openEnvironmentFiles({ SHORTHOP_CONFIG_DIR: dir });
-  expect(addressOf("shorthop-api@2.service", files)).toEqual({ host: "10.0.0.1", port: 9512 });
-  expect(addressOf("shorthop-redirector@1.service", files)).toEqual({
-    host: "127.0.0.1",
-    port: 9111,
-  });
-  expect(addressOf("shorthop-worker.service", files)).toEqual({ host: "127.0.0.1", port: 9200 });
+  const units = new Units(new Host({}), new Installation({ SHORTHOP_CONFIG_DIR: dir }));
+  const names = ["shorthop-api@2.service", "shorthop-redirector@1.service", WORKER];
+  expect(names.map((unit) => units.addressOf(unit))).toEqual([
+    { host: "10.0.0.1", port: 9512 },
+    { host: "127.0.0.1", port: 9111 },
+    { host: "127.0.0.1", port: 9200 },
+  ]);
   rmSync(dir, { recursive: true });
 });

@@ -1,0 +1,187 @@
+/**
+ * The installation that the command line works on: the environment files of its processes, and its
+ * stores. A store is the one of the environment, else that of an environment file, else that of the
+ * running local stack.
+ */
+import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
+import { connect, type NatsConnection } from "nats";
+import * as z from "zod";
+
+import { type Sql, usePostgres } from "../api/postgres.ts";
+import { serverOptions } from "../shared/clicks/query.ts";
+import { loadConfig } from "../shared/env.ts";
+import { natsFileVariables, natsLogin } from "../shared/nats.ts";
+
+export type Env = Record<string, string | undefined>;
+
+/** The directory of an installation's files, unless `SHORTHOP_CONFIG_DIR` is set. */
+const CONFIG_DIR = "/etc/shorthop";
+
+/** Processes whose environment files contain URLs of stores, in order of increasing rights. */
+const WITH_STORES = ["api", "worker"];
+
+/**
+ * Variables that units set themselves. The parent directory of all journals replaces those of the
+ * instances.
+ */
+const SET_BY_UNITS = { JOURNAL_DIR: "/var/lib" };
+
+/** A command can wait longer than a request, so it may connect to a busy database. */
+const CONNECT_TIMEOUT_SECONDS = 30;
+
+/** A statement of a command may read all clicks. */
+const STATEMENT_TIMEOUT_MS = 3_600_000;
+
+const stackFile = z.record(z.string(), z.unknown());
+
+type Variable =
+  | "DATABASE_URL"
+  | "NATS_URL"
+  | "CLICKHOUSE_URL"
+  | "REDIRECTOR_METRICS_URL"
+  | "DASHBOARD_URL"
+  | "LINKS_SIGNING_KEY";
+
+/** A URL, and the variables beside it, which may say more of how to connect. */
+type Source = { url: string; variables: Env };
+
+export class Installation {
+  /** The environment of the command. */
+  readonly env: Env;
+
+  constructor(env: Env) {
+    this.env = env;
+  }
+
+  /** The directory of the environment files. */
+  get configDir(): string {
+    return this.env["SHORTHOP_CONFIG_DIR"] ?? CONFIG_DIR;
+  }
+
+  /** The same installation for the owner of the schemas, who may also read all tables. */
+  asOwner(): Installation {
+    return new Installation({ ...this.read("migrate"), ...this.env });
+  }
+
+  /** Whether there is an environment file of this name that the current user may read. */
+  has(name: string): boolean {
+    try {
+      accessSync(this.#pathOf(name), constants.R_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Returns the variables of an environment file; none if the file does not exist. */
+  read(name: string): Record<string, string> {
+    return this.has(name) ? parseEnvironment(readFileSync(this.#pathOf(name), "utf8")) : {};
+  }
+
+  /** The environment of a process: the file of this name, if it exists, over the command's. */
+  environmentOf(name: string): Env {
+    return this.has(name) ? { ...SET_BY_UNITS, ...this.env, ...this.read(name) } : this.env;
+  }
+
+  #pathOf(name: string): string {
+    return join(this.configDir, `${name}.env`);
+  }
+
+  /** The URL of a store or a process. Throws an error that explains the remedy without one. */
+  async findUrl(variable: Variable): Promise<string> {
+    return (await this.findSource(variable)).url;
+  }
+
+  /**
+   * Finds a URL in the environment, in the environment files, or in the `stack.json` of the running
+   * local stack, under the variable's name in lower case. Throws an error that explains the remedy
+   * if there is none.
+   */
+  async findSource(variable: Variable): Promise<Source> {
+    for (const variables of [this.env, ...WITH_STORES.map((name) => this.read(name))]) {
+      const url = variables[variable] ?? "";
+      if (url !== "") return { url, variables };
+    }
+    const dataDir = this.env["SHORTHOP_DATA_DIR"] ?? join(import.meta.dir, "../.local");
+    const path = join(dataDir, "stack.json");
+    if (!existsSync(path)) throw new Error(this.#describeMissing(variable, path));
+    const stack = stackFile.parse(await Bun.file(path).json());
+    const url = z.string().parse(stack[variable.toLowerCase()]);
+    return { url, variables: {} };
+  }
+
+  /** How to provide a URL differs between an installation and the source tree. */
+  #describeMissing(variable: Variable, stackPath: string): string {
+    const dir = this.configDir;
+    if (!existsSync(dir))
+      return `Set ${variable}, or start the local stack (${stackPath} does not exist).`;
+    const names = WITH_STORES.map((name) => `${name}.env`).join(" or ");
+    return `No ${names} in ${dir} that this user may read has ${variable}: run this as root, on a host with such a file, or set ${variable}.`;
+  }
+
+  /** Runs `work` on PostgreSQL, then closes the connection. */
+  async withDatabase<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return await usePostgres(await this.findUrl("DATABASE_URL"), work, CONNECT_TIMEOUT_SECONDS);
+  }
+
+  /** Runs `work` on NATS, then closes the connection. */
+  async withNats<T>(work: (nats: NatsConnection) => Promise<T>): Promise<T> {
+    const { url, variables } = await this.findSource("NATS_URL");
+    const login = natsLogin(url, loadConfig(z.object(natsFileVariables), variables));
+    const nats = await connect(login).catch((cause: unknown) => {
+      throw new Error(describeUnreachable(url, cause), { cause });
+    });
+    try {
+      return await work(nats);
+    } finally {
+      await nats.close();
+    }
+  }
+
+  /** Runs `work` on ClickHouse, then closes the connection. */
+  async withClickHouse<T>(work: (clickhouse: ClickHouseClient) => Promise<T>): Promise<T> {
+    const client = createClient({
+      ...serverOptions(await this.findUrl("CLICKHOUSE_URL")),
+      application: "shorthop-admin",
+      request_timeout: STATEMENT_TIMEOUT_MS,
+      use_multipart_params_auto: true,
+      log: { level: ClickHouseLogLevel.OFF },
+    });
+    try {
+      return await work(client);
+    } finally {
+      await client.close();
+    }
+  }
+}
+
+/** Names the servers without the passwords in their URLs. */
+function describeUnreachable(urls: string, cause: unknown): string {
+  const hosts = urls.split(",").map((url) => new URL(url).host);
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return `NATS at ${hosts.join(", ")} cannot be used (${reason}): start it, or correct NATS_URL. Without it, shorthop doctor on each host says how its processes are.`;
+}
+
+/**
+ * Parses lines of `NAME=value` as systemd does (systemd.exec(5), EnvironmentFile=), except for
+ * values that span lines. Comments begin with `#` or `;`, and a value may be quoted.
+ */
+export function parseEnvironment(text: string): Record<string, string> {
+  const lines = text.split("\n").map((line) => line.trim());
+  const pairs = lines
+    .filter((line) => !line.startsWith("#") && !line.startsWith(";") && line.includes("="))
+    .map((line) => {
+      const equals = line.indexOf("=");
+      return [line.slice(0, equals).trim(), unquote(line.slice(equals + 1).trim())];
+    });
+  return Object.fromEntries(pairs);
+}
+
+function unquote(value: string): string {
+  const quote = value[0];
+  const quoted = value.length >= 2 && (quote === '"' || quote === "'") && value.endsWith(quote);
+  return quoted ? value.slice(1, -1) : value;
+}

@@ -1,0 +1,121 @@
+/**
+ * The configuration of the NATS server, and of a ClickHouse server, on the stores' host, from the
+ * files of the package.
+ */
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+
+import type { Host } from "../host.ts";
+import type { DesiredFile } from "./files.ts";
+import { CLICKHOUSE_URLS, type Secrets } from "./secrets.ts";
+import { inUrl, isLoopback, type Settings } from "./settings.ts";
+
+const NATS_SHARE = "/usr/share/shorthop/nats";
+const NATS_DIR = "/etc/shorthop/nats";
+export const NATS_DROP_IN = "/etc/systemd/system/nats-server.service.d/shorthop.conf";
+
+const DIRECTORY_ACCESS = { mode: 0o750, group: "nats" };
+const NATS_ACCESS = { mode: 0o640, group: "nats" };
+
+/** The files that a restart of the server is for. */
+export const NATS_FILES = ["nats", "users", "server", "passwords"].map(
+  (name) => `${NATS_DIR}/${name}.conf`,
+);
+
+/** Settings of the server as they should be; in `server.conf` other lines are the operator's. */
+export function natsFiles(settings: Settings, secrets: Secrets, host: Host): DesiredFile[] {
+  const shipped = (name: string): string => {
+    const text = host.readFile(`${NATS_SHARE}/${name}`);
+    if (text === undefined)
+      throw new Error(`${NATS_SHARE}/${name} is missing: install the package shorthop.`);
+    return text;
+  };
+  const inConfiguration = (name: string, content: string): DesiredFile => ({
+    path: `${NATS_DIR}/${name}`,
+    content,
+    access: NATS_ACCESS,
+  });
+  const server = host.readFile(`${NATS_DIR}/server.conf`) ?? shipped("server.conf");
+  return [
+    { path: NATS_DIR, access: DIRECTORY_ACCESS },
+    inConfiguration("nats.conf", shipped("nats.conf")),
+    inConfiguration("users.conf", shipped("users.conf")),
+    inConfiguration("server.conf", configureServer(server, settings)),
+    inConfiguration("passwords.conf", setPasswords(shipped("passwords.conf"), secrets)),
+    {
+      path: NATS_DROP_IN,
+      content: shipped("nats-server.service.d/shorthop.conf"),
+      access: { mode: 0o644 },
+    },
+  ];
+}
+
+/** Without TLS, because it listens on one private address, or on loopback. */
+const configureServer = (text: string, { STORES }: Settings): string =>
+  text
+    .replace(/^tls \{\n[^}]*\n\}\n/m, "")
+    .replace(/^listen: .*$/m, `listen: "${inUrl(STORES)}:4222"`);
+
+const setPasswords = (text: string, secrets: Secrets): string =>
+  text.replaceAll(
+    /^(\w{1,40})_password: .*$/gm,
+    (_, user: string) => `${user}_password: "${secrets[`NATS_${user.toUpperCase()}`]}"`,
+  );
+
+const CLICKHOUSE_SHARE = "/usr/share/shorthop/clickhouse";
+const SERVER = "/etc/clickhouse-server";
+const DROP_IN = "/etc/systemd/system/clickhouse-server.service.d/shorthop.conf";
+const HASHES = `${SERVER}/shorthop.env`;
+
+const USERS = ["API", "WORKER", "OWNER"];
+
+/** What clicks need: a server here, one elsewhere, or one that is still to be installed. */
+export function clickhousePlace(host: Host, secrets: Secrets): "here" | "elsewhere" | "missing" {
+  if (CLICKHOUSE_URLS.every((name) => secrets[name] !== undefined)) return "elsewhere";
+  return existsSync(host.path(SERVER)) ? "here" : "missing";
+}
+
+/** The commands of its makers that install a server. */
+export const CLICKHOUSE_INSTALLATION = `apt-get install --yes ca-certificates curl gnupg
+curl -fsSL https://packages.clickhouse.com/rpm/lts/repodata/repomd.xml.key | gpg --dearmor -o /usr/share/keyrings/clickhouse-keyring.gpg
+echo "deb [signed-by=/usr/share/keyrings/clickhouse-keyring.gpg] https://packages.clickhouse.com/deb stable main" > /etc/apt/sources.list.d/clickhouse.list
+apt-get update
+DEBIAN_FRONTEND=noninteractive apt-get install --yes clickhouse-server
+shorthop setup --yes`;
+
+/** The files that a restart of the server is for. */
+export const CLICKHOUSE_FILES = [
+  `${SERVER}/config.d/shorthop.xml`,
+  `${SERVER}/config.d/shorthop-listen.xml`,
+  `${SERVER}/users.d/shorthop.xml`,
+  HASHES,
+  DROP_IN,
+];
+
+/** The server's files as they should be; none when there is no server here. */
+export function clickhouseFiles(settings: Settings, secrets: Secrets, host: Host): DesiredFile[] {
+  if (clickhousePlace(host, secrets) !== "here") return [];
+  const shipped = (name: string): string => host.readFile(`${CLICKHOUSE_SHARE}/${name}`) ?? "";
+  const [config, listen, users, hashes] = CLICKHOUSE_FILES;
+  const access = { mode: 0o644 };
+  return [
+    { path: config ?? "", content: shipped("shorthop.xml"), access },
+    { path: listen ?? "", content: listenOn(settings), access },
+    { path: users ?? "", content: shipped("users.xml"), access },
+    // For systemd; no other user needs it.
+    { path: hashes ?? "", content: passwordHashes(secrets), access: { mode: 0o600 } },
+    { path: DROP_IN, content: `[Service]\nEnvironmentFile=${HASHES}\n`, access },
+  ];
+}
+
+const listenOn = ({ STORES }: Settings): string => {
+  const addresses = ["127.0.0.1", ...(isLoopback(STORES) ? [] : [STORES])];
+  return `<clickhouse>\n${addresses.map((address) => `  <listen_host>${address}</listen_host>\n`).join("")}</clickhouse>\n`;
+};
+
+const passwordHashes = (secrets: Secrets): string =>
+  USERS.map((user) => {
+    const password = secrets[`CLICKHOUSE_${user}_PASSWORD`] ?? "";
+    const hash = createHash("sha256").update(password).digest("hex");
+    return `CLICKHOUSE_${user}_PASSWORD_SHA256=${hash}\n`;
+  }).join("");

@@ -1,0 +1,103 @@
+/** What the API calls its fields and why it refuses, in the language of the page. */
+import { ShorthopError } from "../../../clients/typescript/src/index.ts";
+import { invalidValue } from "../../../shared/contracts/errors.ts";
+import { fallbackCatalogue, type TextKey } from "./catalogues.ts";
+import { getLanguage, t } from "./translate.ts";
+
+export const isSignedOut = (error: unknown): boolean =>
+  error instanceof ShorthopError && error.status === 401;
+
+export const isNotFound = (error: unknown): boolean =>
+  error instanceof ShorthopError && error.status === 404;
+
+export const isRateLimited = (error: unknown): boolean =>
+  error instanceof ShorthopError && error.code === "rate_limited";
+
+/** Says why a call failed: what the API responded, or that there was no response. */
+export function getErrorMessage(error: unknown): string {
+  return error instanceof ShorthopError && error.status > 0
+    ? describeError(error)
+    : t("data.unreachable");
+}
+
+/** An error of the API: of a call, or of one of many links. */
+export type ServiceError = {
+  code: string;
+  message: string;
+  param?: string | undefined;
+  retryAfterSeconds?: number | undefined;
+};
+
+/**
+ * Says what an error says. The API's own message is English, and the most precise; in another
+ * language it is the sentence of the message or of the code. A message without either stays as it
+ * is: it says more than none.
+ */
+export function describeError({ code, message, param, retryAfterSeconds }: ServiceError): string {
+  const problem = param === undefined ? undefined : problemOf(message, param);
+  if (param !== undefined && problem !== undefined) {
+    return t("data.invalidValue", { param: fieldName(param), problem: translateSentence(problem) });
+  }
+  if (getLanguage() === "en" || SENTENCE_KEYS.has(message)) return translateSentence(message);
+  const known = CODES.find((name) => name === code);
+  if (known === undefined) return message;
+  return known === "rate_limited" && retryAfterSeconds !== undefined
+    ? t("data.retryAfter", { seconds: retryAfterSeconds })
+    : t(`data.codes.${known}`);
+}
+
+/** What is wrong with the value of a field, as a message about it says; undefined in another. */
+function problemOf(message: string, param: string): string | undefined {
+  const [start = "", end = ""] = invalidValue(param, "\0").split("\0");
+  if (!message.startsWith(start)) return undefined;
+  const problem = message.slice(start.length);
+  // A problem can be a whole sentence, as that of a URL.
+  return SENTENCE_KEYS.has(problem) ? problem : problem.slice(0, -end.length);
+}
+
+// Object.keys loses the type of the names.
+const CODES = Object.keys(
+  fallbackCatalogue.data.codes,
+) as (keyof typeof fallbackCatalogue.data.codes)[];
+
+/** Translates a sentence of the API or its schemas; one that is not known stays as it is. */
+export function translateSentence(sentence: string): string {
+  const key = SENTENCE_KEYS.get(sentence);
+  return key === undefined ? sentence : t(key);
+}
+
+const SENTENCE_KEYS: ReadonlyMap<string, TextKey> = new Map(
+  Object.entries(fallbackCatalogue.service).map(([name, sentence]) => [
+    sentence,
+    // Object.entries loses the type of the names.
+    `service.${name}` as TextKey,
+  ]),
+);
+
+/**
+ * The name of a field by its path: `tags.0` is the first of the tags, and `preview.image` is the
+ * image of the preview. A path that the page does not know stays as it is.
+ */
+export function fieldName(path: string): string {
+  const parts = path.split(".");
+  const names = parts.map((part) => {
+    if (/^\d+$/.test(part)) return String(Number(part) + 1);
+    const key = FIELD_KEYS.get(part);
+    return key === undefined ? undefined : t(key);
+  });
+  const [first] = names;
+  if (first === undefined || /^\d/.test(first)) return path;
+  // What is within a rule or a card may have a name that only its schema knows.
+  return names
+    .filter((name) => name !== undefined)
+    .join(" › ")
+    .replaceAll(/ › (\d+)/g, " $1");
+}
+
+const FIELD_KEYS: ReadonlyMap<string, TextKey> = new Map(
+  Object.keys(fallbackCatalogue.fields).map((name) => [
+    name,
+    // Object.keys loses the type of the names.
+    `fields.${name}` as TextKey,
+  ]),
+);
