@@ -6,7 +6,7 @@ import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { readList } from "../../data/complete-list.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TagsField, TextField } from "../../ui/field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
@@ -62,46 +62,44 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={t("links.bulk.tagsTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.bulk.changeTags")}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <TagsField
-          label={t("links.bulk.add")}
-          text={text}
-          value={text}
-          error={problem}
-          onChange={(event) => setText(event.target.value)}
-        />
-        {present.length > 0 && (
-          <fieldset>
-            <legend>{t("links.bulk.remove")}</legend>
-            <div className="columns">
-              {present.slice(0, NAMED_TAGS_MAX).map((tag) => (
-                <CheckField
-                  key={tag}
-                  label={tag}
-                  checked={remove.includes(tag)}
-                  onChange={({ target: { checked } }) =>
-                    setRemove(checked ? [...remove, tag] : remove.filter((other) => other !== tag))
-                  }
-                />
-              ))}
-            </div>
-            {present.length > NAMED_TAGS_MAX && (
-              <p className="hint">
-                {t("links.bulk.firstTags", { max: NAMED_TAGS_MAX, total: present.length })}
-              </p>
-            )}
-          </fieldset>
-        )}
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("links.bulk.tagsTitle", { count: links.length })}
+      action={t("links.bulk.changeTags")}
+      onSubmit={submit}
+      onClose={onClose}
+      task={task}
+    >
+      <TagsField
+        label={t("links.bulk.add")}
+        text={text}
+        value={text}
+        error={problem}
+        onChange={(event) => setText(event.target.value)}
+      />
+      {present.length > 0 && (
+        <fieldset>
+          <legend>{t("links.bulk.remove")}</legend>
+          <div className="columns">
+            {present.slice(0, NAMED_TAGS_MAX).map((tag) => (
+              <CheckField
+                key={tag}
+                label={tag}
+                checked={remove.includes(tag)}
+                onChange={({ target: { checked } }) =>
+                  setRemove(checked ? [...remove, tag] : remove.filter((other) => other !== tag))
+                }
+              />
+            ))}
+          </div>
+          {present.length > NAMED_TAGS_MAX && (
+            <p className="hint">
+              {t("links.bulk.firstTags", { max: NAMED_TAGS_MAX, total: present.length })}
+            </p>
+          )}
+        </fieldset>
+      )}
+      <BulkProgress task={task} />
+    </FormDialog>
   );
 }
 
@@ -121,36 +119,34 @@ function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={t("links.bulk.expiryTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.bulk.setExpiry")}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <SelectField
-          label={t("links.bulk.theyExpire")}
-          options={[
-            { value: "at", label: t("links.bulk.atTime") },
-            { value: "never", label: t("links.bulk.never") },
-          ]}
-          value={choice}
-          onChange={(event) => setChoice(event.target.value === "never" ? "never" : "at")}
+    <FormDialog
+      title={t("links.bulk.expiryTitle", { count: links.length })}
+      action={t("links.bulk.setExpiry")}
+      onSubmit={submit}
+      onClose={onClose}
+      task={task}
+    >
+      <SelectField
+        label={t("links.bulk.theyExpire")}
+        options={[
+          { value: "at", label: t("links.bulk.atTime") },
+          { value: "never", label: t("links.bulk.never") },
+        ]}
+        value={choice}
+        onChange={(event) => setChoice(event.target.value === "never" ? "never" : "at")}
+      />
+      {choice === "at" && (
+        <TextField
+          label={t("links.form.expires")}
+          type="datetime-local"
+          hint={t("links.form.localTime")}
+          value={at}
+          error={tried ? problem : undefined}
+          onChange={(event) => setAt(event.target.value)}
         />
-        {choice === "at" && (
-          <TextField
-            label={t("links.form.expires")}
-            type="datetime-local"
-            hint={t("links.form.localTime")}
-            value={at}
-            error={tried ? problem : undefined}
-            onChange={(event) => setAt(event.target.value)}
-          />
-        )}
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+      )}
+      <BulkProgress task={task} />
+    </FormDialog>
   );
 }
 
@@ -169,14 +165,14 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
       title={t("links.bulk.deleteTitle", { count: links.length })}
       action={t("links.bulk.deleteAction", { count: links.length })}
       onClose={onClose}
-      onConfirm={() =>
-        task.mutate(
-          { links, verb: "deleted" },
-          { onSuccess: (outcome) => onReport({ ...outcome, verb: "deleted" }) },
-        )
-      }
-      loading={task.isPending}
-      error={task.error}
+      task={{
+        ...task,
+        mutate: () =>
+          task.mutate(
+            { links, verb: "deleted" },
+            { onSuccess: (outcome) => onReport({ ...outcome, verb: "deleted" }) },
+          ),
+      }}
     >
       <ul className="rows">
         {links.slice(0, NAMED_LINKS_MAX).map((link) => (

@@ -12,8 +12,8 @@ import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
-import { Dialog, DialogForm, useUnsavedGuard } from "../../ui/dialog.tsx";
-import { SelectField, TagsField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { Dialog, useUnsavedGuard } from "../../ui/dialog.tsx";
+import { Form, SelectField, TagsField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { copyWhenReady, PasteButton, useCopiedUrl } from "./clipboard.tsx";
@@ -131,19 +131,18 @@ function LinkForm(props: LinkFormProps) {
     form.setError(field, { message: getErrorMessage(save.error) }, { shouldFocus: true });
   }, [form, field, save.error]);
   return (
-    <DialogForm
+    <Form
       action={link === undefined ? t("links.form.create") : t("links.form.save")}
-      onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
+      onSubmit={form.handleSubmit((values) => save.mutate(values))}
       onCancel={onCancel}
-      loading={save.isPending}
-      error={field === undefined ? save.error : null}
+      task={{ isPending: save.isPending, error: field === undefined ? save.error : null }}
     >
       {original !== undefined && (
         <p className="hint">{t("links.form.copyOf", { alias: original.alias })}</p>
       )}
       <MainFields form={form} isNew={link === undefined} fillUrl={fillUrl} />
       <OptionalFields form={form} link={link} />
-    </DialogForm>
+    </Form>
   );
 }
 

@@ -8,7 +8,7 @@ import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/utm.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
-import { Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import {
@@ -36,43 +36,41 @@ export function ReplaceDialog({ links, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={t("links.many.replaceTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: changed.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <TextField
-          label={t("links.many.find")}
-          hint={t("links.many.findHint")}
-          autoCapitalize="none"
-          spellCheck={false}
-          value={find}
-          onChange={({ target }) => setFind(target.value)}
-        />
-        <TextField
-          label={t("links.many.replaceBy")}
-          autoCapitalize="none"
-          spellCheck={false}
-          value={replacement}
-          onChange={({ target }) => setReplacement(target.value)}
-        />
-        {find !== "" && (
-          <div role="status">
-            <p>{t("links.many.contain", { count: changed.length, total: links.length })}</p>
-            {example !== undefined && (
-              <p className="hint replaced">
-                <del>{example.original_url}</del>{" "}
-                <ins>{replaceIn(example.original_url, find, replacement)}</ins>
-              </p>
-            )}
-          </div>
-        )}
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("links.many.replaceTitle", { count: links.length })}
+      action={t("links.many.change", { count: changed.length })}
+      onSubmit={submit}
+      onClose={onClose}
+      task={task}
+    >
+      <TextField
+        label={t("links.many.find")}
+        hint={t("links.many.findHint")}
+        autoCapitalize="none"
+        spellCheck={false}
+        value={find}
+        onChange={({ target }) => setFind(target.value)}
+      />
+      <TextField
+        label={t("links.many.replaceBy")}
+        autoCapitalize="none"
+        spellCheck={false}
+        value={replacement}
+        onChange={({ target }) => setReplacement(target.value)}
+      />
+      {find !== "" && (
+        <div role="status">
+          <p>{t("links.many.contain", { count: changed.length, total: links.length })}</p>
+          {example !== undefined && (
+            <p className="hint replaced">
+              <del>{example.original_url}</del>{" "}
+              <ins>{replaceIn(example.original_url, find, replacement)}</ins>
+            </p>
+          )}
+        </div>
+      )}
+      <BulkProgress task={task} />
+    </FormDialog>
   );
 }
 
@@ -89,33 +87,31 @@ export function UtmDialog({ links, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={t("links.many.utmTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: links.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        {UTM_NAMES.map((name) => (
-          <TextField
-            key={name}
-            label={fieldName(name)}
-            placeholder={UTM_EXAMPLES[name]}
-            maxLength={255}
-            value={texts[name]}
-            onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
-          />
-        ))}
-        <CheckField
-          label={t("links.many.removeEmpty")}
-          hint={t("links.many.removeEmptyHint")}
-          checked={removesEmpty}
-          onChange={({ target }) => setRemovesEmpty(target.checked)}
+    <FormDialog
+      title={t("links.many.utmTitle", { count: links.length })}
+      action={t("links.many.change", { count: links.length })}
+      onSubmit={submit}
+      onClose={onClose}
+      task={task}
+    >
+      {UTM_NAMES.map((name) => (
+        <TextField
+          key={name}
+          label={fieldName(name)}
+          placeholder={UTM_EXAMPLES[name]}
+          maxLength={255}
+          value={texts[name]}
+          onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
         />
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+      ))}
+      <CheckField
+        label={t("links.many.removeEmpty")}
+        hint={t("links.many.removeEmptyHint")}
+        checked={removesEmpty}
+        onChange={({ target }) => setRemovesEmpty(target.checked)}
+      />
+      <BulkProgress task={task} />
+    </FormDialog>
   );
 }
 
@@ -138,24 +134,22 @@ export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={t("links.many.moveTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: moved.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <SelectField
-          label={t("links.form.domain")}
-          hint={t(elsewhere === undefined ? "links.many.moveNowhere" : "links.many.moveHint")}
-          options={options}
-          value={domain}
-          onChange={({ target: { value } }) => setChosen(value)}
-        />
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("links.many.moveTitle", { count: links.length })}
+      action={t("links.many.change", { count: moved.length })}
+      onSubmit={submit}
+      onClose={onClose}
+      task={task}
+    >
+      <SelectField
+        label={t("links.form.domain")}
+        hint={t(elsewhere === undefined ? "links.many.moveNowhere" : "links.many.moveHint")}
+        options={options}
+        value={domain}
+        onChange={({ target: { value } }) => setChosen(value)}
+      />
+      <BulkProgress task={task} />
+    </FormDialog>
   );
 }
 
@@ -175,32 +169,30 @@ export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
     );
   }
   return (
-    <Dialog title={t("links.many.passwordTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: links.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        {!removes && (
-          <PasswordField
-            label={t("links.form.newPassword")}
-            hint={t("links.many.passwordHint")}
-            autoComplete="new-password"
-            value={text}
-            error={tried ? problem : undefined}
-            onChange={({ target }) => setText(target.value)}
-          />
-        )}
-        <CheckField
-          label={t("links.form.removePassword")}
-          checked={removes}
-          onChange={({ target }) => setRemoves(target.checked)}
+    <FormDialog
+      title={t("links.many.passwordTitle", { count: links.length })}
+      action={t("links.many.change", { count: links.length })}
+      onSubmit={submit}
+      onClose={onClose}
+      task={task}
+    >
+      {!removes && (
+        <PasswordField
+          label={t("links.form.newPassword")}
+          hint={t("links.many.passwordHint")}
+          autoComplete="new-password"
+          value={text}
+          error={tried ? problem : undefined}
+          onChange={({ target }) => setText(target.value)}
         />
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+      )}
+      <CheckField
+        label={t("links.form.removePassword")}
+        checked={removes}
+        onChange={({ target }) => setRemoves(target.checked)}
+      />
+      <BulkProgress task={task} />
+    </FormDialog>
   );
 }
 

@@ -18,7 +18,6 @@ import { getClient } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
@@ -26,7 +25,7 @@ import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
-import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { describeRule } from "../../ui/validation.ts";
 
 const FORMATS = ["svg", "png", "pdf"] as const;
@@ -144,7 +143,7 @@ function QrEditor({ link, saved }: EditorProps) {
         />
         <ImageFields image={image} hasLogo={hasLogo} onChange={setImage} />
       </div>
-      {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
+      <ErrorAlert error={save.error} />
       {canWrite && (
         <footer>
           <Button type="submit" loading={save.isPending} disabled={!isValid}>

@@ -39,7 +39,7 @@ export function ColumnsCard({ chosen, hosts, onChange }: ColumnsProps) {
       <div className="stack">
         <Table
           label={t("import.columns")}
-          head={[
+          names={[
             t("import.heads.column"),
             t("import.heads.firstValues"),
             t("import.heads.importedAs"),
