@@ -10,7 +10,7 @@ import { SESSION_KEY } from "../data/session.ts";
 import { isNotFound } from "../languages/errors.ts";
 import { preferredLanguage } from "../languages/preference.ts";
 import { t } from "../languages/translate.ts";
-import { fieldOf, Form, PasswordField, TextField } from "../ui/field.tsx";
+import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";
 import { AuthCard } from "../ui/page.tsx";
 import { Alert, QueryBoundary } from "../ui/states.tsx";
 import { validateWith } from "../ui/validation.ts";
@@ -51,7 +51,7 @@ function MailForm() {
         type="email"
         autoComplete="username"
         autoFocus
-        {...fieldOf(form, "email", { validate: validateWith(emailRule) })}
+        {...formField(form, "email", { validate: validateWith(emailRule) })}
       />
     </Form>
   );
@@ -111,7 +111,7 @@ function NewPasswordForm({ path, email, onDone }: NewPasswordFormProps) {
       <PasswordField
         label={t("settings.profile.newPassword")}
         autoComplete="new-password"
-        {...fieldOf(form, "password", { validate: validateWith(newPassword) })}
+        {...formField(form, "password", { validate: validateWith(newPassword) })}
       />
     </Form>
   );

@@ -9,7 +9,7 @@ import { getJson, send } from "../data/http.ts";
 import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
-import { fieldOf, Form, PasswordField, TextField } from "../ui/field.tsx";
+import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";
 import { AuthCard } from "../ui/page.tsx";
 import { ErrorAlert, QueryBoundary, type Task } from "../ui/states.tsx";
 import { validateWith } from "../ui/validation.ts";
@@ -143,12 +143,12 @@ function NewUserForm({ email, intro, task, onSubmit }: NewUserFormProps) {
       <TextField
         label={t("invitation.name")}
         autoComplete="name"
-        {...fieldOf(form, "name", { validate: validateWith(userName) })}
+        {...formField(form, "name", { validate: validateWith(userName) })}
       />
       <PasswordField
         label={t("invitation.password")}
         autoComplete="new-password"
-        {...fieldOf(form, "password", { validate: validateWith(newPassword) })}
+        {...formField(form, "password", { validate: validateWith(newPassword) })}
       />
     </Form>
   );

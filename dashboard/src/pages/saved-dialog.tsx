@@ -14,7 +14,7 @@ import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { fieldOf, Form, TextField } from "../ui/field.tsx";
+import { Form, formField, TextField } from "../ui/field.tsx";
 import { useApiMutation } from "../ui/mutation.ts";
 import { Empty, ErrorAlert, QueryBoundary } from "../ui/states.tsx";
 import { toast } from "../ui/toast.tsx";
@@ -143,7 +143,7 @@ function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "c
       <TextField
         label={t("saved.name")}
         hint={t(`saved.${kind}.hint`)}
-        {...fieldOf(form, "name", { validate: validateWith(viewName) })}
+        {...formField(form, "name", { validate: validateWith(viewName) })}
       />
     </Form>
   );

@@ -18,7 +18,7 @@ import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Form, type FormProps } from "./field.tsx";
 import { ErrorAlert, type Task } from "./states.tsx";
-import { openModal } from "./toast.tsx";
+import { showModal } from "./toast.tsx";
 
 type DialogProps = {
   title: string;
@@ -38,7 +38,7 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
   useLayoutEffect(() => {
     const dialog = element.current;
     if (dialog === null) return undefined;
-    const close = openModal(dialog);
+    const close = showModal(dialog);
     // By default the browser focuses the close button.
     dialog.querySelector<HTMLElement>("form :is(input, select), [data-focus]")?.focus();
     return close;

@@ -60,7 +60,7 @@ export const Form = ({
 );
 
 /** A field's value and error in a form, as its properties. */
-export const fieldOf = <Values extends FieldValues, Name extends Path<Values>>(
+export const formField = <Values extends FieldValues, Name extends Path<Values>>(
   form: UseFormReturn<Values>,
   name: Name,
   rules?: RegisterOptions<Values, Name>,
@@ -68,6 +68,12 @@ export const fieldOf = <Values extends FieldValues, Name extends Path<Values>>(
   ...form.register(name, rules),
   error: form.getFieldState(name, form.formState).error?.message,
 });
+
+/** Whether any of these fields of a form has an error. */
+export const hasErrors = <Values extends FieldValues>(
+  form: UseFormReturn<Values>,
+  ...names: Path<Values>[]
+): boolean => names.some((name) => form.getFieldState(name, form.formState).invalid);
 
 type FieldProps = {
   label: string;

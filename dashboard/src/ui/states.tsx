@@ -1,6 +1,6 @@
 /** Loading, empty and error states, and data that are outdated while newer ones are fetched. */
 import { TriangleAlert } from "lucide-react";
-import { type ReactNode, useDeferredValue } from "react";
+import { type ComponentType, lazy, type ReactNode, useDeferredValue } from "react";
 
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
@@ -121,3 +121,9 @@ export const QueryList = <Row,>({
     }
   </QueryBoundary>
 );
+
+/** A component of a script that is loaded when it is first rendered. */
+export const lazyPart = <Part, Props>(
+  load: () => Promise<Part>,
+  componentOf: (part: Part) => ComponentType<Props>,
+) => lazy(async () => ({ default: componentOf(await load()) }));

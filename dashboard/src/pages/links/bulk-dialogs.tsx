@@ -6,16 +6,17 @@ import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { readList } from "../../data/complete-list.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, FormDialog } from "../../ui/dialog.tsx";
+import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField, TagsField, TextField } from "../../ui/field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
 import {
   type BulkDialogProps,
+  BulkForm,
   BulkProgress,
   type BulkReport,
+  type BulkTask,
   changeTags,
-  closeUnlessFailed,
   useBulkTask,
 } from "./bulk-task.tsx";
 import { MoveDialog, PasswordDialog, ReplaceDialog, UtmDialog } from "./many-dialogs.tsx";
@@ -41,33 +42,29 @@ export function BulkDialog({ kind, ...props }: BulkDialogProps & { kind: BulkDia
   return <Chosen {...props} />;
 }
 
-function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+function TagsDialog(props: BulkDialogProps) {
+  const { links, refresh } = props;
   const [text, setText] = useState("");
   const [remove, setRemove] = useState<readonly string[]>([]);
   const add = readList(text);
   const present = [...new Set(links.flatMap(({ tags }) => tags))].toSorted();
   const problem = add.map(validateWith(tagRule)).find((result) => result !== true);
-  function submit(): void {
-    if (problem !== undefined || (add.length === 0 && remove.length === 0)) return;
-    task.mutate(
-      {
-        links,
-        // Keeps changes that other users have made since the links were shown.
-        refresh,
-        verb: "tagged",
-        changeOf: ({ tags }) => ({ tags: changeTags(tags, { add, remove }) }),
-      },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+  function readTask(): BulkTask | undefined {
+    if (problem !== undefined || (add.length === 0 && remove.length === 0)) return undefined;
+    return {
+      links,
+      // Keeps changes that other users have made since the links were shown.
+      refresh,
+      verb: "tagged",
+      changeOf: ({ tags }) => ({ tags: changeTags(tags, { add, remove }) }),
+    };
   }
   return (
-    <FormDialog
+    <BulkForm
+      {...props}
       title={t("links.bulk.tagsTitle", { count: links.length })}
       action={t("links.bulk.changeTags")}
-      onSubmit={submit}
-      onClose={onClose}
-      task={task}
+      readTask={readTask}
     >
       <TagsField
         label={t("links.bulk.add")}
@@ -98,33 +95,28 @@ function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
           )}
         </fieldset>
       )}
-      <BulkProgress task={task} />
-    </FormDialog>
+    </BulkForm>
   );
 }
 
-function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+function ExpiryDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [choice, setChoice] = useState<"at" | "never">("at");
   const [at, setAt] = useState("");
   const [tried, setTried] = useState(false);
   const problem = choice === "never" ? undefined : expiryProblem(at, Date.now());
-  function submit(): void {
+  function readTask(): BulkTask | undefined {
     setTried(true);
-    if (problem !== undefined) return;
+    if (problem !== undefined) return undefined;
     const expires_at = choice === "never" ? null : toInstant(at);
-    task.mutate(
-      { links, verb: "changed", changeOf: () => ({ expires_at }) },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+    return { links, verb: "changed", changeOf: () => ({ expires_at }) };
   }
   return (
-    <FormDialog
+    <BulkForm
+      {...props}
       title={t("links.bulk.expiryTitle", { count: links.length })}
       action={t("links.bulk.setExpiry")}
-      onSubmit={submit}
-      onClose={onClose}
-      task={task}
+      readTask={readTask}
     >
       <SelectField
         label={t("links.bulk.theyExpire")}
@@ -145,8 +137,7 @@ function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
           onChange={(event) => setAt(event.target.value)}
         />
       )}
-      <BulkProgress task={task} />
-    </FormDialog>
+    </BulkForm>
   );
 }
 

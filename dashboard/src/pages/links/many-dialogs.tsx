@@ -8,40 +8,30 @@ import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/utm.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
-import { FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
 import { validateWith } from "../../ui/validation.ts";
-import {
-  type BulkDialogProps,
-  BulkProgress,
-  closeUnlessFailed,
-  useBulkTask,
-} from "./bulk-task.tsx";
+import { type BulkDialogProps, BulkForm, type BulkTask } from "./bulk-task.tsx";
 
-export function ReplaceDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function ReplaceDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [find, setFind] = useState("");
   const [replacement, setReplacement] = useState("");
   const changed = findReplaced(links, find, replacement);
   const [example] = changed;
-  function submit(): void {
-    if (changed.length === 0) return;
-    task.mutate(
-      {
-        links: changed,
-        verb: "changed",
-        changeOf: (link) => ({ url: replaceIn(link.original_url, find, replacement) }),
-      },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+  function readTask(): BulkTask | undefined {
+    if (changed.length === 0) return undefined;
+    return {
+      links: changed,
+      verb: "changed",
+      changeOf: (link) => ({ url: replaceIn(link.original_url, find, replacement) }),
+    };
   }
   return (
-    <FormDialog
+    <BulkForm
+      {...props}
       title={t("links.many.replaceTitle", { count: links.length })}
       action={t("links.many.change", { count: changed.length })}
-      onSubmit={submit}
-      onClose={onClose}
-      task={task}
+      readTask={readTask}
     >
       <TextField
         label={t("links.many.find")}
@@ -69,30 +59,25 @@ export function ReplaceDialog({ links, onClose, onReport }: BulkDialogProps) {
           )}
         </div>
       )}
-      <BulkProgress task={task} />
-    </FormDialog>
+    </BulkForm>
   );
 }
 
-export function UtmDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function UtmDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [texts, setTexts] = useState(NO_UTM);
   const [removesEmpty, setRemovesEmpty] = useState(false);
-  function submit(): void {
+  function readTask(): BulkTask | undefined {
     const change = toUtmChange(texts, removesEmpty);
-    if (Object.keys(change).length === 0) return;
-    task.mutate(
-      { links, verb: "changed", changeOf: () => change },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+    if (Object.keys(change).length === 0) return undefined;
+    return { links, verb: "changed", changeOf: () => change };
   }
   return (
-    <FormDialog
+    <BulkForm
+      {...props}
       title={t("links.many.utmTitle", { count: links.length })}
       action={t("links.many.change", { count: links.length })}
-      onSubmit={submit}
-      onClose={onClose}
-      task={task}
+      readTask={readTask}
     >
       {UTM_NAMES.map((name) => (
         <TextField
@@ -110,13 +95,12 @@ export function UtmDialog({ links, onClose, onReport }: BulkDialogProps) {
         checked={removesEmpty}
         onChange={({ target }) => setRemovesEmpty(target.checked)}
       />
-      <BulkProgress task={task} />
-    </FormDialog>
+    </BulkForm>
   );
 }
 
-export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function MoveDialog(props: BulkDialogProps) {
+  const { links } = props;
   const options = useDomainOptions();
   const [chosen, setChosen] = useState<string>();
   // At first one to which links would move, if there is any.
@@ -126,20 +110,16 @@ export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
   const domain = chosen ?? elsewhere?.value ?? "";
   const target = domain === "" ? null : domain;
   const moved = links.filter((link) => link.domain !== target);
-  function submit(): void {
-    if (moved.length === 0) return;
-    task.mutate(
-      { links: moved, verb: "changed", changeOf: () => ({ domain: target }) },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+  function readTask(): BulkTask | undefined {
+    if (moved.length === 0) return undefined;
+    return { links: moved, verb: "changed", changeOf: () => ({ domain: target }) };
   }
   return (
-    <FormDialog
+    <BulkForm
+      {...props}
       title={t("links.many.moveTitle", { count: links.length })}
       action={t("links.many.change", { count: moved.length })}
-      onSubmit={submit}
-      onClose={onClose}
-      task={task}
+      readTask={readTask}
     >
       <SelectField
         label={t("links.form.domain")}
@@ -148,33 +128,28 @@ export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
         value={domain}
         onChange={({ target: { value } }) => setChosen(value)}
       />
-      <BulkProgress task={task} />
-    </FormDialog>
+    </BulkForm>
   );
 }
 
-export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function PasswordDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [text, setText] = useState("");
   const [removes, setRemoves] = useState(false);
   const [tried, setTried] = useState(false);
   const valid = text === "" ? t("ui.required") : validateWith(newLinkBody.shape.password)(text);
   const problem = removes || valid === true ? undefined : valid;
-  function submit(): void {
+  function readTask(): BulkTask | undefined {
     setTried(true);
-    if (problem !== undefined) return;
-    task.mutate(
-      { links, verb: "changed", changeOf: () => ({ password: removes ? null : text }) },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+    if (problem !== undefined) return undefined;
+    return { links, verb: "changed", changeOf: () => ({ password: removes ? null : text }) };
   }
   return (
-    <FormDialog
+    <BulkForm
+      {...props}
       title={t("links.many.passwordTitle", { count: links.length })}
       action={t("links.many.change", { count: links.length })}
-      onSubmit={submit}
-      onClose={onClose}
-      task={task}
+      readTask={readTask}
     >
       {!removes && (
         <PasswordField
@@ -191,8 +166,7 @@ export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
         checked={removes}
         onChange={({ target }) => setRemoves(target.checked)}
       />
-      <BulkProgress task={task} />
-    </FormDialog>
+    </BulkForm>
   );
 }
 

@@ -70,7 +70,7 @@ const marginOptions = () =>
   }));
 
 type QrDialogProps = {
-  link: Pick<Link, "id" | "short_url" | "alias">;
+  link: Link;
   onClose: () => void;
 };
 
@@ -89,13 +89,13 @@ export function QrDialog({ link, onClose }: QrDialogProps) {
   );
 }
 
-type EditorProps = Pick<QrDialogProps, "link"> & { saved: ResponseBody<"getBranding"> };
+type EditorProps = { link: Link; saved: ResponseBody<"getBranding"> };
 
 function QrEditor({ link, saved }: EditorProps) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const [style, setStyle] = useState<QrStyle>(saved.qr_style ?? DEFAULT_QR_STYLE);
-  const [image, setImage] = useState<ImageOptions>({ size: "512", error_correction: "M" });
+  const [image, setImage] = useState<QrImage>({ size: "512", error_correction: "M" });
   const save = useApiMutation(() => getClient(scope).branding.update({ qr_style: style }), {
     invalidate: [["branding", scope]],
     successMessage: t("links.qr.saved"),
@@ -155,13 +155,13 @@ function QrEditor({ link, saved }: EditorProps) {
   );
 }
 
-type ImageOptions = { size: string; error_correction: string };
+type QrImage = { size: string; error_correction: string };
 
 type ImageFieldsProps = {
-  image: ImageOptions;
+  image: QrImage;
   /** A code with a logo always has the highest error correction. */
   hasLogo: boolean;
-  onChange: (image: ImageOptions) => void;
+  onChange: (image: QrImage) => void;
 };
 
 const ImageFields = ({ image, hasLogo, onChange }: ImageFieldsProps) => (

@@ -17,7 +17,7 @@ import { useAccountContext, useSession } from "../../data/session.ts";
 import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
-import { fieldOf, SelectField, TextField } from "../../ui/field.tsx";
+import { formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
@@ -275,7 +275,7 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
     >
       <TextField
         label={t("reports.name")}
-        {...fieldOf(form, "name", {
+        {...formField(form, "name", {
           required: t("ui.required"),
           validate: validateWith(reportName),
         })}
@@ -283,7 +283,7 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
       <TextField
         label={t("reports.tag")}
         hint={t("reports.tagHint")}
-        {...fieldOf(form, "tag", {
+        {...formField(form, "tag", {
           validate: (text) => text === "" || validateWith(tagSchema)(text),
         })}
       />

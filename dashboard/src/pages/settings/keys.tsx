@@ -12,7 +12,7 @@ import type { TextKey } from "../../languages/catalogues.ts";
 import { code, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { CheckField, fieldOf, SelectField, TextField } from "../../ui/field.tsx";
+import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
@@ -175,7 +175,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       <TextField
         label={t("settings.keys.name")}
         hint={t("settings.keys.nameHint")}
-        {...fieldOf(form, "name", { validate: validateWith(newKeyBody.shape.name) })}
+        {...formField(form, "name", { validate: validateWith(newKeyBody.shape.name) })}
       />
       <p>{rich(`settings.keys.type.${mode}`, { strong })}</p>
       <fieldset>

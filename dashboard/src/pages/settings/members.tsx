@@ -11,7 +11,7 @@ import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { fieldOf, SelectField, TextField } from "../../ui/field.tsx";
+import { formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -255,7 +255,7 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
       <TextField
         label={t("signIn.email")}
         type="email"
-        {...fieldOf(form, "email", { validate: validateWith(emailRule) })}
+        {...formField(form, "email", { validate: validateWith(emailRule) })}
       />
       <SelectField
         label={t("settings.members.roleLabel")}

@@ -17,7 +17,7 @@ import {
 } from "../../languages/preference.ts";
 import { setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { fieldOf, Form, PasswordField, SelectField } from "../../ui/field.tsx";
+import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
@@ -106,17 +106,17 @@ function PasswordForm() {
       <PasswordField
         label={t("settings.profile.currentPassword")}
         autoComplete="current-password"
-        {...fieldOf(form, "current_password", { required: t("ui.required") })}
+        {...formField(form, "current_password", { required: t("ui.required") })}
       />
       <PasswordField
         label={t("settings.profile.newPassword")}
         autoComplete="new-password"
-        {...fieldOf(form, "new_password", { validate: validateWith(newPassword) })}
+        {...formField(form, "new_password", { validate: validateWith(newPassword) })}
       />
       <PasswordField
         label={t("settings.profile.confirmPassword")}
         autoComplete="new-password"
-        {...fieldOf(form, "confirmation", {
+        {...formField(form, "confirmation", {
           validate: (confirmation, { new_password }) =>
             confirmation === new_password || t("settings.profile.mismatch"),
         })}
@@ -171,7 +171,10 @@ function Sessions() {
 }
 
 /** `Firefox on Linux`, as far as both are known. */
-function describeBrowser({ browser, os }: Pick<UserSession, "browser" | "os">): string {
+function describeBrowser({
+  browser,
+  os,
+}: Omit<UserSession, "created_at" | "last_seen_at">): string {
   if (browser === null) return os ?? t("settings.profile.unknownBrowser");
   return os === null ? browser : t("settings.profile.browserOn", { browser, system: os });
 }

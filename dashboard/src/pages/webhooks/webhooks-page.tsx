@@ -19,7 +19,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { fieldOf, ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { formField, ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
@@ -226,7 +226,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         label={t("webhooks.url")}
         type="url"
         placeholder="https://hooks.example.com/shorthop"
-        {...fieldOf(form, "url", {
+        {...formField(form, "url", {
           required: t("ui.required"),
           validate: validateWith(urlSchema),
         })}
@@ -236,7 +236,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         text={events}
         options={EVENT_TYPE_NAMES.map((name) => ({ name }))}
         hint={t("webhooks.eventsHint")}
-        {...fieldOf(form, "events", {
+        {...formField(form, "events", {
           validate: validateEvents,
         })}
       />
@@ -250,7 +250,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       />
       <TextField
         label={t("webhooks.description")}
-        {...fieldOf(form, "description", { validate: validateWith(description) })}
+        {...formField(form, "description", { validate: validateWith(description) })}
       />
     </FormDialog>
   );

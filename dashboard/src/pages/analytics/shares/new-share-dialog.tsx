@@ -12,7 +12,7 @@ import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { FormDialog } from "../../../ui/dialog.tsx";
-import { CheckField, Disclosure, fieldOf, PasswordField, TextField } from "../../../ui/field.tsx";
+import { CheckField, Disclosure, formField, PasswordField, TextField } from "../../../ui/field.tsx";
 import { useApiMutation } from "../../../ui/mutation.ts";
 import { validateWith } from "../../../ui/validation.ts";
 import { readRange } from "../analytics-path.ts";
@@ -99,7 +99,7 @@ function ContentFields({ form }: FieldsProps) {
       <TextField
         label={t("shares.name")}
         hint={t("shares.nameHint")}
-        {...fieldOf(form, "name", { validate: optional(validateWith(shareName)) })}
+        {...formField(form, "name", { validate: optional(validateWith(shareName)) })}
       />
       <fieldset>
         <legend>{t("shares.breakdowns")}</legend>
@@ -131,7 +131,7 @@ function AccessFields({ form }: FieldsProps) {
         label={t("shares.password")}
         autoComplete="new-password"
         hint={t("shares.passwordHint")}
-        {...fieldOf(form, "password", { validate: optional(validateWith(sharePassword)) })}
+        {...formField(form, "password", { validate: optional(validateWith(sharePassword)) })}
       />
       <TextField
         label={t("shares.expires")}
@@ -144,7 +144,7 @@ function AccessFields({ form }: FieldsProps) {
           label={t("shares.sites")}
           placeholder="https://www.example.com"
           hint={t("shares.sitesHint")}
-          {...fieldOf(form, "embed_origins", {
+          {...formField(form, "embed_origins", {
             validate: (text) =>
               splitOrigins(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
           })}

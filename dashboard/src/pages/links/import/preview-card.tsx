@@ -7,15 +7,17 @@ import { formatDate } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
 import { type Column, RowTable } from "../../../ui/table.tsx";
 import type { ImportItem, PlanInput } from "./model.ts";
-import { createPlanner } from "./plan.ts";
+import { Planner } from "./plan.ts";
 import { type ChosenFile, toPlanInput } from "./use-import.ts";
 
 /** Rows of the preview. */
 const PREVIEW_MAX = 5;
 
 export function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: PlanInput["hosts"] }) {
-  const planRow = createPlanner(toPlanInput(chosen, hosts));
-  const items = chosen.file.rows.slice(0, PREVIEW_MAX).flatMap((row, index) => planRow(row, index));
+  const planner = new Planner(toPlanInput(chosen, hosts));
+  const items = chosen.file.rows
+    .slice(0, PREVIEW_MAX)
+    .flatMap((row, index) => planner.plan(row, index));
   const hasUtm = items.some(({ link }) => listUtm(link).length > 0);
   return (
     <Card title={t("import.preview")}>

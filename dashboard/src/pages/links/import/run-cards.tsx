@@ -275,7 +275,7 @@ const REPORT_COLUMNS = ["import_row", "import_reason"];
 
 /** Writes the rows of the file that were not imported, whole, each with its reason. */
 export function printReport(
-  { columns, rows, isEscaped }: Pick<ImportFile, "columns" | "rows" | "isEscaped">,
+  { columns, rows, isEscaped }: ImportFile,
   failed: readonly FailedItem[],
 ): string {
   const reasons = new Map<number, string[]>();
