@@ -29,7 +29,7 @@ const INTERVAL_MS = 60_000;
 /** Proofs that one round looks up in sequence: each takes a few seconds at most. */
 const PROOFS_MAX = 20;
 
-/** Events of one statement, and of one round at most: far more than are recorded in the time. */
+/** Rows that one statement deletes, and one round at most: far more than are added meanwhile. */
 const BATCH = 5_000;
 const DELETED_MAX = 500_000;
 
@@ -73,8 +73,7 @@ export class Maintenance {
 
 async function deleteEvents(sql: Sql, retentionDays: number): Promise<void> {
   await forgetReaders(sql, READER_DAYS);
-  for (let deleted = 0; deleted < DELETED_MAX; deleted += BATCH)
-    if ((await deleteOldEvents(sql, retentionDays, BATCH)) < BATCH) return;
+  await deleteInBatches((max) => deleteOldEvents(sql, retentionDays, max));
 }
 
 /**
@@ -87,7 +86,13 @@ async function deleteExpiredRows(sql: Sql): Promise<void> {
   await deleteExpiredAttempts(sql);
   await deleteExpiredSessions(sql);
   await deleteExpiredResets(sql);
-  await deleteOldDeliveries(sql);
-  await deleteOldMails(sql);
-  await deleteOldRuns(sql);
+  await deleteInBatches((max) => deleteOldDeliveries(sql, max));
+  await deleteInBatches((max) => deleteOldMails(sql, max));
+  await deleteInBatches((max) => deleteOldRuns(sql, max));
+}
+
+/** `deleteSome` deletes at most `max` rows, and returns how many. */
+async function deleteInBatches(deleteSome: (max: number) => Promise<number>): Promise<void> {
+  for (let deleted = 0; deleted < DELETED_MAX; deleted += BATCH)
+    if ((await deleteSome(BATCH)) < BATCH) return;
 }

@@ -4,8 +4,7 @@ import type { DestinationStream } from "pino";
 import { loadConfig } from "../shared/env.ts";
 import { processLog } from "../shared/log.ts";
 import { migrateConfigSchema } from "./config.ts";
-import { ensureDatabase } from "./migrations/create-database.ts";
-import { migratePostgres } from "./migrations/migrate.ts";
+import { ensureDatabase, migratePostgres } from "./migrations/migrate.ts";
 import { usePostgres } from "./postgres.ts";
 
 /**

@@ -193,7 +193,8 @@ export const isUniqueViolation = (error: unknown, constraint: string): boolean =
 export const isForeignKeyViolation = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && error.code === "23503";
 
-function errorCode(error: unknown): string | undefined {
+/** The SQLSTATE or system error of what was thrown; undefined without one. */
+export function errorCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }

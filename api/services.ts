@@ -10,8 +10,7 @@ import { ClicksService } from "./clicks/service.ts";
 import type { ApiContext } from "./context.ts";
 import { DomainService } from "./domains/service.ts";
 import { resolveTxt } from "./domains/verification.ts";
-import { EventPositions } from "./events/positions.ts";
-import { EventService } from "./events/service.ts";
+import { EventPositions, EventService } from "./events/service.ts";
 import { EventWaits } from "./events/waits.ts";
 import { KeyService } from "./keys/service.ts";
 import { PostgresStreamLeases } from "./limits/stream-leases.ts";
@@ -63,18 +62,22 @@ export class Services implements SiteServices {
 
   constructor(context: ApiContext, publisher: LinksPublisher) {
     const { config, sql, clickhouse, nats, lifecycle, log, shortUrl } = context;
-    const { passwords } = this;
     this.hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
     const destinationRules = {
       allowPrivate: config.ALLOW_PRIVATE_TARGETS,
       shortUrl: new URL(config.SHORT_URL),
       ownHosts: this.hosts,
     };
-    const domains = openDomains(context, publisher, destinationRules);
-    this.domains = domains;
+    this.domains = openDomains(context, publisher, destinationRules);
     const usedClicks = new NatsUsedClicks(nats, log);
-    const links = new LinkService(sql, publisher, domains, destinationRules, passwords, usedClicks);
-    this.links = links;
+    this.links = new LinkService(
+      sql,
+      publisher,
+      this.domains,
+      destinationRules,
+      this.passwords,
+      usedClicks,
+    );
     this.keys = new KeyService(sql);
 
     const leases = new PostgresStreamLeases(sql, log);
@@ -82,17 +85,16 @@ export class Services implements SiteServices {
     const reading = clickhouse.forService();
     this.poller = new ClickPoller((...range) => readLiveRows(reading, ...range), log);
     this.live = new LiveClicks(this.poller, leases);
-    const { CLICKS_RETENTION_DAYS } = config;
-    const analytics = new AnalyticsService(clickhouse, links, this.live, CLICKS_RETENTION_DAYS);
-    this.analytics = analytics;
-    const failures = new FailureService(clickhouse, links, domains);
-    this.failures = failures;
-    this.clicks = new ClicksService(analytics);
+    const { links, domains, passwords } = this;
+    const retentionDays = config.CLICKS_RETENTION_DAYS;
+    this.analytics = new AnalyticsService(clickhouse, links, this.live, retentionDays);
+    this.failures = new FailureService(clickhouse, links, domains);
+    this.clicks = new ClicksService(this.analytics);
 
-    const branding = new BrandingService(sql);
-    this.branding = branding;
+    const { analytics, failures } = this;
+    this.branding = new BrandingService(sql);
     this.shares = new ShareService(sql, links, passwords);
-    this.shared = new SharedService(sql, analytics, links, branding, passwords, shortUrl);
+    this.shared = new SharedService(sql, analytics, links, this.branding, passwords, shortUrl);
     this.tags = new TagService(sql, shortUrl);
     this.views = new ViewService(sql);
 

@@ -29,7 +29,7 @@ import {
 import { isClickHouseUnavailable } from "./clickhouse.ts";
 import { ApiError, type ErrorCode, unavailable } from "./http/errors.ts";
 import { isNotModified } from "./http/etag.ts";
-import { readJsonBody } from "./http/json-body.ts";
+import { leaveUnread, readJsonBody } from "./http/json-body.ts";
 import { allowOrigins, requireSameOrigin } from "./http/origins.ts";
 import { readQuery, requireKnownParameters } from "./http/query.ts";
 import {
@@ -159,8 +159,7 @@ export class Site {
        * validated.
        */
       jsonBody: (presence: "required" | "optional") => ({
-        // Elysia would read the body before authentication; this parser leaves it unread.
-        parse: () => UNREAD_BODY,
+        parse: leaveUnread,
         async transform(context) {
           const absent = presence === "optional" && context.request.body === null;
           context.body = absent ? {} : await readJsonBody(context.request);
@@ -351,8 +350,6 @@ const HEALTHY = JSON.stringify({ status: "ok" });
 /** Whether a load balancer asks if the process is alive: that takes no store, limit or key. */
 const isHealthCheck = ({ method, url }: Request): boolean =>
   (method === "GET" || method === "HEAD") && URL.parse(url)?.pathname === "/healthz";
-
-const UNREAD_BODY = Object.freeze({});
 
 const isExpensive = (access: Access): boolean =>
   typeof access === "object" && access.expensive === true;

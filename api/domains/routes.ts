@@ -6,7 +6,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   domainListResponse,
@@ -34,13 +34,11 @@ export const domainRoutes = (
       "",
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
-        return await idempotency.run({ principal, request, body, set }, async (id) => {
-          const created = toDomainResponse(
-            await domains.create(principal, id, body.domain),
-            shortUrl,
-          );
-          return { status: 201, headers: { location: `/v1/domains/${created.id}` }, body: created };
-        });
+        const create = async (id: string) => {
+          const row = await domains.create(principal, id, body.domain);
+          return created("/v1/domains", toDomainResponse(row, shortUrl));
+        };
+        return await idempotency.run({ principal, request, body, set }, create);
       },
       {
         access: { scope: "domains:write", limit: "POST /v1/domains", cost: 1 },

@@ -6,7 +6,7 @@ import { freshResolver } from "../../shared/hosts.ts";
 import { recordEvents } from "../events/record.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import { type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
-import { isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
+import { errorCode, isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
 import { domainEvent, type DomainRow, verificationName } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import {
@@ -152,8 +152,7 @@ export async function resolveTxt(servers: readonly string[], name: string): Prom
     // §3.3).
     return records.map((strings) => strings.join(""));
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : undefined;
-    if (typeof code === "string" && NOT_FOUND_CODES.has(code)) return [];
+    if (NOT_FOUND_CODES.has(errorCode(error) ?? "")) return [];
     throw unavailable(error);
   }
 }

@@ -13,9 +13,8 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { postgresPool } from "../postgres.ts";
 import type { EventsQuery } from "./model.ts";
-import { EventPositions } from "./positions.ts";
 import { recordEvents } from "./record.ts";
-import { EventService } from "./service.ts";
+import { EventPositions, EventService } from "./service.ts";
 import { deleteOldEvents, numberEvents } from "./sql.ts";
 import { EventWaits } from "./waits.ts";
 

@@ -9,9 +9,8 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import type { EventsQuery } from "./model.ts";
-import { EventPositions } from "./positions.ts";
 import { recordEvents } from "./record.ts";
-import { EventService } from "./service.ts";
+import { EventPositions, EventService } from "./service.ts";
 import { readEvents, type ReadRange } from "./sql.ts";
 import { EventWaits } from "./waits.ts";
 

@@ -53,6 +53,11 @@ function isJson(contentType: string | null): boolean {
   );
 }
 
+/** The parser of routes whose bodies the framework must not read: it would read any size. */
+export const leaveUnread = (): object => UNREAD_BODY;
+
+const UNREAD_BODY = Object.freeze({});
+
 /**
  * Reads a body. Throws `payload_too_large` beyond `bytesMax`, and `invalid_request` when it arrives
  * too slowly.

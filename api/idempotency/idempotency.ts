@@ -40,6 +40,13 @@ type IdempotentRequest = {
 /** The response of a creating request. */
 type Result<Body> = { status: 200 | 201; headers?: Record<string, string>; body: Body };
 
+/** The result of a request that has added a resource to a list, which is at `path`. */
+export const created = <Body extends { id: string }>(path: string, body: Body) => ({
+  status: 201 as const,
+  headers: { location: `${path}/${body.id}` },
+  body,
+});
+
 type StoredResult<Body> =
   | Result<Body>
   | {

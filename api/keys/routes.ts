@@ -6,7 +6,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import { keyListResponse, keyParams, keyResponse, newKeyResponse, toKeyResponse } from "./model.ts";
 import type { KeyService } from "./service.ts";
@@ -29,12 +29,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         const principal = principalOf(call);
         const create = async () => {
           const { row, key } = await keys.create(principal, body);
-          const response = { ...toKeyResponse(row), key };
-          return {
-            status: 201 as const,
-            headers: { location: `/v1/keys/${response.id}` },
-            body: response,
-          };
+          return created("/v1/keys", { ...toKeyResponse(row), key });
         };
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },

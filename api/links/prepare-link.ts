@@ -31,7 +31,7 @@ import {
 } from "./settings.ts";
 
 /** A validated link, without its alias. */
-export type PreparedLink = Omit<NewLink, "alias">;
+type PreparedLink = Omit<NewLink, "alias">;
 
 /** A validated link with the request for it. */
 export type PreparedCreation = { body: CreateLinkBody; link: PreparedLink };

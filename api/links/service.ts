@@ -60,8 +60,11 @@ const SELECTED_LINKS_MAX = 100_000;
 /** Maximum domains that an error names. */
 const NAMED_DOMAINS_MAX = 10;
 
+/** A link by its alias; on the service's own domain if there is none. */
+type LinkName = { alias: string; domain?: string | undefined };
+
 /** A request to create or replace the link with an external id. */
-export type Upsert = {
+type Upsert = {
   externalId: string;
   body: UpsertLinkBody;
   requireVersion: RequireVersion;
@@ -123,16 +126,18 @@ export class LinkService {
     return await this.#complete(await this.findExternal(owner, externalId));
   }
 
-  /** Finds one of the owner's links by its short URL; throws `not_found`. */
-  async lookUp(
-    owner: AccountScope,
-    { alias, domain }: { alias: string; domain?: string | undefined },
-  ): Promise<LinkRow> {
+  /** As `get`, by the short URL. */
+  async lookUp(owner: AccountScope, name: LinkName): Promise<LinkRow> {
+    return await this.#complete(await this.findByName(owner, name));
+  }
+
+  /** As `find`, by the short URL. */
+  async findByName(owner: AccountScope, { alias, domain }: LinkName): Promise<LinkRow> {
     const host = domain ?? this.#rules.shortUrl.hostname;
     const filter = toFilter(owner, { alias, domain: host, archived: "any" }, this.#rules);
     const order = { sort: "created_at", order: "desc" } as const;
     const found = filter && (await findLinks(this.#sql, filter, order, { limit: 1, after: null }));
-    return await this.get(owner, found?.ids[0]);
+    return await this.find(owner, found?.ids[0]);
   }
 
   /**
@@ -239,8 +244,7 @@ export class LinkService {
 
   /** Creates many links. Their ids derive from `firstId`, so that a retry finds the same links. */
   createMany(owner: Writer, firstId: Uuid, rows: readonly unknown[]): Promise<LinkResults> {
-    const creations = readCreations(firstId, rows);
-    return chargeRows(owner, rows.length, () => this.#create(owner, creations));
+    return chargeRows(owner, rows.length, () => this.#create(owner, readCreations(firstId, rows)));
   }
 
   /** Says why each of many links could not be created; undefined for those that could. */

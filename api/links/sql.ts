@@ -96,7 +96,7 @@ export async function findCreationTimes(
 }
 
 /** Selects links that have one of the tags and are on one of the domains. */
-export type LinkProperties = {
+type LinkProperties = {
   /** undefined: any tags. */
   tags?: readonly string[];
   /** Hosts, null for the service's own domain; undefined: any domain. */
@@ -252,7 +252,7 @@ export type Insertion = ShortLink & {
 };
 
 /** The versions of the inserted links; undefined if the quota was not granted. */
-export type Inserted = {
+type Inserted = {
   consumption: Consumption;
   /** What their events cost the account. */
   ledgerBytes: number;

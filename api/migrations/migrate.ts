@@ -1,9 +1,10 @@
-/** Brings PostgreSQL's schema up to date, and says whether it is. */
+/** Brings PostgreSQL's schema up to date, and says whether it is; makes a database without any. */
 import postgres, { type ReservedSql } from "postgres";
 
 import type { Log } from "../../shared/log.ts";
 import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
-import type { Sql } from "../postgres.ts";
+import { databaseOf, withDatabase } from "../../shared/postgres.ts";
+import { errorCode, postgresPool, type Sql } from "../postgres.ts";
 import { migrations, type PostgresMigration } from "./index.ts";
 
 const { PostgresError } = postgres;
@@ -142,8 +143,40 @@ async function readChecksums(sql: Sql): Promise<Map<number, string>> {
       select id, checksum from schema_migrations`;
     return new Map(rows.map(({ id, checksum }) => [id, checksum]));
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === UNDEFINED_TABLE)
-      return new Map();
+    if (errorCode(error) === UNDEFINED_TABLE) return new Map();
     throw error;
+  }
+}
+
+/** The database that every PostgreSQL server has. */
+const MAINTENANCE_DATABASE = "postgres";
+
+/** SQLSTATEs: the database does not exist, and: another process has just created it. */
+const INVALID_CATALOG_NAME = "3D000";
+const CREATED_MEANWHILE = new Set(["42P04", "23505"]);
+
+/**
+ * Creates the database of a URL if it does not exist. The user then needs the right to create
+ * databases.
+ */
+export async function ensureDatabase(url: string, log: Log): Promise<void> {
+  const sql = postgresPool(url, 1);
+  try {
+    await sql`select 1`;
+    return;
+  } catch (error) {
+    if (errorCode(error) !== INVALID_CATALOG_NAME) throw error;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+  const maintenance = postgresPool(withDatabase(url, MAINTENANCE_DATABASE), 1);
+  try {
+    const database = databaseOf(url);
+    await maintenance`create database ${maintenance(database)}`;
+    log.info({ database }, "database_created");
+  } catch (error) {
+    if (!CREATED_MEANWHILE.has(errorCode(error) ?? "")) throw error;
+  } finally {
+    await maintenance.end({ timeout: 1 });
   }
 }

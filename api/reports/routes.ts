@@ -5,7 +5,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   newReportBody,
@@ -45,12 +45,8 @@ export const reportRoutes = (
       async ({ call, request, body, set }) => {
         const principal = principalOf(call);
         const create = async (id: string) => {
-          const report = toReportResponse(await reports.create(principal, id, body), shortUrl);
-          return {
-            status: 201 as const,
-            headers: { location: `/v1/reports/${report.id}` },
-            body: report,
-          };
+          const row = await reports.create(principal, id, body);
+          return created("/v1/reports", toReportResponse(row, shortUrl));
         };
         return await idempotency.run({ principal, request, body, set }, create);
       },

@@ -402,6 +402,6 @@ test("runs are deleted after 400 days", async () => {
   const { id } = await reports.create(owner, newUuid(), WEEKLY);
   const [old, kept] = [await reports.send(owner, id), await reports.send(owner, id)];
   await postgres.sql`update report_runs set created_at = now() - interval '401 days' where id = ${old.id}`;
-  await deleteOldRuns(postgres.sql);
+  await deleteOldRuns(postgres.sql, 100);
   expect((await reports.listRuns(owner, id)).map((run) => run.id)).toEqual([kept.id]);
 });

@@ -137,7 +137,7 @@ export class ReportService {
       change.link_id =
         short_url === null
           ? null
-          : (await this.#links.lookUp(owner, requireShortUrl(short_url))).id;
+          : (await this.#links.findByName(owner, requireShortUrl(short_url))).id;
     }
     if (timezone !== undefined) change.timezone = parseZone(timezone);
     if (body.name !== undefined) change.name = body.name;

@@ -106,9 +106,6 @@ export async function deleteRecipient(sql: Sql, { reportId, userId }: Recipient)
 /** Days for which runs are kept: those of a year can be compared. */
 const RETENTION_DAYS = 400;
 
-/** Runs deleted by one statement. */
-const DELETED_MAX = 5_000;
-
 const runColumns = (sql: Sql | Transaction) => sql`
   id, first_day::text as first_day, last_day::text as last_day, requested, content, created_at,
   (select jsonb_build_object(
@@ -142,16 +139,13 @@ export const listRuns = (sql: Sql, reportId: Uuid, limit: number): Promise<RunRo
     select ${runColumns(sql)} from report_runs
      where report_id = ${reportId} order by created_at desc, id desc limit ${limit}`;
 
-/** Deletes runs that have been kept long enough. */
-export async function deleteOldRuns(sql: Sql): Promise<void> {
-  let deleted = DELETED_MAX;
-  while (deleted === DELETED_MAX) {
-    const result = await sql`
-      delete from report_runs where id in (
-        select id from report_runs where created_at < now() - make_interval(days => ${RETENTION_DAYS})
-         order by created_at limit ${DELETED_MAX})`;
-    deleted = result.count;
-  }
+/** Deletes runs that have been kept long enough, at most `max`; returns how many. */
+export async function deleteOldRuns(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from report_runs where id in (
+      select id from report_runs where created_at < now() - make_interval(days => ${RETENTION_DAYS})
+       order by created_at limit ${max})`;
+  return count;
 }
 
 /** Puts a mail of a run to each recipient of its report into the queue; returns how many. */

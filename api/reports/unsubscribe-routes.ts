@@ -9,6 +9,7 @@ import * as z from "zod";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
+import { leaveUnread } from "../http/json-body.ts";
 import type { ResponseSettings } from "../http/request-context.ts";
 import {
   pageHeaders,
@@ -24,8 +25,6 @@ import type { Unsubscriber } from "./unsubscriber.ts";
 const TOKEN_LENGTH_MAX = 100;
 
 const params = z.object({ token: z.string().max(TOKEN_LENGTH_MAX) });
-
-const UNREAD_BODY = Object.freeze({});
 
 export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber) =>
   new Elysia({ name: "unsubscribe", prefix: "/unsubscribe" })
@@ -43,7 +42,7 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
       {
         access: "public",
         // What mail programs send says nothing that the address does not.
-        parse: () => UNREAD_BODY,
+        parse: leaveUnread,
         params,
         detail: { hide: true },
       },

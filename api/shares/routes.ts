@@ -5,7 +5,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   newShareBody,
@@ -50,12 +50,8 @@ export const shareRoutes = (
         const principal = principalOf(call);
         const create = async (id: string) => {
           const { row, token } = await shares.create(principal, id, body);
-          const share = toShareResponse(row);
-          return {
-            status: 201 as const,
-            headers: { location: `/v1/shares/${share.id}` },
-            body: { ...share, token, url: `${originOf(request)}/shared/${token}` },
-          };
+          const url = `${originOf(request)}/shared/${token}`;
+          return created("/v1/shares", { ...toShareResponse(row), token, url });
         };
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },

@@ -26,9 +26,8 @@ const DESCRIBED_MAX = 20;
 /** Most mails that are added at once. */
 const ADDED_MAX = 100;
 
-/** Days for which mails are kept, and most that one statement deletes. */
+/** Days for which mails are kept. */
 const RETENTION_DAYS = 30;
-const DELETED_MAX = 5_000;
 
 /** Whether a mail at some time, or one before it, is about a webhook of its user. */
 const isCovered = (sql: Sql | Transaction, at: PendingQuery<Row[]>) => sql`
@@ -113,15 +112,15 @@ export async function listDisabled(
   return { described: rows, count: rows[0]?.count ?? 0 };
 }
 
-/** Deletes mails, except with reports, that have been kept long enough. */
-export async function deleteOldMails(sql: Sql): Promise<void> {
-  let deleted = DELETED_MAX;
-  while (deleted === DELETED_MAX) {
-    const result = await sql`
-      delete from report_mails where id in (
-        select id from report_mails
-         where run_id is null and created_at < now() - make_interval(days => ${RETENTION_DAYS})
-         limit ${DELETED_MAX})`;
-    deleted = result.count;
-  }
+/**
+ * Deletes mails, except with reports, that have been kept long enough, at most `max`; returns how
+ * many.
+ */
+export async function deleteOldMails(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from report_mails where id in (
+      select id from report_mails
+       where run_id is null and created_at < now() - make_interval(days => ${RETENTION_DAYS})
+       limit ${max})`;
+  return count;
 }

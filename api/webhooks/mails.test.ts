@@ -332,11 +332,11 @@ test("mails about webhooks are deleted after 30 days", async () => {
   await send();
   await postgres.sql`
     update report_mails set created_at = now() - interval '29 days' where run_id is null`;
-  await deleteOldMails(postgres.sql);
+  await deleteOldMails(postgres.sql, 100);
   expect(await statuses()).toEqual(["sent"]);
   await postgres.sql`
     update report_mails set created_at = now() - interval '31 days' where run_id is null`;
-  await deleteOldMails(postgres.sql);
+  await deleteOldMails(postgres.sql, 100);
   expect(await statuses()).toEqual([]);
 });
 

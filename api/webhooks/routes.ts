@@ -10,7 +10,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
+import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   deliveryListQuery,
@@ -50,12 +50,7 @@ export const webhookRoutes = (
         const principal = principalOf(call);
         const create = async (id: string) => {
           const { row, secret } = await webhooks.create(principal, id, body);
-          const webhook = { ...toWebhookResponse(row), secret };
-          return {
-            status: 201 as const,
-            headers: { location: `/v1/webhooks/${webhook.id}` },
-            body: webhook,
-          };
+          return created("/v1/webhooks", { ...toWebhookResponse(row), secret });
         };
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { EventPositions } from "../events/positions.ts";
+import { EventPositions } from "../events/service.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
 import type { CreateWebhookBody } from "./model.ts";
@@ -195,7 +195,7 @@ test("deliveries are deleted after 30 days, unless they are pending", async () =
   };
   await add(31, "delivered");
   const kept = [await add(31, "pending"), await add(29, "failed")];
-  await deleteOldDeliveries(postgres.sql);
+  await deleteOldDeliveries(postgres.sql, 100);
   const { rows } = await webhooks.listDeliveries(owner, row.id, undefined, { limit: 10, page: 1 });
   expect(rows.map(({ id }) => id).toSorted()).toEqual(kept.toSorted());
 });

@@ -7,7 +7,7 @@ import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
-import type { EventPositions } from "../events/positions.ts";
+import type { EventPositions } from "../events/service.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";

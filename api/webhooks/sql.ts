@@ -129,9 +129,6 @@ export async function setPosition(
 /** Days for which deliveries are kept. */
 const RETENTION_DAYS = 30;
 
-/** Deliveries deleted by one statement. */
-const DELETED_MAX = 5_000;
-
 const deliveryColumns = (sql: Sql | Transaction) => sql`
   id, event_id, event_type, status, attempts, next_attempt_at, last_attempt_at, latency_ms, response_status,
   response_body, error_code, error, created_at`;
@@ -207,17 +204,17 @@ export async function insertTest(
 const wake = (transaction: Transaction, webhookId: Uuid) =>
   transaction`update webhooks set wake_at = '-infinity' where id = ${webhookId}`;
 
-/** Deletes deliveries that have been kept long enough, apart from pending ones. */
-export async function deleteOldDeliveries(sql: Sql): Promise<void> {
-  let deleted = DELETED_MAX;
-  while (deleted === DELETED_MAX) {
-    const result = await sql`
-      delete from webhook_deliveries where id in (
-        select id from webhook_deliveries
-         where created_at < now() - make_interval(days => ${RETENTION_DAYS}) and status <> 'pending'
-         order by created_at limit ${DELETED_MAX})`;
-    deleted = result.count;
-  }
+/**
+ * Deletes deliveries, apart from pending ones, that have been kept long enough, at most `max`;
+ * returns how many.
+ */
+export async function deleteOldDeliveries(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from webhook_deliveries where id in (
+      select id from webhook_deliveries
+       where created_at < now() - make_interval(days => ${RETENTION_DAYS}) and status <> 'pending'
+       order by created_at limit ${max})`;
+  return count;
 }
 
 /**

@@ -25,15 +25,8 @@ const PSQL_OPTIONS = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"];
 const STOP_AT_ERRORS = "\\set ON_ERROR_STOP on\n";
 
 /** Connects to a database as a superuser of the PostgreSQL on this host. */
-const psqlAsSuperuser = (database: string): string[] => [
-  "runuser",
-  "--user",
-  "postgres",
-  "--",
-  "psql",
-  "--dbname",
-  database,
-];
+const psqlAsSuperuser = (database: string): string[] =>
+  `runuser --user=postgres -- psql --dbname=${database}`.split(" ");
 
 export class Host {
   readonly #env: Env;

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 
 import { runChecks } from "../../shared/preflight.ts";
 import { startNats } from "../../test/harness/nats.ts";
-import { checkNatsMembers, checkNatsRoom, membersProblems, roomProblems } from "./nats-checks.ts";
+import { checkNatsMembers, checkNatsRoom, membersProblems, roomProblems } from "./host-checks.ts";
 
 const MIB = 1024 ** 2;
 

@@ -23,30 +23,27 @@ export type RedirectorStats = {
   delivered: number;
 };
 
-type Reconciliation = {
+/** Clicks of a journal, or of all. */
+type Counts = {
   stored: number;
-  /** Clicks stored more than once: always 0. */
-  duplicates: number;
   in_stream: number;
   dead_lettered: number;
   /** Segment numbers found nowhere: 0, except for segments that a crash left empty. */
   missing_segments: number;
+};
+
+/** `recorded` is null when no running redirector writes the journal. */
+type Journal = Counts & { journal: Uuid; recorded: number | null };
+
+type Reconciliation = Counts & {
+  /** Clicks stored more than once: always 0. */
+  duplicates: number;
   /** Counts only running redirectors. */
   recorded: number;
   dropped: number;
   /** Recorded by running redirectors, but neither stored nor in the stream nor dead-lettered. */
   in_journals: number;
   journals: Journal[];
-};
-
-type Journal = {
-  journal: Uuid;
-  stored: number;
-  in_stream: number;
-  dead_lettered: number;
-  missing_segments: number;
-  /** Null when no running redirector writes the journal. */
-  recorded: number | null;
 };
 
 /** Reads the metrics of redirectors; throws when one is unreachable. */
@@ -74,7 +71,7 @@ function readCounter(metrics: string, name: string): number {
   const line = new RegExp(`^shorthop_redirector_${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm");
   const samples = [...metrics.matchAll(line)].map(([, value]) => Number(value));
   if (samples.length === 0) throw new Error(`The redirector has no metric ${name}.`);
-  return samples.reduce((sum, value) => sum + value, 0);
+  return sumOf(samples, (value) => value);
 }
 
 /**
@@ -102,10 +99,7 @@ export async function readReconciliation(
     const present = new Set([...stored, ...queues.flatMap((queue) => [...(queue?.keys() ?? [])])]);
     // A pending segment that is already stored waits only for its acknowledgement.
     const countUnstored = (queue: ClicksBySegment | undefined): number =>
-      [...(queue ?? [])].reduce(
-        (sum, [segment, clicks]) => sum + (stored.has(segment) ? 0 : clicks),
-        0,
-      );
+      sumOf([...(queue ?? [])], ([segment, clicks]) => (stored.has(segment) ? 0 : clicks));
     return {
       journal,
       stored: Number(row?.clicks ?? 0),
@@ -115,25 +109,23 @@ export async function readReconciliation(
       recorded: redirectors.find((redirector) => redirector.journal === journal)?.recorded ?? null,
     };
   });
-  const sum = (read: (journal: Journal) => number) =>
-    journals.reduce((total, journal) => total + read(journal), 0);
   return {
-    stored: sum((journal) => journal.stored),
-    duplicates: storedRows.reduce(
-      (total, row) => total + Number(row.clicks) - Number(row.positions),
-      0,
-    ),
-    in_stream: sum((journal) => journal.in_stream),
-    dead_lettered: sum((journal) => journal.dead_lettered),
-    missing_segments: sum((journal) => journal.missing_segments),
-    recorded: redirectors.reduce((total, { recorded }) => total + recorded, 0),
-    dropped: redirectors.reduce((total, { dropped }) => total + dropped, 0),
-    in_journals: sum(({ recorded, stored, in_stream, dead_lettered }) =>
+    stored: sumOf(journals, ({ stored }) => stored),
+    duplicates: sumOf(storedRows, ({ clicks, positions }) => Number(clicks) - Number(positions)),
+    in_stream: sumOf(journals, ({ in_stream }) => in_stream),
+    dead_lettered: sumOf(journals, ({ dead_lettered }) => dead_lettered),
+    missing_segments: sumOf(journals, ({ missing_segments }) => missing_segments),
+    recorded: sumOf(redirectors, ({ recorded }) => recorded),
+    dropped: sumOf(redirectors, ({ dropped }) => dropped),
+    in_journals: sumOf(journals, ({ recorded, stored, in_stream, dead_lettered }) =>
       recorded === null ? 0 : recorded - stored - in_stream - dead_lettered,
     ),
     journals,
   };
 }
+
+const sumOf = <Row>(rows: readonly Row[], read: (row: Row) => number): number =>
+  rows.reduce((total, row) => total + read(row), 0);
 
 type StoredRow = { journal_id: Uuid; clicks: string; positions: string; segments: number[] };
 

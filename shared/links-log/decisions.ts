@@ -138,13 +138,6 @@ export type Candidate = {
   hasEnd: boolean;
 };
 
-/** Whether the end of a candidate's snapshot is in its history, once an entry was applied. */
-export const passEnd = (candidate: Candidate, store: StoreState): Candidate => ({
-  ...candidate,
-  store,
-  hasEnd: candidate.hasEnd || store.head.hash === candidate.end.hash,
-});
-
 /** The use of a candidate: it goes on, replaces the store, or is of no use. */
 export type Verdict = "follow" | "swap" | "drop";
 

@@ -15,7 +15,6 @@ import {
   isHeartbeatDue,
   judgeCandidate,
   lacksEntries,
-  passEnd,
   planPublication,
   planTerm,
   type StoreState,
@@ -593,7 +592,12 @@ export class World {
       if (entry === undefined) continue;
       const step = this.#rules.decideStep(candidate.state.store, entry);
       const store = advance(candidate.state.store, entry, step);
-      candidate.state = passEnd(candidate.state, store);
+      const { end, hasEnd } = candidate.state;
+      candidate.state = {
+        ...candidate.state,
+        store,
+        hasEnd: hasEnd || store.head.hash === end.hash,
+      };
       if (step !== "apply") continue;
       for (const state of entry.states) candidate.links.set(this.#keyOf(state), this.#idOf(state));
     }

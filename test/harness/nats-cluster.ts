@@ -16,7 +16,7 @@ import { join } from "node:path";
 
 import { connect, type NatsConnection } from "nats";
 
-import { readCluster } from "../../cli/machines/nats-checks.ts";
+import { readCluster } from "../../cli/machines/host-checks.ts";
 import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";

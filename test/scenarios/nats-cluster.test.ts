@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { NatsConnection } from "nats";
 
-import { readCluster } from "../../cli/machines/nats-checks.ts";
+import { readCluster } from "../../cli/machines/host-checks.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,

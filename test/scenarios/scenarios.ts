@@ -104,7 +104,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "nats-cluster",
     files: ["test/scenarios/nats-cluster.test.ts"],
     seconds: 50,
-    paths: [...NATS, "shared/stream-checks.ts", "cli/machines/nats-checks.ts"],
+    paths: [...NATS, "shared/stream-checks.ts", "cli/machines/host-checks.ts"],
     proves: "three servers with the files of deploy/nats outlive each of them in turn",
   },
   {
@@ -177,6 +177,13 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 90,
     paths: ["redirector/http/**", "redirector/main.ts", "api/main.ts", "shared/lifecycle.ts"],
     proves: "processes are replaced one after another without a failed request",
+  },
+  {
+    name: "shlink-web",
+    files: ["test/scenarios/shlink-web.test.ts"],
+    seconds: 120,
+    paths: ["api/compat/**", "test/harness/shlink-web.ts"],
+    proves: "Shlink's own web interface creates, lists, edits and deletes, and shows visits",
   },
   {
     name: "webhooks-takeover",

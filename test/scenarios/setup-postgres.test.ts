@@ -9,7 +9,6 @@ import { join } from "node:path";
 
 import { postgresPool, requirePrivileges, usePostgres } from "../../api/postgres.ts";
 import { Host } from "../../cli/machines/host.ts";
-import { type Created, firstAccountStep } from "../../cli/machines/setup/first-account.ts";
 import {
   privilegesStep,
   rolesStep,
@@ -20,6 +19,7 @@ import { findProblems } from "../../cli/machines/setup/problems.ts";
 import { completeSecrets, rotate, type Secrets } from "../../cli/machines/setup/secrets.ts";
 import { completeSettings } from "../../cli/machines/setup/settings.ts";
 import { runSteps, type Step } from "../../cli/machines/setup/step.ts";
+import { type Created, firstAccountStep } from "../../cli/machines/setup/steps.ts";
 import { startOwnPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 const psql = Bun.which("psql");

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Server } from "bun";
 import { Webhook } from "standardwebhooks";
 
-import { EventPositions } from "../../api/events/positions.ts";
+import { EventPositions } from "../../api/events/service.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
 import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
 import { WebhookService } from "../../api/webhooks/service.ts";

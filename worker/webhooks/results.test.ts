@@ -1,7 +1,7 @@
 /** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
 import { afterAll, beforeAll, expect } from "bun:test";
 
-import { EventPositions } from "../../api/events/positions.ts";
+import { EventPositions } from "../../api/events/service.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
 import { WebhookService } from "../../api/webhooks/service.ts";
 import { newUuid } from "../../shared/ids.ts";

@@ -16,19 +16,11 @@ import {
   selectsUnarchived,
 } from "./filter.ts";
 import {
-  countMatches,
   countNewestWith,
   countOwnedLinks,
-  estimateMatches,
-  findAmongFirst,
-  findAndSortMatches,
-  findMatchesAfter,
-  findMatchesInOrder,
   type LinkIds,
-  listOwnedAfter,
-  listOwnedIds,
+  LinkList,
   type PageWindow,
-  scanAfter,
 } from "./sql.ts";
 
 /** Up to this many matches are counted and sorted by one index scan. */
@@ -62,7 +54,7 @@ const DENSE_MATCHES = 4;
 type FoundPage = LinkIds & { next?: LinkPosition; read: number };
 
 /** A part of a list; `total` and `read`, the links that it took to find it, only by page. */
-export type FoundLinks = {
+type FoundLinks = {
   ids: Uuid[];
   total?: number;
   read?: number;
@@ -79,9 +71,10 @@ export async function findLinks(
   byPage: typeof BY_PAGE = BY_PAGE,
 ): Promise<FoundLinks> {
   const filter = await nameRarePart(sql, await dropVoidConditions(sql, requested));
-  if ("after" in request) return await findAfter(sql, filter, order, request);
+  const list = new LinkList(sql, filter, order);
+  if ("after" in request) return await findAfter(list, request.after, request.limit);
   const { page, limit } = request;
-  const found = await findPage(sql, filter, order, { limit, offset: (page - 1) * limit }, byPage);
+  const found = await findPage(list, { limit, offset: (page - 1) * limit }, byPage);
   return { next: null, ...found };
 }
 
@@ -113,23 +106,19 @@ async function nameRarePart(sql: Sql, filter: LinkFilter): Promise<LinkFilter> {
  * scan for rare matches ends after {@link EXAMINED_MAX} links, so that every request is fast.
  */
 async function findAfter(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  { after, limit }: { after: LinkPosition | null; limit: number },
+  list: LinkList,
+  after: LinkPosition | null,
+  limit: number,
 ): Promise<FoundLinks> {
-  if (selectsAll(filter)) {
-    return cut(await listOwnedAfter(sql, filter, order, after, limit + 1), limit, null);
-  }
+  const { filter, order } = list;
+  if (selectsAll(filter)) return cut(await list.listOwnedAfter(after, limit + 1), limit, null);
   const byIndex = async () => {
-    const part = { after, limit: limit + 1 };
-    const matches = await findMatchesAfter(sql, filter, order, part, SORTED_MATCHES_MAX);
+    const matches = await list.sortMatchesAfter(after, limit + 1, SORTED_MATCHES_MAX);
     return matches === undefined ? undefined : cut(matches, limit, null);
   };
   const few = isSelective(filter) ? await byIndex() : undefined;
   if (few !== undefined) return few;
-  const examinedMax = EXAMINED_MAX[order.sort];
-  const scan = await scanAfter(sql, filter, order, after, limit + 1, examinedMax);
+  const scan = await list.scanAfter(after, limit + 1, EXAMINED_MAX[order.sort]);
   const found = cut(scan.matches, limit, scan.end);
   const isRare = scan.end !== null && scan.matches.length < DENSE_MATCHES;
   return isRare && hasIndex(filter) ? ((await byIndex()) ?? found) : found;
@@ -156,51 +145,43 @@ function cut(positions: readonly LinkPosition[], limit: number, end: LinkPositio
 }
 
 async function findPage(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
+  list: LinkList,
   page: PageWindow,
   { countedMax, examinedMax }: typeof BY_PAGE,
 ): Promise<FoundPage> {
-  if (selectsAll(filter)) {
-    return await findPageOfAll(sql, filter, order, page);
-  }
+  const { filter, order } = list;
+  if (selectsAll(filter)) return await findPageOfAll(list, page);
   if (selectsUnarchived(filter)) {
-    const { links, archived } = await countOwnedLinks(sql, filter);
-    const ids = await findMatchesInOrder(sql, filter, order, page);
+    const { links, archived } = await list.countOwned();
+    const ids = await list.scanMatches(page);
     return { ids, total: links - archived, read: Math.min(page.offset, links) };
   }
   let scanned = 0;
   if (!isSelective(filter) && !hasIndex(filter)) {
-    const { links } = await countOwnedLinks(sql, filter);
+    const { links } = await list.countOwned();
     const examined = examinedMax[order.sort];
-    if (links > examined)
-      return await findPageOfFirst(sql, filter, order, page, { links, examined });
+    if (links > examined) return await findPageOfFirst(list, page, links, examined);
     scanned = links;
   }
-  const sorted = await findAndSortMatches(sql, filter, order, page, SORTED_MATCHES_MAX);
+  const sorted = await list.sortMatches(page, SORTED_MATCHES_MAX);
   if (sorted.total <= SORTED_MATCHES_MAX) return { ...sorted, read: scanned + sorted.total };
   // With this many matches, a scan in the requested order finds enough of them quickly.
-  const [ids, total] = await Promise.all([
-    findMatchesInOrder(sql, filter, order, page),
-    countMatches(sql, filter, countedMax),
-  ]);
+  const [ids, total] = await Promise.all([list.scanMatches(page), list.countMatches(countedMax)]);
   const read = scanned + sorted.total + total + Math.min(page.offset, total);
   if (total <= countedMax) return { ids, total, read };
-  const { links } = await countOwnedLinks(sql, filter);
-  const estimate = Math.min(links, Math.max(total, await estimateMatches(sql, filter)));
+  const { links } = await list.countOwned();
+  const estimate = Math.min(links, Math.max(total, await list.estimateMatches()));
   return { ids, total: estimate, isEstimate: true, read };
 }
 
 /** For a list that no index supports: the matches among the first `examined` of its `links`. */
 async function findPageOfFirst(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
+  list: LinkList,
   page: PageWindow,
-  { links, examined }: { links: number; examined: number },
+  links: number,
+  examined: number,
 ): Promise<FoundPage> {
-  const { ids, found, end } = await findAmongFirst(sql, filter, order, page, examined);
+  const { ids, found, end } = await list.findAmongFirst(page, examined);
   if (end === null) return { ids, total: found, read: links };
   const total = Math.round((found / examined) * links);
   const isLast = page.offset + page.limit >= found;
@@ -208,21 +189,15 @@ async function findPageOfFirst(
 }
 
 /** Without a filter: scans an index from the end that is nearer to the page. */
-async function findPageOfAll(
-  sql: Sql,
-  owner: LinkFilter,
-  { sort, order }: LinkOrder,
-  { limit, offset }: PageWindow,
-): Promise<FoundPage> {
-  const { links: total } = await countOwnedLinks(sql, owner);
+async function findPageOfAll(list: LinkList, { limit, offset }: PageWindow): Promise<FoundPage> {
+  const { links: total } = await list.countOwned();
   const size = Math.min(limit, total - offset);
   if (size <= 0) return { ids: [], total, read: 0 };
   if (offset <= total / 2) {
-    const ids = await listOwnedIds(sql, owner, { sort, order }, { limit: size, offset });
+    const ids = await list.listOwned({ limit: size, offset });
     return { ids, total, read: offset };
   }
-  const reverse = { sort, order: order === "asc" ? "desc" : "asc" } as const;
   const fromEnd = { limit: size, offset: total - offset - size };
-  const ids = await listOwnedIds(sql, owner, reverse, fromEnd);
+  const ids = await list.reversed().listOwned(fromEnd);
   return { ids: ids.toReversed(), total, read: fromEnd.offset };
 }

@@ -1,4 +1,4 @@
-/** SQL statements that find the links of a list, and the parts that they share. */
+/** SQL statements that find the links of a list. */
 import type { PendingQuery, Row } from "postgres";
 
 import type { Uuid } from "../../../shared/ids.ts";
@@ -11,84 +11,7 @@ export type PageWindow = { offset: number; limit: number };
 /** The ids of a page, in order, and the number of links on all pages, which may be an estimate. */
 export type LinkIds = { ids: Uuid[]; total: number; isEstimate?: boolean };
 
-/**
- * Finds the matches by an index, counts and sorts them. Stops after `matchesMax` + 1; with that
- * `total` the page is invalid.
- */
-export async function findAndSortMatches(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  { limit, offset }: PageWindow,
-  matchesMax: number,
-): Promise<LinkIds> {
-  const [found] = await sql<[LinkIds]>`
-    with matched as materialized (
-      select link.id, link.created_at from links link where ${whereMatches(sql, filter)} limit ${matchesMax + 1}
-    )
-    select (select count(*)::integer from matched) as total,
-           array(select link.id from matched link ${joinAndSort(sql, order)} limit ${limit} offset ${offset}) as ids`;
-  return found;
-}
-
-/** Scans the owner's links in the requested order until the page is full. */
-export async function findMatchesInOrder(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  { limit, offset }: PageWindow,
-): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
-    select link.id from links link ${joinAndSort(sql, order, whereMatches(sql, filter))}
-     limit ${limit} offset ${offset}`;
-  return rows.map(({ id }) => id);
-}
-
-/** Counts the matches, up to `max` + 1. */
-export async function countMatches(sql: Sql, filter: LinkFilter, max: number): Promise<number> {
-  const [{ total }] = await sql<[{ total: number }]>`
-    select count(*)::integer as total
-      from (select from links link where ${whereMatches(sql, filter)} limit ${max + 1}) matched`;
-  return total;
-}
-
-/** PostgreSQL's estimate of the number of matches, from its column statistics. */
-export async function estimateMatches(sql: Sql, filter: LinkFilter): Promise<number> {
-  const [row] = await sql<[{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }]>`
-    explain (format json) select from links link where ${whereMatches(sql, filter)}`;
-  return row["QUERY PLAN"][0].Plan["Plan Rows"];
-}
-
-/**
- * A page of the matches among the first links of a list, their number, and where the scan ended:
- * null for the end of the list.
- */
-type FirstMatches = { ids: Uuid[]; found: number; end: LinkPosition | null };
-
-/** Examines the first `rowsMax` of the owner's links in the requested order. */
-export async function findAmongFirst(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  { limit, offset }: PageWindow,
-  rowsMax: number,
-): Promise<FirstMatches> {
-  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  const [{ ids, found, id, key }] = await sql<
-    [{ ids: Uuid[]; found: number; id: Uuid | null; key: number }]
-  >`
-    with matched as materialized (
-      select link.id, link.key from (${examine(sql, filter, order, null, rowsMax)}) link
-       where ${whereMatches(sql, filter)}
-    ), last_examined as (
-      select * from (${ownedInOrder(sql, filter, order, null)}) owned offset ${rowsMax - 1} limit 1
-    )
-    select (select count(*)::integer from matched) as found,
-           array(select id from matched order by key ${direction}, id ${direction} limit ${limit} offset ${offset}) as ids,
-           last_examined.id, ${toNumber(sql, order)} as key
-      from (select) always left join last_examined on true`;
-  return { ids, found, end: id === null ? null : { id, key } };
-}
+type Fragment = PendingQuery<Row[]>;
 
 /** Counts the owner's links, all and archived ones, from the totals that triggers maintain. */
 export async function countOwnedLinks(
@@ -99,101 +22,6 @@ export async function countOwnedLinks(
     select links::float8 as links, archived::float8 as archived
       from link_totals where account_id = ${accountId} and mode = ${mode}`;
   return row ?? { links: 0, archived: 0 };
-}
-
-/**
- * Lists ids of the owner's links by the index of the order: `links_by_account`,
- * `link_counters_by_clicks` or `…_by_last_click`.
- */
-export async function listOwnedIds(
-  sql: Sql,
-  owner: AccountScope,
-  order: LinkOrder,
-  { limit, offset }: PageWindow,
-): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
-    select id from (${ownedInOrder(sql, owner, order, null)}) owned limit ${limit} offset ${offset}`;
-  return rows.map(({ id }) => id);
-}
-
-/** As {@link listOwnedIds}, from a position on; also returns the positions. */
-export async function listOwnedAfter(
-  sql: Sql,
-  owner: AccountScope,
-  order: LinkOrder,
-  after: LinkPosition | null,
-  limit: number,
-): Promise<LinkPosition[]> {
-  return await sql<LinkPosition[]>`
-    select id, ${toNumber(sql, order)} as key
-      from (${ownedInOrder(sql, owner, order, after)}) owned limit ${limit}`;
-}
-
-/** The matches of a scan, and where it ended: null when it reached the end of the list. */
-type Scan = { matches: LinkPosition[]; end: LinkPosition | null };
-
-/**
- * Examines at most `rowsMax` of the owner's links in the requested order, from a position on, and
- * returns the first `limit` that match. Uses one statement, so that matches and end come from the
- * same moment.
- */
-export async function scanAfter(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  after: LinkPosition | null,
-  limit: number,
-  rowsMax: number,
-): Promise<Scan> {
-  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  const rows = await sql<(LinkPosition & { is_end: boolean })[]>`
-    with matches as materialized (
-      select link.id, link.key from (${examine(sql, filter, order, after, rowsMax)}) link
-       where ${whereMatches(sql, filter)}
-       order by link.key ${direction}, link.id ${direction} limit ${limit}
-    ), last_examined as materialized (
-      select id, key from (${ownedInOrder(sql, filter, order, after)}) owned
-       where (select count(*) from matches) < ${limit}
-       offset ${rowsMax - 1} limit 1
-    ), found as (
-      select id, key, false as is_end from matches
-      union all
-      select id, key, true from last_examined
-    )
-    select id, ${toNumber(sql, order)} as key, is_end from found
-     order by is_end, found.key ${direction}, id ${direction}`;
-  const matches = rows.filter(({ is_end }) => !is_end);
-  return { matches, end: rows.find(({ is_end }) => is_end) ?? null };
-}
-
-/**
- * Finds the matches by an index and sorts those after a position. Undefined when there are more
- * than `matchesMax`.
- */
-export async function findMatchesAfter(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  { after, limit }: { after: LinkPosition | null; limit: number },
-  matchesMax: number,
-): Promise<LinkPosition[] | undefined> {
-  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  const byCounter = order.sort !== "created_at";
-  const key = sql`${sql(`${byCounter ? "counters" : "matched"}.${order.sort}`)}`;
-  const rows = await sql<{ id: Uuid | null; key: number; total: number }[]>`
-    with matched as materialized (
-      select link.id, link.created_at from links link where ${whereMatches(sql, filter)} limit ${matchesMax + 1}
-    ), part as (
-      select matched.id, ${key} as key
-        from matched ${byCounter ? sql`join link_counters counters on counters.link_id = matched.id` : sql``}
-       where true ${isAfter(sql, order, after, key, sql`matched.id`)}
-       order by ${key} ${direction}, matched.id ${direction} limit ${limit}
-    )
-    select part.id, ${toNumber(sql, order)} as key, counted.total
-      from (select count(*)::integer as total from matched) counted left join part on true
-     order by part.key ${direction}, part.id ${direction}`;
-  if ((rows[0]?.total ?? 0) > matchesMax) return undefined;
-  return rows.flatMap(({ id, key }) => (id === null ? [] : [{ id, key }]));
 }
 
 /** Counts the owner's newest links that contain a part of a search, among the first `examined`. */
@@ -215,82 +43,240 @@ export async function countNewestWith(
   return rows.map(({ found }) => found);
 }
 
-/** The owner's next links with their sort key, from a position on. */
-function examine(
-  sql: Sql,
-  filter: LinkFilter,
-  order: LinkOrder,
-  after: LinkPosition | null,
-  rowsMax: number,
-) {
-  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  return order.sort !== "created_at"
-    ? sql`
-        select link.*, owned.key
-          from (${ownedInOrder(sql, filter, order, after)} limit ${rowsMax}) owned
-          join links link on link.id = owned.id
-         order by owned.key ${direction}, owned.id ${direction} limit ${rowsMax}`
-    : sql`
-        select link.*, link.created_at as key
-          from links link
-         where link.account_id = ${filter.accountId} and link.mode = ${filter.mode}
-               ${isCreatedWithin(sql, filter)} ${isAfter(sql, order, after, sql`link.created_at`, sql`link.id`)}
-         order by link.created_at ${direction}, link.id ${direction} limit ${rowsMax}`;
-}
+/** The links of an owner that a filter selects, in an order, which is read in several ways. */
+export class LinkList {
+  readonly #sql: Sql;
+  readonly filter: LinkFilter;
+  readonly order: LinkOrder;
 
-/** The owner's links with their sort key, in that order, from a position on; uses only indexes. */
-function ownedInOrder(
-  sql: Sql,
-  owner: AccountScope & Partial<LinkFilter>,
-  order: LinkOrder,
-  after: LinkPosition | null,
-) {
-  const { accountId, mode } = owner;
-  const direction = order.order === "asc" ? sql`asc` : sql`desc`;
-  if (order.sort !== "created_at") {
-    const column = sql`${sql(order.sort)}`;
-    return sql`
-      select link_id as id, ${column} as key from link_counters
-       where account_id = ${accountId} and mode = ${mode}
-             ${isAfter(sql, order, after, column, sql`link_id`)}
-       order by ${column} ${direction}, link_id ${direction}`;
+  constructor(sql: Sql, filter: LinkFilter, order: LinkOrder) {
+    this.#sql = sql;
+    this.filter = filter;
+    this.order = order;
   }
-  return sql`
-    select link.id, link.created_at as key from links link
-     where link.account_id = ${accountId} and link.mode = ${mode}
-           ${isCreatedWithin(sql, owner)} ${isAfter(sql, order, after, sql`link.created_at`, sql`link.id`)}
-     order by link.created_at ${direction}, link.id ${direction}`;
-}
 
-type Fragment = PendingQuery<Row[]>;
+  /** The same links from the other end. */
+  reversed(): LinkList {
+    const order = this.order.order === "asc" ? "desc" : "asc";
+    return new LinkList(this.#sql, this.filter, { sort: this.order.sort, order });
+  }
 
-/** The condition that a link follows a position. */
-function isAfter(
-  sql: Sql,
-  { sort, order }: LinkOrder,
-  after: LinkPosition | null,
-  key: Fragment,
-  id: Fragment,
-) {
-  if (after === null) return sql``;
-  const value =
-    sort === "clicks" ? sql`${after.key}::bigint` : sql`${new Date(after.key)}::timestamptz`;
-  return order === "asc"
-    ? sql`and (${key}, ${id}) > (${value}, ${after.id}::uuid)`
-    : sql`and (${key}, ${id}) < (${value}, ${after.id}::uuid)`;
-}
+  /** Counts the owner's links, also those that the filter does not select. */
+  countOwned(): Promise<{ links: number; archived: number }> {
+    return countOwnedLinks(this.#sql, this.filter);
+  }
 
-/** The column `key` as a number: clicks, or a time in Unix milliseconds. */
-const toNumber = (sql: Sql, { sort }: LinkOrder) =>
-  sort === "clicks" ? sql`key::float8` : sql`round(extract(epoch from key) * 1000)::float8`;
+  /**
+   * Ids of the owner's links, also of those that the filter does not select, by the index of the
+   * order: `links_by_account`, `link_counters_by_clicks` or `…_by_last_click`.
+   */
+  async listOwned({ limit, offset }: PageWindow): Promise<Uuid[]> {
+    const rows = await this.#sql<{ id: Uuid }[]>`
+      select id from (${this.#owned(null)}) owned limit ${limit} offset ${offset}`;
+    return rows.map(({ id }) => id);
+  }
 
-/** Joins the tables that the order needs to links `link`, filters by `condition`, and sorts. */
-function joinAndSort(sql: Sql, { sort, order }: LinkOrder, condition = sql`true`) {
-  const direction = order === "asc" ? sql`asc` : sql`desc`;
-  return sort !== "created_at"
-    ? sql`join link_counters counters on counters.link_id = link.id
-          where ${condition} order by ${sql(`counters.${sort}`)} ${direction}, link.id ${direction}`
-    : sql`where ${condition} order by link.created_at ${direction}, link.id ${direction}`;
+  /** As `listOwned`, from a position on; also returns the positions. */
+  async listOwnedAfter(after: LinkPosition | null, limit: number): Promise<LinkPosition[]> {
+    return await this.#sql<LinkPosition[]>`
+      select id, ${this.#keyAsNumber()} as key from (${this.#owned(after)}) owned limit ${limit}`;
+  }
+
+  /**
+   * Finds the matches by an index, counts and sorts them. Stops after `matchesMax` + 1; with that
+   * `total` the page is invalid.
+   */
+  async sortMatches({ limit, offset }: PageWindow, matchesMax: number): Promise<LinkIds> {
+    const sql = this.#sql;
+    const [found] = await sql<[LinkIds]>`
+      with matched as materialized (
+        select link.id, link.created_at from links link where ${this.#matches()} limit ${matchesMax + 1}
+      )
+      select (select count(*)::integer from matched) as total,
+             array(select link.id from matched link ${this.#sorted(sql`true`)} limit ${limit} offset ${offset}) as ids`;
+    return found;
+  }
+
+  /** Scans the owner's links in the requested order until the page is full. */
+  async scanMatches({ limit, offset }: PageWindow): Promise<Uuid[]> {
+    const rows = await this.#sql<{ id: Uuid }[]>`
+      select link.id from links link ${this.#sorted(this.#matches())} limit ${limit} offset ${offset}`;
+    return rows.map(({ id }) => id);
+  }
+
+  /** Counts the matches, up to `max` + 1. */
+  async countMatches(max: number): Promise<number> {
+    const [{ total }] = await this.#sql<[{ total: number }]>`
+      select count(*)::integer as total
+        from (select from links link where ${this.#matches()} limit ${max + 1}) matched`;
+    return total;
+  }
+
+  /** PostgreSQL's estimate of the number of matches, from its column statistics. */
+  async estimateMatches(): Promise<number> {
+    const [row] = await this.#sql<[{ "QUERY PLAN": [{ Plan: { "Plan Rows": number } }] }]>`
+      explain (format json) select from links link where ${this.#matches()}`;
+    return row["QUERY PLAN"][0].Plan["Plan Rows"];
+  }
+
+  /**
+   * A page of the matches among the first `rowsMax` of the owner's links, their number, and where
+   * the scan ended: null for the end of the list.
+   */
+  async findAmongFirst(
+    { limit, offset }: PageWindow,
+    rowsMax: number,
+  ): Promise<{ ids: Uuid[]; found: number; end: LinkPosition | null }> {
+    const direction = this.#direction();
+    const [{ ids, found, id, key }] = await this.#sql<
+      [{ ids: Uuid[]; found: number; id: Uuid | null; key: number }]
+    >`
+      with matched as materialized (
+        select link.id, link.key from (${this.#examined(null, rowsMax)}) link where ${this.#matches()}
+      ), last_examined as (
+        select * from (${this.#owned(null)}) owned offset ${rowsMax - 1} limit 1
+      )
+      select (select count(*)::integer from matched) as found,
+             array(select id from matched order by key ${direction}, id ${direction} limit ${limit} offset ${offset}) as ids,
+             last_examined.id, ${this.#keyAsNumber()} as key
+        from (select) always left join last_examined on true`;
+    return { ids, found, end: id === null ? null : { id, key } };
+  }
+
+  /**
+   * Examines at most `rowsMax` of the owner's links from a position on; returns the first `limit`
+   * that match, and where the scan ended: null for the end of the list. Uses one statement, so that
+   * matches and end come from the same moment.
+   */
+  async scanAfter(
+    after: LinkPosition | null,
+    limit: number,
+    rowsMax: number,
+  ): Promise<{ matches: LinkPosition[]; end: LinkPosition | null }> {
+    const direction = this.#direction();
+    const rows = await this.#sql<(LinkPosition & { is_end: boolean })[]>`
+      with matches as materialized (
+        select link.id, link.key from (${this.#examined(after, rowsMax)}) link
+         where ${this.#matches()}
+         order by link.key ${direction}, link.id ${direction} limit ${limit}
+      ), last_examined as materialized (
+        select id, key from (${this.#owned(after)}) owned
+         where (select count(*) from matches) < ${limit}
+         offset ${rowsMax - 1} limit 1
+      ), found as (
+        select id, key, false as is_end from matches
+        union all
+        select id, key, true from last_examined
+      )
+      select id, ${this.#keyAsNumber()} as key, is_end from found
+       order by is_end, found.key ${direction}, id ${direction}`;
+    const matches = rows.filter(({ is_end }) => !is_end);
+    return { matches, end: rows.find(({ is_end }) => is_end) ?? null };
+  }
+
+  /**
+   * Finds the matches by an index and sorts those after a position. Undefined when there are more
+   * than `matchesMax`.
+   */
+  async sortMatchesAfter(
+    after: LinkPosition | null,
+    limit: number,
+    matchesMax: number,
+  ): Promise<LinkPosition[] | undefined> {
+    const sql = this.#sql;
+    const direction = this.#direction();
+    const byCounter = this.order.sort !== "created_at";
+    const key = sql`${sql(`${byCounter ? "counters" : "matched"}.${this.order.sort}`)}`;
+    const rows = await sql<{ id: Uuid | null; key: number; total: number }[]>`
+      with matched as materialized (
+        select link.id, link.created_at from links link where ${this.#matches()} limit ${matchesMax + 1}
+      ), part as (
+        select matched.id, ${key} as key
+          from matched ${byCounter ? sql`join link_counters counters on counters.link_id = matched.id` : sql``}
+         where true ${this.#isAfter(after, key, sql`matched.id`)}
+         order by ${key} ${direction}, matched.id ${direction} limit ${limit}
+      )
+      select part.id, ${this.#keyAsNumber()} as key, counted.total
+        from (select count(*)::integer as total from matched) counted left join part on true
+       order by part.key ${direction}, part.id ${direction}`;
+    if ((rows[0]?.total ?? 0) > matchesMax) return undefined;
+    return rows.flatMap(({ id, key }) => (id === null ? [] : [{ id, key }]));
+  }
+
+  #direction(): Fragment {
+    return this.order.order === "asc" ? this.#sql`asc` : this.#sql`desc`;
+  }
+
+  /** The condition that a link `link` matches. */
+  #matches(): Fragment {
+    return whereMatches(this.#sql, this.filter);
+  }
+
+  /** The owner's links with their sort key, in order, from a position on; uses only indexes. */
+  #owned(after: LinkPosition | null): Fragment {
+    const sql = this.#sql;
+    const { accountId, mode } = this.filter;
+    const direction = this.#direction();
+    if (this.order.sort !== "created_at") {
+      const column = sql`${sql(this.order.sort)}`;
+      return sql`
+        select link_id as id, ${column} as key from link_counters
+         where account_id = ${accountId} and mode = ${mode} ${this.#isAfter(after, column, sql`link_id`)}
+         order by ${column} ${direction}, link_id ${direction}`;
+    }
+    return sql`
+      select link.id, link.created_at as key from links link
+       where link.account_id = ${accountId} and link.mode = ${mode}
+             ${isCreatedWithin(sql, this.filter)} ${this.#isAfter(after, sql`link.created_at`, sql`link.id`)}
+       order by link.created_at ${direction}, link.id ${direction}`;
+  }
+
+  /** The owner's next links, all columns, with their sort key, from a position on. */
+  #examined(after: LinkPosition | null, rowsMax: number): Fragment {
+    const sql = this.#sql;
+    const { accountId, mode } = this.filter;
+    const direction = this.#direction();
+    return this.order.sort === "created_at"
+      ? sql`
+          select link.*, link.created_at as key from links link
+           where link.account_id = ${accountId} and link.mode = ${mode}
+                 ${isCreatedWithin(sql, this.filter)} ${this.#isAfter(after, sql`link.created_at`, sql`link.id`)}
+           order by link.created_at ${direction}, link.id ${direction} limit ${rowsMax}`
+      : sql`
+          select link.*, owned.key
+            from (${this.#owned(after)} limit ${rowsMax}) owned join links link on link.id = owned.id
+           order by owned.key ${direction}, owned.id ${direction} limit ${rowsMax}`;
+  }
+
+  /** The condition that a link follows a position. */
+  #isAfter(after: LinkPosition | null, key: Fragment, id: Fragment): Fragment {
+    const sql = this.#sql;
+    if (after === null) return sql``;
+    const value =
+      this.order.sort === "clicks"
+        ? sql`${after.key}::bigint`
+        : sql`${new Date(after.key)}::timestamptz`;
+    return this.order.order === "asc"
+      ? sql`and (${key}, ${id}) > (${value}, ${after.id}::uuid)`
+      : sql`and (${key}, ${id}) < (${value}, ${after.id}::uuid)`;
+  }
+
+  /** The column `key` as a number: clicks, or a time in Unix milliseconds. */
+  #keyAsNumber(): Fragment {
+    return this.order.sort === "clicks"
+      ? this.#sql`key::float8`
+      : this.#sql`round(extract(epoch from key) * 1000)::float8`;
+  }
+
+  /** Joins the tables that the order needs to links `link`, filters by `condition`, and sorts. */
+  #sorted(condition: Fragment): Fragment {
+    const sql = this.#sql;
+    const direction = this.#direction();
+    return this.order.sort === "created_at"
+      ? sql`where ${condition} order by link.created_at ${direction}, link.id ${direction}`
+      : sql`join link_counters counters on counters.link_id = link.id
+            where ${condition} order by ${sql(`counters.${this.order.sort}`)} ${direction}, link.id ${direction}`;
+  }
 }
 
 /** The condition that a link `link` matches. */
@@ -322,9 +308,7 @@ function hasUtm(sql: Sql, { utm }: LinkFilter) {
   return conditions.length === 0 ? sql`` : conditions;
 }
 
-function isCreatedWithin(sql: Sql, { createdAfter, createdBefore }: Partial<LinkFilter>) {
-  const from = createdAfter ?? null;
-  const to = createdBefore ?? null;
+function isCreatedWithin(sql: Sql, { createdAfter: from, createdBefore: to }: LinkFilter) {
   return sql`${from === null ? sql`` : sql`and link.created_at >= ${from}`}
     ${to === null ? sql`` : sql`and link.created_at < ${to}`}`;
 }

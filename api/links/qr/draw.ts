@@ -8,7 +8,7 @@ import { type ErrorCorrection, layOut, matrixOf } from "./layout.ts";
 import { drawShapes, drawSquares, readPixels } from "./png.ts";
 import { drawPdf, drawSvg } from "./vector.ts";
 
-export type QrImage = { type: string; image: string | Uint8Array<ArrayBuffer> };
+type QrImage = { type: string; image: string | Uint8Array<ArrayBuffer> };
 
 export type QrRequest = {
   format: "svg" | "png" | "pdf";

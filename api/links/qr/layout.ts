@@ -123,33 +123,23 @@ type IsDark = (x: number, y: number) => boolean;
 
 /** A box for each run of dark modules in a row; dots are runs of one. */
 function drawModules(size: number, shape: QrStyle["shape"], isDark: IsDark): Box[] {
+  // A corner is rounded where neither of its neighbours is dark: dark modules stay connected.
+  const radiusBy = (x: number, y: number) =>
+    shape === "dots" || (shape === "rounded" && !isDark(x, y)) ? 0.5 : 0;
   const boxes: Box[] = [];
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) {
       if (!isDark(x, y)) continue;
-      let end = x + 1;
-      while (shape !== "dots" && isDark(end, y)) end++;
-      boxes.push(drawRun(x, y, end, shape, isDark));
-      x = end - 1;
+      let last = x;
+      while (shape !== "dots" && isDark(last + 1, y)) last++;
+      const above = [radiusBy(x, y - 1), radiusBy(last, y - 1)] as const;
+      const below = [radiusBy(last, y + 1), radiusBy(x, y + 1)] as const;
+      const radii = [...above, ...below] as const;
+      boxes.push({ x, y, width: last - x + 1, height: 1, radii, isHole: false });
+      x = last;
     }
   }
   return boxes;
-}
-
-/**
- * A corner is rounded where neither of its neighbours is dark, so that dark modules stay connected.
- */
-function drawRun(x: number, y: number, end: number, shape: QrStyle["shape"], isDark: IsDark): Box {
-  const round = (column: number, row: number) =>
-    shape === "dots" || (shape === "rounded" && !isDark(column, row)) ? 0.5 : 0;
-  return {
-    x,
-    y,
-    width: end - x,
-    height: 1,
-    radii: [round(x, y - 1), round(end - 1, y - 1), round(end - 1, y + 1), round(x, y + 1)],
-    isHole: false,
-  };
 }
 
 /**

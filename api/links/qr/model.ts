@@ -80,7 +80,7 @@ export const wantsLogo = ({ logo }: QrQuery): boolean | undefined =>
   logo === undefined ? undefined : logo === "true";
 
 /** What the account has chosen; the logo is needed only where it is drawn. */
-export type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
+type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
 
 /**
  * Completes a request by the account's style. Throws `invalid_request` for colours that contrast

@@ -4,7 +4,7 @@
  */
 import { Elysia } from "elysia";
 
-import { readBody } from "../../http/json-body.ts";
+import { leaveUnread, readBody } from "../../http/json-body.ts";
 import type { AccessPlugin } from "../../site.ts";
 import {
   accessBody,
@@ -23,8 +23,6 @@ import { SharedPages, type Visit } from "./pages.ts";
  * percent-encoded.
  */
 const FORM_BYTES_MAX = 2_048;
-
-const UNREAD_BODY = Object.freeze({});
 
 /** `secure` means that the site is reached by https. */
 export const sharedRoutes = (auth: AccessPlugin, shared: SharedService, secure: boolean) => {
@@ -97,8 +95,7 @@ export const sharedRoutes = (auth: AccessPlugin, shared: SharedService, secure: 
       },
       {
         access: "public",
-        // The framework would read a body of any size.
-        parse: () => UNREAD_BODY,
+        parse: leaveUnread,
         params: sharedParams,
         detail: { hide: true },
       },

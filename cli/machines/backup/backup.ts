@@ -2,11 +2,12 @@
  * Makes backups, restores them into empty stores, proves that they can be restored, and deletes old
  * ones.
  */
+import { mkdirSync } from "node:fs";
+
 import { type ClickHouseClient, ClickHouseError } from "@clickhouse/client";
 
 import { DAY_MS } from "../../../shared/durations.ts";
 import { ClickHouseBackup } from "./clickhouse.ts";
-import { packConfiguration } from "./configuration.ts";
 import {
   type Backup,
   backupOf,
@@ -26,13 +27,22 @@ import {
   dumpPostgres,
   restorePostgres,
 } from "./postgres.ts";
-import { type Storage, type StoredFile, verifyFile } from "./storage.ts";
+import { outputOf, readBytes, type Storage, type StoredFile, verifyFile } from "./storage.ts";
 
 /** Backups without a manifest that began this long ago were interrupted. */
 const INTERRUPTED_MS = 2 * DAY_MS;
 
 /** What ClickHouse says before the first migration, when there is no table, or no database. */
 const MISSING = new Set(["UNKNOWN_TABLE", "UNKNOWN_DATABASE"]);
+
+/** Some environment files and certificates. */
+const ARCHIVE_BYTES_MAX = 64 * 1024 ** 2;
+
+/** A file or a folder, as tar lists it, with permissions only. */
+const PLAIN_ENTRY = /^[-d](?:[r-][w-][x-]){3} /;
+
+/** Files with the content of what links lead to, and without special rights. */
+const PLAIN = ["--dereference", "--hard-dereference", "--mode=a-s,-t"];
 
 /** What was restored, beside what the backup has. */
 export type Restored = {
@@ -185,4 +195,44 @@ async function deleteUnusedFiles(storage: Storage, now: number): Promise<void> {
     const madeAt = SHARED_FILE.exec(file)?.[1];
     if (madeAt !== undefined && madeAt < recent && !used.has(file)) await storage.remove(file);
   }
+}
+
+/** Archives the directory with the modes of its files: what a link leads to, but no link. */
+export const packConfiguration = (
+  storage: Storage,
+  name: string,
+  dir: string,
+): Promise<StoredFile> =>
+  storage.write(
+    `${name}/configuration.tar.gz`,
+    outputOf(["tar", "--create", "--gzip", ...PLAIN, `--directory=${dir}`, "."]),
+  );
+
+/**
+ * Unpacks an archive into a directory; files that exist stay as they are. Throws, with nothing
+ * unpacked, when it has more than files and folders: whoever can write a backup is not root.
+ */
+export async function unpackConfiguration(
+  storage: Storage,
+  { name }: StoredFile,
+  dir: string,
+): Promise<void> {
+  const archive = await readBytes(storage, name, ARCHIVE_BYTES_MAX);
+  // Escaped, so that each entry is one line.
+  const list = await runTar(["--list", "--verbose", "--quoting-style=escape"], archive);
+  const entries = list.trimEnd().split("\n");
+  const wrong = entries.find((entry) => !PLAIN_ENTRY.test(entry));
+  if (wrong !== undefined)
+    throw new Error(`${name} in ${storage.place} has more than files and folders: ${wrong}`);
+  mkdirSync(dir, { recursive: true, mode: 0o755 });
+  await runTar(["--extract", "--skip-old-files", `--directory=${dir}`], archive);
+}
+
+async function runTar(options: readonly string[], archive: Buffer): Promise<string> {
+  const child = Bun.spawn(["tar", "--gzip", ...options], {
+    stdio: [archive, "pipe", "inherit"],
+  });
+  const output = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error("tar failed.");
+  return output;
 }

@@ -12,8 +12,7 @@ import { parseCount } from "../../arguments.ts";
 import type { Installation } from "../../installation.ts";
 import { print, printList } from "../../output.ts";
 import { runMigrations } from "../processes.ts";
-import { Backups, deleteOldBackups, type Restored } from "./backup.ts";
-import { unpackConfiguration } from "./configuration.ts";
+import { Backups, deleteOldBackups, type Restored, unpackConfiguration } from "./backup.ts";
 import {
   type Backup,
   listBackups,

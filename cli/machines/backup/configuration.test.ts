@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
-import { packConfiguration, unpackConfiguration } from "./configuration.ts";
+import { packConfiguration, unpackConfiguration } from "./backup.ts";
 import { Directory } from "./storage.ts";
 
 const BLOCK = 512;

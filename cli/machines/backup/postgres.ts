@@ -13,7 +13,7 @@ import {
   makeDatabase,
   readLastMigration,
 } from "./sql.ts";
-import type { Content, Storage, StoredFile } from "./storage.ts";
+import { type Content, outputOf, type Storage, type StoredFile } from "./storage.ts";
 
 /**
  * The schema of a restored database is read right after a large write, which can delay the
@@ -44,7 +44,10 @@ export const dumpPostgres = (
         const rows = await countAllRows(transaction);
         const migration = await readLastMigration(transaction);
         const command = ["pg_dump", "--format=custom", `--snapshot=${snapshot}`];
-        const file = await storage.write(`${name}/postgres.dump`, outputOf(database, command));
+        const file = await storage.write(
+          `${name}/postgres.dump`,
+          outputOf(command, environmentOf(database)),
+        );
         return { file, migration, rows };
       }),
     CONNECT_TIMEOUT_SECONDS,
@@ -133,20 +136,6 @@ export const clearDatabase = (url: string): Promise<boolean> =>
     CONNECT_TIMEOUT_SECONDS,
   );
 
-/** The output of a PostgreSQL program. Throws when it fails. */
-async function* outputOf(database: Database, command: string[]): Content {
-  const child = Bun.spawn(command, {
-    env: environmentOf(database),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  try {
-    yield* child.stdout;
-    await requireSuccess(command, child.exited);
-  } finally {
-    child.kill();
-  }
-}
-
 /** Runs a PostgreSQL program on an input, which it reads as fast as it can use it. */
 async function feedTool(database: Database, command: string[], input: Content): Promise<void> {
   const child = Bun.spawn(command, {
@@ -166,11 +155,7 @@ async function feedTool(database: Database, command: string[], input: Content): 
       throw error;
     }
   }
-  await requireSuccess(command, child.exited);
-}
-
-async function requireSuccess([program]: string[], exited: Promise<number>): Promise<void> {
-  if ((await exited) !== 0) throw new Error(`${program} failed.`);
+  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed.`);
 }
 
 /** The environment of a PostgreSQL program: other users cannot see the password in it. */

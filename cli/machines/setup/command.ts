@@ -6,9 +6,8 @@ import { type Installation, parseEnvironment } from "../../installation.ts";
 import { ask } from "../../output.ts";
 import { parsePlace } from "../backup/storage.ts";
 import { Host } from "../host.ts";
-import type { Created } from "./first-account.ts";
 import { inviteHosts, joinHost, requireInviting } from "./invitation.ts";
-import { describeCapacity, findProblems, readMachine } from "./problems.ts";
+import { describeCapacity, findProblems } from "./problems.ts";
 import { readBackedUp } from "./restore.ts";
 import { CLICKHOUSE_URLS, completeSecrets, rotate, type Secrets, SECRETS_FILE } from "./secrets.ts";
 import { CLICKHOUSE_INSTALLATION, clickhousePlace } from "./server-files.ts";
@@ -22,7 +21,7 @@ import {
   type Values,
 } from "./settings.ts";
 import { runSteps } from "./step.ts";
-import { Setup } from "./steps.ts";
+import { type Created, Setup } from "./steps.ts";
 
 /** What an operator gives on the command line. */
 type Given = {
@@ -97,8 +96,7 @@ async function setUp(options: Given, { env }: Installation): Promise<void> {
   const secrets = prepareSecrets(settings, given, options);
   const problems = await findProblems(settings, host, !options.withoutDns);
   if (problems.length > 0) throw new Error(problems.join("\n"));
-  for (const line of describeCapacity(readMachine(readFreeBytes(host.path("/var/lib")))))
-    console.log(line);
+  for (const line of describeCapacity(readFreeBytes(host.path("/var/lib")))) console.log(line);
   const setup = new Setup(settings, secrets, host, backedUp);
   const count = await runSteps(setup.steps(), { dryRun, print: console.log });
   if (dryRun)

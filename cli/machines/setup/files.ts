@@ -47,7 +47,7 @@ function inspectFile(file: DesiredFile, host: Host, mask: Mask): Change[] {
     ];
   const lines = diffLines(mask.hide(present ?? ""), mask.hide(content));
   // Two secrets look the same when they are hidden.
-  if (differs && lines.length === 0) lines.push("  another secret");
+  if (differs && lines.length === 0) lines.push("  another secret, or lines in another order");
   return [
     {
       title: `write ${path}`,
@@ -101,46 +101,17 @@ function writeFile({ path, content = "", access }: DesiredFile, host: Host): voi
   replaceFile(real, content, { mode, ...(gid === undefined ? {} : { gid }) });
 }
 
-/** Texts with more lines than this are compared as wholes: the table has the square of it. */
-const LINES_MAX = 2_000;
-
-/** A diff for people: the lines that differ, `- before` and `+ after`; none for equal texts. */
+/** A diff for people: the lines that go, `- before`, then those that come, `+ after`. */
 export function diffLines(before: string, after: string): string[] {
-  if (before === after) return [];
-  const a = splitLines(before);
-  const b = splitLines(after);
-  if (a.length > LINES_MAX || b.length > LINES_MAX)
-    return [...a.map((line) => `- ${line}`), ...b.map((line) => `+ ${line}`)];
-  const common = commonLengths(a, b);
-  const lengthAt = (i: number, j: number): number => common[i]?.[j] ?? 0;
-  const lines: string[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) {
-      i++;
-      j++;
-    } else if (i < a.length && (j === b.length || lengthAt(i + 1, j) >= lengthAt(i, j + 1))) {
-      lines.push(`- ${a[i++]}`);
-    } else {
-      lines.push(`+ ${b[j++]}`);
-    }
-  }
-  return lines;
+  const [old, now] = [before, after].map((text) => text.split("\n").filter((line) => line !== ""));
+  return [
+    ...without(old ?? [], now ?? []).map((line) => `- ${line}`),
+    ...without(now ?? [], old ?? []).map((line) => `+ ${line}`),
+  ];
 }
 
-const splitLines = (text: string): string[] =>
-  text === "" ? [] : text.replace(/\n$/, "").split("\n");
-
-/** For each pair of positions, the length of the longest common subsequence from there on. */
-function commonLengths(a: readonly string[], b: readonly string[]): Uint16Array[] {
-  const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
-  for (let i = a.length - 1; i >= 0; i--)
-    for (let j = b.length - 1; j >= 0; j--) {
-      const row = table[i];
-      if (row === undefined) continue;
-      const [right = 0, down = 0] = [row[j + 1], table[i + 1]?.[j]];
-      row[j] = a[i] === b[j] ? 1 + (table[i + 1]?.[j + 1] ?? 0) : Math.max(right, down);
-    }
-  return table;
+/** Of lines, those that others lack; of equal ones, as many as others have fewer of. */
+function without(lines: readonly string[], others: readonly string[]): string[] {
+  const left = Map.groupBy(others, (line) => line);
+  return lines.filter((line) => left.get(line)?.pop() === undefined);
 }

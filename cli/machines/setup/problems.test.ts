@@ -187,11 +187,11 @@ test("certificate files that do not exist, are for another domain, or do not bel
 
 test("what a machine can carry is said before", () => {
   const GIB = 1024 ** 3;
-  expect(describeCapacity({ processors: 1, memory: 0.8 * GIB, free: 20 * GIB })).toEqual([
+  expect(describeCapacity(20 * GIB, 0.8 * GIB, 1)).toEqual([
     "This machine: 1 CPU, 0.8 GiB of memory, 20 GiB free. It can carry less than 100,000 links (docs/capacity.md).",
     "It has less than 1 GiB of memory: enough to try Shorthop, not for visitors.",
   ]);
-  expect(describeCapacity({ processors: 4, memory: 8 * GIB, free: 100 * GIB })).toEqual([
+  expect(describeCapacity(100 * GIB, 8 * GIB, 4)).toEqual([
     "This machine: 4 CPUs, 8 GiB of memory, 100 GiB free. It can carry about 28 million links (docs/capacity.md).",
   ]);
 });

@@ -187,16 +187,12 @@ const DISK_SHARE = 0.5;
 /** Less than this is enough to try Shorthop, and not for visitors. */
 const MEMORY_MIN = 1 * GIB;
 
-export type Machine = { processors: number; memory: number; free: number };
-
-export const readMachine = (free: number): Machine => ({
-  processors: cpus().length,
-  memory: totalmem(),
-  free,
-});
-
-/** One or two lines about the machine of the stores. */
-export function describeCapacity({ processors, memory, free }: Machine): string[] {
+/** One or two lines about the machine of the stores; memory and free space are in bytes. */
+export function describeCapacity(
+  free: number,
+  memory = totalmem(),
+  processors = cpus().length,
+): string[] {
   const millions = Math.min(
     (DISK_SHARE * free) / DISK_PER_MILLION,
     Math.max(0, memory - MEMORY_OF_THE_REST) / MEMORY_PER_MILLION,

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { packConfiguration } from "../backup/configuration.ts";
+import { packConfiguration } from "../backup/backup.ts";
 import { nameOf, writeManifest } from "../backup/manifest.ts";
 import { Directory } from "../backup/storage.ts";
 import { Host, type Output } from "../host.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 
 import { type Env, parseEnvironment } from "../../installation.ts";
-import { unpackConfiguration } from "../backup/configuration.ts";
+import { unpackConfiguration } from "../backup/backup.ts";
 import { readBackup } from "../backup/manifest.ts";
 import { storageAt } from "../backup/storage.ts";
 import type { Host } from "../host.ts";

@@ -1,6 +1,7 @@
 /** Units of systemd: enabled, running, and no older than the files that they read. */
 import { existsSync, statSync } from "node:fs";
 
+import { parseEnvironment } from "../../installation.ts";
 import type { Host } from "../host.ts";
 import type { Units } from "../units.ts";
 import type { Change, Step } from "./step.ts";
@@ -8,17 +9,13 @@ import type { Change, Step } from "./step.ts";
 /** A unit, and the files for whose changes it must be restarted. */
 export type Service = { unit: string; reads: readonly string[] };
 
-const PROPERTIES = [
-  "LoadState",
-  "ActiveState",
-  "UnitFileState",
-  "NeedDaemonReload",
-  "DropInPaths",
-  "ExecMainStartTimestamp",
-];
+const PROPERTIES =
+  "LoadState,ActiveState,UnitFileState,NeedDaemonReload,DropInPaths,ExecMainStartTimestamp";
 
 /** `Thu 2026-11-26 11:09:17.123456 UTC`, by `--timestamp=us+utc`. */
 const TIMESTAMP = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3})\d{3} UTC$/;
+
+const RUNNING = new Set(["active", "reloading", "activating"]);
 
 type State = Record<string, string>;
 
@@ -44,15 +41,12 @@ async function inspectService({ unit, reads }: Service, host: Host): Promise<Cha
       await host.read(["systemctl", ...words]);
     },
   });
-  const enable = state["UnitFileState"] === "disabled" || state["UnitFileState"] === "";
-  return [
-    ...(enable ? [systemctl("enable", "--quiet", unit)] : []),
-    ...(isRunning(state)
-      ? isOutdated(state, reads, host)
-        ? [systemctl("restart", unit)]
-        : []
-      : [systemctl("start", unit)]),
-  ];
+  const changes: Change[] = [];
+  if (["disabled", ""].includes(state["UnitFileState"] ?? "static"))
+    changes.push(systemctl("enable", "--quiet", unit));
+  if (!RUNNING.has(state["ActiveState"] ?? "")) changes.push(systemctl("start", unit));
+  else if (isOutdated(state, reads, host)) changes.push(systemctl("restart", unit));
+  return changes;
 }
 
 /** Where systemd reads units and drop-ins that an administrator makes. */
@@ -68,9 +62,6 @@ function needsReload(state: State, reads: readonly string[], host: Host): boolea
     path.startsWith(UNITS) && existsSync(host.path(path)) && !known.has(path);
   return state["NeedDaemonReload"] === "yes" || reads.some(isNew);
 }
-
-const isRunning = ({ ActiveState }: State): boolean =>
-  ["active", "reloading", "activating"].includes(ActiveState ?? "");
 
 function isOutdated(state: State, reads: readonly string[], host: Host): boolean {
   if (needsReload(state, reads, host)) return true;
@@ -88,22 +79,8 @@ export function parseTimestamp(text: string): number {
 
 /** The properties of a unit; `UnitFileState` is empty for one that does not exist yet. */
 async function readState(unit: string, host: Host): Promise<State> {
-  const { stdout } = await host.run([
-    "systemctl",
-    "show",
-    "--timestamp=us+utc",
-    `--property=${PROPERTIES.join(",")}`,
-    unit,
-  ]);
-  return Object.fromEntries(
-    stdout
-      .trim()
-      .split("\n")
-      .map((line) => {
-        const equals = line.indexOf("=");
-        return [line.slice(0, equals), line.slice(equals + 1)];
-      }),
-  );
+  const options = ["--timestamp=us+utc", `--property=${PROPERTIES}`];
+  return parseEnvironment((await host.run(["systemctl", "show", ...options, unit])).stdout);
 }
 
 /** A step that waits until these units are ready, as each says itself. */

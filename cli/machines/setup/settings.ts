@@ -47,29 +47,23 @@ const settingsSchema = z.object({
 });
 
 export type Settings = z.output<typeof settingsSchema>;
-type Name = keyof Settings;
 export type Values = Partial<Record<string, string>>;
 
 export const SETTING_NAMES = Object.keys(settingsSchema.shape);
 
-/** In the order in which they are asked. The default of `EMAIL` depends on the domain. */
-const QUESTIONS: readonly { name: Name; text: string }[] = [
-  { name: "DOMAIN", text: "Domain of the short links" },
-  { name: "EMAIL", text: "E-mail address of the first user" },
-  { name: "TLS", text: "TLS: none (a proxy in front has it), files, or certbot" },
-];
+/** In the order in which they are asked. */
+const QUESTIONS: Values = {
+  DOMAIN: "Domain of the short links",
+  EMAIL: "E-mail address of the first user",
+  TLS: "TLS: none (a proxy in front has it), files, or certbot",
+};
 
-const defaultOf = (name: Name, { DOMAIN = "" }: Values): string | undefined =>
-  ({
-    STORES: "127.0.0.1",
-    ROLE: "stores",
-    TLS: "none",
-    EMAIL: DOMAIN === "" ? undefined : `admin@${normalizeHost(DOMAIN)}`,
-    ACCOUNT: DOMAIN,
-    DOMAIN: undefined,
-    TLS_CERT: undefined,
-    TLS_KEY: undefined,
-  })[name];
+const defaultsFor = ({ DOMAIN }: Values): Values => ({
+  STORES: "127.0.0.1",
+  ROLE: "stores",
+  TLS: "none",
+  ...(DOMAIN === undefined ? {} : { EMAIL: `admin@${normalizeHost(DOMAIN)}`, ACCOUNT: DOMAIN }),
+});
 
 /** Asks a question on the terminal; an empty answer means the default. */
 export type Ask = (text: string, preset: string | undefined) => Promise<string>;
@@ -79,12 +73,12 @@ export type Ask = (text: string, preset: string | undefined) => Promise<string>;
  * asked. Throws an error with one line per invalid or missing setting.
  */
 export async function completeSettings(given: Values, ask?: Ask): Promise<Settings> {
-  const values: Values = { ...given };
-  for (const { name, text } of QUESTIONS)
-    if (ask !== undefined && (values[name] ?? "") === "")
-      values[name] = await ask(text, defaultOf(name, values));
-  for (const name of settingsSchema.keyof().options)
-    if ((values[name] ?? "") === "") values[name] = defaultOf(name, values);
+  const values: Values = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
+  for (const [name, text = ""] of ask === undefined ? [] : Object.entries(QUESTIONS)) {
+    const answer = values[name] ?? (await ask?.(text, defaultsFor(values)[name])) ?? "";
+    if (answer !== "") values[name] = answer;
+  }
+  for (const [name, value] of Object.entries(defaultsFor(values))) values[name] ??= value ?? "";
   const { data, error } = settingsSchema.safeParse(values);
   if (data !== undefined) return data;
   const lines = error.issues.map(({ path, message }) => {
@@ -100,13 +94,10 @@ const optionOf = (name: string): string => `--${name.toLowerCase().replace("_", 
 
 /** The content of {@link SETTINGS_FILE}. */
 export const formatValues = (comment: string, values: Values): string =>
-  [
-    `# ${comment}`,
-    ...Object.entries(values)
-      .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => `${name}=${value}`),
-    "",
-  ].join("\n");
+  Object.entries(values).reduce(
+    (text, [name, value]) => (value === undefined ? text : `${text}${name}=${value}\n`),
+    `# ${comment}\n`,
+  );
 
 /** The names under which the processes are reached. */
 export const hostsOf = ({ DOMAIN, ROLE }: Settings): string[] =>

@@ -1,7 +1,14 @@
 /** All steps of setup, in their order. */
+import { randomBytes } from "node:crypto";
+
 import * as z from "zod";
 
-import { usePostgres } from "../../../api/postgres.ts";
+import { AccountService } from "../../../api/accounts/service.ts";
+import { KeyService } from "../../../api/keys/service.ts";
+import { MemberService } from "../../../api/members/service.ts";
+import { type Sql, usePostgres } from "../../../api/postgres.ts";
+import { UserService } from "../../../api/sessions/users.ts";
+import type { Uuid } from "../../../shared/ids.ts";
 import { findingSchema } from "../../../shared/preflight.ts";
 import { Installation } from "../../installation.ts";
 import type { Host } from "../host.ts";
@@ -9,7 +16,6 @@ import { commandOf } from "../processes.ts";
 import { Units } from "../units.ts";
 import { environmentFiles } from "./environment.ts";
 import { type DesiredFile, filesStep } from "./files.ts";
-import { type Created, firstAccountStep } from "./first-account.ts";
 import {
   clusterVersion,
   hasTable,
@@ -29,8 +35,8 @@ import {
   natsFiles,
 } from "./server-files.ts";
 import { readinessStep, type Service, servicesStep } from "./services.ts";
-import { formatValues, type Settings, SETTINGS_FILE } from "./settings.ts";
-import type { Step } from "./step.ts";
+import { formatValues, type Settings, SETTINGS_FILE, type Values } from "./settings.ts";
+import type { Change, Step } from "./step.ts";
 import { certbotStep, tlsFiles } from "./tls.ts";
 
 /** A command may wait longer than a request. */
@@ -46,6 +52,14 @@ const BEHIND = /^Run shorthop migrate/;
 
 /** A worker may not run while ClickHouse is migrated; the step of the services starts it again. */
 const STOPPED = { api: undefined, worker: "shorthop-worker" };
+
+/** The plan without the limits of a customer: the first account is the operator's own. */
+const PLAN = "enterprise";
+
+const PASSWORD_BYTES = 18;
+
+/** What exists only now, and is shown once: also the counts of a restored backup. */
+export type Created = { key?: string; password?: string; restored?: string };
 
 /** Makes a host what its settings and secrets say; with a backup, it begins with that. */
 export class Setup {
@@ -75,19 +89,8 @@ export class Setup {
     return [
       ...(backedUp === undefined ? [] : [configurationStep(backedUp, host, this.#mask)]),
       this.#files("settings and secrets", () => [
-        {
-          path: SECRETS_FILE,
-          content: formatValues(
-            "Secrets of this installation, made by shorthop setup: keep a copy.",
-            secrets,
-          ),
-          access: ACCESS,
-        },
-        {
-          path: SETTINGS_FILE,
-          content: formatValues("What shorthop setup was told.", settings),
-          access: ACCESS,
-        },
+        valuesFile(SECRETS_FILE, "Secrets made by shorthop setup: keep a copy.", secrets),
+        valuesFile(SETTINGS_FILE, "What shorthop setup was told.", settings),
       ]),
       packagesStep(packagesOf(settings), host),
       ...(hasStores ? this.#storeSteps() : []),
@@ -190,6 +193,12 @@ export class Setup {
   }
 }
 
+const valuesFile = (path: string, comment: string, values: Values): DesiredFile => ({
+  path,
+  content: formatValues(comment, values),
+  access: ACCESS,
+});
+
 /** Packages of the distribution that a host needs beside Shorthop's own. */
 function packagesOf({ ROLE, TLS }: Settings): string[] {
   const stores = ROLE === "stores" ? ["postgresql", "nats-server", "openssl"] : [];
@@ -254,4 +263,76 @@ function servicesOf({ ROLE }: Settings): Service[] {
     ...[1, 2].map((n) => service(`shorthop-api@${n}`, "api")),
     ...redirectors,
   ];
+}
+
+/** Runs `work` on the database. */
+type WithSql = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
+
+/**
+ * A step that makes an account when there is none. A key and a user are part of it: while it is the
+ * only account they are made when they are missing, as after a run that was killed between. What is
+ * made is put into `created`. `isReady` says whether the tables exist, which they do not in a dry
+ * run on a fresh host.
+ */
+export const firstAccountStep = (
+  { ACCOUNT, EMAIL }: Settings,
+  isReady: () => Promise<boolean>,
+  withSql: WithSql,
+  created: Created,
+): Step => ({
+  name: "first account",
+  async inspect() {
+    const create: Change = {
+      title: `create the account ${ACCOUNT} on the plan ${PLAN}, with a key, and the user ${EMAIL}`,
+      apply: () =>
+        withSql(async (sql) => {
+          const id = await new AccountService(sql).create(ACCOUNT, PLAN, {});
+          await createKey(sql, id, created);
+          await createOwner(sql, id, EMAIL, created);
+        }),
+    };
+    if (!(await isReady())) return [create];
+    const found = await withSql(readFirstAccount);
+    if (found === undefined) return [create];
+    const { id, name, isOnly, hasKey, hasUser } = found;
+    if (!isOnly || name !== ACCOUNT) return [];
+    const key: Change = {
+      title: "create a key of the account",
+      apply: () => withSql((sql) => createKey(sql, id, created)),
+    };
+    const user: Change = {
+      title: `create the user ${EMAIL}`,
+      apply: () => withSql((sql) => createOwner(sql, id, EMAIL, created)),
+    };
+    return [...(hasKey ? [] : [key]), ...(hasUser ? [] : [user])];
+  },
+});
+
+/** The account that was made first, and what there is of it; undefined without one. */
+async function readFirstAccount(sql: Sql) {
+  const [account, ...others] = await new AccountService(sql).list();
+  if (account === undefined) return undefined;
+  const keys = await new KeyService(sql).listAll(account.id);
+  const users = await UserService.forOperators(sql).list();
+  const { id, name } = account;
+  const isOnly = others.length === 0;
+  return { id, name, isOnly, hasKey: keys.length > 0, hasUser: users.length > 0 };
+}
+
+async function createKey(sql: Sql, account: Uuid, created: Created): Promise<void> {
+  created.key = (await new KeyService(sql).createFirst(account)).key;
+}
+
+async function createOwner(
+  sql: Sql,
+  account: Uuid,
+  email: string,
+  created: Created,
+): Promise<void> {
+  const users = UserService.forOperators(sql);
+  const password = randomBytes(PASSWORD_BYTES).toString("base64url");
+  const id = await users.create({ email, name: email.split("@")[0] ?? email, password });
+  await users.markVerified(id);
+  await new MemberService(sql, users).add(account, id, "owner");
+  created.password = password;
 }

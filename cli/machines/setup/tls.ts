@@ -47,27 +47,10 @@ export const certbotStep = ({ TLS, DOMAIN, EMAIL }: Settings, host: Host): Step 
   name: "certificate",
   inspect() {
     if (TLS !== "certbot" || isFor(DOMAIN, host.readFile(CERTIFICATE))) return [];
-    const command = [
-      "certbot",
-      "certonly",
-      "--standalone",
-      "--non-interactive",
-      "--agree-tos",
-      "--email",
-      EMAIL,
-      "--domain",
-      DOMAIN,
-      "--deploy-hook",
-      HOOK,
-    ];
-    return [
-      {
-        title: command.join(" "),
-        async apply() {
-          await host.read(command);
-        },
-      },
-    ];
+    const how = ["certonly", "--standalone", "--non-interactive", "--agree-tos"];
+    const what = ["--email", EMAIL, "--domain", DOMAIN, "--deploy-hook", HOOK];
+    const command = ["certbot", ...how, ...what];
+    return [{ title: command.join(" "), apply: async () => void (await host.read(command)) }];
   },
 });
 
