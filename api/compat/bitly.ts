@@ -11,8 +11,11 @@ import {
   type Answer,
   type CompatibleApi,
   decodePath,
+  describe,
   type Failure,
+  type Names,
   type Query,
+  toFields,
   toJson,
   type V1,
 } from "./v1.ts";
@@ -46,13 +49,15 @@ export const bitly: CompatibleApi = {
   },
 };
 
-const ACTIONS: ReadonlyMap<string, (v1: V1) => Promise<Answer>> = new Map([
+type Act = (v1: V1) => Promise<Answer>;
+
+const ACTIONS: ReadonlyMap<string, Act> = new Map<string, Act>([
   ["POST shorten", shorten],
   ["POST expand", expand],
   ["POST bitlinks", create],
-  ["GET user", readUser],
-  ["GET groups", readGroups],
-  [`GET groups/${GROUP}`, readGroup],
+  ["GET user", (v1) => tell(v1, USER)],
+  ["GET groups", (v1) => tell(v1, { groups: [toGroup(v1)] })],
+  [`GET groups/${GROUP}`, (v1) => tell(v1, toGroup(v1))],
 ]);
 
 /** What can be asked of a link, `bitlinks/<link>/…`, by its id. */
@@ -87,52 +92,41 @@ const findLink = (v1: V1, host: string, alias: string): Promise<Link> =>
 type Link = z.output<typeof linkResponse>;
 
 /** Fields that Bitly may add are ignored, and so is the group. */
-const shortenBody = z.object({ long_url: z.string(), domain: z.string().optional() });
-
-const fields = z.object({
-  title: z.string().optional(),
-  tags: z.array(z.string()).optional(),
-  expiration_at: z.string().nullish(),
+const linkBody = z.looseObject({
+  domain: z.string().optional(),
   deeplinks: z.array(z.unknown()).max(0, "must be empty: rules of /v1 lead into apps").optional(),
 });
 
-const createBody = fields.extend({ ...shortenBody.shape, keyword: z.string().optional() });
-
-const changeBody = fields.extend({
-  long_url: z.string().optional(),
-  archived: z.boolean().optional(),
-});
-
-/** Fields as `/v1` has them; those that the body lacks are undefined. */
-const toSettings = ({ title, tags, expiration_at }: z.output<typeof fields>) => ({
-  title,
-  tags,
-  expires_at: expiration_at,
-});
-
-const createLink = (v1: V1, body: object): Promise<Link> =>
-  v1.send(linkResponse, "POST", "/v1/links", body);
+const NAMES: Names = new Map([
+  ["long_url", "url"],
+  ["keyword", "alias"],
+  ["title", "title"],
+  ["tags", "tags"],
+  ["expiration_at", "expires_at"],
+  ["archived", "archived"],
+]);
 
 /** Returns the link that the destination has already, as Bitly does; otherwise creates one. */
 async function shorten(v1: V1): Promise<Answer> {
-  const { long_url: url, domain: host } = await v1.readBody(shortenBody);
+  const { long_url, domain: host } = await v1.readBody(linkBody);
   const domain = customDomain(v1, host);
   const conditions = { limit: 1, domain: domain ?? v1.shortUrl.hostname };
-  const [known] = await v1.findLinksTo(url, conditions);
+  const [known] = typeof long_url === "string" ? await v1.findLinksTo(long_url, conditions) : [];
   if (known !== undefined) return toJson(200, toBitlink(known));
-  return toJson(201, toBitlink(await createLink(v1, { url, domain })));
+  const body = { url: long_url, domain };
+  return toJson(201, toBitlink(await v1.send(linkResponse, "POST", "/v1/links", body)));
 }
 
 async function create(v1: V1): Promise<Answer> {
-  const { long_url: url, keyword: alias, domain, ...body } = await v1.readBody(createBody);
-  const named = { url, alias, domain: customDomain(v1, domain) };
-  return toJson(201, toBitlink(await createLink(v1, { ...named, ...toSettings(body) })));
+  const sent = await v1.readBody(linkBody);
+  const body = { ...toFields(sent, NAMES), domain: customDomain(v1, sent.domain) };
+  return toJson(201, toBitlink(await v1.send(linkResponse, "POST", "/v1/links", body)));
 }
 
 async function change(v1: V1, host: string, alias: string): Promise<Answer> {
-  const { long_url: url, archived, ...body } = await v1.readBody(changeBody);
+  const { keyword: _, ...body } = await v1.readBody(linkBody);
   const { id } = await findLink(v1, host, alias);
-  const changes = { url, archived, ...toSettings(body) };
+  const changes = toFields(body, NAMES);
   return toJson(200, toBitlink(await v1.send(fullLink, "PATCH", `/v1/links/${id}`, changes)));
 }
 
@@ -161,11 +155,13 @@ const toBitlink = (link: Link) => ({
 const toDate = (instant: string): string =>
   `${instant.slice(0, "2026-01-31T12:00:00".length)}+0000`;
 
-async function readUser(v1: V1): Promise<Answer> {
-  await v1.requireKey();
-  const user = { login: "shorthop", name: "Shorthop", is_active: true, emails: [] };
-  return toJson(200, { ...user, default_group_guid: GROUP });
-}
+const USER = {
+  login: "shorthop",
+  name: "Shorthop",
+  is_active: true,
+  emails: [],
+  default_group_guid: GROUP,
+};
 
 const toGroup = ({ shortUrl }: V1) => ({
   guid: GROUP,
@@ -175,14 +171,10 @@ const toGroup = ({ shortUrl }: V1) => ({
   bsds: [shortUrl.host],
 });
 
-async function readGroups(v1: V1): Promise<Answer> {
+/** Answers what is the same for every key that works. */
+async function tell(v1: V1, value: object): Promise<Answer> {
   await v1.requireKey();
-  return toJson(200, { groups: [toGroup(v1)] });
-}
-
-async function readGroup(v1: V1): Promise<Answer> {
-  await v1.requireKey();
-  return toJson(200, toGroup(v1));
+  return toJson(200, value);
 }
 
 // ---- Statistics
@@ -258,23 +250,14 @@ async function readReferrers(v1: V1, id: string): Promise<Answer> {
   return toJson(200, { metrics, ...asked, facet: "referrers" });
 }
 
-// ---- Errors
-
-/** Bitly's names of the fields of `/v1`. */
-const FIELDS: ReadonlyMap<string, string> = new Map([
-  ["url", "long_url"],
-  ["alias", "keyword"],
-  ["expires_at", "expiration_at"],
-]);
-
-function toFailed({ status, error }: Failure): Answer {
-  const { code, message: description, param } = error;
-  const field = param === undefined ? undefined : (FIELDS.get(param) ?? param);
-  const isInvalid = status === 400 && field !== undefined;
-  return toJson(status, {
+function toFailed(failure: Failure): Answer {
+  const { code } = failure.error;
+  const { field, message } = describe(failure, NAMES);
+  const isInvalid = failure.status === 400 && field !== undefined;
+  return toJson(failure.status, {
     message: isInvalid ? `INVALID_ARG_${field.toUpperCase()}` : code.toUpperCase(),
-    description,
+    description: message,
     resource: "bitlinks",
-    errors: field === undefined ? [] : [{ field, error_code: code, message: description }],
+    errors: field === undefined ? [] : [{ field, error_code: code, message }],
   });
 }

@@ -17,7 +17,10 @@ import {
   type Answer,
   type CompatibleApi,
   decodePath,
+  describe,
   type Failure,
+  type Names,
+  toFields,
   toJson,
   type V1,
 } from "./v1.ts";
@@ -92,12 +95,6 @@ async function readHealth(v1: V1): Promise<Answer> {
 
 type Link = z.output<typeof linkResponse>;
 
-/** An instant with an offset, or a date, as `/v1` takes it. */
-const instant = z
-  .string()
-  .refine((text) => !Number.isNaN(Date.parse(text)), "must be a date and time")
-  .transform((text) => new Date(text).toISOString());
-
 const ORDERS = ["dateCreated-DESC", "dateCreated-ASC", "visits-DESC", "visits-ASC"] as const;
 
 const listQuery = z.object({
@@ -112,8 +109,8 @@ const listQuery = z.object({
     .transform((order) => order.replace("nonBotVisits", "visits"))
     .pipe(z.enum(ORDERS))
     .default("dateCreated-DESC"),
-  startDate: instant.optional(),
-  endDate: instant.optional(),
+  startDate: z.string().optional(),
+  endDate: z.string().optional(),
   excludePastValidUntil: z.enum(["true", "false"]).optional(),
   excludeMaxVisitsReached: z.literal("false").optional(),
 });
@@ -181,68 +178,41 @@ const toShortUrl = (link: Link) => ({
 
 const INCLUDE = "?include=settings";
 
-const settings = z.object({
-  title: z.string().nullish(),
-  tags: z.array(z.string()).optional(),
-  forwardQuery: z.boolean().optional(),
-  validSince: instant.nullish(),
-  validUntil: instant.nullish(),
-  maxVisits: z.int().nullish(),
-  crawlable: z.literal(false, "must be false: no link is listed for crawlers").optional(),
-});
+const NAMES: Names = new Map([
+  ["longUrl", "url"],
+  ["customSlug", "alias"],
+  ["title", "title"],
+  ["tags", "tags"],
+  ["forwardQuery", "forward_query"],
+  ["validSince", "starts_at"],
+  ["validUntil", "expires_at"],
+  ["maxVisits", "max_clicks"],
+]);
 
 /** Fields without a meaning here are ignored, as the validation of the URL is by Shlink itself. */
-const createBody = settings.extend({
-  longUrl: z.string(),
+const shortUrlBody = z.looseObject({
+  longUrl: z.string().optional(),
   customSlug: z.string().optional(),
+  tags: z.array(z.string()).optional(),
   domain: z.string().nullish(),
   findIfExists: z.boolean().optional(),
+  crawlable: z.literal(false, "must be false: no link is listed for crawlers").optional(),
   pathPrefix: z.literal("", "is not supported").optional(),
 });
 
-const editBody = settings.extend({ longUrl: z.string().optional() });
-
-/** Settings as `/v1` has them; those that the body lacks are undefined. */
-const toSettings = (body: z.output<typeof settings>) => ({
-  title: body.title,
-  tags: body.tags,
-  forward_query: body.forwardQuery,
-  starts_at: body.validSince,
-  expires_at: body.validUntil,
-  max_clicks: body.maxVisits,
-});
-
 async function createShortUrl(v1: V1): Promise<Answer> {
-  const body = await v1.readBody(createBody);
+  const body = await v1.readBody(shortUrlBody);
+  const { longUrl = "", customSlug: alias, tags } = body;
   const domain = customDomain(v1, body.domain);
-  const alias = body.customSlug;
   if (body.findIfExists === true) {
-    const conditions = { alias, domain: domain ?? v1.shortUrl.hostname, limit: ENTRIES_MAX };
-    const known = await v1.findLinksTo(body.longUrl, conditions);
-    const found = known.find((link) => hasSettings(link, body));
-    if (found !== undefined) return toJson(200, toShortUrl(found));
+    const alike = { alias, tag: tags, domain: domain ?? v1.shortUrl.hostname, limit: 1 };
+    const [known] = await v1.findLinksTo(longUrl, alike);
+    if (known !== undefined) return toJson(200, toShortUrl(known));
   }
-  const link = await v1.send(linkResponse, "POST", `/v1/links${INCLUDE}`, {
-    ...toSettings(body),
-    url: body.longUrl,
-    alias,
-    domain,
-    // As Shlink does by default; its client never sends false.
-    forward_query: body.forwardQuery ?? true,
-  });
-  return toJson(200, toShortUrl(link));
-}
-
-/** Whether a link has all settings that a request names. */
-function hasSettings(link: Link, body: z.output<typeof settings>): boolean {
-  const { tags = [], ...others } = toSettings(body);
-  const known: Readonly<Record<string, unknown>> = { ...link };
-  return (
-    tags.every((tag) => link.tags.includes(tag)) &&
-    Object.entries(others).every(
-      ([name, value]) => value === undefined || (known[name] ?? null) === value,
-    )
-  );
+  // As Shlink does by default; its client never sends false.
+  const link = { forward_query: true, ...toFields(body, NAMES), domain };
+  const path = `/v1/links${INCLUDE}`;
+  return toJson(200, toShortUrl(await v1.send(linkResponse, "POST", path, link)));
 }
 
 /** The link that a path and the query's domain name. */
@@ -254,16 +224,14 @@ async function readShortUrl(v1: V1, shortCode: string): Promise<Answer> {
 }
 
 async function editShortUrl(v1: V1, shortCode: string): Promise<Answer> {
-  const body = await v1.readBody(editBody);
+  const { customSlug: _, ...body } = await v1.readBody(shortUrlBody);
   const link = await findLink(v1, shortCode);
-  const { expires_at, ...changes } = toSettings(body);
-  const changed = await v1.send(fullLink, "PATCH", `/v1/links/${link.id}${INCLUDE}`, {
-    ...changes,
-    url: body.longUrl,
-    // Clients send what they have read, also an instant that is over.
-    ...(expires_at === link.expires_at ? {} : { expires_at }),
-  });
-  return toJson(200, toShortUrl(changed));
+  const { expires_at, ...fields } = toFields(body, NAMES);
+  // Clients send what they have read, also an instant that is over.
+  const isSame = Date.parse(String(expires_at)) === Date.parse(link.expires_at ?? "");
+  const changes = isSame ? fields : { ...fields, expires_at };
+  const path = `/v1/links/${link.id}${INCLUDE}`;
+  return toJson(200, toShortUrl(await v1.send(fullLink, "PATCH", path, changes)));
 }
 
 async function deleteShortUrl(v1: V1, shortCode: string): Promise<Answer> {
@@ -409,26 +377,23 @@ async function findDomains(v1: V1): Promise<Domain[]> {
   return domains.filter(({ status }) => status === "verified");
 }
 
-const NO_REDIRECTS = {
-  baseUrlRedirect: null,
-  regular404Redirect: null,
-  invalidShortUrlRedirect: null,
-};
+type Redirects = { root_url?: string | undefined; not_found_url?: string | undefined };
 
-const toRedirects = ({ root_url, not_found_url }: Domain) => ({
-  ...NO_REDIRECTS,
+const toRedirects = ({ root_url, not_found_url }: Redirects) => ({
   baseUrlRedirect: root_url ?? null,
+  regular404Redirect: null,
   invalidShortUrlRedirect: not_found_url ?? null,
 });
 
 async function listDomains(v1: V1): Promise<Answer> {
-  const own = { domain: v1.shortUrl.host, isDefault: true, redirects: NO_REDIRECTS };
-  const others = (await findDomains(v1)).map((domain) => ({
-    domain: domain.domain,
-    isDefault: false,
-    redirects: toRedirects(domain),
-  }));
-  return toJson(200, { domains: { data: [own, ...others], defaultRedirects: NO_REDIRECTS } });
+  const toDomain = (domain: string, isDefault: boolean, redirects: Redirects) => ({
+    domain,
+    isDefault,
+    redirects: toRedirects(redirects),
+  });
+  const others = (await findDomains(v1)).map((other) => toDomain(other.domain, false, other));
+  const data = [toDomain(v1.shortUrl.host, true, {}), ...others];
+  return toJson(200, { domains: { data, defaultRedirects: toRedirects({}) } });
 }
 
 const redirectsBody = z.object({
@@ -463,28 +428,19 @@ function toProblem(status: number, type: string, detail: string, more: object = 
   return toJson(status, problem, "application/problem+json");
 }
 
-/** Shlink's names of the fields of `/v1`. */
-const FIELDS: ReadonlyMap<string, string> = new Map([
-  ["url", "longUrl"],
-  ["alias", "customSlug"],
-  ["starts_at", "validSince"],
-  ["expires_at", "validUntil"],
-  ["max_clicks", "maxVisits"],
-  ["forward_query", "forwardQuery"],
-]);
-
-function toFailed({ request, url }: V1, { status, error }: Failure): Answer {
-  const { code, message, param } = error;
+function toFailed({ request, url }: V1, failure: Failure): Answer {
+  const { code } = failure.error;
+  const { field, message } = describe(failure, NAMES);
   const [, resource = ""] = /^\/rest\/v3\/([\w-]+)/.exec(url.pathname) ?? [];
-  const hasKey = request.headers.has("x-api-key");
   const type =
-    code === "unauthorized" && !hasKey
+    code === "unauthorized" && !request.headers.has("x-api-key")
       ? "missing-authentication"
       : code === "not_found" && NAMED.has(resource)
         ? `${resource.slice(0, -1)}-not-found`
-        : (TYPES.get(code) ?? (status === 400 ? "invalid-data" : code.replaceAll("_", "-")));
-  const elements = param === undefined ? {} : { invalidElements: [FIELDS.get(param) ?? param] };
-  return toProblem(status, type, message, elements);
+        : (TYPES.get(code) ??
+          (failure.status === 400 ? "invalid-data" : code.replaceAll("_", "-")));
+  const more = field === undefined ? {} : { invalidElements: [field] };
+  return toProblem(failure.status, type, message, more);
 }
 
 /** What paths name. */

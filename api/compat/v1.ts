@@ -121,17 +121,23 @@ export class V1 {
     const parameters = new URLSearchParams();
     for (const [name, values] of Object.entries(query))
       for (const value of [values ?? []].flat()) parameters.append(name, String(value));
-    return this.#call(schema, "GET", `${path}?${parameters.toString()}`);
+    return this.send(schema, "GET", `${path}?${parameters.toString()}`);
   }
 
-  /** Changes something; throws a {@link Failure}. */
-  send<Schema extends z.ZodType>(
+  /** Reads or changes something; throws a {@link Failure}. */
+  async send<Schema extends z.ZodType>(
     schema: Schema,
-    method: "POST" | "PATCH" | "DELETE",
+    method: "GET" | "POST" | "PATCH" | "DELETE",
     path: string,
     body?: object,
   ): Promise<z.output<Schema>> {
-    return this.#call(schema, method, path, body);
+    const headers = new Headers(this.#headers);
+    if (body !== undefined) headers.set("content-type", "application/json");
+    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    const response = await this.#forward(path, init);
+    const answer: unknown = await response.json();
+    if (response.ok) return schema.parse(answer);
+    throw new Failure(response.status, errorResponse.parse(answer).error);
   }
 
   /** The link with an alias on a domain, by default on the service's own. */
@@ -148,23 +154,17 @@ export class V1 {
     return data.filter(({ status }) => status === "active");
   }
 
-  /** What an error of a request means for its client; errors that are no answer of `/v1` count. */
+  /** Why a request was refused, by `/v1` or by an error here, which then counts as one of `/v1`. */
   async explain(error: unknown): Promise<Failure> {
     if (error instanceof Failure) return error;
-    const response = await this.#send(
-      new ForwardedRequest(this.request, "/v1", { headers: this.#headers }, error),
-    );
+    const response = await this.#forward("/v1", { headers: this.#headers }, error);
     return new Failure(response.status, errorResponse.parse(await response.json()).error);
   }
 
   /** The answer to a browser that asks whether a page of another origin may call. */
   async preflight(): Promise<Response> {
-    const response = await this.#send(
-      new ForwardedRequest(this.request, "/v1/links", {
-        method: "OPTIONS",
-        headers: this.#headers,
-      }),
-    );
+    const init = { method: "OPTIONS", headers: this.#headers };
+    const response = await this.#forward("/v1/links", init);
     const allowed = response.headers.get(ALLOWED_HEADERS);
     if (allowed !== null) response.headers.set(ALLOWED_HEADERS, `${allowed}, X-Api-Key`);
     return response;
@@ -179,22 +179,8 @@ export class V1 {
     return new Response(body, { status, headers });
   }
 
-  async #call<Schema extends z.ZodType>(
-    schema: Schema,
-    method: string,
-    path: string,
-    body?: object,
-  ): Promise<z.output<Schema>> {
-    const headers = new Headers(this.#headers);
-    if (body !== undefined) headers.set("content-type", "application/json");
-    const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
-    const response = await this.#send(new ForwardedRequest(this.request, path, init));
-    const answer: unknown = await response.json();
-    if (response.ok) return schema.parse(answer);
-    throw new Failure(response.status, errorResponse.parse(answer).error);
-  }
-
-  async #send(request: ForwardedRequest): Promise<Response> {
+  async #forward(path: string, init: RequestInit, refusal?: unknown): Promise<Response> {
+    const request = new ForwardedRequest(this.request, path, init, refusal);
     const response = await this.#handle(request);
     if (!(response instanceof Response)) throw new Error("A request has no response.");
     this.#answered = response.headers;
@@ -216,4 +202,22 @@ export function decodePath(path: string): string {
   } catch {
     return path;
   }
+}
+
+/** The names of fields in another product, and in `/v1`. */
+export type Names = ReadonlyMap<string, string>;
+
+/** The fields of a body that `/v1` has too, as it names them; it checks their values. */
+export const toFields = (body: Readonly<Record<string, unknown>>, names: Names) =>
+  Object.fromEntries(
+    [...names]
+      .filter(([theirs]) => Object.hasOwn(body, theirs))
+      .map(([theirs, ours]) => [ours, body[theirs]]),
+  );
+
+/** The field that a request was refused for, if it was one, and why, in the names of a product. */
+export function describe({ error: { message, param } }: Failure, names: Names) {
+  if (param === undefined) return { field: undefined, message };
+  const field = [...names].find(([, ours]) => ours === param)?.[0] ?? param;
+  return { field, message: message.replace(param, field) };
 }

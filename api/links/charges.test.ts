@@ -90,6 +90,16 @@ test("rows of a bulk creation count once they are links, and the refusal says ho
       /\(bulk_rows: 500 rows at once, and 500 an hour\)\. Try again in \d+ seconds\.$/,
     );
   }
+  // Refused before it costs anything: its rows are not even read.
+  let isRead = false;
+  const unread = {
+    get url() {
+      isRead = true;
+      return url;
+    },
+  };
+  expect(links.createMany(owner, newUuid(), [unread])).rejects.toMatchObject({ status: 429 });
+  expect(isRead).toBe(false);
   expect(await links.checkMany(owner, [{ url }])).toEqual([undefined]);
   expect((await links.create(owner, newUuid(), { url })).propagated).toBeBoolean();
 });

@@ -244,8 +244,7 @@ export class LinkService {
 
   /** Creates many links. Their ids derive from `firstId`, so that a retry finds the same links. */
   createMany(owner: Writer, firstId: Uuid, rows: readonly unknown[]): Promise<LinkResults> {
-    const creations = readCreations(firstId, rows);
-    return chargeRows(owner, rows.length, () => this.#create(owner, creations));
+    return chargeRows(owner, rows.length, () => this.#create(owner, readCreations(firstId, rows)));
   }
 
   /** Says why each of many links could not be created; undefined for those that could. */

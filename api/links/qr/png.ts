@@ -187,6 +187,7 @@ export async function readPixels(png: Buffer, background: string): Promise<Pixel
       rgb[pixel * 3 + channel] = Math.round(value * alpha + (behind[channel] ?? 0) * (1 - alpha));
     }
   }
+  await turn.next();
   return { width, height, rgb };
 }
 
