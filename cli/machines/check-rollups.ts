@@ -76,17 +76,13 @@ async function checkRollups(
     missing: sumOf(differences, "missing"),
     surplus: sumOf(differences, "surplus"),
   };
-  if (!repair || differences.length === 0) {
-    print(json, { ...result, repaired: 0 });
-    if (!json) listDifferences(differences);
-    if (differences.length > 0) process.exitCode = 1;
-    return;
-  }
+  const isWanted = repair && differences.length > 0;
   // Printed before any change; standard output contains only the result.
-  if (!json) listDifferences(differences, console.error);
-  if (!(await confirmRepair(result, yes))) {
+  if (isWanted && !json) listDifferences(differences, console.error);
+  if (!isWanted || !(await confirmRepair(result, yes))) {
     print(json, { ...result, repaired: 0 });
-    process.exitCode = 1;
+    if (!isWanted && !json) listDifferences(differences);
+    if (differences.length > 0) process.exitCode = 1;
     return;
   }
   let repaired = 0;

@@ -18,7 +18,6 @@ import { getClient } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
@@ -26,7 +25,7 @@ import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, SelectField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
-import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { describeRule } from "../../ui/validation.ts";
 
 const FORMATS = ["svg", "png", "pdf"] as const;
@@ -71,7 +70,7 @@ const marginOptions = () =>
   }));
 
 type QrDialogProps = {
-  link: Pick<Link, "id" | "short_url" | "alias">;
+  link: Link;
   onClose: () => void;
 };
 
@@ -90,13 +89,13 @@ export function QrDialog({ link, onClose }: QrDialogProps) {
   );
 }
 
-type EditorProps = Pick<QrDialogProps, "link"> & { saved: ResponseBody<"getBranding"> };
+type EditorProps = { link: Link; saved: ResponseBody<"getBranding"> };
 
 function QrEditor({ link, saved }: EditorProps) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const [style, setStyle] = useState<QrStyle>(saved.qr_style ?? DEFAULT_QR_STYLE);
-  const [image, setImage] = useState<ImageOptions>({ size: "512", error_correction: "M" });
+  const [image, setImage] = useState<QrImage>({ size: "512", error_correction: "M" });
   const save = useApiMutation(() => getClient(scope).branding.update({ qr_style: style }), {
     invalidate: [["branding", scope]],
     successMessage: t("links.qr.saved"),
@@ -144,7 +143,7 @@ function QrEditor({ link, saved }: EditorProps) {
         />
         <ImageFields image={image} hasLogo={hasLogo} onChange={setImage} />
       </div>
-      {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
+      <ErrorAlert error={save.error} />
       {canWrite && (
         <footer>
           <Button type="submit" loading={save.isPending} disabled={!isValid}>
@@ -156,13 +155,13 @@ function QrEditor({ link, saved }: EditorProps) {
   );
 }
 
-type ImageOptions = { size: string; error_correction: string };
+type QrImage = { size: string; error_correction: string };
 
 type ImageFieldsProps = {
-  image: ImageOptions;
+  image: QrImage;
   /** A code with a logo always has the highest error correction. */
   hasLogo: boolean;
-  onChange: (image: ImageOptions) => void;
+  onChange: (image: QrImage) => void;
 };
 
 const ImageFields = ({ image, hasLogo, onChange }: ImageFieldsProps) => (

@@ -11,10 +11,10 @@ import { ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { type ConditionDraft, type ConditionType, newCondition } from "./draft.ts";
 
-type ConditionFieldsProps = {
-  condition: ConditionDraft;
+type ValuesProps = { condition: ConditionDraft; onChange: (condition: ConditionDraft) => void };
+
+type ConditionFieldsProps = ValuesProps & {
   error: string | undefined;
-  onChange: (condition: ConditionDraft) => void;
   /** Absent for the only condition of a rule. */
   onRemove?: () => void;
 };
@@ -62,8 +62,6 @@ export function ConditionFields({ condition, error, onChange, onRemove }: Condit
     </fieldset>
   );
 }
-
-type ValuesProps = Pick<ConditionFieldsProps, "condition" | "onChange">;
 
 function ConditionValues({ condition, onChange }: ValuesProps) {
   const { type, values, name } = condition;

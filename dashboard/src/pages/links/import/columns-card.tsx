@@ -13,8 +13,8 @@ import {
   type DomainChoice,
   findField,
   IMPORT_FIELDS,
+  type ImportChoices,
   type ImportField,
-  type ImportOptions,
   type PlanInput,
 } from "./model.ts";
 import { type ChosenFile, listDates } from "./use-import.ts";
@@ -24,7 +24,7 @@ const EXAMPLES_MAX = 2;
 /** Rows in which examples are looked for: a column may be empty in most of them. */
 const EXAMPLE_ROWS_MAX = 200;
 
-type Changes = Partial<Pick<ChosenFile, "mapping" | "options">>;
+type Changes = Partial<Omit<ChosenFile, "file">>;
 
 type ColumnsProps = {
   chosen: ChosenFile;
@@ -39,7 +39,7 @@ export function ColumnsCard({ chosen, hosts, onChange }: ColumnsProps) {
       <div className="stack">
         <Table
           label={t("import.columns")}
-          head={[
+          names={[
             t("import.heads.column"),
             t("import.heads.firstValues"),
             t("import.heads.importedAs"),
@@ -130,7 +130,7 @@ function ColumnRow({
 /** The options that this file has a choice for. */
 function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: ColumnsProps) {
   const has = (field: ImportField) => findField(mapping, field) >= 0;
-  const change = (changes: Partial<ImportOptions>) =>
+  const change = (changes: Partial<ImportChoices>) =>
     onChange({ options: { ...options, ...changes } });
   const fields: ReactNode[] = [
     <DomainField
@@ -197,7 +197,7 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
   return <div className="columns">{fields}</div>;
 }
 
-type BackHalves = ImportOptions["backHalves"];
+type BackHalves = ImportChoices["backHalves"];
 type BackHalvesFieldProps = { choice: BackHalves; onChange: (choice: BackHalves) => void };
 
 const BackHalvesField = ({ choice, onChange }: BackHalvesFieldProps) => (
