@@ -132,6 +132,7 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
   const has = (field: ImportField) => findField(mapping, field) >= 0;
   const change = (changes: Partial<ImportChoices>) =>
     onChange({ options: { ...options, ...changes } });
+  const chooseOrder = (dateOrder: DateOrder | undefined) => change({ dateOrder });
   const fields: ReactNode[] = [
     <DomainField
       key="domain"
@@ -189,13 +190,7 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
     />,
   );
   if (findDateOrder(listDates(file.rows, mapping)).isAmbiguous) {
-    fields.push(
-      <DateOrderField
-        key="dates"
-        value={options.dateOrder}
-        onChoose={(dateOrder) => change({ dateOrder })}
-      />,
-    );
+    fields.push(<DateOrderField key="dates" value={options.dateOrder} onChoose={chooseOrder} />);
   }
   return <div className="columns">{fields}</div>;
 }
