@@ -189,6 +189,32 @@ export function SelectField({
   );
 }
 
+type ChoiceFieldProps<Value> = FieldProps & {
+  /** Nothing, and "", are the same in a select. */
+  value: Value;
+  options: readonly { value: Value; label: string }[];
+  onChoose: (value: Value) => void;
+  disabled?: boolean;
+};
+
+/** A select whose options have values of any type; one is always chosen. */
+export const ChoiceField = <Value extends string | number | boolean | null | undefined>({
+  value,
+  options,
+  onChoose,
+  ...field
+}: ChoiceFieldProps<Value>) => (
+  <SelectField
+    {...field}
+    value={String(value ?? "")}
+    options={options.map((option) => ({ ...option, value: String(option.value ?? "") }))}
+    onChange={({ target: { selectedIndex } }) => {
+      const chosen = options[selectedIndex];
+      if (chosen !== undefined) onChoose(chosen.value);
+    }}
+  />
+);
+
 export function CheckField({
   label,
   hint,

@@ -7,7 +7,7 @@ import { readList } from "../../data/complete-list.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TagsField, TextField } from "../../ui/field.tsx";
+import { CheckField, ChoiceField, TagsField, TextField } from "../../ui/field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
 import {
@@ -118,14 +118,14 @@ function ExpiryDialog(props: BulkDialogProps) {
       action={t("links.bulk.setExpiry")}
       readTask={readTask}
     >
-      <SelectField
+      <ChoiceField
         label={t("links.bulk.theyExpire")}
         options={[
           { value: "at", label: t("links.bulk.atTime") },
           { value: "never", label: t("links.bulk.never") },
         ]}
         value={choice}
-        onChange={(event) => setChoice(event.target.value === "never" ? "never" : "at")}
+        onChoose={setChoice}
       />
       {choice === "at" && (
         <TextField

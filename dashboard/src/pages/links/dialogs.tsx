@@ -9,7 +9,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
-import { SelectField } from "../../ui/field.tsx";
+import { ChoiceField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { ErrorAlert } from "../../ui/states.tsx";
 import type { CsvRow } from "./link-csv.ts";
@@ -87,7 +87,7 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
       <div className="stack" role="status">
         {exporting.isIdle && (
           <>
-            {canChoose && <WhichField value={onlyMatching} onChange={setOnlyMatching} />}
+            {canChoose && <WhichField value={onlyMatching} onChoose={setOnlyMatching} />}
             <p>{onlyMatching ? t("links.export.matchingText") : t("links.export.text")}</p>
           </>
         )}
@@ -114,16 +114,15 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
   );
 }
 
-type WhichFieldProps = { value: boolean; onChange: (onlyMatching: boolean) => void };
+type WhichFieldProps = { value: boolean; onChoose: (onlyMatching: boolean) => void };
 
-const WhichField = ({ value, onChange }: WhichFieldProps) => (
-  <SelectField
+const WhichField = (props: WhichFieldProps) => (
+  <ChoiceField
     label={t("links.export.which")}
-    value={String(value)}
     options={[
-      { value: "true", label: t("links.export.matching") },
-      { value: "false", label: t("links.export.all") },
+      { value: true, label: t("links.export.matching") },
+      { value: false, label: t("links.export.all") },
     ]}
-    onChange={({ target }) => onChange(target.value === "true")}
+    {...props}
   />
 );

@@ -23,7 +23,7 @@ import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
 import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { CheckField, SelectField } from "../../ui/field.tsx";
+import { CheckField, ChoiceField, SelectField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { describeRule } from "../../ui/validation.ts";
@@ -54,7 +54,7 @@ const EYES: readonly Choice<QrStyle["eyes"]>[] = [
   { value: "circle", label: "links.qr.eyes.circles" },
 ];
 
-const toOptions = (choices: readonly Choice<string>[]) =>
+const toOptions = <Value extends string>(choices: readonly Choice<Value>[]) =>
   choices.map(({ value, label }) => ({ value, label: t(label) }));
 
 const sizeOptions = () =>
@@ -62,7 +62,7 @@ const sizeOptions = () =>
 
 const marginOptions = () =>
   Array.from({ length: MARGIN_MAX + 1 }, (_, modules) => ({
-    value: `${modules}`,
+    value: modules,
     label:
       modules === DEFAULT_QR_STYLE.margin
         ? t("links.qr.standardMargin", { modules })
@@ -246,23 +246,23 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
       />
     </div>
     <div className="columns">
-      <SelectField
+      <ChoiceField
         label={t("links.qr.shape")}
         options={toOptions(SHAPES)}
         value={style.shape}
-        onChange={({ target }) => onChange({ shape: choose(SHAPES, target.value) ?? style.shape })}
+        onChoose={(shape) => onChange({ shape })}
       />
-      <SelectField
+      <ChoiceField
         label={t("links.qr.corners")}
         options={toOptions(EYES)}
         value={style.eyes}
-        onChange={({ target }) => onChange({ eyes: choose(EYES, target.value) ?? style.eyes })}
+        onChoose={(eyes) => onChange({ eyes })}
       />
-      <SelectField
+      <ChoiceField
         label={t("links.qr.margin")}
         options={marginOptions()}
-        value={`${style.margin}`}
-        onChange={({ target }) => onChange({ margin: Number(target.value) })}
+        value={style.margin}
+        onChoose={(margin) => onChange({ margin })}
       />
     </div>
     <CheckField
@@ -274,9 +274,3 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
     />
   </>
 );
-
-/** The value of the option that was chosen in a select. */
-const choose = <Value extends string>(
-  options: readonly { value: Value }[],
-  chosen: string,
-): Value | undefined => options.find(({ value }) => value === chosen)?.value;

@@ -19,7 +19,7 @@ import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { useDebounced } from "../../ui/debounced.ts";
 import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { CheckField, ChoiceField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -164,7 +164,7 @@ function TagActions({ tag }: { tag: Tag }) {
 type TagDialogProps = { tag: Tag; onClose: () => void };
 
 const colorOptions = () => [
-  { value: "", label: t("tags.noColor") },
+  { value: null, label: t("tags.noColor") },
   ...TAG_COLORS.map((color) => ({ value: color, label: t(`tags.colors.${color}`) })),
 ];
 
@@ -226,13 +226,11 @@ function EditTagDialog({ tag, onClose }: TagDialogProps) {
           onChange={(event) => setMerge(event.target.checked)}
         />
       )}
-      <SelectField
+      <ChoiceField
         label={t("tags.color")}
         options={colorOptions()}
-        value={color ?? ""}
-        onChange={(event) =>
-          setColor(TAG_COLORS.find((each) => each === event.target.value) ?? null)
-        }
+        value={color}
+        onChoose={setColor}
       />
     </FormDialog>
   );

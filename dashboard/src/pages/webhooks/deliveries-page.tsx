@@ -8,7 +8,7 @@ import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { ConfirmDialog, useDialog } from "../../ui/dialog.tsx";
-import { SelectField } from "../../ui/field.tsx";
+import { ChoiceField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
@@ -55,14 +55,14 @@ export function DeliveriesPage({ id }: { id: string }) {
           <WebhookStatus webhook={webhook.data} />
         </div>
       )}
-      <SelectField
+      <ChoiceField
         label={t("webhooks.statusHead")}
         options={[
-          { value: "", label: t("webhooks.anyStatus") },
+          { value: undefined, label: t("webhooks.anyStatus") },
           ...STATUSES.map((value) => ({ value, label: t(`webhooks.delivery.${value}`) })),
         ]}
-        value={status ?? ""}
-        onChange={({ target }) => setStatus(STATUSES.find((value) => value === target.value))}
+        value={status}
+        onChoose={setStatus}
       />
       <Card>
         <QueryList

@@ -9,7 +9,7 @@ import { describePlace, describeValue } from "../../../../../shared/statistics/v
 import { statisticsLanguage, t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
-import { SelectField, TextField } from "../../../ui/field.tsx";
+import { ChoiceField, TextField } from "../../../ui/field.tsx";
 import { formatCount, formatPercent } from "../../../ui/format.ts";
 import { QueryBoundary } from "../../../ui/states.tsx";
 import { type Column, RowTable } from "../../../ui/table.tsx";
@@ -57,14 +57,12 @@ export function AllValuesDialog({
             onChange={(event) => setText(event.target.value)}
           />
           {!ALONE.has(dimension) && (
-            <SelectField
+            <ChoiceField
               label={t("analytics.values.andBy")}
-              value={second ?? ""}
-              onChange={(event) =>
-                setSecond(SECOND.find((candidate) => candidate === event.target.value))
-              }
+              value={second}
+              onChoose={setSecond}
               options={[
-                { value: "", label: t("analytics.values.nothingElse") },
+                { value: undefined, label: t("analytics.values.nothingElse") },
                 ...SECOND.filter((name) => name !== dimension).map((name) => ({
                   value: name,
                   label: dimensionLabel(name),
