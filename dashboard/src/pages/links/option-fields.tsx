@@ -6,6 +6,7 @@ import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { CheckField, Disclosure, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
@@ -158,6 +159,18 @@ function RequestFields({ form: { register, watch, formState }, link }: FieldsPro
             { value: "ignore", label: t("links.form.pathIgnore") },
           ]}
           {...register("forward_path")}
+        />
+        <SelectField
+          label={t("links.form.redirectStatus")}
+          hint={t("links.form.redirectStatusHint")}
+          options={[
+            { value: "", label: t("links.form.redirectStatusOfDomain") },
+            ...REDIRECT_STATUSES.map((status) => ({
+              value: String(status),
+              label: t(`links.form.redirectStatuses.${status}`),
+            })),
+          ]}
+          {...register("redirect_status")}
         />
       </div>
     </Disclosure>
