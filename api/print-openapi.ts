@@ -5,7 +5,7 @@
 import { TrustedProxies } from "../shared/client-address.ts";
 import { processLog } from "../shared/log.ts";
 import { apiSite } from "./app.ts";
-import { PLACEHOLDERS } from "./openapi/addresses.ts";
+import { PLACEHOLDERS } from "./openapi/document.ts";
 import { postgresPool } from "./postgres.ts";
 import type { SiteServices } from "./resource-routes.ts";
 import type { SiteContext } from "./site.ts";

@@ -9,9 +9,8 @@ import { ROLLUP_TABLES } from "../shared/clicks/rollup-tables.ts";
 import { BULK_LINKS_MAX } from "../shared/contracts/link-schemas.ts";
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { natsLogin } from "../shared/nats.ts";
-import { createAccount } from "../test/harness/admin.ts";
+import { createAccount, UNLIMITED } from "../test/harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../test/harness/api.ts";
-import { BULK_LIMITS } from "../test/harness/bulk-links.ts";
 import { readCpu, readThreadCpu } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
 import { scrape } from "../test/harness/scrape.ts";
@@ -25,13 +24,6 @@ const CONNECTIONS = 32;
 const BUSY = { perSecond: 1_000, seconds: 15 };
 const QUIET = { perSecond: 1, seconds: 30 };
 const POLL_MS = 25;
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 10_000_000,
-  endpoints: { "GET /v1/analytics/*": 1_000_000 },
-};
-
 await using stack = await startStack({ empty: true });
 const info = stack.info();
 const { redirector, worker, clickhouse, nats: natsPid } = info.pids;
@@ -145,7 +137,7 @@ publish({
 });
 
 async function createLinks(): Promise<void> {
-  const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
   const rows = generateLinks(LINKS).map(({ alias, destination: url }) => ({ alias, url }));
   for (let start = 0; start < LINKS; start += BULK_LINKS_MAX) {
     const body = { links: rows.slice(start, start + BULK_LINKS_MAX) };

@@ -12,9 +12,10 @@ import { natsLogin } from "../shared/nats.ts";
 import { startDns } from "../test/harness/dns.ts";
 import { atMost, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
-import { type ClientReport, startLegitimateClient } from "../test/hostile/client-thread.ts";
-import { createClientTask, createFixtures } from "../test/hostile/fixtures.ts";
-import { watchStack } from "../test/hostile/watch.ts";
+import { createFixtures } from "../test/hostile/fixtures.ts";
+import type { ClientReport } from "../test/hostile/legitimate-client.ts";
+import { StackWatch } from "../test/hostile/watch.ts";
+import { LegitimateClient } from "../test/scenarios/loads/legitimate-client.ts";
 import { type Attack, listAttacks } from "./hostile/attacks.ts";
 
 /** The client alone, before the attacks. */
@@ -44,30 +45,30 @@ const fixtures = await createFixtures(stack);
 const nats = await connect(natsLogin(stack.info().nats_url));
 const attacks = await listAttacks({ stack, fixtures, nats, seed: Number(values.seed) });
 const ended: string[] = [];
-const watch = watchStack(stack, {
+const watch = new StackWatch(stack, {
   onEnd: (process) => void ended.push(process),
   onStall: () => undefined,
 });
-const client = startLegitimateClient();
-client.start(await createClientTask(stack));
-await Bun.sleep(BASELINE_SECONDS * 1_000);
-const baseline = await client.report();
+const client = await LegitimateClient.start({ stack }, BASELINE_SECONDS * 1_000);
+const baseline = client.alone;
 console.log(
   `alone: p99 ${SIDES.map((side) => `${side} ${round(baseline[side].p99)} ms`).join(", ")}`,
 );
 
 const measured: { attack: Attack; sent: number; report: ClientReport }[] = [];
 for (const attack of attacks.filter(({ name }) => name.includes(values.only))) {
-  await client.report();
-  const sent = await run(attack);
-  const report = await client.report();
+  let sent = 0;
+  await client.during(attack.name, async () => {
+    sent = await run(attack);
+  });
+  const report = client.beside;
   measured.push({ attack, sent, report });
   console.log(
     `${attack.process}, ${attack.name}: ${sent} sent; p99 ${SIDES.map((side) => `${side} ${round(report[side].p99)} ms`).join(", ")}`,
   );
   await Bun.sleep(PAUSE_MS);
 }
-client.stop();
+await client.stop();
 await watch.stop();
 await nats.close();
 publish({

@@ -10,9 +10,8 @@ import * as z from "zod";
 
 import { postgresPool } from "../api/postgres.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../shared/ids.ts";
-import { createAccount } from "../test/harness/admin.ts";
+import { createAccount, UNLIMITED } from "../test/harness/admin.ts";
 import { call } from "../test/harness/api.ts";
-import { BULK_LIMITS } from "../test/harness/bulk-links.ts";
 import { readCpu } from "../test/harness/process-usage.ts";
 import { atMost, publish, round, type Target } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
@@ -48,10 +47,10 @@ const kinds = Array.from({ length: WEBHOOKS }, (_, i) => KINDS[i] ?? "healthy");
 const isLive = (kind: Kind | undefined): boolean => kind !== "silent" && kind !== "slow";
 
 await using stack = await startStack();
-const account = await createAccount(stack, "enterprise", BULK_LIMITS);
+const account = await createAccount(stack, "enterprise", UNLIMITED);
 const accountId = decodeId("acct", account.id) ?? newUuid();
 // Changes and redirects are those of an account without webhooks.
-const other = await createAccount(stack, "enterprise", BULK_LIMITS);
+const other = await createAccount(stack, "enterprise", UNLIMITED);
 const sql = postgresPool(stack.info().database_url, 4);
 const recorded: { id: string; linkId: Uuid; at: number }[] = [];
 

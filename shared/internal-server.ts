@@ -93,7 +93,7 @@ function registerHealth(registry: Registry, health: HealthSource): void {
 
 /**
  * The parts whose health processes report; `shorthop doctor` has a remedy for each
- * (running-checks.ts).
+ * (preflight.ts).
  */
 export type PartName =
   | "process"

@@ -5,8 +5,8 @@
 import * as z from "zod";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { readCursor, writeCursor } from "../http/cursor.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
+import { readCursor, writeCursor } from "../http/pagination.ts";
 import type { LinkService } from "../links/service.ts";
 import { type ColumnFilter, LINK_PROPERTIES, type LinkProperty, toShownValue } from "./filters.ts";
 import type { BreakdownRequest } from "./model.ts";

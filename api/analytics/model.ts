@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
-import { cursorParameter } from "../http/cursor.ts";
+import { cursorParameter } from "../http/pagination.ts";
 import { filterParameters, LINK_PROPERTIES } from "./filters.ts";
 import { COMPARISONS, periodParameters } from "./period.ts";
 

@@ -15,8 +15,7 @@ import {
   regionName,
 } from "../analytics/responses.ts";
 import { idParameter } from "../http/common-schemas.ts";
-import { cursorParameter } from "../http/cursor.ts";
-import { entriesOf, nextCursor } from "../http/pagination.ts";
+import { cursorParameter, entriesOf, nextCursor } from "../http/pagination.ts";
 import type { CLICK_FIELDS } from "./single-clicks.ts";
 
 /** Maximum clicks of one page. */

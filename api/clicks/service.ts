@@ -2,7 +2,7 @@
 import { completeFrom } from "../analytics/responses.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { ClicksReader } from "../clickhouse.ts";
-import { readCursor, writeCursor } from "../http/cursor.ts";
+import { readCursor, writeCursor } from "../http/pagination.ts";
 import type { Confirm } from "../http/principal.ts";
 import { exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";

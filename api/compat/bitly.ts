@@ -186,10 +186,13 @@ const statisticsQuery = z.object({
   size: z.coerce.number().int().min(1).default(50),
   unit_reference: z
     .string()
-    .refine((text) => !Number.isNaN(Date.parse(text)), "must be a date and time")
+    .refine((text) => isOfClicks(new Date(text).getUTCFullYear()), "must be a date and time")
     .transform((text) => new Date(text))
     .optional(),
 });
+
+/** Whether clicks can be of a year; none is of a text that is no date. */
+const isOfClicks = (year: number): boolean => year >= 1_970 && year <= 9_998;
 
 type Unit = z.output<typeof statisticsQuery>["unit"];
 

@@ -1,7 +1,6 @@
 /** Visits in the shape of Shlink: single clicks by people, newest first. */
 import * as z from "zod";
 
-import { DAY_MS } from "../../shared/durations.ts";
 import { countryName } from "../analytics/filters.ts";
 import { accountResponse, summaryResponse } from "../analytics/responses.ts";
 import { clicksResponse } from "../clicks/model.ts";
@@ -59,12 +58,11 @@ function readPeriod(start: string | undefined, end: string | undefined): Query {
   return { start_date: start ?? earliestBefore(end ?? ""), end_date: end };
 }
 
-/** As far before an instant as a period reaches. */
+/** As far before an instant as a period reaches; undefined for a text that is none. */
 function earliestBefore(end: string): string | undefined {
   const date = new Date(end);
-  if (Number.isNaN(date.getTime())) return undefined;
-  date.setUTCFullYear(date.getUTCFullYear() - YEARS_MAX);
-  return new Date(date.getTime() + DAY_MS).toISOString();
+  date.setUTCFullYear(date.getUTCFullYear() - YEARS_MAX, date.getUTCMonth(), date.getUTCDate() + 1);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
 /**

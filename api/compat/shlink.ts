@@ -20,6 +20,7 @@ import {
   describe,
   type Failure,
   type Names,
+  type Query,
   toFields,
   toJson,
   type V1,
@@ -72,7 +73,7 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, act: Act])[] = [
   ["GET", /^short-urls\/(?<name>.+)$/, readShortUrl],
   ["PATCH", /^short-urls\/(?<name>.+)$/, editShortUrl],
   ["DELETE", /^short-urls\/(?<name>.+)$/, deleteShortUrl],
-  ["GET", /^tags$/, listTags],
+  ["GET", /^tags$/, (v1) => answerTags(v1, ({ name }) => name)],
   ["PUT", /^tags$/, renameTag],
   ["DELETE", /^tags$/, deleteTags],
   ["GET", /^tags\/stats$/, listTagStats],
@@ -87,8 +88,8 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, act: Act])[] = [
 ];
 
 async function readHealth(v1: V1): Promise<Answer> {
-  const { status } = await v1.get(z.object({ status: z.literal("ok") }), "/healthz");
-  return toJson(200, { status: status === "ok" ? "pass" : "fail", version: VERSION, links: {} });
+  await v1.get(z.object({ status: z.literal("ok") }), "/healthz");
+  return toJson(200, { status: "pass", version: VERSION, links: {} });
 }
 
 // ---- Short URLs
@@ -120,7 +121,7 @@ async function listShortUrls(v1: V1): Promise<Answer> {
   const tags = v1.url.searchParams.getAll("tags[]");
   if (tags.length > 1 && query.tagsMode === "any")
     throw invalidField("tagsMode", "must be all for several tags");
-  const limit = pageSize(query.itemsPerPage);
+  const limit = query.itemsPerPage < 1 ? ENTRIES_MAX : Math.min(query.itemsPerPage, ENTRIES_MAX);
   const [sort, order] = query.orderBy.split("-");
   const { data, pagination } = await v1.get(linkListResponse, "/v1/links", {
     page: query.page,
@@ -143,9 +144,6 @@ async function listShortUrls(v1: V1): Promise<Answer> {
     },
   });
 }
-
-const pageSize = (items: number): number =>
-  items < 1 ? ENTRIES_MAX : Math.min(items, ENTRIES_MAX);
 
 /** The host of a domain; Shlink calls the service's own `DEFAULT`. */
 const toHost = (v1: V1, domain: string): string =>
@@ -302,17 +300,19 @@ async function countOrphans(v1: V1): Promise<Answer> {
 
 // ---- Tags and domains
 
-type Pages<Item> = { data: Item[]; next_cursor: string | null };
-
 /** The entries of a list of `/v1`, some at most. */
-async function readAll<Item>(read: (starting_after: string) => Promise<Pages<Item>>) {
+async function readAll<Item>(
+  v1: V1,
+  schema: z.ZodType<{ data: Item[]; next_cursor: string | null }>,
+  path: string,
+): Promise<Item[]> {
   const items: Item[] = [];
-  let cursor = "";
-  for (let pages = 0; pages < PAGES_MAX; pages++) {
-    const { data, next_cursor } = await read(cursor);
+  let starting_after: string | null = "";
+  for (let page = 0; page < PAGES_MAX && starting_after !== null; page++) {
+    const query: Query = { limit: ENTRIES_MAX, starting_after };
+    const { data, next_cursor } = await v1.get(schema, path, query);
     items.push(...data);
-    if (next_cursor === null) break;
-    cursor = next_cursor;
+    starting_after = next_cursor;
   }
   return items;
 }
@@ -321,15 +321,9 @@ type Tag = z.output<typeof tagListResponse>["data"][number];
 
 /** All tags, in the form of `toEntry`. */
 async function answerTags(v1: V1, toEntry: (tag: Tag) => unknown): Promise<Answer> {
-  const tags = await readAll((starting_after) =>
-    v1.get(tagListResponse, "/v1/tags", { limit: ENTRIES_MAX, starting_after }),
-  );
+  const tags = await readAll(v1, tagListResponse, "/v1/tags");
   const pagination = paginationOf(1, Math.max(1, tags.length), tags.length, tags.length);
   return toJson(200, { tags: { data: tags.map(toEntry), pagination } });
-}
-
-function listTags(v1: V1): Promise<Answer> {
-  return answerTags(v1, ({ name }) => name);
 }
 
 function listTagStats(v1: V1): Promise<Answer> {
@@ -371,9 +365,7 @@ async function deleteTags(v1: V1): Promise<Answer> {
 type Domain = z.output<typeof domainResponse>;
 
 async function findDomains(v1: V1): Promise<Domain[]> {
-  const domains = await readAll((starting_after) =>
-    v1.get(domainListResponse, "/v1/domains", { limit: ENTRIES_MAX, starting_after }),
-  );
+  const domains = await readAll(v1, domainListResponse, "/v1/domains");
   return domains.filter(({ status }) => status === "verified");
 }
 

@@ -6,8 +6,7 @@ import type { Mode } from "../../shared/contracts/link-record.ts";
 import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
-import { cursorParameter } from "../http/cursor.ts";
-import { entriesOf, listLimit } from "../http/pagination.ts";
+import { cursorParameter, entriesOf, listLimit } from "../http/pagination.ts";
 
 /** Longest time that a request waits for events, in seconds: shorter than idle connections live. */
 const WAIT_SECONDS_MAX = 20;

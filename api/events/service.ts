@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
-import { readCursor, writeCursor } from "../http/cursor.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
+import { readCursor, writeCursor } from "../http/pagination.ts";
 import type { AccountScope, Confirm } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type EventListResponse, type EventsQuery, LATEST, toEventResponse } from "./model.ts";

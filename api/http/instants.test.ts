@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from "bun:test";
 
 import { instant } from "../../shared/contracts/text.ts";
 import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
-import { writeCursor } from "./cursor.ts";
+import { writeCursor } from "./pagination.ts";
 
 let api: FakeApi;
 // Without services: a request that gets past its schemas fails with 500.

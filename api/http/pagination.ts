@@ -1,13 +1,13 @@
 /**
- * Lists, the same for every resource. By page, a list has a total. By cursor, a page costs the same
- * at any depth, and no entry is skipped or repeated while others are added and removed.
+ * Lists, the same for every resource. By page, a list has a total. By cursor, which is the end of a
+ * page as opaque text, a page costs the same at any depth, and no entry is skipped or repeated
+ * while others are added and removed.
  */
 import * as z from "zod";
 
 import { CURSOR } from "../../shared/contracts/examples.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { readCursor, writeCursor } from "./cursor.ts";
-import { ApiError } from "./errors.ts";
+import { ApiError, invalidField } from "./errors.ts";
 
 /** Maximum page number. */
 const PAGE_MAX = 1_000_000;
@@ -15,8 +15,8 @@ const PAGE_MAX = 1_000_000;
 /** Maximum entries of a page. */
 const PAGE_SIZE_MAX = 100;
 
-/** Maximum characters of a cursor; ours are shorter. */
-const CURSOR_LENGTH_MAX = 200;
+/** Maximum characters of the cursor of a list; ours are shorter. */
+const LIST_CURSOR_LENGTH_MAX = 200;
 
 /** The requested number of entries of a list. */
 export const listLimit = z.coerce
@@ -38,7 +38,7 @@ export const listQuery = z.object({
   limit: listLimit,
   starting_after: z
     .string()
-    .max(CURSOR_LENGTH_MAX)
+    .max(LIST_CURSOR_LENGTH_MAX)
     .optional()
     .meta({
       description:
@@ -189,4 +189,36 @@ export async function readPart<Row extends { id: Uuid; created_at: Date }>(
     "after" in request ? undefined : count(),
   ]);
   return { ...cutPart(rows, limit, toPosition), ...(total === undefined ? {} : { total }) };
+}
+
+/** Maximum characters of a cursor: it can contain breakdown values of several hundred bytes. */
+const CURSOR_LENGTH_MAX = 8_192;
+
+/** The parameter that continues a list after its previous page. */
+export const cursorParameter = (description = "The `next_cursor` of the previous page.") =>
+  z
+    .string()
+    .max(CURSOR_LENGTH_MAX)
+    .optional()
+    .meta({ description, examples: [CURSOR] });
+
+/** Encodes the position at which a page ended. */
+export const writeCursor = (position: unknown): string =>
+  Buffer.from(JSON.stringify(position)).toString("base64url");
+
+/**
+ * Decodes the cursor of a parameter; undefined without one. Throws `invalid_request` for an invalid
+ * cursor.
+ */
+export function readCursor<Position>(
+  schema: z.ZodType<Position>,
+  text: string | undefined,
+  parameter = "starting_after",
+): Position | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return schema.parse(JSON.parse(Buffer.from(text, "base64url").toString()));
+  } catch {
+    throw invalidField(parameter, "must be the next_cursor of this list in the same order");
+  }
 }

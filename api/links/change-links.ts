@@ -1,4 +1,15 @@
-/** Updates and deletes links, one or many, in one transaction. */
+/**
+ * The journey of a change of links, one or many, from a validated body to the redirectors:
+ *
+ * 1. The bodies become changes (`prepare-link.ts`), before anything is locked.
+ * 2. One transaction locks the links, applies the changes to them, locks their short links, draws
+ *    versions, drops the changes whose names are taken, and writes the others. The new states go to
+ *    the outbox, and what has happened to the ledger of events.
+ * 3. The publisher takes the outbox to the log of all redirectors. If that takes too long, the
+ *    response says so, and another run of any process does it.
+ *
+ * Each row of a request succeeds or fails on its own (`results.ts`).
+ */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
 import { recordEvents } from "../events/record.ts";

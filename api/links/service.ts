@@ -281,8 +281,8 @@ export class LinkService {
 
   /** Sets whether a link is taken down with its account or host. */
   async #withTakedown(row: LinkRow): Promise<LinkRow> {
-    const covers = await this.#takedowns.read();
-    if (covers === undefined || row.taken_down || !covers(toRecord(row))) return row;
+    const takedowns = await this.#takedowns.read();
+    if (takedowns === undefined || row.taken_down || !takedowns.covers(toRecord(row))) return row;
     return { ...row, taken_down: true };
   }
 

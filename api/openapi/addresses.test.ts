@@ -5,7 +5,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { createFakeApi } from "../../test/harness/fake-api.ts";
-import { PLACEHOLDERS } from "./addresses.ts";
+import { PLACEHOLDERS } from "./document.ts";
 
 const OWN = { apiUrl: "https://links-api.acme.test", shortUrl: "https://acme.test:8443" };
 

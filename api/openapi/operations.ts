@@ -7,8 +7,7 @@ import type {
 } from "zod-openapi";
 
 import type { ErrorCode } from "../http/errors.ts";
-import { headerRefs } from "./components.ts";
-import { referErrors } from "./error-responses.ts";
+import { headerRefs, referErrors } from "./components.ts";
 import { EXTRA_HEADERS, NON_JSON_RESPONSES } from "./non-json-responses.ts";
 
 const schema = z.instanceof(z.ZodType).optional();

@@ -3,8 +3,7 @@ import * as z from "zod";
 
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
-import { cursorParameter } from "../http/cursor.ts";
-import { entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
+import { cursorParameter, entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
 export const listTagsQuery = z.object({
   search: z

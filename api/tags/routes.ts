@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
-import { readCursor, writeCursor } from "../http/cursor.ts";
+import { readCursor, writeCursor } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
 import {

@@ -6,7 +6,7 @@ import {
   takedownNotice,
 } from "../../shared/contracts/notices.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { compileTakedowns, type Covers } from "../../shared/takedowns/covers.ts";
+import { TakedownSet } from "../../shared/takedowns.ts";
 import { recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
 import { isAcknowledged, numberAll } from "../links-log/numbering.ts";
@@ -36,7 +36,7 @@ const POLL_MS = 50;
 /** The current takedowns, for the requests of a process. */
 export class TakedownReader {
   readonly #sql: Sql;
-  #covers: Covers | undefined;
+  #current: TakedownSet | undefined;
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
@@ -48,20 +48,20 @@ export class TakedownReader {
    * Returns the current takedowns; undefined when there are none. Concurrent calls share a query.
    * It never fails a request: while the list cannot be read, it returns the last one.
    */
-  async read(): Promise<Covers | undefined> {
+  async read(): Promise<TakedownSet | undefined> {
     if (Date.now() - this.#readAt >= STALE_MS) {
       this.#reading ??= this.#refresh()
         .catch(() => undefined)
         .finally(() => (this.#reading = undefined));
       await this.#reading;
     }
-    return this.#covers;
+    return this.#current;
   }
 
   async #refresh(): Promise<void> {
     const list = await selectTakedowns(this.#sql);
     const isEmpty = list.accounts.length === 0 && list.hosts.length === 0;
-    this.#covers = isEmpty ? undefined : compileTakedowns(list);
+    this.#current = isEmpty ? undefined : new TakedownSet(list);
     this.#readAt = Date.now();
   }
 }

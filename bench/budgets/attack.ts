@@ -17,9 +17,8 @@ import {
   type Target,
 } from "../../test/hostile/cost/targets.ts";
 import { createFixtures } from "../../test/hostile/fixtures.ts";
-import { readPorts } from "../../test/hostile/ports.ts";
 import type { Fixtures } from "../../test/hostile/requests.ts";
-import type { Surface } from "../../test/hostile/routes.ts";
+import { readPorts, type Surface } from "../../test/hostile/routes.ts";
 
 /** Of each it tries to have so many; what its plan refuses it does without. */
 const TRIED = 20;

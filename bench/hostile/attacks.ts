@@ -12,10 +12,9 @@ import type { Stack } from "../../test/harness/stack.ts";
 import { MESSAGES, sendMessage } from "../../test/hostile/cost/messages.ts";
 import { sampleConditions } from "../../test/hostile/cost/sample-conditions.ts";
 import { listLinks } from "../../test/hostile/cost/visitors.ts";
-import { createInputs } from "../../test/hostile/inputs.ts";
-import { readPorts } from "../../test/hostile/ports.ts";
+import { Inputs } from "../../test/hostile/inputs.ts";
 import type { Fixtures } from "../../test/hostile/requests.ts";
-import { listRoutes } from "../../test/hostile/routes.ts";
+import { listRoutes, readPorts } from "../../test/hostile/routes.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../../test/hostile/watch.ts";
 import { sendInput } from "../../test/hostile/wire.ts";
 
@@ -202,7 +201,7 @@ const listMessages = ({ nats }: AttackDeps): Attack[] =>
 const listGenerated = ({ stack, fixtures, seed }: AttackDeps): Attack[] =>
   WATCHED_PROCESSES.map((process) => {
     const routes = listRoutes().filter(({ surface }) => PROCESS_OF[surface] === process);
-    const inputs = createInputs(seed, routes, fixtures);
+    const inputs = new Inputs(seed, routes, fixtures);
     const ports = readPorts(stack);
     return {
       name: "generated inputs on every route",

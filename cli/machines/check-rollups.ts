@@ -1,6 +1,6 @@
 /**
- * `shorthop check-rollups`: compares rollups with the clicks they aggregate, one day after
- * the other, the last one first. Each day is compared and repaired by itself, so that it does not
+ * `shorthop check-rollups`: compares rollups with the clicks they aggregate, one day after the
+ * other, the last one first. Each day is compared and repaired by itself, so that it does not
  * matter how many there are, and an interrupted comparison can go on where it was.
  */
 import type { ClickHouseClient } from "@clickhouse/client";
@@ -76,17 +76,13 @@ async function checkRollups(
     missing: sumOf(differences, "missing"),
     surplus: sumOf(differences, "surplus"),
   };
-  if (!repair || differences.length === 0) {
-    print(json, { ...result, repaired: 0 });
-    if (!json) listDifferences(differences);
-    if (differences.length > 0) process.exitCode = 1;
-    return;
-  }
+  const isWanted = repair && differences.length > 0;
   // Printed before any change; standard output contains only the result.
-  if (!json) listDifferences(differences, console.error);
-  if (!(await confirmRepair(result, yes))) {
+  if (isWanted && !json) listDifferences(differences, console.error);
+  if (!isWanted || !(await confirmRepair(result, yes))) {
     print(json, { ...result, repaired: 0 });
-    process.exitCode = 1;
+    if (!isWanted && !json) listDifferences(differences);
+    if (differences.length > 0) process.exitCode = 1;
     return;
   }
   let repaired = 0;

@@ -1,5 +1,5 @@
 /** Routes. All pages except links and sign-in are loaded when first opened. */
-import { lazy, type ReactNode, Suspense } from "react";
+import { type ReactNode, Suspense } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 
 import { AccountReactContext, type Session, useSession } from "./data/session.ts";
@@ -8,7 +8,7 @@ import { LinksPage } from "./pages/links/page.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
 import { Logo } from "./ui/logo.tsx";
-import { Empty, ErrorState, Loading } from "./ui/states.tsx";
+import { Empty, ErrorState, lazyPart, Loading } from "./ui/states.tsx";
 
 // Pages that share most of their code are one script: each then needs few requests.
 // `startup/page-modules.ts` names the modules as well.
@@ -17,34 +17,26 @@ const loadStatistics = () => import("./pages/statistics.ts");
 const loadImport = () => import("./pages/links/import/import-page.tsx");
 const loadRules = () => import("./pages/rules/rules-page.tsx");
 
-const AccountAnalytics = lazy(async () => ({
-  default: (await loadStatistics()).AccountAnalyticsPage,
-}));
-const PropertyAnalytics = lazy(async () => ({
-  default: (await loadStatistics()).PropertyAnalyticsPage,
-}));
-const LinkAnalytics = lazy(async () => ({ default: (await loadStatistics()).LinkAnalyticsPage }));
-const Live = lazy(async () => ({ default: (await loadStatistics()).LivePage }));
-const Tags = lazy(async () => ({ default: (await loadStatistics()).TagsPage }));
-const Rules = lazy(async () => ({ default: (await loadRules()).RulesPage }));
-const Import = lazy(async () => ({ default: (await loadImport()).ImportPage }));
-const Domains = lazy(async () => ({ default: (await loadAdministration()).DomainsPage }));
-const Usage = lazy(async () => ({ default: (await loadAdministration()).UsagePage }));
-const Activity = lazy(async () => ({ default: (await loadAdministration()).ActivityPage }));
-const Reports = lazy(async () => ({ default: (await loadAdministration()).ReportsPage }));
-const Webhooks = lazy(async () => ({ default: (await loadAdministration()).WebhooksPage }));
-const Deliveries = lazy(async () => ({ default: (await loadAdministration()).DeliveriesPage }));
-const Keys = lazy(async () => ({ default: (await loadAdministration()).KeysPage }));
-const Members = lazy(async () => ({ default: (await loadAdministration()).MembersPage }));
-const Branding = lazy(async () => ({ default: (await loadAdministration()).BrandingPage }));
-const Profile = lazy(async () => ({ default: (await loadAdministration()).ProfilePage }));
-const ForgotPassword = lazy(async () => ({
-  default: (await loadAdministration()).ForgotPasswordPage,
-}));
-const ResetPassword = lazy(async () => ({
-  default: (await loadAdministration()).ResetPasswordPage,
-}));
-const Invitation = lazy(async () => ({ default: (await loadAdministration()).InvitationPage }));
+const AccountAnalytics = lazyPart(loadStatistics, (part) => part.AccountAnalyticsPage);
+const PropertyAnalytics = lazyPart(loadStatistics, (part) => part.PropertyAnalyticsPage);
+const LinkAnalytics = lazyPart(loadStatistics, (part) => part.LinkAnalyticsPage);
+const Live = lazyPart(loadStatistics, (part) => part.LivePage);
+const Tags = lazyPart(loadStatistics, (part) => part.TagsPage);
+const Rules = lazyPart(loadRules, (part) => part.RulesPage);
+const Import = lazyPart(loadImport, (part) => part.ImportPage);
+const Domains = lazyPart(loadAdministration, (part) => part.DomainsPage);
+const Usage = lazyPart(loadAdministration, (part) => part.UsagePage);
+const Activity = lazyPart(loadAdministration, (part) => part.ActivityPage);
+const Reports = lazyPart(loadAdministration, (part) => part.ReportsPage);
+const Webhooks = lazyPart(loadAdministration, (part) => part.WebhooksPage);
+const Deliveries = lazyPart(loadAdministration, (part) => part.DeliveriesPage);
+const Keys = lazyPart(loadAdministration, (part) => part.KeysPage);
+const Members = lazyPart(loadAdministration, (part) => part.MembersPage);
+const Branding = lazyPart(loadAdministration, (part) => part.BrandingPage);
+const Profile = lazyPart(loadAdministration, (part) => part.ProfilePage);
+const ForgotPassword = lazyPart(loadAdministration, (part) => part.ForgotPasswordPage);
+const ResetPassword = lazyPart(loadAdministration, (part) => part.ResetPasswordPage);
+const Invitation = lazyPart(loadAdministration, (part) => part.InvitationPage);
 
 export function App() {
   const session = useSession();

@@ -9,7 +9,7 @@ import { useAccountContext, useSignOut } from "./data/session.ts";
 import { getErrorMessage } from "./languages/errors.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
-import { Button, IconButton } from "./ui/button.tsx";
+import { Button, IconButton, SegmentedControl } from "./ui/button.tsx";
 import { Logo } from "./ui/logo.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
 import { toast } from "./ui/toast.tsx";
@@ -120,18 +120,13 @@ function AccountSwitcher() {
           </option>
         ))}
       </select>
-      <div className="segmented" role="group" aria-label={t("shell.mode")}>
-        {(["live", "test"] as const).map((option) => (
-          <button
-            key={option}
-            type="button"
-            aria-pressed={mode === option}
-            onClick={() => goTo(account.id, option)}
-          >
-            {option === "live" ? t("shell.live") : t("shell.test")}
-          </button>
-        ))}
-      </div>
+      <SegmentedControl
+        label={t("shell.mode")}
+        isSmall={false}
+        options={{ live: t("shell.live"), test: t("shell.test") }}
+        selected={mode}
+        onSelect={(option) => goTo(account.id, option)}
+      />
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 
 import { PROJECT_DIR } from "./config.ts";
 import type { Logger } from "./logger.ts";
+import { findFreePort } from "./ports.ts";
 import { bunScript, DASHBOARD_SERVICE } from "./stack.ts";
 import { respondsOk, type Service, type Supervisor } from "./supervisor.ts";
 
@@ -75,15 +76,4 @@ export function watchCode(supervisor: Supervisor, logger: Logger): void {
       }, DEBOUNCE_MS);
     });
   }
-}
-
-function findFreePort(): number {
-  const listener = Bun.listen({
-    hostname: "127.0.0.1",
-    port: 0,
-    socket: { data: () => undefined },
-  });
-  const { port } = listener;
-  listener.stop(true);
-  return port;
 }

@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import type { LinkFacts } from "../../shared/takedowns/covers.ts";
+import type { LinkFacts } from "../../shared/takedowns.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { LinkCache } from "./link-cache.ts";
 import { Takedowns } from "./takedowns.ts";

@@ -4,23 +4,23 @@
  */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isTakedownNotice } from "../../shared/contracts/notices.ts";
-import { compileTakedowns, type Covers, type LinkFacts } from "../../shared/takedowns/covers.ts";
+import { type LinkFacts, TakedownSet } from "../../shared/takedowns.ts";
 
 export class Takedowns {
-  #covers: Covers | undefined;
+  #current: TakedownSet | undefined;
   #isKnown = false;
   #onChange: (() => void) | undefined;
 
   /** Whether a link is taken down with its account or with a host that it redirects to. */
   covers(link: LinkFacts): boolean {
-    return this.#covers?.(link) ?? false;
+    return this.#current?.covers(link) ?? false;
   }
 
   /** Applies the list of a record; undefined for a store without one, which lifts none. */
   apply(record: LinkRecord | undefined): void {
     this.#isKnown = true;
     if (record === undefined || !isTakedownNotice(record)) return;
-    this.#covers = compileTakedowns(record.takedowns);
+    this.#current = new TakedownSet(record.takedowns);
     this.#onChange?.();
   }
 

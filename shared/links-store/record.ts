@@ -16,7 +16,7 @@ import { keyOf } from "../contracts/short-link.ts";
 import { u16At, u32At } from "../decision/byte-writer.ts";
 import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../ids.ts";
-import type { LinkFacts } from "../takedowns/covers.ts";
+import type { LinkFacts } from "../takedowns.ts";
 
 /** The part of a link that a redirect and its click need. */
 export type CachedLink = {

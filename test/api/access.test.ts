@@ -11,7 +11,7 @@ import { Budgets } from "../../api/limits/budgets.ts";
 import { CALLS } from "../../shared/waiting-work.ts";
 import { createAccount, createKey, type NewAccount, revokeKey } from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
-import { type ApiResponse, call, errorSchema } from "../harness/api.ts";
+import { call, codeOf } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { expectLimitHeaders } from "../harness/limit-headers.ts";
@@ -50,8 +50,6 @@ afterAll(async () => {
 });
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 async function keyWith(
   scopes: string,
   options: Parameters<typeof createKey>[3] = {},

@@ -10,7 +10,7 @@ import postgres from "postgres";
 import * as z from "zod";
 
 import { decodeId, newUuid } from "../../shared/ids.ts";
-import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import {
   anyClick,
   anyRange,
@@ -45,13 +45,6 @@ let clicks: Click[];
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const get = async (path: string, key = account.key) =>
   await call(api(`/v1/analytics${path}`), { key });
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 10_000_000,
-  endpoints: { "GET /v1/analytics/*": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
-};
 
 beforeAll(async () => {
   stack = await ApiInProcess.start({ clickhouse: true });

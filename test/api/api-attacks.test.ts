@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Socket } from "node:net";
 
-import { admin, createAccount, createKey, runAdmin } from "../harness/admin.ts";
+import { admin, createAccount, createKey, runAdmin, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
-import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { type ApiResponse, call, codeOf, linkSchema } from "../harness/api.ts";
 import { browserHeaders, createUser, trySignIn } from "../harness/dashboard.ts";
 import { smallest } from "../harness/eventually.ts";
 
@@ -22,14 +22,6 @@ const ADDED_DELAY_MS_MAX = 1_000;
  */
 const OTHER_REQUESTS = 4;
 const OTHER_INTERVAL_MS = 10;
-
-/** Limits so high that none of them hides what a request does. */
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
-};
 
 let stack: ApiInProcess;
 beforeAll(async () => {
@@ -107,8 +99,6 @@ describe("a nested body", () => {
 });
 
 const MEBIBYTE = 1024 * 1024;
-
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
 
 const url = (path: string): string => `${stack.info().api_url}${path}`;
 

@@ -12,7 +12,7 @@ import { WINDOWS } from "../../shared/budgets.ts";
 import { ROLES } from "../../shared/contracts/users.ts";
 import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
-import { type ApiResponse, call, errorSchema } from "../harness/api.ts";
+import { type ApiResponse, call, codeOf, errorSchema } from "../harness/api.ts";
 import {
   browserHeaders,
   createSession,
@@ -35,7 +35,6 @@ beforeAll(async () => {
 });
 afterAll(() => stack[Symbol.asyncDispose]());
 
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
 const url = (path: string) => `${stack.info().dashboard_url}${path}`;
 const withDatabase = async <T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> => {
   const sql = postgres(stack.info().database_url, { max: 1, onnotice: () => undefined });

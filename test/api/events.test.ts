@@ -9,7 +9,7 @@ import type { Command } from "commander";
 import * as z from "zod";
 
 import { buildProgram } from "../../cli/program.ts";
-import { admin, createAccount, type NewAccount } from "../harness/admin.ts";
+import { admin, createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";
 import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
@@ -17,12 +17,6 @@ import { type Dns, startDns } from "../harness/dns.ts";
 import { listRoutes } from "../hostile/routes.ts";
 
 setDefaultTimeout(180_000);
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000, "POST /v1/domains": 1_000_000 },
-};
 
 let stack: ApiInProcess;
 let dns: Dns;

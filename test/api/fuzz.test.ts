@@ -4,23 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
-import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { type ApiResponse, call, codeOf, errorSchema, linkSchema } from "../harness/api.ts";
 import { casesOf } from "../harness/property-runs.ts";
 import { SEED } from "../harness/seed.ts";
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 1_000_000,
-  endpoints: {
-    "POST /v1/links": 1_000_000,
-    "POST /v1/domains": 1_000_000,
-    "POST /v1/analytics/bulk": 1_000_000,
-    "GET /v1/analytics/*": 1_000_000,
-  },
-};
 
 const REQUESTS = casesOf(10_000, 400);
 
@@ -43,8 +31,6 @@ beforeAll(async () => {
 afterAll(() => stack[Symbol.asyncDispose]());
 
 const create = (body: unknown) => call(`${stack.info().api_url}/v1/links`, { key, body });
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 /** Reads everything that a request can change. */
 async function readStored(): Promise<string> {
   const [row] = await stack.database.sql`

@@ -5,12 +5,10 @@ import * as z from "zod";
 
 import { parseId } from "../../cli/arguments.ts";
 import { ACCOUNT_BUDGETS } from "../../shared/budgets.ts";
-import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
-import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { call, codeOf, errorSchema, linkSchema } from "../harness/api.ts";
 import { useUp } from "../harness/budgets.ts";
-
-const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/links": 100_000 } };
 
 let stack: ApiInProcess;
 let second: ApiProcess;
@@ -24,8 +22,6 @@ beforeAll(async () => {
 afterAll(() => stack[Symbol.asyncDispose]());
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 /** The address of one of two processes, in turn. */
 const both = (i: number): string => (i % 2 === 0 ? api("") : second.url);
 

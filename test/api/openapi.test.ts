@@ -11,7 +11,13 @@ import * as z from "zod";
 import { takeLinkDown } from "../../api/links/takedown.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { createAccount, createKey, type NewAccount, revokeKey } from "../harness/admin.ts";
+import {
+  createAccount,
+  createKey,
+  type NewAccount,
+  revokeKey,
+  UNLIMITED,
+} from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
@@ -100,12 +106,6 @@ const HEADERS = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining"];
 
 /** The alias and the external id of a link of the account. */
 const KNOWN = "known-link";
-
-const UNLIMITED = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "POST /v1/links": 100_000, "POST /v1/domains": 100_000 },
-};
 
 /** Queries of operations that require one. */
 const REQUIRED_QUERIES: Readonly<Record<string, string>> = {

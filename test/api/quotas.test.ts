@@ -11,23 +11,19 @@ import type { Plan } from "../../api/accounts/model.ts";
 import { insertLease } from "../../api/limits/sql.ts";
 import { parseId } from "../../cli/arguments.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { createAccount, createKey, setPlan, suspendAccount } from "../harness/admin.ts";
+import { createAccount, createKey, setPlan, suspendAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
-import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
+import {
+  type ApiResponse,
+  call,
+  callOnce,
+  codeOf,
+  errorSchema,
+  linkSchema,
+} from "../harness/api.ts";
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { longTest } from "../harness/property-runs.ts";
-
-/** Rate limits so high that only quotas apply. */
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: {
-    "POST /v1/links": 1_000_000,
-    "POST /v1/domains": 1_000_000,
-    "GET /v1/analytics/*": 1_000_000,
-  },
-};
 
 /** How long the leases last of a process that was killed, and how soon their end is seen. */
 const LEASE_SECONDS = 2;
@@ -43,8 +39,6 @@ beforeAll(async () => {
 afterAll(() => stack[Symbol.asyncDispose]());
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 const repeat = <T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, i) => run(i)));
 

@@ -14,7 +14,7 @@ import {
   suspendAccount,
 } from "../harness/admin.ts";
 import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
-import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
+import { type ApiResponse, call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { expectLimitHeaders } from "../harness/limit-headers.ts";
 import { longTest } from "../harness/property-runs.ts";
@@ -34,8 +34,6 @@ beforeAll(async () => {
 afterAll(() => stack[Symbol.asyncDispose]());
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 describe("the revocation of a key", () => {
   longTest("takes effect at once on every process, under fifty connections", async () => {
     const { id, key } = await createKey(stack, account.id, "links:read");

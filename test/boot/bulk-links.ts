@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 
 import * as z from "zod";
 
-import { BULK_LIMITS } from "../harness/bulk-links.ts";
+import { UNLIMITED } from "../harness/admin.ts";
 import { API_URL, SHORT_HOST } from "./calls.ts";
 import type { Machine } from "./machine.ts";
 
@@ -40,7 +40,7 @@ export async function startBulkLinks(
   redirectors: readonly string[],
   secrets: string,
 ): Promise<MachineLinks> {
-  const limits = JSON.stringify(BULK_LIMITS);
+  const limits = JSON.stringify(UNLIMITED);
   const created = await machine.run(
     `shorthop accounts create --name Bulk --plan enterprise --limits '${limits}' --key --json`,
   );

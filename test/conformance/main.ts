@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { createAccount, createKey } from "../harness/admin.ts";
+import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { installClient } from "../harness/packed-client.ts";
 import { startStack } from "../harness/stack.ts";
 import { generateClients, lint, validate } from "./document.ts";
@@ -15,8 +15,6 @@ import { EXPLAINED, explains } from "./explained.ts";
 import { failureOf, type Finding, installTools } from "./tools.ts";
 
 const SCOPES = "links:read,links:write,links:delete,analytics:read";
-const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/links": 100_000 } };
-
 const dir = mkdtempSync(join(tmpdir(), "shorthop-conformance-"));
 const findings: Finding[] = [];
 

@@ -1,27 +1,18 @@
 /** Goal: a limited link leads on as often as it may, and what is left of its limit can be had. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
-import { createAccount } from "../harness/admin.ts";
 import { errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { DESTINATION, LimitedLinks, RECOVERY_MS } from "../harness/limited-links.ts";
+import { DESTINATION, OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
-
 let stack: SharedStack;
-let links: LimitedLinks;
+let links: OwnLinks;
 
 beforeAll(async () => {
   stack = await useStack();
-  const { api_url, short_url } = stack.info();
-  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-  links = new LimitedLinks(api_url, key, short_url);
+  links = await OwnLinks.start(stack);
   // A redirector leases no click in the first seconds after its start.
   const { alias } = await links.create({ max_clicks: 1 });
   expect((await links.followSettled(alias)).status).toBe(302);

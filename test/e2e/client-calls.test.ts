@@ -5,21 +5,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { type Client, createClient, ShorthopError } from "../../clients/typescript/src/index.ts";
-import { createAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-const UNLIMITED = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: {
-    "POST /v1/links": 100_000,
-    "POST /v1/domains": 100_000,
-    "GET /v1/analytics/*": 100_000,
-  },
-};
 
 const CHROME =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";

@@ -8,7 +8,14 @@ import fc from "fast-check";
 import postgres from "postgres";
 import * as z from "zod";
 
-import { admin, createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
+import {
+  admin,
+  createAccount,
+  createKey,
+  type NewAccount,
+  runAdmin,
+  UNLIMITED,
+} from "../harness/admin.ts";
 import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -16,12 +23,6 @@ import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000, "POST /v1/domains": 1_000_000 },
-};
 
 let stack: SharedStack;
 let second: ExtraProcess;

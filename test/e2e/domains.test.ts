@@ -3,13 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
-import { type ApiResponse, call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
+import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
+import { call, callOnce, codeOf, linkSchema } from "../harness/api.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/domains": 100_000 } };
 
 const domainRecord = z.strictObject({
   id: z.string().startsWith("dom_"),
@@ -40,8 +38,6 @@ afterAll(async () => {
 });
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 const postDomain = (domain: unknown, key = account.key) =>
   call(api("/v1/domains"), { key, body: { domain } });
 

@@ -6,18 +6,18 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { call, callOnce } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { rawRequest } from "../harness/raw-request.ts";
-import { createSettingsAccount } from "../harness/settings-account.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
 let stack: SharedStack;
-let account: Awaited<ReturnType<typeof createSettingsAccount>>;
+let account: OwnLinks;
 
 beforeAll(async () => {
   stack = await useStack();
-  account = await createSettingsAccount(stack);
+  account = await OwnLinks.start(stack);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
 

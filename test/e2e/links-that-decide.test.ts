@@ -6,49 +6,22 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount } from "../harness/admin.ts";
-import { type ApiResponse, call, callOnce, errorSchema } from "../harness/api.ts";
+import { call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { type Json, ownLink, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
-
 let stack: SharedStack;
-let key: string;
+let links: OwnLinks;
 
 beforeAll(async () => {
   stack = await useStack();
-  ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
+  links = await OwnLinks.start(stack);
 });
 afterAll(async () => await stack[Symbol.asyncDispose]());
-
-const linkSchema = z.looseObject({ id: z.string(), alias: z.string() });
-
-type Json = Record<string, unknown>;
-
-const send = (path: string, method: string, body?: Json, origin = stack.info().api_url) =>
-  call(`${origin}${path}`, { key, method, ...(body === undefined ? {} : { body }) });
-
-async function create(body: Json) {
-  const response = await send("/v1/links", "POST", { url: "https://example.com/plain", ...body });
-  expect([response.status, response.body]).toEqual([201, expect.anything()]);
-  return linkSchema.parse(response.body);
-}
-
-const read = async (id: string) => linkSchema.parse((await send(`/v1/links/${id}`, "GET")).body);
-
-async function change(id: string, body: Json) {
-  const response = await send(`/v1/links/${id}`, "PATCH", body);
-  expect([response.status, response.body]).toEqual([200, expect.anything()]);
-  return linkSchema.parse(response.body);
-}
 
 /** Follows a link; returns status and destination. */
 async function follow(
@@ -68,22 +41,20 @@ const expectSoon = (
 ): Promise<unknown> =>
   eventually(async () => expect(await follow(alias, headers)).toEqual(expected), 10_000);
 
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 describe("schedule and state", () => {
   test("a plain link is active, and has no fields of settings", async () => {
-    const { id } = await create({});
-    const link = await read(id);
+    const { id } = await links.create({});
+    const link = await links.read(id);
     expect(link).toMatchObject({ status: "active" });
     expect(Object.keys(link)).not.toContainAnyValues(["disabled", "starts_at"]);
   });
 
   test("lists have them as the links themselves do, and the rest with include=settings", async () => {
-    const links = [
-      await create({ tags: ["listed"], utm_source: "s", forward_query: true }),
-      await create({
+    const made = [
+      await links.create({ tags: ["listed"], utm_source: "s", forward_query: true }),
+      await links.create({
         tags: ["listed"],
         disabled: true,
         max_clicks: 5,
@@ -92,40 +63,40 @@ describe("schedule and state", () => {
       }),
     ];
     const list = async (query: string) => {
-      const { body } = await send(`/v1/links?tag=listed&order=asc${query}`, "GET");
-      return z.object({ data: z.array(linkSchema) }).parse(body).data;
+      const { body } = await links.send(`/v1/links?tag=listed&order=asc${query}`, "GET");
+      return z.object({ data: z.array(ownLink) }).parse(body).data;
     };
     for (const page of ["", "&starting_after="]) {
-      const full = links.map(({ id }) => read(`${id}?include=settings`));
+      const full = made.map(({ id }) => links.read(`${id}?include=settings`));
       expect(await list(`&include=settings${page}`)).toEqual(await Promise.all(full));
-      expect(await list(page)).toEqual(links);
+      expect(await list(page)).toEqual(made);
     }
-    expect((await send("/v1/links?include=all", "GET")).status).toBe(400);
+    expect((await links.send("/v1/links?include=all", "GET")).status).toBe(400);
   });
 
   test("a link that has not started and a disabled one answer as an alias without a link", async () => {
     const unknown = await callOnce(`${stack.info().short_url}/no-such-alias`);
-    const scheduled = await create({ starts_at: inMs(3_600_000), password: "secret" });
-    const disabled = await create({ disabled: true });
-    expect((await read(scheduled.id))["status"]).toBe("scheduled");
-    expect((await read(disabled.id))["status"]).toBe("disabled");
+    const scheduled = await links.create({ starts_at: inMs(3_600_000), password: "secret" });
+    const disabled = await links.create({ disabled: true });
+    expect((await links.read(scheduled.id))["status"]).toBe("scheduled");
+    expect((await links.read(disabled.id))["status"]).toBe("disabled");
     for (const { alias } of [scheduled, disabled]) {
       const response = await callOnce(`${stack.info().short_url}/${alias}`);
       expect([response.status, response.body]).toEqual([404, unknown.body]);
       expect([...response.headers.keys()]).toEqual([...unknown.headers.keys()]);
     }
-    expect((await change(disabled.id, { disabled: false }))["status"]).toBe("active");
+    expect((await links.change(disabled.id, { disabled: false }))["status"]).toBe("active");
     await expectSoon(disabled.alias, [302, "https://example.com/plain"]);
   });
 
   test("a link starts at its instant, without a further message", async () => {
-    const { alias } = await create({ starts_at: inMs(1_500) });
+    const { alias } = await links.create({ starts_at: inMs(1_500) });
     expect(await follow(alias)).toEqual([404, null]);
     await eventually(async () => expect((await follow(alias))[0]).toBe(302), 10_000);
   });
 
   test("an expired link leads to its own URL for that, and that is no click", async () => {
-    const { id, alias } = await create({
+    const { id, alias } = await links.create({
       expires_at: inMs(1_000),
       expired_url: "https://example.com/over",
     });
@@ -133,9 +104,9 @@ describe("schedule and state", () => {
       async () => expect((await follow(alias))[1]).toBe("https://example.com/over"),
       10_000,
     );
-    const link = await read(id);
+    const link = await links.read(id);
     expect(link["status"]).toBe("expired");
-    await change(id, { expired_url: null });
+    await links.change(id, { expired_url: null });
     await expectSoon(alias, [410, null]);
   });
 
@@ -143,10 +114,10 @@ describe("schedule and state", () => {
     const { host } = new URL(stack.info().short_url);
     for (const expired_url of ["ftp://example.com/", "nonsense", `http://${host}/x`]) {
       const body = { url: "https://example.com/", expired_url };
-      expect(codeOf(await send("/v1/links", "POST", body))).toEqual([400, "invalid_url"]);
+      expect(codeOf(await links.send("/v1/links", "POST", body))).toEqual([400, "invalid_url"]);
     }
     const body = { url: "https://example.com/", starts_at: "soon" };
-    expect(codeOf(await send("/v1/links", "POST", body))).toEqual([400, "invalid_request"]);
+    expect(codeOf(await links.send("/v1/links", "POST", body))).toEqual([400, "invalid_request"]);
   });
 });
 
@@ -195,7 +166,7 @@ const explanationSchema = z.object({
 });
 
 async function explain(id: string, body: Json) {
-  const response = await send(`/v1/links/${id}/explain`, "POST", body);
+  const response = await links.send(`/v1/links/${id}/explain`, "POST", body);
   expect([response.status, response.body]).toEqual([200, expect.anything()]);
   return explanationSchema.parse(response.body);
 }
@@ -224,14 +195,14 @@ const idsOf = (link: Json) =>
 
 /** Creates a link with rules that are refused; returns the error. */
 async function refuse(rules: unknown) {
-  const response = await send("/v1/links", "POST", { url: "https://example.com/", rules });
+  const response = await links.send("/v1/links", "POST", { url: "https://example.com/", rules });
   const { error } = errorSchema.parse(response.body);
   return [response.status, error.code, error.message];
 }
 
 describe("rules", () => {
   test("lead some visitors elsewhere; the others get the link's own destination", async () => {
-    const { id, alias } = await create({ rules: APP_STORES, utm_source: "poster" });
+    const { id, alias } = await links.create({ rules: APP_STORES, utm_source: "poster" });
     expect(await follow(alias, { "user-agent": IPHONE })).toEqual([
       302,
       "https://apps.apple.com/app/id1?utm_source=poster",
@@ -243,13 +214,13 @@ describe("rules", () => {
     const own = "https://example.com/plain?utm_source=poster";
     expect(await follow(alias, { "user-agent": WINDOWS })).toEqual([302, own]);
     expect(await follow(alias)).toEqual([302, own]);
-    expect(await read(id)).toMatchObject({ status: "active", rules: APP_STORES });
+    expect(await links.read(id)).toMatchObject({ status: "active", rules: APP_STORES });
   });
 
   test("are replaced by a PATCH as a whole, and keep the ids that it gives", async () => {
-    const { id, alias } = await create({ rules: APP_STORES });
-    const [first, second] = idsOf(await read(id));
-    const swapped = await change(id, {
+    const { id, alias } = await links.create({ rules: APP_STORES });
+    const [first, second] = idsOf(await links.read(id));
+    const swapped = await links.change(id, {
       rules: [
         {
           id: second,
@@ -265,13 +236,17 @@ describe("rules", () => {
     expect(ids[1]).toStartWith("rule_");
     await expectSoon(alias, [302, "https://example.com/b"], { "user-agent": IPHONE });
     expect(await follow(`${alias}?c`, {})).toEqual([302, "https://example.com/c"]);
-    const without = await change(id, { rules: [] });
+    const without = await links.change(id, { rules: [] });
     expect(without["rules"]).toBeUndefined();
     await expectSoon(alias, [302, "https://example.com/plain"], { "user-agent": IPHONE });
   });
 
   test("are asked after the password, and forward the query", async () => {
-    const { alias } = await create({ rules: APP_STORES, password: "secret", forward_query: true });
+    const { alias } = await links.create({
+      rules: APP_STORES,
+      password: "secret",
+      forward_query: true,
+    });
     const url = `${stack.info().short_url}/${alias}?x=1`;
     const headers = {
       "user-agent": IPHONE,
@@ -313,7 +288,10 @@ describe("rules", () => {
     "are refused with %s that is not allowed, and the error names it",
     async (_, condition, code, path) => {
       const rules = [APP_STORES[0], { url: "https://example.com/", conditions: [condition] }];
-      const response = await send("/v1/links", "POST", { url: "https://example.com/", rules });
+      const response = await links.send("/v1/links", "POST", {
+        url: "https://example.com/",
+        rules,
+      });
       expect(codeOf(response)).toEqual([400, code]);
       expect(errorSchema.parse(response.body).error.message).toContain(path);
     },
@@ -336,7 +314,7 @@ describe("rules", () => {
       "invalid_request",
       expect.stringContaining("at most 65024 are allowed"),
     ]);
-    const [known] = idsOf(await read((await create({ rules: APP_STORES })).id));
+    const [known] = idsOf(await links.read((await links.create({ rules: APP_STORES })).id));
     const twice = { id: known, ...APP_STORES[0] };
     expect(await refuse([twice, twice])).toEqual([
       400,
@@ -346,7 +324,7 @@ describe("rules", () => {
   });
 
   test("explain says which rule decides, and why the ones before did not", async () => {
-    const { id } = await create({
+    const { id } = await links.create({
       rules: [
         {
           url: "https://example.com/de",
@@ -358,7 +336,7 @@ describe("rules", () => {
         ...APP_STORES,
       ],
     });
-    const ids = idsOf(await read(id));
+    const ids = idsOf(await links.read(id));
     const explained = await explain(id, {
       user_agent: IPHONE,
       country: "at",
@@ -391,7 +369,7 @@ describe("rules", () => {
       matched: false,
       actual: null,
     });
-    await change(id, { starts_at: inMs(3_600_000) });
+    await links.change(id, { starts_at: inMs(3_600_000) });
     expect(await explain(id, {})).toMatchObject({ status: "scheduled", target: null });
     expect(await explain(id, { at: inMs(7_200_000) })).toMatchObject({ status: "active" });
   });
@@ -442,7 +420,7 @@ describe("rules", () => {
         ],
       },
     ];
-    const { id, alias } = await create({ rules });
+    const { id, alias } = await links.create({ rules });
     const agents = [IPHONE, ANDROID, WINDOWS, `${WINDOWS} ${"x".repeat(400)} ${IPHONE}`, ""];
     const languages = ["de-AT,en;q=0.9", "en,de;q=0.9", "fr", ""];
     const referrers = ["https://www.example.org/a", `${stack.info().short_url}/x`, ""];
@@ -473,10 +451,10 @@ const armsOf = (link: Json) =>
 
 describe("a split", () => {
   test("gives a visitor the same arm on every redirector, and explain says which", async () => {
-    const { id, alias } = await create({
+    const { id, alias } = await links.create({
       split: { arms: [{ url: "https://example.com/b", weight: 30 }] },
     });
-    expect(JSON.stringify(await read(id))).not.toContain('"key"');
+    expect(JSON.stringify(await links.read(id))).not.toContain('"key"');
     const other = await startRedirector(stack);
     try {
       const seen = new Set<string | null>();
@@ -496,7 +474,7 @@ describe("a split", () => {
   }, 120_000);
 
   test("and rules are counted by arm and rule; the counts sum to the link's, also when an arm is gone", async () => {
-    const { id, alias } = await create({
+    const { id, alias } = await links.create({
       rules: [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }],
       split: {
         arms: [
@@ -514,16 +492,16 @@ describe("a split", () => {
       const [, location] = await follow(alias, headers);
       followed[location ?? ""] = (followed[location ?? ""] ?? 0) + 1;
     }
-    const link = await read(id);
+    const link = await links.read(id);
     const [ruleId = ""] = idsOf(link);
     const [b, c] = armsOf(link);
-    await change(id, {
+    await links.change(id, {
       split: {
         arms: [{ id: c?.id, label: "Page C", url: "https://example.com/c", weight: 30 }],
       },
     });
     await eventually(async () => {
-      const response = await send(`/v1/analytics/${id}/targets?period=24h`, "GET");
+      const response = await links.send(`/v1/analytics/${id}/targets?period=24h`, "GET");
       const { data } = targetsSchema.parse(response.body);
       const byId = Object.fromEntries(data.map((entry) => [entry.id ?? "own", entry]));
       expect(byId).toMatchObject({
@@ -542,28 +520,28 @@ describe("a split", () => {
         own: { kind: "default", clicks: followed["https://example.com/plain"] ?? 0 },
       });
       expect(data.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(60);
-      expect((await read(id))["clicks"]).toBe(60);
+      expect((await links.read(id))["clicks"]).toBe(60);
     }, 60_000);
-    const filtered = await send(`/v1/analytics/${id}/targets?period=24h&os=iOS`, "GET");
+    const filtered = await links.send(`/v1/analytics/${id}/targets?period=24h&os=iOS`, "GET");
     expect(targetsSchema.parse(filtered.body).data).toMatchObject([{ id: ruleId, clicks: 20 }]);
     const csv = await call(`${stack.info().api_url}/v1/analytics/${id}/targets`, {
-      key,
+      key: links.key,
       headers: { accept: "text/csv" },
     });
     expect(csv.body).toStartWith("kind,id,label,url,clicks,unique_clicks,percentage");
-    const unknown = await send(`/v1/analytics/${id}/targets?arm=b`, "GET");
+    const unknown = await links.send(`/v1/analytics/${id}/targets?arm=b`, "GET");
     expect(codeOf(unknown)).toEqual([400, "invalid_request"]);
   }, 120_000);
 
   test("ends at its instant, and is refused with weights of more than 100 in all", async () => {
     const arms = [{ url: "https://example.com/b", weight: 99 }];
-    const { alias } = await create({ split: { arms, until: inMs(-1_000) } });
+    const { alias } = await links.create({ split: { arms, until: inMs(-1_000) } });
     for (let n = 0; n < 20; n++) {
       const headers = { "x-forwarded-for": addressOf(n) };
       expect((await follow(alias, headers))[1]).toBe("https://example.com/plain");
     }
     const split = { arms: [...arms, ...arms] };
-    const response = await send("/v1/links", "POST", { url: "https://example.com/", split });
+    const response = await links.send("/v1/links", "POST", { url: "https://example.com/", split });
     expect(codeOf(response)).toEqual([400, "invalid_request"]);
     expect(errorSchema.parse(response.body).error.message).toContain('"split.arms"');
   });

@@ -6,16 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount } from "../harness/admin.ts";
-import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { call, codeOf, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
 
 /** Latest propagation of a change to a redirector. */
 const PROPAGATION_MS_MAX = 1_000;
-
-const UNLIMITED = { minute: 100_000, burst: 100_000, endpoints: { "POST /v1/links": 100_000 } };
 
 const fullLink = linkSchema.extend({
   unique_clicks: z.int(),
@@ -33,8 +31,6 @@ beforeAll(async () => {
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
-
 async function create(body: Record<string, unknown>, owner = key) {
   const response = await call(api("/v1/links"), { key: owner, body });
   expect(response.status).toBe(201);

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
-import { createAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
@@ -17,13 +17,6 @@ const CONCURRENCY = 8;
 
 /** Latest propagation of a change to a redirector. */
 const PROPAGATION_MS_MAX = 1_000;
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
 
 let stack: SharedStack;
 let second: ExtraProcess;

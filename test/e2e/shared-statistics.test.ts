@@ -9,7 +9,7 @@ import * as z from "zod";
 
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
-import { type ApiResponse, call, errorSchema, linkSchema } from "../harness/api.ts";
+import { type ApiResponse, call, codeOf, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
@@ -51,7 +51,6 @@ let testKey: string;
 let link: z.output<typeof linkSchema>;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];
 const totalOf = ({ body }: ApiResponse) =>
   z.object({ summary: z.object({ total_clicks: z.int() }) }).parse(body).summary.total_clicks;
 

@@ -13,17 +13,11 @@ import {
   type NewLink,
   ShorthopError,
 } from "../../clients/typescript/src/index.ts";
-import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
+import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-const UNLIMITED = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "POST /v1/links": 100_000, "POST /v1/domains": 10 },
-};
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 

@@ -5,20 +5,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount, withPostgres } from "../harness/admin.ts";
+import { createAccount, UNLIMITED, withPostgres } from "../harness/admin.ts";
 import { runQuery } from "../harness/analytics-data.ts";
 import { type ApiResponse, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { insertClicksOf } from "../harness/generated-clicks.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-/** Limits so high that the number of calls is not what limits an account. */
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 1_000_000,
-  endpoints: { "GET /v1/analytics/*": 1_000_000 },
-};
 
 const CLICKS = 300_000;
 

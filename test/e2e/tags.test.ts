@@ -5,16 +5,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { type Client, createClient } from "../../clients/typescript/src/index.ts";
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-const UNLIMITED = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "POST /v1/links": 100_000 },
-};
 
 const URL_OF_ALL = "https://example.com/tagged";
 

@@ -6,19 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admin.ts";
+import { admin, createAccount, type NewAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import type { SharedStack } from "../harness/stack.ts";
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
 
 let stack: SharedStack;
 let second: ExtraProcess;

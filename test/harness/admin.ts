@@ -17,6 +17,19 @@ const POOL = {
   onnotice: () => undefined,
 };
 
+/** Limits of an account that is used as often as a test wants. */
+export const UNLIMITED = {
+  minute: 10_000_000,
+  burst: 10_000_000,
+  day: 10_000_000,
+  endpoints: {
+    "POST /v1/links": 10_000_000,
+    "POST /v1/domains": 10_000_000,
+    "POST /v1/analytics/bulk": 10_000_000,
+    "GET /v1/analytics/*": 10_000_000,
+  },
+};
+
 export type CommandResult = { code: number; stdout: string; stderr: string };
 
 /**

@@ -10,7 +10,7 @@ import postgres from "postgres";
 
 import { DAY_MS, DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount } from "./admin.ts";
+import { createAccount, UNLIMITED } from "./admin.ts";
 import { call, linkSchema } from "./api.ts";
 import { ID_OF_RANK, insertClicks, LINKS, RANK_ID_PREFIX } from "./generated-clicks.ts";
 import { type Stack, startStack } from "./stack.ts";
@@ -19,18 +19,6 @@ const MEDIAN_RANK = LINKS / 2;
 const TAGGED_LINKS = 10_000;
 const DAYS = 90;
 const MERGED_MS = 600_000;
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 10_000_000,
-  endpoints: {
-    "POST /v1/links": 1_000_000,
-    "POST /v1/domains": 1_000_000,
-    "POST /v1/analytics/bulk": 1_000_000,
-    "GET /v1/analytics/*": 1_000_000,
-  },
-};
 
 /** What a data directory contains, in its file `bench.json`. */
 type Contents = {

@@ -97,3 +97,9 @@ export const errorSchema = z.strictObject({
     doc_url: z.url().optional(),
   }),
 });
+
+/** Status and code of an error. Throws if the body is no error. */
+export const codeOf = ({ status, body }: ApiResponse): [number, string] => [
+  status,
+  errorSchema.parse(body).error.code,
+];

@@ -21,14 +21,6 @@ export const LINKS_MORE = 2_000;
 /** Links that are changed while a part is away. */
 export const LINKS_CHANGED = 300;
 
-/** Limits of an account that makes so many. */
-export const BULK_LIMITS = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
-
 /**
  * Every redirector has these in memory before they are changed: a link that it looks up is up to
  * date.
@@ -55,7 +47,7 @@ const CHANGES_PAUSE_MS = 300;
 
 export type BulkLinksOptions = {
   /**
-   * Addresses of API processes, which take turns, and a key of an account with {@link BULK_LIMITS}.
+   * Addresses of API processes, which take turns, and a key of an account with {@link UNLIMITED}.
    */
   apis: () => readonly string[];
   key: string;

@@ -6,6 +6,7 @@
 import { apiSite } from "../../api/app.ts";
 import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
 import type { BatchResult, RequestGroup } from "../../api/auth/sql.ts";
+import type { CompatName } from "../../api/config.ts";
 import type { AccountScope } from "../../api/http/principal.ts";
 import type { IdempotencyStore, StoredRequest } from "../../api/idempotency/sql.ts";
 import type { QuotaState } from "../../api/limits/quotas.ts";
@@ -74,7 +75,10 @@ const MINUTE_LIMIT = 1_000;
 
 type Services = { [Name in keyof SiteServices]?: Partial<SiteServices[Name]> };
 
-type Options = Partial<Omit<SiteContext, "stores">> & { stores?: Partial<Stores> };
+type Options = Partial<Omit<SiteContext, "stores">> & {
+  stores?: Partial<Stores>;
+  compat?: readonly CompatName[];
+};
 
 /** A client has the address that the test sends, without a connection. */
 class FakeProxies extends TrustedProxies {
@@ -105,7 +109,7 @@ export const fakeContext = (stores: Stores): SiteContext => ({
 /** Creates an API with the given partial services, and stores in place of those in memory. */
 export function createFakeApi(
   services: Services = {},
-  { stores = {}, ...options }: Options = {},
+  { stores = {}, compat = [], ...options }: Options = {},
 ): FakeApi {
   const memory = new MemoryStores();
   Object.assign(memory, stores);
@@ -128,6 +132,7 @@ export function createFakeApi(
       unsubscriber: fakeService("unsubscriber", services.unsubscriber),
       shared: fakeService("shared", services.shared),
     },
+    compat,
   );
 
   return {

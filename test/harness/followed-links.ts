@@ -8,9 +8,8 @@ import * as z from "zod";
 
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { admin, createAccount } from "./admin.ts";
+import { admin, createAccount, UNLIMITED } from "./admin.ts";
 import { call, callOnce, linkSchema } from "./api.ts";
-import { BULK_LIMITS } from "./bulk-links.ts";
 import { eventually } from "./eventually.ts";
 import { seedLinks } from "./links-seed.ts";
 import { readWarnings } from "./services.ts";
@@ -114,7 +113,7 @@ export class FollowedLinks {
     const known = await sql<OtherLink[]>`
       select alias, target_url as url from links
        where account_id = ${accountId} order by hashtextextended(alias, 1) limit ${OTHERS_KNOWN_MAX}`;
-    const { key } = await createAccount(stack, "enterprise", BULK_LIMITS);
+    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
     const links: Link[] = [];
     const url = `${stack.info().api_url}/v1/links/bulk`;
     while (links.length < count) {

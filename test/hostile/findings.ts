@@ -1,9 +1,14 @@
-/** Collects findings: reports each kind at each location once, with the bytes to reproduce it. */
+/**
+ * Checks the responses to inputs, and collects what is wrong: each kind at each location once, with
+ * the bytes to reproduce it.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { PROJECT_DIR } from "../harness/stack.ts";
-import type { Input } from "./inputs.ts";
+import { createMark, type Input } from "./inputs.ts";
+import type { HttpResponse } from "./responses.ts";
+import type { Exchange } from "./wire.ts";
 
 export type Finding = {
   kind: string;
@@ -23,30 +28,42 @@ const SAVED_BYTES_MAX = 256 * 1024;
 /** Kinds of logged errors that are reported. */
 const REPORTED_ERRORS_MAX = 20;
 
-export function createFindings(seed: number, log: (line: string) => void) {
-  const dir = join(PROJECT_DIR, ".local", "hostile");
-  const found = new Map<string, Finding>();
-  const saved = new Set<number>();
-  return {
-    add(finding: Omit<Finding, "count">): void {
-      const id = `${finding.kind} ${finding.where}`;
-      const known = found.get(id);
-      if (known !== undefined) {
-        known.count++;
-        return;
-      }
-      found.set(id, { ...finding, count: 1 });
-      const replay = finding.index === undefined ? "" : ` (--seed ${seed} --only ${finding.index})`;
-      log(`${finding.kind}: ${finding.where}: ${finding.what}${replay}`);
-    },
-    save({ index, bytes }: Input): void {
-      if (saved.size >= SAVED_MAX || saved.has(index)) return;
-      saved.add(index);
-      mkdirSync(dir, { recursive: true });
-      writeFileSync(join(dir, `${seed}-${index}.bin`), bytes.subarray(0, SAVED_BYTES_MAX));
-    },
-    all: (): Finding[] => [...found.values()],
-  };
+export class Findings {
+  readonly #dir = join(PROJECT_DIR, ".local", "hostile");
+  readonly #found = new Map<string, Finding>();
+  readonly #saved = new Set<number>();
+  readonly #seed: number;
+  readonly #log: (line: string) => void;
+
+  constructor(seed: number, log: (line: string) => void) {
+    this.#seed = seed;
+    this.#log = log;
+  }
+
+  add(finding: Omit<Finding, "count">): void {
+    const id = `${finding.kind} ${finding.where}`;
+    const known = this.#found.get(id);
+    if (known !== undefined) {
+      known.count++;
+      return;
+    }
+    this.#found.set(id, { ...finding, count: 1 });
+    const replay =
+      finding.index === undefined ? "" : ` (--seed ${this.#seed} -- --only ${finding.index})`;
+    this.#log(`${finding.kind}: ${finding.where}: ${finding.what}${replay}`);
+  }
+
+  save({ index, bytes }: Input): void {
+    if (this.#saved.size >= SAVED_MAX || this.#saved.has(index)) return;
+    this.#saved.add(index);
+    mkdirSync(this.#dir, { recursive: true });
+    const path = join(this.#dir, `${this.#seed}-${index}.bin`);
+    writeFileSync(path, bytes.subarray(0, SAVED_BYTES_MAX));
+  }
+
+  all(): Finding[] {
+    return [...this.#found.values()];
+  }
 }
 
 const REPORTED = /"level":"(?:error|fatal)"|"event":"request_failed"/;
@@ -68,4 +85,58 @@ export function readLoggedErrors(dataDir: string): string[] {
     }
   }
   return [...kinds.values()];
+}
+
+type FaultKind = "5xx" | "another request's response" | "invalid HTTP" | "no response";
+
+type Fault = { kind: FaultKind; what: string };
+
+/** Statuses of an HTTP parser for what it does not support: RFC 9110 §15.6.2 and §15.6.6. */
+const UNSUPPORTED_STATUSES = new Set([501, 505]);
+
+/** A mark as created by `markOf`, with the position in a pipeline. */
+const MARK = /hl-(\d+)-(?:(\d+)-e)?/g;
+
+export function findFault(
+  input: Input,
+  { responses, error, outcome }: Exchange,
+): Fault | undefined {
+  if (error !== undefined) return { kind: "invalid HTTP", what: error };
+  for (const [position, response] of responses.entries()) {
+    if (isUnexplainedFailure(input, response))
+      return { kind: "5xx", what: `${response.status} ${response.body.slice(0, 300)}` };
+    const foreignMark = findForeignMark(input, response.head, position);
+    if (foreignMark !== undefined) return { kind: "another request's response", what: foreignMark };
+  }
+  // A server may close a connection whose framing it cannot trust, but must respond to a complete
+  // request.
+  if (
+    input.complete &&
+    outcome === "gave up" &&
+    !responses.some(({ complete }) => complete || isStream(input))
+  )
+    return { kind: "no response", what: "to a complete request" };
+  return undefined;
+}
+
+const isStream = ({ route }: Input): boolean => route.path.endsWith("/stream");
+
+/** Whether the response is a server error without an explanation. */
+function isUnexplainedFailure({ route }: Input, { status, head, body }: HttpResponse): boolean {
+  if (status < 500 || UNSUPPORTED_STATUSES.has(status)) return false;
+  // ClickHouse's interface uses 500 for most errors, with an error code in the body.
+  if (route.surface === "clickhouse" && /^Code: \d+\. DB::/.test(body)) return false;
+  if (status !== 503) return true;
+  const hasReason = /"(?:code|parts)":/.test(body) || /\r\nretry-after:/i.test(head);
+  return body === "" || !hasReason;
+}
+
+function findForeignMark(input: Input, head: string, position: number): string | undefined {
+  // This generator may have changed the mark itself.
+  if (input.generator === "mutated") return undefined;
+  for (const [mark, index, at] of head.matchAll(MARK)) {
+    const own = `hl-${index}-` === createMark(input.index);
+    if (!own || (at !== undefined && Number(at) !== position)) return `${mark} at ${position}`;
+  }
+  return undefined;
 }

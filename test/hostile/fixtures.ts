@@ -5,26 +5,13 @@
 import * as z from "zod";
 
 import { newUuid } from "../../shared/ids.ts";
-import { createAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createUser, type Session, signIn } from "../harness/dashboard.ts";
 import { createPng } from "../harness/png.ts";
 import type { SharedStack } from "../harness/stack.ts";
 import type { ClientTask } from "./legitimate-client.ts";
 import type { Fixtures } from "./requests.ts";
-
-/** Rate limits must not keep the attackers' requests from the parsers. */
-export const UNLIMITED = {
-  minute: 10_000_000,
-  burst: 10_000_000,
-  day: 10_000_000,
-  endpoints: {
-    "POST /v1/links": 10_000_000,
-    "POST /v1/domains": 10_000_000,
-    "POST /v1/analytics/bulk": 10_000_000,
-    "GET /v1/analytics/*": 10_000_000,
-  },
-};
 
 /** Enough sessions for the attack's rate: one may send 1,200 requests per minute. */
 const SESSIONS = 8;

@@ -1,5 +1,5 @@
 /** Generates an input from a route and a seed: bytes, and how to send them. */
-import { createRandom, type Random } from "../harness/random.ts";
+import { createRandom, shuffle } from "../harness/random.ts";
 import { CONTENTS } from "./contents.ts";
 import { DELIVERIES } from "./deliveries.ts";
 import { FRAMINGS } from "./framings.ts";
@@ -46,53 +46,54 @@ export const createMark = (index: number): string => `hl-${index}-`;
  * The inputs of a seed: each depends only on its index, so that any of them can be replayed. In
  * each round every route meets every generator once, and all routes are attacked from the start.
  */
-export function createInputs(seed: number, routes: readonly Route[], fixtures: Fixtures) {
-  const perRound = routes.length * GENERATOR_NAMES.length;
-  const rounds = new Map<number, [Route, GeneratorName][]>();
+export class Inputs {
+  readonly #seed: number;
+  readonly #routes: readonly Route[];
+  readonly #fixtures: Fixtures;
+  readonly #perRound: number;
+  readonly #rounds = new Map<number, [Route, GeneratorName][]>();
 
-  function orderRound(round: number): [Route, GeneratorName][] {
-    const known = rounds.get(round);
+  constructor(seed: number, routes: readonly Route[], fixtures: Fixtures) {
+    this.#seed = seed;
+    this.#routes = routes;
+    this.#fixtures = fixtures;
+    this.#perRound = routes.length * GENERATOR_NAMES.length;
+  }
+
+  make(index: number): Input {
+    const pair = this.#orderOf(Math.floor(index / this.#perRound))[index % this.#perRound];
+    if (pair === undefined) throw new Error("There are no routes.");
+    const [route, generator] = pair;
+    const random = createRandom(mix(this.#seed, index));
+    const draft = { random, route, fixtures: this.#fixtures, mark: createMark(index) };
+    return {
+      index,
+      route,
+      generator,
+      copies: 1,
+      complete: true,
+      delivery: { kind: "whole" },
+      ...GENERATORS[generator](draft),
+    };
+  }
+
+  #orderOf(round: number): [Route, GeneratorName][] {
+    const known = this.#rounds.get(round);
     if (known !== undefined) return known;
-    const random = createRandom(mix(seed, -1 - round));
-    const generators = routes.map((route) => ({ route, order: shuffle(GENERATOR_NAMES, random) }));
+    const random = createRandom(mix(this.#seed, -1 - round));
+    const generators = this.#routes.map((route) => ({
+      route,
+      order: shuffle(random, GENERATOR_NAMES),
+    }));
     // Each turn visits every route once, in a different order.
     const order = GENERATOR_NAMES.flatMap((_, turn) =>
-      shuffle(generators, random).flatMap(({ route, order: names }): [Route, GeneratorName][] => {
+      shuffle(random, generators).flatMap(({ route, order: names }): [Route, GeneratorName][] => {
         const name = names[turn];
         return name === undefined ? [] : [[route, name]];
       }),
     );
-    if (rounds.size > 1) rounds.clear();
-    rounds.set(round, order);
+    if (this.#rounds.size > 1) this.#rounds.clear();
+    this.#rounds.set(round, order);
     return order;
   }
-
-  return {
-    make(index: number): Input {
-      const pair = orderRound(Math.floor(index / perRound))[index % perRound];
-      if (pair === undefined) throw new Error("There are no routes.");
-      const [route, generator] = pair;
-      const random = createRandom(mix(seed, index));
-      const payload = GENERATORS[generator]({ random, route, fixtures, mark: createMark(index) });
-      return {
-        index,
-        route,
-        generator,
-        copies: 1,
-        complete: true,
-        delivery: { kind: "whole" },
-        ...payload,
-      };
-    },
-  };
-}
-
-function shuffle<T>(items: readonly T[], random: Random): T[] {
-  const shuffled = [...items];
-  for (let i = shuffled.length - 1; i > 0; i--) {
-    const j = random.between(0, i);
-    const [a, b] = [shuffled[i], shuffled[j]];
-    if (a !== undefined && b !== undefined) [shuffled[i], shuffled[j]] = [b, a];
-  }
-  return shuffled;
 }

@@ -6,19 +6,17 @@ import * as z from "zod";
 
 import { apiSite } from "../../api/app.ts";
 import { dashboardSite } from "../../api/dashboard/app.ts";
+import type { SharedStack } from "../harness/stack.ts";
 
 /** The attacked listeners. */
-export const SURFACES = [
-  "api",
-  "dashboard",
-  "redirector",
-  "api internal",
-  "redirector internal",
-  "worker internal",
-  "clickhouse",
-] as const;
-
-export type Surface = (typeof SURFACES)[number];
+export type Surface =
+  | "api"
+  | "dashboard"
+  | "redirector"
+  | "api internal"
+  | "redirector internal"
+  | "worker internal"
+  | "clickhouse";
 
 /** The part of JSON Schema that zod generates for request bodies. */
 export type BodySchema = {
@@ -137,3 +135,19 @@ const OTHERS: readonly Route[] = [
   get("clickhouse", "/", ["query", "database", "param_a", "default_format"]),
   { ...get("clickhouse", "/", ["query", "max_threads"]), method: "POST" },
 ];
+
+const port = (url: string): number => Number(new URL(url).port);
+
+/** The ports of a stack's listeners. */
+export function readPorts(stack: SharedStack): Record<Surface, number> {
+  const info = stack.info();
+  return {
+    api: port(info.api_url),
+    dashboard: port(info.dashboard_url),
+    redirector: port(info.short_url),
+    "api internal": port(info.api_metrics_url),
+    "redirector internal": port(info.redirector_metrics_url),
+    "worker internal": port(info.worker_metrics_url),
+    clickhouse: port(info.clickhouse_url),
+  };
+}

@@ -1,38 +1,36 @@
 /**
- * Attacks a new stack on every route with inputs generated from a seed, while a legitimate client
- * continues its work. No process may end, and no response may be a 5xx without a reason or belong
- * to another request; measures stalls of event loops and the legitimate client's response times.
+ * Attacks a stack on every route with inputs generated from a seed. No process may end, and no
+ * response may be a 5xx without a reason or belong to another request; stalls of event loops are
+ * measured, and their causes searched for.
  */
-import { startDns } from "../harness/dns.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
-import { attackForDuration, type AttackOptions } from "./attack.ts";
-import { type ClientReport, startLegitimateClient } from "./client-thread.ts";
+import type { Stack } from "../harness/stack.ts";
 import {
   describeInput,
   DETECTION_DELAY_MS,
   type ExplainedStall,
   explainStalls,
 } from "./explain.ts";
-import { createFindings, type Finding, readLoggedErrors } from "./findings.ts";
-import { createClientTask, createFixtures } from "./fixtures.ts";
-import { createInputs, GENERATOR_NAMES, type Input } from "./inputs.ts";
-import { findFault } from "./judge.ts";
-import { readPorts } from "./ports.ts";
-import { formatRoute, listRoutes, type Surface } from "./routes.ts";
-import { createTally } from "./tally.ts";
-import { type Memory, PROCESS_OF, type Stall, type WatchedProcess, watchStack } from "./watch.ts";
+import { findFault, type Finding, Findings, readLoggedErrors } from "./findings.ts";
+import { createFixtures } from "./fixtures.ts";
+import { GENERATOR_NAMES, type Input, Inputs } from "./inputs.ts";
+import { formatRoute, listRoutes, readPorts, type Surface } from "./routes.ts";
+import { Tally } from "./tally.ts";
+import { type Memory, PROCESS_OF, StackWatch, type Stall, type WatchedProcess } from "./watch.ts";
 import { type Exchange, sendInput } from "./wire.ts";
 
-export type HostileOptions = AttackOptions & {
+export type HostileOptions = {
   seed: number;
-  /** Duration of the legitimate client's measurement before the attack. */
-  baselineSeconds: number;
+  seconds: number;
+  /**
+   * Maximum inputs per second: the measurement is about the service, not about a machine without a
+   * free core.
+   */
+  rate: number;
   /** Sends only these inputs, one after another. */
   only?: readonly number[] | undefined;
-  /** Listeners to attack; by default all. */
-  surfaces?: readonly Surface[] | undefined;
   /** Searches for the causes of stalls of at least this length, in milliseconds. */
   explainFromMs: number;
+  log: (line: string) => void;
 };
 
 export type HostileReport = {
@@ -44,10 +42,18 @@ export type HostileReport = {
   stalls: ExplainedStall[];
   cpuWaitSeconds: Record<string, number>;
   memory: Memory[];
-  client: { baseline: ClientReport; attack: ClientReport };
   /** Logged errors, deduplicated. */
   errors: string[];
 };
+
+/** Quick inputs in flight. */
+const IN_FLIGHT = 64;
+
+/**
+ * Inputs in flight beyond those that are slow or may never get a response: they cost next to
+ * nothing.
+ */
+const SLOW_IN_FLIGHT_MAX = 256;
 
 /** Recent inputs retained as suspects of a stall or crash. */
 const RECENT_MAX = 2_000;
@@ -56,120 +62,143 @@ const RECENT_MAX = 2_000;
 const SUSPECT_MS = 1_500;
 const SUSPECTS_MAX = 30;
 
-type Sent = { input: Input; from: number; until: number };
+const LOG_EVERY_SECONDS = 30;
 
-export async function runHostile(options: HostileOptions): Promise<HostileReport> {
-  await using dns = await startDns();
-  await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-  return await attackStack(stack, options);
-}
+type Sent = { input: Input; from: number; until: number };
 
 /** Attacks a stack that nobody has attacked before. */
 export async function attackStack(stack: Stack, options: HostileOptions): Promise<HostileReport> {
-  const { seed, log, only } = options;
-  const routes = listRoutes().filter(({ surface }) => options.surfaces?.includes(surface) ?? true);
-  const fixtures = await createFixtures(stack);
-  const inputs = createInputs(seed, routes, fixtures);
-  const ports = readPorts(stack);
-  const client = startLegitimateClient();
-  client.start(await createClientTask(stack));
-  log(`${routes.length} routes, ${GENERATOR_NAMES.length} generators`);
+  const inputs = new Inputs(options.seed, listRoutes(), await createFixtures(stack));
+  return await new HostileRun(stack, inputs, options).run();
+}
 
-  await Bun.sleep(options.baselineSeconds * 1_000);
-  const baseline = await client.report();
+class HostileRun {
+  readonly #stack: Stack;
+  readonly #inputs: Inputs;
+  readonly #options: HostileOptions;
+  readonly #ports: Record<Surface, number>;
+  readonly #findings: Findings;
+  readonly #tally = new Tally(GENERATOR_NAMES);
+  readonly #recent: Sent[] = [];
+  readonly #suspects = new Map<Stall, Input[]>();
 
-  const findings = createFindings(seed, log);
-  const tally = createTally(GENERATOR_NAMES);
-  const recent: Sent[] = [];
-  const stallSuspects = new Map<Stall, Input[]>();
-  const watch = watchStack(stack, { onEnd: recordCrash, onStall: recordStall });
-
-  function recordStall(stall: Stall): void {
-    if (stall.ms < options.explainFromMs) return;
-    const since = stall.at - stall.ms - DETECTION_DELAY_MS;
-    const inputs = recent.filter(
-      ({ input, until }) => PROCESS_OF[input.route.surface] === stall.process && until > since,
-    );
-    stallSuspects.set(
-      stall,
-      inputs.map(({ input }) => input),
-    );
+  constructor(stack: Stack, inputs: Inputs, options: HostileOptions) {
+    this.#stack = stack;
+    this.#inputs = inputs;
+    this.#options = options;
+    this.#ports = readPorts(stack);
+    this.#findings = new Findings(options.seed, options.log);
   }
 
-  function recordCrash(name: string): void {
-    const since = performance.now() - SUSPECT_MS;
-    const suspects = recent
-      .filter(
-        ({ input, until }) =>
-          until > since && (PROCESS_OF[input.route.surface] ?? "clickhouse") === name,
-      )
-      .slice(-SUSPECTS_MAX);
-    findings.add({
-      kind: "process ended",
-      where: name,
-      what: `in flight: ${suspects.map(({ input }) => input.index).join()}`,
+  async run(): Promise<HostileReport> {
+    const { only, log } = this.#options;
+    const watch = new StackWatch(this.#stack, {
+      onEnd: (name) => this.#recordCrash(name),
+      onStall: (stall) => this.#recordStall(stall),
     });
-    for (const { input } of suspects) findings.save(input);
+    if (only === undefined) await this.#attackForDuration();
+    for (const index of only ?? []) {
+      const input = this.#inputs.make(index);
+      log(`${index}: ${describeInput(input)}`);
+      await this.#attack(input);
+    }
+    await watch.stop();
+    const longest = (name: WatchedProcess): number =>
+      Math.max(0, ...watch.stalls.flatMap(({ process, ms }) => (process === name ? [ms] : [])));
+    return {
+      sent: this.#tally.sent,
+      rows: this.#tally.rows(),
+      findings: this.#findings.all(),
+      longestStalls: {
+        api: longest("api"),
+        redirector: longest("redirector"),
+        worker: longest("worker"),
+      },
+      stalls: await explainStalls(watch.stalls, this.#suspects, this.#stack, this.#ports),
+      cpuWaitSeconds: Object.fromEntries(watch.cpuWaitSeconds),
+      memory: watch.memory(),
+      errors: readLoggedErrors(this.#stack.dataDir),
+    };
   }
 
-  async function attack(input: Input): Promise<void> {
+  /** Sends inputs concurrently, at a rate that leaves the stack some capacity. */
+  async #attackForDuration(): Promise<void> {
+    const { seconds, rate, log } = this.#options;
+    const { supervisor } = this.#stack;
+    const started = performance.now();
+    const elapsed = (): number => (performance.now() - started) / 1_000;
+    const slow = new Set<Promise<void>>();
+    let next = 0;
+    let loggedAt = 0;
+    const lane = async (): Promise<void> => {
+      while (elapsed() < seconds && supervisor.exitCode === null) {
+        const index = next++;
+        const early = index / rate - elapsed();
+        if (early > 0) await Bun.sleep(early * 1_000);
+        const input = this.#inputs.make(index);
+        if (isQuick(input)) {
+          await this.#attack(input);
+        } else {
+          if (slow.size >= SLOW_IN_FLIGHT_MAX) await Promise.race(slow);
+          const sending = this.#attack(input).finally(() => slow.delete(sending));
+          slow.add(sending);
+        }
+        if (elapsed() - loggedAt > LOG_EVERY_SECONDS) {
+          loggedAt = elapsed();
+          log(`${Math.round(loggedAt)} s: ${next} inputs`);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+    await Promise.all(slow);
+    if (supervisor.exitCode !== null)
+      log(`The stack stopped by itself:\n${this.#stack.output().slice(-5_000)}`);
+  }
+
+  async #attack(input: Input): Promise<void> {
     const entry: Sent = { input, from: performance.now(), until: Number.POSITIVE_INFINITY };
-    recent.push(entry);
-    if (recent.length > RECENT_MAX) recent.shift();
+    this.#recent.push(entry);
+    if (this.#recent.length > RECENT_MAX) this.#recent.shift();
+    const port = this.#ports[input.route.surface];
     const exchanges = await Promise.all(
-      Array.from({ length: input.copies }, () => sendInput(input, ports[input.route.surface])),
+      Array.from({ length: input.copies }, () => sendInput(input, port)),
     );
     entry.until = performance.now();
-    for (const exchange of exchanges) checkExchange(input, exchange);
+    for (const exchange of exchanges) this.#check(input, exchange);
   }
 
-  function checkExchange(input: Input, exchange: Exchange): void {
-    tally.add(input, exchange);
+  #check(input: Input, exchange: Exchange): void {
+    this.#tally.add(input, exchange);
     const fault = findFault(input, exchange);
     if (fault === undefined) return;
-    findings.add({
-      ...fault,
-      where: `${formatRoute(input.route)} × ${input.generator}`,
-      index: input.index,
-    });
-    findings.save(input);
+    const where = `${formatRoute(input.route)} × ${input.generator}`;
+    this.#findings.add({ ...fault, where, index: input.index });
+    this.#findings.save(input);
   }
 
-  if (only === undefined) {
-    await attackForDuration(options, stack, inputs.make, attack);
-  } else {
-    for (const index of only) {
-      const input = inputs.make(index);
-      log(`${index}: ${describeInput(input)}`);
-      await attack(input);
-    }
+  #recordStall(stall: Stall): void {
+    if (stall.ms < this.#options.explainFromMs) return;
+    const since = stall.at - stall.ms - DETECTION_DELAY_MS;
+    this.#suspects.set(stall, this.#inFlightSince(since, stall.process));
   }
-  const during = await client.report();
-  client.stop();
-  await watch.stop();
-  for (const wrong of during.wrong)
-    findings.add({ kind: "legitimate client got a wrong response", where: "client", what: wrong });
-  for (const failed of during.failed)
-    findings.add({ kind: "legitimate client failed", where: failed.slice(0, 60), what: failed });
-  const stalls = await explainStalls(watch.stalls, stallSuspects, stack, ports);
-  return {
-    sent: tally.sent(),
-    rows: tally.rows(),
-    findings: findings.all(),
-    longestStalls: {
-      api: longest("api"),
-      redirector: longest("redirector"),
-      worker: longest("worker"),
-    },
-    stalls,
-    cpuWaitSeconds: Object.fromEntries(watch.cpuWaitSeconds),
-    memory: watch.memory(),
-    client: { baseline, attack: during },
-    errors: readLoggedErrors(stack.dataDir),
-  };
 
-  function longest(name: WatchedProcess): number {
-    const own = watch.stalls.filter(({ process }) => process === name);
-    return Math.max(0, ...own.map(({ ms }) => ms));
+  #recordCrash(name: string): void {
+    const since = performance.now() - SUSPECT_MS;
+    const suspects = this.#inFlightSince(since, name).slice(-SUSPECTS_MAX);
+    const what = `in flight: ${suspects.map(({ index }) => index).join()}`;
+    this.#findings.add({ kind: "process ended", where: name, what });
+    for (const input of suspects) this.#findings.save(input);
+  }
+
+  #inFlightSince(since: number, process: string): Input[] {
+    return this.#recent
+      .filter(
+        ({ input, until }) =>
+          until > since && (PROCESS_OF[input.route.surface] ?? "clickhouse") === process,
+      )
+      .map(({ input }) => input);
   }
 }
+
+const isQuick = ({ complete, delivery }: Input): boolean =>
+  complete && (delivery.kind === "whole" || delivery.kind === "split");

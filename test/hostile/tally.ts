@@ -19,51 +19,55 @@ const classOf = (status: number): keyof Row["classes"] => {
   return status >= 300 ? "3xx" : "2xx";
 };
 
-export function createTally(generators: readonly GeneratorName[]) {
-  const rows = new Map<string, Row>();
-  let sent = 0;
+export class Tally {
+  sent = 0;
+  readonly #rows = new Map<string, Row>();
+  readonly #generators: readonly GeneratorName[];
 
-  return {
-    sent: () => sent,
-    add(input: Input, { responses, ms, outcome }: Exchange): void {
-      sent++;
-      const row = rows.get(formatRoute(input.route)) ?? emptyRow();
-      rows.set(formatRoute(input.route), row);
-      const cell = row.cells.get(input.generator) ?? { sent: 0, worst: 0 };
-      row.cells.set(input.generator, cell);
-      row.sent++;
-      cell.sent++;
-      if (responses.length === 0) row.classes.none++;
-      for (const { status } of responses) {
-        row.classes[classOf(status)]++;
-        row.worst = Math.max(row.worst, status);
-        cell.worst = Math.max(cell.worst, status);
-      }
-      // Slow deliveries do not measure the server.
-      if (
-        outcome === "responded" &&
-        (input.delivery.kind === "whole" || input.delivery.kind === "half closed")
-      )
-        row.slowestMs = Math.max(row.slowestMs, Math.round(ms));
-    },
-    /** One row per route; under each generator the number of inputs and the worst status. */
-    rows: (): Record<string, string | number>[] =>
-      [...rows]
-        .toSorted(([a], [b]) => a.localeCompare(b))
-        .map(([route, { sent, classes, worst, slowestMs, cells }]) => ({
-          route,
-          sent,
-          ...classes,
-          worst,
-          "slowest ms": slowestMs,
-          ...Object.fromEntries(
-            generators.map((name) => {
-              const cell = cells.get(name) ?? { sent: 0, worst: 0 };
-              return [name, `${cell.sent} ${cell.worst === 0 ? "-" : cell.worst}`];
-            }),
-          ),
-        })),
-  };
+  constructor(generators: readonly GeneratorName[]) {
+    this.#generators = generators;
+  }
+
+  add(input: Input, { responses, ms, outcome }: Exchange): void {
+    this.sent++;
+    const row = this.#rows.get(formatRoute(input.route)) ?? emptyRow();
+    this.#rows.set(formatRoute(input.route), row);
+    const cell = row.cells.get(input.generator) ?? { sent: 0, worst: 0 };
+    row.cells.set(input.generator, cell);
+    row.sent++;
+    cell.sent++;
+    if (responses.length === 0) row.classes.none++;
+    for (const { status } of responses) {
+      row.classes[classOf(status)]++;
+      row.worst = Math.max(row.worst, status);
+      cell.worst = Math.max(cell.worst, status);
+    }
+    // Slow deliveries do not measure the server.
+    if (
+      outcome === "responded" &&
+      (input.delivery.kind === "whole" || input.delivery.kind === "half closed")
+    )
+      row.slowestMs = Math.max(row.slowestMs, Math.round(ms));
+  }
+
+  /** One row per route; under each generator the number of inputs and the worst status. */
+  rows(): Record<string, string | number>[] {
+    return [...this.#rows]
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([route, { sent, classes, worst, slowestMs, cells }]) => ({
+        route,
+        sent,
+        ...classes,
+        worst,
+        "slowest ms": slowestMs,
+        ...Object.fromEntries(
+          this.#generators.map((name) => {
+            const cell = cells.get(name) ?? { sent: 0, worst: 0 };
+            return [name, `${cell.sent} ${cell.worst === 0 ? "-" : cell.worst}`];
+          }),
+        ),
+      }));
+  }
 }
 
 const emptyRow = (): Row => ({

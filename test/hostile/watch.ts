@@ -74,74 +74,82 @@ type Watchers = {
   onStall: (stall: Stall) => void;
 };
 
-export function watchStack(stack: Stack, { onEnd, onStall }: Watchers) {
-  const stalls: Stall[] = [];
-  const memory = new Map<string, Memory>();
-  const cpuWaitSeconds = new Map<WatchedProcess, number>();
-  const last = new Map<WatchedProcess, Sample>();
-  let pids: Readonly<Record<string, number | null>> = stack.info().pids;
-  const gone = new Set<number>();
-  let stopped = false;
+export class StackWatch {
+  readonly stalls: Stall[] = [];
+  readonly cpuWaitSeconds = new Map<WatchedProcess, number>();
+  readonly #stack: Stack;
+  readonly #watchers: Watchers;
+  readonly #memory = new Map<string, Memory>();
+  readonly #last = new Map<WatchedProcess, Sample>();
+  readonly #gone = new Set<number>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #loops: readonly Promise<void>[];
+  #pids: Readonly<Record<string, number | null>>;
+  #isStopped = false;
 
-  function checkProcesses(): void {
-    for (const [name, pid] of Object.entries(pids)) {
-      if (pid === null || gone.has(pid)) continue;
-      const mebibytes = readMemory(pid);
-      if (mebibytes === undefined) {
-        gone.add(pid);
-        onEnd(name);
-        continue;
-      }
-      const known = memory.get(name) ?? {
-        process: name,
-        startMiB: mebibytes,
-        maxMiB: 0,
-        endMiB: 0,
-      };
-      known.maxMiB = Math.max(known.maxMiB, mebibytes);
-      known.endMiB = mebibytes;
-      memory.set(name, known);
-    }
-    pids = readPids(stack) ?? pids;
+  constructor(stack: Stack, watchers: Watchers) {
+    this.#stack = stack;
+    this.#watchers = watchers;
+    this.#pids = stack.info().pids;
+    this.#timer = setInterval(() => this.#checkProcesses(), PIDS_POLL_MS);
+    this.#loops = WATCHED_PROCESSES.map((name) => this.#watchEventLoop(name));
   }
 
-  async function checkEventLoop(name: WatchedProcess): Promise<void> {
-    const sample = await scrape(findMetricsUrl(stack, name));
-    const before = last.get(name);
+  memory(): Memory[] {
+    return [...this.#memory.values()];
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    this.#checkProcesses();
+    await Promise.all(this.#loops);
+    await Promise.all(WATCHED_PROCESSES.map((name) => this.#checkEventLoop(name)));
+  }
+
+  #checkProcesses(): void {
+    for (const [name, pid] of Object.entries(this.#pids)) {
+      if (pid === null || this.#gone.has(pid)) continue;
+      const now = readMemory(pid);
+      if (now === undefined) {
+        this.#gone.add(pid);
+        this.#watchers.onEnd(name);
+        continue;
+      }
+      const { startMiB = now, maxMiB = 0 } = this.#memory.get(name) ?? {};
+      this.#memory.set(name, {
+        process: name,
+        startMiB,
+        maxMiB: Math.max(maxMiB, now),
+        endMiB: now,
+      });
+    }
+    this.#pids = readPids(this.#stack) ?? this.#pids;
+  }
+
+  async #watchEventLoop(name: WatchedProcess): Promise<void> {
+    while (!this.#isStopped) {
+      await this.#checkEventLoop(name).catch(() => undefined);
+      await Bun.sleep(POLL_MS);
+    }
+  }
+
+  async #checkEventLoop(name: WatchedProcess): Promise<void> {
+    const sample = await scrape(findMetricsUrl(this.#stack, name));
+    const before = this.#last.get(name);
     if (sample === undefined) return;
-    last.set(name, sample);
+    this.#last.set(name, sample);
     // The counters of a restarted process start at zero.
     if (before === undefined || sample.count < before.count) return;
     const ms = longestStallBetween(before, sample);
     if (ms > 0) {
       const stall = { process: name, ms, at: performance.now() };
-      stalls.push(stall);
-      onStall(stall);
+      this.stalls.push(stall);
+      this.#watchers.onStall(stall);
     }
     const waited = Math.max(0, sample.cpuWait - before.cpuWait);
-    cpuWaitSeconds.set(name, (cpuWaitSeconds.get(name) ?? 0) + waited);
+    this.cpuWaitSeconds.set(name, (this.cpuWaitSeconds.get(name) ?? 0) + waited);
   }
-
-  const processes = setInterval(checkProcesses, PIDS_POLL_MS);
-  const loops = WATCHED_PROCESSES.map(async (name) => {
-    while (!stopped) {
-      await checkEventLoop(name).catch(() => undefined);
-      await Bun.sleep(POLL_MS);
-    }
-  });
-
-  return {
-    stalls,
-    memory: () => [...memory.values()],
-    cpuWaitSeconds,
-    async stop(): Promise<void> {
-      stopped = true;
-      clearInterval(processes);
-      checkProcesses();
-      await Promise.all(loops);
-      await Promise.all(WATCHED_PROCESSES.map((name) => checkEventLoop(name)));
-    },
-  };
 }
 
 /** Returns undefined once the supervisor has ended. */

@@ -8,21 +8,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { LIMITS_STREAM } from "../../shared/contracts/streams.ts";
-import { createAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { LimitedLinks, RECOVERY_MS } from "../harness/limited-links.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer } from "../harness/nats-versions.ts";
 import { startNats } from "../harness/nats.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
+import { OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { type SharedStack, type Stack, startStack } from "../harness/stack.ts";
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
 
 const CLIENTS = 100;
 
@@ -54,13 +48,11 @@ type Redirector = {
 };
 
 let stack: Stack;
-let links: LimitedLinks;
+let links: OwnLinks;
 
 beforeAll(async () => {
   stack = await startStack();
-  const { api_url, short_url } = stack.info();
-  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-  links = new LimitedLinks(api_url, key, short_url);
+  links = await OwnLinks.start(stack);
   // A redirector leases no click in the first seconds after its start.
   const { alias } = await links.create({ max_clicks: 1 });
   expect((await links.followSettled(alias)).status).toBe(302);
@@ -276,11 +268,11 @@ describe("NATS", () => {
   async function startOtherApi(
     env: Record<string, string>,
     cleanup: AsyncDisposableStack,
-  ): Promise<{ links: LimitedLinks; describe(): Promise<string> }> {
+  ): Promise<{ links: OwnLinks; describe(): Promise<string> }> {
     const started = await startApi(services, env);
     cleanup.defer(started.stop);
     return {
-      links: new LimitedLinks(started.url, otherKey, stack.info().short_url),
+      links: new OwnLinks(started.url, otherKey, stack.info().short_url),
       describe: () => describeProcess(started),
     };
   }

@@ -4,21 +4,25 @@ import { laterNatsServer, type NatsProgram, ownNatsServer } from "../harness/nat
 import { canCreateNetworkHosts } from "../harness/netns.ts";
 import { floodChecks } from "./checks/flood.ts";
 import { drillChecks, FRESH_HOST, ONE_CONSUMER_EACH_HOST } from "./checks/hosts.ts";
+import { CLIENT_SERVED } from "./checks/legitimate-client.ts";
 import { expectLocalAnswers, REGION_CHECKS } from "./checks/regions.ts";
 import { INTERRUPTIONS_SHORT, OF_TRAFFIC } from "./checks/traffic.ts";
 import { DRILLS } from "./drills.ts";
 import { CLONES } from "./faults/clones.ts";
 import { FLEET_FAULTS } from "./faults/fleet.ts";
 import { FLOODS, LIMIT_SHORT } from "./faults/floods.ts";
+import { HOSTILE_INPUTS, INPUTS_AT_BOUNDS, SOME_AT_BOUNDS } from "./faults/hostile.ts";
 import { LINKS_LOG_FAULTS } from "./faults/links-log.ts";
 import { LOCAL_FAULTS } from "./faults/local.ts";
 import { REGION_FAULTS } from "./faults/regions.ts";
 import { FloodVisitors } from "./loads/flood-visitors.ts";
 import { HostTraffic } from "./loads/host-traffic.ts";
+import { Idle, LegitimateClient } from "./loads/legitimate-client.ts";
 import { Traffic } from "./loads/traffic.ts";
 import type { RunSettings } from "./parts.ts";
 import { CLICKS_WAY, LINKS_LOG, NATS } from "./paths.ts";
 import { type AnyScenario, FaultScenario } from "./scenario.ts";
+import { AttackedStack } from "./topologies/attacked-stack.ts";
 import { Fleet } from "./topologies/fleet.ts";
 import { FloodedRedirector } from "./topologies/flooded-redirector.ts";
 import { LocalStack } from "./topologies/local-stack.ts";
@@ -29,6 +33,21 @@ import { TwoRegions } from "./topologies/two-regions.ts";
 const RUNNER = ["test/scenarios/{parts,scenario,run}.ts"];
 
 const TRAFFIC = [...RUNNER, "test/scenarios/{loads,checks}/{traffic,clicks,changes,redirects}.ts"];
+
+/** Of what measures single inputs: the stack must be idle, and the fault says what is wrong. */
+const OF_INPUTS = {
+  paths: [
+    ...RUNNER,
+    "api/http/**",
+    "redirector/{http,redirect}/**",
+    "shared/decision/**",
+    "test/hostile/cost/**",
+    "test/scenarios/faults/hostile.ts",
+  ],
+  topology: () => AttackedStack.start(),
+  load: () => Promise.resolve(new Idle()),
+  checks: [],
+};
 
 const linksOf = ({ long }: RunSettings): number => (long ? LINKS_BEFORE : LINKS_BEFORE_SHORT);
 
@@ -170,6 +189,36 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     load: (topology) => HostTraffic.start(topology, { clicks: true, events: true }),
     faults: CLONES,
     checks: drillChecks({ mayBeUnavailable: true }),
+  }),
+  new FaultScenario({
+    name: "hostile",
+    seconds: 60,
+    paths: [
+      ...RUNNER,
+      "api/http/**",
+      "redirector/http/**",
+      "test/hostile/*.ts",
+      "test/scenarios/faults/hostile.ts",
+    ],
+    proves: "hostile input on every route ends and stalls no process, and delays no other client",
+    topology: () => AttackedStack.start(),
+    load: (topology, { long }) => LegitimateClient.start(topology, long ? 20_000 : 2_000),
+    faults: [HOSTILE_INPUTS],
+    checks: [CLIENT_SERVED],
+  }),
+  new FaultScenario({
+    name: "input-cost-some",
+    seconds: 30,
+    ...OF_INPUTS,
+    proves: "none of some inputs costs a turn of the event loop more than its budget",
+    faults: [SOME_AT_BOUNDS],
+  }),
+  new FaultScenario({
+    name: "input-cost",
+    seconds: 270,
+    ...OF_INPUTS,
+    proves: "no single input costs a turn of the event loop more than its budget",
+    faults: [INPUTS_AT_BOUNDS],
   }),
   ...DRILLS,
 ];

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { createInputs, GENERATOR_NAMES } from "../hostile/inputs.ts";
+import { GENERATOR_NAMES, Inputs } from "../hostile/inputs.ts";
 import type { Fixtures } from "../hostile/requests.ts";
 import { formatRoute, listRoutes } from "../hostile/routes.ts";
 
@@ -24,7 +24,7 @@ const FIXTURES: Fixtures = {
 };
 
 const routes = listRoutes();
-const inputsOf = (seed: number) => createInputs(seed, routes, FIXTURES);
+const inputsOf = (seed: number) => new Inputs(seed, routes, FIXTURES);
 
 test("an input depends only on seed and index", () => {
   const inputs = inputsOf(1);
@@ -61,7 +61,7 @@ test("the routes of both applications are listed with their fields", () => {
 
 test("resources that the attack still needs are never deleted", () => {
   const deleting = routes.filter(({ method }) => method === "DELETE");
-  const inputs = createInputs(4, deleting, FIXTURES);
+  const inputs = new Inputs(4, deleting, FIXTURES);
   for (let index = 0; index < 500; index++) {
     expect(inputs.make(index).bytes.includes(`${FIXTURES.linkId} HTTP`)).toBe(false);
   }

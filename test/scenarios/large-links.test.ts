@@ -9,9 +9,8 @@ import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { admin, createAccount, withPostgres } from "../harness/admin.ts";
+import { admin, createAccount, UNLIMITED, withPostgres } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
-import { BULK_LIMITS } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { readReadiness, waitUntilEnded } from "../harness/services.ts";
@@ -46,8 +45,8 @@ let ids: string[];
 beforeAll(async () => {
   stack = await startStack();
   [{ key: large }, { key: other }] = await Promise.all([
-    createAccount(stack, "enterprise", BULK_LIMITS),
-    createAccount(stack, "enterprise", BULK_LIMITS),
+    createAccount(stack, "enterprise", UNLIMITED),
+    createAccount(stack, "enterprise", UNLIMITED),
   ]);
   const body = { alias: "large-0", url: destinationOf(0), rules: RULES };
   const { status } = await call(api("/v1/links"), { key: large, body });

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { buildDashboard } from "../../deploy/local/dashboard.ts";
 import { Watchdog } from "../../deploy/local/watchdog.ts";
-import { createAccount } from "../harness/admin.ts";
-import { type ApiResponse, call, errorSchema } from "../harness/api.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { type ApiResponse, call, codeOf } from "../harness/api.ts";
 import { smallest } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
@@ -27,14 +27,6 @@ const ADDED_DELAY_MS_MAX = 1_000;
  * NODE_ENV=production).
  */
 const OTHER_REQUESTS = 10;
-
-/** Limits so high that none of them hides what a request does. */
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
-};
 
 let stack: SharedStack;
 beforeAll(async () => {
@@ -134,5 +126,3 @@ describe.each(["development", "production"])("with NODE_ENV=%s the API", (nodeEn
     expect(delayMs).toBeLessThan(ADDED_DELAY_MS_MAX);
   });
 });
-
-const codeOf = ({ status, body }: ApiResponse) => [status, errorSchema.parse(body).error.code];

@@ -15,6 +15,8 @@ export type RunSettings = {
   rounds?: number | undefined;
   /** Parts of the names of the faults that are injected. */
   faults?: readonly string[] | undefined;
+  /** Of a scenario with numbered inputs, only these. */
+  only?: readonly number[] | undefined;
   /** The nats-server of the next Debian. */
   later: boolean;
   /** Paths that have changed; faults that exercise them are injected as well. */

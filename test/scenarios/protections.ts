@@ -267,7 +267,22 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
   },
 };
 
+const HOSTILE_PROTECTIONS: Readonly<Record<string, Protection>> = {
+  "json-errors": {
+    scenario: "hostile",
+    problem: /5xx/,
+    file: "api/http/json-body.ts",
+    replace: [
+      [
+        'throw new ApiError("invalid_request", "The body is not valid JSON.", { cause });',
+        "throw cause;",
+      ],
+    ],
+  },
+};
+
 export const PROTECTIONS: Readonly<Record<string, Protection>> = {
+  ...HOSTILE_PROTECTIONS,
   ...CLICK_PROTECTIONS,
   ...DRILL_PROTECTIONS,
 };

@@ -21,6 +21,7 @@ const { values, positionals } = parseArgs({
     long: { type: "boolean", default: false },
     rounds: { type: "string" },
     fault: { type: "string", multiple: true },
+    only: { type: "string" },
     later: { type: "boolean", default: false },
   },
 });
@@ -32,6 +33,7 @@ const settings: RunSettings = {
   long: values.long,
   rounds: values.rounds === undefined ? undefined : Number(values.rounds),
   faults: values.fault,
+  only: values.only?.split(",").map(Number),
   later: values.later,
   changed: (process.env["SHORTHOP_TEST_CHANGED"] ?? "").split("\n"),
   log: console.log,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import * as z from "zod";
 
 import { postgresPool, type Sql } from "../../api/postgres.ts";
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
@@ -15,12 +15,6 @@ import { type Stack, startStack } from "../harness/stack.ts";
 import { findMisdelivered, readLedger, startWebhookReceiver } from "../harness/webhook-receiver.ts";
 
 setDefaultTimeout(300_000);
-
-const UNLIMITED = {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  endpoints: { "POST /v1/links": 1_000_000 },
-};
 
 /** A lease is valid for 20 seconds; the machine may be busy. */
 const TAKEOVER_MS = 90_000;

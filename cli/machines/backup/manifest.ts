@@ -121,11 +121,7 @@ export const writeProof = (storage: Storage, name: string): Promise<void> =>
   writeJson(storage, `${name}/${PROOF}`, { version, proven_at: new Date().toISOString() });
 
 async function writeJson(storage: Storage, name: string, value: unknown): Promise<void> {
-  await storage.write(name, encode(`${JSON.stringify(value, null, 2)}\n`));
-}
-
-async function* encode(text: string): AsyncGenerator<Uint8Array> {
-  yield new TextEncoder().encode(text);
+  await storage.write(name, [Buffer.from(`${JSON.stringify(value, null, 2)}\n`)]);
 }
 
 /** Throws for a backup whose schema this version does not know. */

@@ -24,7 +24,7 @@ const PARTS_AT_ONCE = 2;
 const UPLOAD_ATTEMPTS = 3;
 
 /** What is written, in parts of any size. */
-export type Content = AsyncIterable<Uint8Array>;
+export type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** A file of a backup, by its name in the storage. */
 export type StoredFile = { name: string; bytes: number; sha256: string };
@@ -176,7 +176,7 @@ export class Bucket implements Storage {
 }
 
 /** The output of a program, as it comes. Throws when it fails. */
-export async function* outputOf(command: readonly string[], env?: Env): Content {
+export async function* outputOf(command: readonly string[], env?: Env): AsyncGenerator<Uint8Array> {
   const child = Bun.spawn([...command], {
     stdio: ["ignore", "pipe", "inherit"],
     ...(env === undefined ? {} : { env }),
@@ -194,7 +194,7 @@ export class Digest {
   readonly #hash = createHash("sha256");
   #bytes = 0;
 
-  async *pass(content: Content): Content {
+  async *pass(content: Content): AsyncGenerator<Uint8Array> {
     for await (const chunk of content) {
       this.#hash.update(chunk);
       this.#bytes += chunk.length;

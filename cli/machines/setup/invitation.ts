@@ -65,10 +65,10 @@ export async function inviteHosts(
   secrets: Secrets,
   host: Host,
 ): Promise<void> {
-  const hosts = roles.map((ROLE) => ({
-    ...listPresent({ DOMAIN, STORES, EMAIL, ACCOUNT, ROLE }),
-    ...listPresent(secretsFor(ROLE, secrets)),
-  }));
+  const hosts = roles.map((ROLE) => {
+    const settings = { DOMAIN, STORES, EMAIL, ACCOUNT, ROLE };
+    return { ...settings, ...secretsFor(ROLE, secrets) };
+  });
   const invitation = new Invitation(await makeCertificate(host), hosts);
   await invitation.listen(STORES);
   const lines = invitation.tokens.map((token, i) => `    ${formatToken(token)}  ${roles[i]}`);
@@ -84,11 +84,6 @@ ${lines.join("\n")}
     throw new Error("Not all have joined. The tokens are not valid any more.");
   console.log(roles.length === 1 ? "The host has joined." : "All hosts have joined.");
 }
-
-const listPresent = (values: Values): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
 
 /**
  * Takes the invitation of a host; again, when secrets have changed there. Throws when this host has
@@ -110,13 +105,13 @@ export class Invitation {
   /** Whether all have accepted, when they have or when its time is over. */
   readonly ended: Promise<boolean>;
   readonly #end: (isDone: boolean) => void;
-  readonly #hosts: readonly Content[];
+  readonly #hosts: readonly Values[];
   readonly #server: Server;
   readonly #accepted = new Set<number>();
   readonly #waiting = new Set<Socket>();
   #joined = 0;
 
-  constructor(certificate: Certificate, hosts: readonly Content[]) {
+  constructor(certificate: Certificate, hosts: readonly Values[]) {
     this.#hosts = hosts;
     this.tokens = hosts.map(() => tokenFor(certificate.cert));
     const { promise, resolve } = Promise.withResolvers<boolean>();

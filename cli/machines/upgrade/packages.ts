@@ -31,12 +31,11 @@ export async function readRelease(host: Host, files: readonly string[]): Promise
   for (const file of files) {
     // A name without a slash would mean a package of the repositories to apt-get.
     const path = resolve(file);
-    const field = async (name: string) =>
-      (await host.read(["dpkg-deb", "--field", path, name])).trim();
-    const [name, version] = [await field("Package"), await field("Version")];
+    const fields = "--showformat=${Package}\t${Version}\t${Architecture}";
+    const shown = (await host.read(["dpkg-deb", "--show", fields, path])).split("\t");
+    const [name = "", version = "", own] = shown;
     if (name !== BASE && !name.startsWith(`${BASE}-`))
       throw new Error(`${file} is not a package of Shorthop.`);
-    const own = await field("Architecture");
     if (own !== architecture)
       throw new Error(`${file} is for ${own}, this machine is ${architecture}.`);
     packages.push({ name, version, path });
@@ -106,7 +105,7 @@ export async function savePackages(
     const control = join(root, "DEBIAN");
     mkdirSync(control, { recursive: true, mode: 0o755 });
     const status = await host.read(["dpkg-query", "--status", name]);
-    writeFileSync(join(control, "control"), toControl(status));
+    writeFileSync(join(control, "control"), `${status.replaceAll(ADDED_FIELDS, "").trimEnd()}\n`);
     for (const script of SCRIPTS.filter((one) => existsSync(join(DPKG_INFO, `${name}.${one}`))))
       cpSync(join(DPKG_INFO, `${name}.${script}`), join(control, script));
     keepConffiles(root);
@@ -137,17 +136,8 @@ function copyEntry(from: string, to: string): void {
   }
 }
 
-/** The control file of an installed package: its status without what dpkg adds. */
-function toControl(status: string): string {
-  const fields: string[] = [];
-  let skipping = false;
-  for (const line of status.trimEnd().split("\n")) {
-    // Further lines of a field begin with a space.
-    if (!line.startsWith(" ")) skipping = /^(Status|Conffiles|Config-Version):/.test(line);
-    if (!skipping) fields.push(line);
-  }
-  return `${fields.join("\n")}\n`;
-}
+/** What dpkg adds to the control file of a package; further lines of a field begin with a space. */
+const ADDED_FIELDS = /^(?:Status|Conffiles|Config-Version):.*\n(?: .*\n)*/gm;
 
 /** Whether `SHA256SUMS` lies beside the files. */
 export const findChecksums = (files: readonly string[]): string | undefined =>

@@ -38,11 +38,12 @@ async function upgradeOn(situation: Situation, files = ["shorthop.deb", "shortho
   let waited = 0;
   const answers: [RegExp, (command: readonly string[]) => string][] = [
     [/print-architecture/, () => "amd64\n"],
-    [/Architecture/, () => "amd64\n"],
-    [/--field \S+ Package/, (command) => /([\w-]+)\.deb$/.exec(command[2] ?? "")?.[1] ?? ""],
     [
-      /--field \S+ Version/,
-      (command) => versions[/([\w-]+\.deb)$/.exec(command[2] ?? "")?.[1] ?? ""] ?? "2.0",
+      /dpkg-deb --show/,
+      (command) => {
+        const [file = ""] = /[\w-]+\.deb$/.exec(command.at(-1) ?? "") ?? [];
+        return [file.replace(".deb", ""), versions[file] ?? "2.0", "amd64"].join("\t");
+      },
     ],
     [/dpkg-query --show/, () => installed.map((name) => `ii \t${name}\t1.0\n`).join("")],
     [/list-units/, () => UNITS.map((unit) => `${unit} loaded active running\n`).join("")],

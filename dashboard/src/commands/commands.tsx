@@ -5,7 +5,6 @@
 import { useIsFetching } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import {
-  lazy,
   type ReactNode,
   Suspense,
   useEffect,
@@ -27,15 +26,15 @@ import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { CopyButton, IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { Loading } from "../ui/states.tsx";
+import { lazyPart, Loading } from "../ui/states.tsx";
 import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
 const loadLinkDialogs = () => import("../pages/links/dialogs.tsx");
 const loadDialogs = () => import("./palette.tsx");
 
-const EditDialog = lazy(async () => ({ default: (await loadLinkDialogs()).EditDialog }));
-const Palette = lazy(async () => ({ default: (await loadDialogs()).Palette }));
-const ShortcutsDialog = lazy(async () => ({ default: (await loadDialogs()).ShortcutsDialog }));
+const EditDialog = lazyPart(loadLinkDialogs, (part) => part.EditDialog);
+const Palette = lazyPart(loadDialogs, (part) => part.Palette);
+const ShortcutsDialog = lazyPart(loadDialogs, (part) => part.ShortcutsDialog);
 
 type OpenDialog = { kind: "create"; start: NewLinkStart } | { kind: "palette" | "shortcuts" };
 

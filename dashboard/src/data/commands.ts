@@ -8,7 +8,7 @@ export type NewLinkStart = { url?: string; copyOf?: string };
 
 /** A link that was just created, for the panel that shows it. */
 export type CreatedLink = {
-  link: Pick<ResponseBody<"createLink">, "id" | "short_url">;
+  link: ResponseBody<"createLink">;
   /** Whether its short URL is in the clipboard. */
   copied: Promise<boolean>;
 };

@@ -1,33 +1,21 @@
 /** The pages of people who have forgotten their password: one asks for a link, one uses it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { Link } from "wouter";
 
 import { email as emailRule, newPassword, RESET_MINUTES } from "../../../shared/contracts/users.ts";
 import { getJson, send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
-import { getErrorMessage, isNotFound } from "../languages/errors.ts";
+import { isNotFound } from "../languages/errors.ts";
 import { preferredLanguage } from "../languages/preference.ts";
 import { t } from "../languages/translate.ts";
-import { Button } from "../ui/button.tsx";
-import { PasswordField, TextField } from "../ui/field.tsx";
-import { Logo } from "../ui/logo.tsx";
+import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";
+import { AuthCard } from "../ui/page.tsx";
 import { Alert, QueryBoundary } from "../ui/states.tsx";
 import { validateWith } from "../ui/validation.ts";
 
 const RESETS = "/auth/password-resets";
-
-const AuthCard = ({ title, children }: { title: string; children: ReactNode }) => (
-  <main className="auth-page">
-    <div className="auth-card">
-      <Logo />
-      <h1>{title}</h1>
-      {children}
-      <Link href="/">{t("forgotten.signIn")}</Link>
-    </div>
-  </main>
-);
 
 export function ForgotPasswordPage() {
   const options = useQuery({
@@ -39,6 +27,7 @@ export function ForgotPasswordPage() {
       <QueryBoundary query={options} label={t("forgotten.loading")} lines={2}>
         {({ by_mail }) => (by_mail ? <MailForm /> : <p>{t("forgotten.noMail")}</p>)}
       </QueryBoundary>
+      <Link href="/">{t("forgotten.signIn")}</Link>
     </AuthCard>
   );
 }
@@ -51,10 +40,10 @@ function MailForm() {
   });
   if (ask.isSuccess) return <p role="status">{t("forgotten.sent", { minutes: RESET_MINUTES })}</p>;
   return (
-    <form
-      className="stack"
-      noValidate
-      onSubmit={(event) => void form.handleSubmit((values) => ask.mutate(values))(event)}
+    <Form
+      action={t("forgotten.ask")}
+      task={ask}
+      onSubmit={form.handleSubmit((values) => ask.mutate(values))}
     >
       <p>{t("forgotten.intro")}</p>
       <TextField
@@ -62,14 +51,9 @@ function MailForm() {
         type="email"
         autoComplete="username"
         autoFocus
-        error={form.formState.errors.email?.message}
-        {...form.register("email", { validate: validateWith(emailRule) })}
+        {...formField(form, "email", { validate: validateWith(emailRule) })}
       />
-      {ask.error !== null && <Alert>{getErrorMessage(ask.error)}</Alert>}
-      <Button type="submit" variant="primary" loading={ask.isPending}>
-        {t("forgotten.ask")}
-      </Button>
-    </form>
+    </Form>
   );
 }
 
@@ -99,6 +83,7 @@ export function ResetPasswordPage({ token }: { token: string }) {
           )}
         </QueryBoundary>
       )}
+      <Link href="/">{t("forgotten.signIn")}</Link>
     </AuthCard>
   );
 }
@@ -117,22 +102,17 @@ function NewPasswordForm({ path, email, onDone }: NewPasswordFormProps) {
     },
   });
   return (
-    <form
-      className="stack"
-      noValidate
-      onSubmit={(event) => void form.handleSubmit((values) => change.mutate(values))(event)}
+    <Form
+      action={t("forgotten.setAction")}
+      task={change}
+      onSubmit={form.handleSubmit((values) => change.mutate(values))}
     >
       <TextField label={t("signIn.email")} value={email} readOnly autoComplete="username" />
       <PasswordField
         label={t("settings.profile.newPassword")}
         autoComplete="new-password"
-        error={form.formState.errors.password?.message}
-        {...form.register("password", { validate: validateWith(newPassword) })}
+        {...formField(form, "password", { validate: validateWith(newPassword) })}
       />
-      {change.error !== null && <Alert>{getErrorMessage(change.error)}</Alert>}
-      <Button type="submit" variant="primary" loading={change.isPending}>
-        {t("forgotten.setAction")}
-      </Button>
-    </form>
+    </Form>
   );
 }

@@ -7,12 +7,11 @@ import { useLocation } from "wouter";
 import { newPassword, type Role, userName } from "../../../shared/contracts/users.ts";
 import { getJson, send } from "../data/http.ts";
 import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
-import { getErrorMessage } from "../languages/errors.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
-import { PasswordField, TextField } from "../ui/field.tsx";
-import { Logo } from "../ui/logo.tsx";
-import { Alert, QueryBoundary } from "../ui/states.tsx";
+import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";
+import { AuthCard } from "../ui/page.tsx";
+import { ErrorAlert, QueryBoundary, type Task } from "../ui/states.tsx";
 import { validateWith } from "../ui/validation.ts";
 import { SignInPage } from "./sign-in.tsx";
 
@@ -30,15 +29,11 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
     return <SignInPage email={invitation.data.email} />;
   }
   return (
-    <main className="auth-page">
-      <div className="auth-card">
-        <Logo />
-        <h1>{t("invitation.title")}</h1>
-        <QueryBoundary query={invitation} label={t("invitation.loading")} lines={2}>
-          {(data) => <AcceptForm path={path} invitation={data} session={session} />}
-        </QueryBoundary>
-      </div>
-    </main>
+    <AuthCard title={t("invitation.title")}>
+      <QueryBoundary query={invitation} label={t("invitation.loading")} lines={2}>
+        {(data) => <AcceptForm path={path} invitation={data} session={session} />}
+      </QueryBoundary>
+    </AuthCard>
   );
 }
 
@@ -59,20 +54,17 @@ function AcceptForm({ path, invitation, session }: AcceptFormProps) {
       })}
     </p>
   );
-  const alert = accept.error !== null && <Alert>{getErrorMessage(accept.error)}</Alert>;
-
   return session === null ? (
     <NewUserForm
       email={invitation.email}
-      loading={accept.isPending}
       intro={intro}
-      alert={alert}
+      task={accept}
       onSubmit={(values) => accept.mutate(values)}
     />
   ) : (
     <>
       {intro}
-      {alert}
+      <ErrorAlert error={accept.error} />
       <SignedInChoice
         email={invitation.email}
         session={session}
@@ -133,39 +125,31 @@ function SignedInChoice({ email, session, loading, onJoin }: SignedInChoiceProps
 
 type NewUserFormProps = {
   email: string;
-  loading: boolean;
   intro: ReactNode;
-  alert: ReactNode;
+  task: Task;
   onSubmit: (values: Values) => void;
 };
 
-function NewUserForm({ email, loading, intro, alert, onSubmit }: NewUserFormProps) {
+function NewUserForm({ email, intro, task, onSubmit }: NewUserFormProps) {
   const form = useForm<Values>({ mode: "onTouched", defaultValues: { name: "", password: "" } });
-  const { errors } = form.formState;
   return (
-    <form
-      className="stack"
-      noValidate
-      onSubmit={(event) => void form.handleSubmit((values) => onSubmit(values))(event)}
+    <Form
+      action={t("invitation.join")}
+      task={task}
+      onSubmit={form.handleSubmit((values) => onSubmit(values))}
     >
       {intro}
       <TextField label={t("signIn.email")} value={email} readOnly autoComplete="username" />
       <TextField
         label={t("invitation.name")}
         autoComplete="name"
-        error={errors.name?.message}
-        {...form.register("name", { validate: validateWith(userName) })}
+        {...formField(form, "name", { validate: validateWith(userName) })}
       />
       <PasswordField
         label={t("invitation.password")}
         autoComplete="new-password"
-        error={errors.password?.message}
-        {...form.register("password", { validate: validateWith(newPassword) })}
+        {...formField(form, "password", { validate: validateWith(newPassword) })}
       />
-      {alert}
-      <Button type="submit" variant="primary" loading={loading}>
-        {t("invitation.join")}
-      </Button>
-    </form>
+    </Form>
   );
 }

@@ -11,13 +11,12 @@ import type { SavedView } from "../../../clients/typescript/src/index.ts";
 import { viewName } from "../../../shared/contracts/view-schemas.ts";
 import { getClient } from "../data/http.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
-import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { IconButton } from "../ui/button.tsx";
-import { Dialog, DialogForm } from "../ui/dialog.tsx";
-import { TextField } from "../ui/field.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Form, formField, TextField } from "../ui/field.tsx";
 import { useApiMutation } from "../ui/mutation.ts";
-import { Alert, Empty, QueryBoundary } from "../ui/states.tsx";
+import { Empty, ErrorAlert, QueryBoundary } from "../ui/states.tsx";
 import { toast } from "../ui/toast.tsx";
 import { validateWith } from "../ui/validation.ts";
 
@@ -121,7 +120,7 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
           ))}
         </ul>
       )}
-      {remove.error !== null && <Alert>{getErrorMessage(remove.error)}</Alert>}
+      <ErrorAlert error={remove.error} />
     </>
   );
 }
@@ -135,19 +134,17 @@ function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "c
     onSuccess: () => form.reset(),
   });
   return (
-    <DialogForm
+    <Form
       action={t(`saved.${kind}.save`)}
-      onSubmit={(event) => void form.handleSubmit(({ name }) => save.mutate(name.trim()))(event)}
+      onSubmit={form.handleSubmit(({ name }) => save.mutate(name.trim()))}
       onCancel={onClose}
-      loading={save.isPending}
-      error={save.error}
+      task={save}
     >
       <TextField
         label={t("saved.name")}
         hint={t(`saved.${kind}.hint`)}
-        error={form.formState.errors.name?.message}
-        {...form.register("name", { validate: validateWith(viewName) })}
+        {...formField(form, "name", { validate: validateWith(viewName) })}
       />
-    </DialogForm>
+    </Form>
   );
 }

@@ -5,12 +5,11 @@ import { Link } from "wouter";
 
 import { send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
-import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { PasswordField, TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
-import { Alert } from "../ui/states.tsx";
+import { ErrorAlert } from "../ui/states.tsx";
 
 export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
   const [email, setEmail] = useState(initialEmail);
@@ -48,7 +47,7 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
           value={password}
           onChange={(event) => setPassword(event.target.value)}
         />
-        {signIn.error !== null && <Alert>{getErrorMessage(signIn.error)}</Alert>}
+        <ErrorAlert error={signIn.error} />
         <Button type="submit" variant="primary" loading={signIn.isPending}>
           {t("signIn.title")}
         </Button>

@@ -106,21 +106,27 @@ export function CsvButton({ path, name, file }: CsvButtonProps) {
 
 type SegmentedControlProps<Name extends string> = {
   label: string;
+  isSmall?: boolean;
   /** Labels of the options, by name. */
   options: Readonly<Partial<Record<Name, string>>>;
-  selected: Name;
+  selected: Name | undefined;
   onSelect: (name: Name) => void;
 };
 
 /** Selects one of a few options. */
 export function SegmentedControl<Name extends string>({
   label,
+  isSmall = true,
   options,
   selected,
   onSelect,
 }: SegmentedControlProps<Name>) {
   return (
-    <div className="segmented segmented-small" role="group" aria-label={label}>
+    <div
+      className={isSmall ? "segmented segmented-small" : "segmented"}
+      role="group"
+      aria-label={label}
+    >
       {(Object.keys(options) as Name[]).map((name) => (
         <button
           key={name}

@@ -4,7 +4,6 @@
  */
 import { X } from "lucide-react";
 import {
-  type FormEvent,
   type ReactNode,
   useEffect,
   useEffectEvent,
@@ -13,13 +12,13 @@ import {
   useRef,
   useState,
 } from "react";
-import { flushSync } from "react-dom";
+import { createPortal, flushSync } from "react-dom";
 
-import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
-import { Alert } from "./states.tsx";
-import { openModal } from "./toast.tsx";
+import { Form, type FormProps } from "./field.tsx";
+import { ErrorAlert, type Task } from "./states.tsx";
+import { showModal } from "./toast.tsx";
 
 type DialogProps = {
   title: string;
@@ -39,7 +38,7 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
   useLayoutEffect(() => {
     const dialog = element.current;
     if (dialog === null) return undefined;
-    const close = openModal(dialog);
+    const close = showModal(dialog);
     // By default the browser focuses the close button.
     dialog.querySelector<HTMLElement>("form :is(input, select), [data-focus]")?.focus();
     return close;
@@ -81,44 +80,17 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
   );
 }
 
-type DialogFormProps = {
-  /** Label of the submit button. */
-  action: string;
-  onSubmit: (event: FormEvent) => void;
-  onCancel: () => void;
-  loading: boolean;
-  error: unknown;
-  children: ReactNode;
+type FormDialogProps = Omit<FormProps, "onCancel"> & {
+  title: string;
+  onClose: () => void;
+  wide?: boolean;
 };
 
-/** A form as the content of a dialog, with a cancel and a submit button. */
-export const DialogForm = ({
-  action,
-  onSubmit,
-  onCancel,
-  loading,
-  error,
-  children,
-}: DialogFormProps) => (
-  <form
-    className="stack"
-    noValidate
-    onSubmit={(event) => {
-      event.preventDefault();
-      // The form of a dialog within a form is its child in React, too.
-      event.stopPropagation();
-      onSubmit(event);
-    }}
-  >
-    {children}
-    {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
-    <footer>
-      <Button onClick={onCancel}>{t("ui.cancel")}</Button>
-      <Button type="submit" variant="primary" loading={loading}>
-        {action}
-      </Button>
-    </footer>
-  </form>
+/** A dialog whose content is a form. */
+export const FormDialog = ({ title, onClose, wide = false, ...form }: FormDialogProps) => (
+  <Dialog title={title} onClose={onClose} wide={wide}>
+    <Form onCancel={onClose} {...form} />
+  </Dialog>
 );
 
 type ConfirmDialogProps = {
@@ -129,33 +101,54 @@ type ConfirmDialogProps = {
   cancel?: string;
   children: ReactNode;
   onClose: () => void;
-  onConfirm: () => void;
-  loading?: boolean;
-  error?: unknown;
+  /** What is done when the user confirms. */
+  task: Task & { mutate: () => void };
 };
 
 /** Asks for confirmation of an action that cannot be undone. */
-export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { title, action, cancel = t("ui.cancel"), children, onClose, onConfirm } = props;
-  const { loading = false, error = null } = props;
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <div className="stack">{children}</div>
-      {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
-      <footer>
-        {/* An accidental Enter must not destroy anything. */}
-        <Button data-focus onClick={onClose}>
-          {cancel}
-        </Button>
-        <Button variant="danger" loading={loading} onClick={onConfirm}>
-          {action}
-        </Button>
-      </footer>
-    </Dialog>
-  );
+export const ConfirmDialog = ({
+  title,
+  action,
+  children,
+  onClose,
+  task,
+  ...rest
+}: ConfirmDialogProps) => (
+  <Dialog title={title} onClose={onClose}>
+    <div className="stack">{children}</div>
+    <ErrorAlert error={task.error} />
+    <footer>
+      {/* An accidental Enter must not destroy anything. */}
+      <Button data-focus onClick={onClose}>
+        {rest.cancel ?? t("ui.cancel")}
+      </Button>
+      <Button variant="danger" loading={task.isPending} onClick={() => task.mutate()}>
+        {action}
+      </Button>
+    </footer>
+  </Dialog>
+);
+
+/**
+ * Opens dialogs: `open` gets a function that renders one, with a function that closes it. Render
+ * `dialog`, anywhere: it is outside of the element that it is rendered in.
+ */
+export function useDialog(): {
+  open: (render: (close: () => void) => ReactNode) => void;
+  dialog: ReactNode;
+} {
+  const [opened, setOpened] = useState<{ render: (close: () => void) => ReactNode }>();
+  return {
+    open: (render) => setOpened({ render }),
+    dialog:
+      opened &&
+      createPortal(
+        opened.render(() => setOpened(undefined)),
+        document.body,
+      ),
+  };
 }
 
-/** Shows values that are displayed only once, such as a new key. */
 type SecretDialogProps = {
   title: string;
   warning: string;
@@ -165,7 +158,7 @@ type SecretDialogProps = {
   children: ReactNode;
 };
 
-/** A dialog with secrets, which cannot be closed by accident. */
+/** Shows what is displayed only once, such as a new key; it cannot be closed by accident. */
 export const SecretDialog = ({ title, warning, done, onClose, children }: SecretDialogProps) => (
   <Dialog title={title} onClose={onClose} locked>
     <p className="warning">{warning}</p>
@@ -223,6 +216,15 @@ export function useUnsavedGuard(isDirty: () => boolean): {
       navigation?.removeEventListener("navigate", onNavigate);
     };
   }, []);
+  function discard(): void {
+    if (pending === undefined) return;
+    agreed.current = true;
+    // Closes the confirmation first: a dialog cannot return the focus while another one is open
+    // inside it.
+    flushSync(() => setPending(undefined));
+    // After the next frame: closing both for one frame takes a phone a third of a second.
+    requestAnimationFrame(() => setTimeout(pending.discard));
+  }
   return {
     guard: (discard) => (isDirty() ? setPending({ discard }) : discard()),
     confirmation: pending !== undefined && (
@@ -231,14 +233,7 @@ export function useUnsavedGuard(isDirty: () => boolean): {
         action={t("ui.unsaved.discard")}
         cancel={t("ui.unsaved.keep")}
         onClose={() => setPending(undefined)}
-        onConfirm={() => {
-          agreed.current = true;
-          // Closes the confirmation first: a dialog cannot return the focus while another one is
-          // open inside it.
-          flushSync(() => setPending(undefined));
-          // After the next frame: closing both for one frame takes a phone a third of a second.
-          requestAnimationFrame(() => setTimeout(pending.discard));
-        }}
+        task={{ mutate: discard, isPending: false, error: null }}
       >
         <p>{t("ui.unsaved.text")}</p>
       </ConfirmDialog>

@@ -1,11 +1,79 @@
 /** Form controls with a label, a hint and an error, linked by ARIA attributes. */
 import { Eye, EyeOff } from "lucide-react";
-import { type ComponentProps, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import {
+  type ComponentProps,
+  type FormEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
+import type { FieldValues, Path, RegisterOptions, UseFormReturn } from "react-hook-form";
 
 import { useTags } from "../data/account-lists.ts";
 import { completeList, type ListOption } from "../data/complete-list.ts";
 import { t } from "../languages/translate.ts";
-import { IconButton } from "./button.tsx";
+import { Button, IconButton } from "./button.tsx";
+import { ErrorAlert, type Task } from "./states.tsx";
+
+export type FormProps = {
+  /** Label of the submit button. */
+  action: string;
+  onSubmit: (event: FormEvent) => unknown;
+  /** What a submitted form does. */
+  task: Task;
+  /** Of a form in a dialog, which has a cancel button. */
+  onCancel?: () => void;
+  className?: string;
+  children: ReactNode;
+};
+
+/** Fields with a submit button, and the error of what the form does. */
+export const Form = ({
+  action,
+  onSubmit,
+  task,
+  onCancel,
+  className = "stack",
+  children,
+}: FormProps) => (
+  <form
+    className={className}
+    noValidate
+    onSubmit={(event) => {
+      event.preventDefault();
+      // The form of a dialog within a form is its child in React, too.
+      event.stopPropagation();
+      void onSubmit(event);
+    }}
+  >
+    {children}
+    <ErrorAlert error={task.error} />
+    <footer>
+      {onCancel !== undefined && <Button onClick={onCancel}>{t("ui.cancel")}</Button>}
+      <Button type="submit" variant="primary" loading={task.isPending}>
+        {action}
+      </Button>
+    </footer>
+  </form>
+);
+
+/** A field's value and error in a form, as its properties. */
+export const formField = <Values extends FieldValues, Name extends Path<Values>>(
+  form: UseFormReturn<Values>,
+  name: Name,
+  rules?: RegisterOptions<Values, Name>,
+) => ({
+  ...form.register(name, rules),
+  error: form.getFieldState(name, form.formState).error?.message,
+});
+
+/** Whether any of these fields of a form has an error. */
+export const hasErrors = <Values extends FieldValues>(
+  form: UseFormReturn<Values>,
+  ...names: Path<Values>[]
+): boolean => names.some((name) => form.getFieldState(name, form.formState).invalid);
 
 type FieldProps = {
   label: string;
@@ -120,6 +188,32 @@ export function SelectField({
     </Field>
   );
 }
+
+type ChoiceFieldProps<Value> = FieldProps & {
+  /** Nothing, and "", are the same in a select. */
+  value: Value;
+  options: readonly { value: Value; label: string }[];
+  onChoose: (value: Value) => void;
+  disabled?: boolean;
+};
+
+/** A select whose options have values of any type; one is always chosen. */
+export const ChoiceField = <Value extends string | number | boolean | null | undefined>({
+  value,
+  options,
+  onChoose,
+  ...field
+}: ChoiceFieldProps<Value>) => (
+  <SelectField
+    {...field}
+    value={String(value ?? "")}
+    options={options.map((option) => ({ ...option, value: String(option.value ?? "") }))}
+    onChange={({ target: { selectedIndex } }) => {
+      const chosen = options[selectedIndex];
+      if (chosen !== undefined) onChoose(chosen.value);
+    }}
+  />
+);
 
 export function CheckField({
   label,

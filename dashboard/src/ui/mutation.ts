@@ -3,18 +3,20 @@ import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-quer
 
 import { toast } from "./toast.tsx";
 
-type ApiMutationOptions<Result> = {
-  /** The queries to refetch on success. */
-  invalidate: readonly QueryKey[];
-  /** Shown as a toast. */
-  successMessage?: string | ((result: Result) => string);
-  onSuccess?: (result: Result) => void;
-};
-
 /** Like `useMutation`; refetches queries and shows a toast on success. The caller shows `error`. */
 export function useApiMutation<Result, Input = void>(
   mutationFn: (input: Input) => Promise<Result>,
-  { invalidate, successMessage, onSuccess }: ApiMutationOptions<Result>,
+  {
+    invalidate,
+    successMessage,
+    onSuccess,
+  }: {
+    /** The queries to refetch on success. */
+    invalidate: readonly QueryKey[];
+    /** Shown as a toast. */
+    successMessage?: string | ((result: Result) => string);
+    onSuccess?: (result: Result) => void;
+  },
 ) {
   const queryClient = useQueryClient();
   return useMutation({

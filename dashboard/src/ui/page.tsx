@@ -1,6 +1,8 @@
 /** Page layout: title, actions and cards. */
 import { type ReactNode, useEffect } from "react";
 
+import { Logo } from "./logo.tsx";
+
 export { Card } from "../../../shared/statistics/cards.tsx";
 
 export function Page({
@@ -30,3 +32,14 @@ export function Page({
     </div>
   );
 }
+
+/** The page of somebody who is not signed in. */
+export const AuthCard = ({ title, children }: { title: string; children: ReactNode }) => (
+  <main className="auth-page">
+    <div className="auth-card">
+      <Logo />
+      <h1>{title}</h1>
+      {children}
+    </div>
+  </main>
+);

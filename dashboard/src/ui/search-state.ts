@@ -6,7 +6,7 @@ import { navigate, usePathname, useSearch } from "wouter/use-browser-location";
 /** New values of parameters; undefined and "" remove one, a list repeats it. */
 export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-type EntryOptions = {
+type HistoryEntry = {
   /** Stored with the entry in the browser's history, but not in the URL. */
   state?: unknown;
   /** Replaces the entry in the browser's history instead of adding one. */
@@ -20,7 +20,7 @@ export function useSearchState(): [URLSearchParams, typeof updateSearch] {
 }
 
 /** Changes some query parameters of the URL. */
-export function updateSearch(update: SearchUpdate, options?: EntryOptions): void {
+export function updateSearch(update: SearchUpdate, options?: HistoryEntry): void {
   const after = updateParams(new URLSearchParams(location.search), update);
   navigate(`${location.pathname}${after.size === 0 ? "" : `?${after.toString()}`}`, options);
 }

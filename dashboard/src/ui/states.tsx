@@ -1,6 +1,6 @@
 /** Loading, empty and error states, and data that are outdated while newer ones are fetched. */
 import { TriangleAlert } from "lucide-react";
-import { type ReactNode, useDeferredValue } from "react";
+import { type ComponentType, lazy, type ReactNode, useDeferredValue } from "react";
 
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
@@ -29,7 +29,14 @@ export const ErrorState = ({ error, onRetry }: { error: unknown; onRetry?: () =>
   </div>
 );
 
-/** The error message of an action. */
+/** An action that can fail, such as a mutation. */
+export type Task = { isPending: boolean; error: unknown };
+
+/** The error of an action; nothing without one. */
+export const ErrorAlert = ({ error }: { error: unknown }) =>
+  error !== null && <Alert>{getErrorMessage(error)}</Alert>;
+
+/** The message of an action that failed. */
 export const Alert = ({ children }: { children: ReactNode }) => (
   <p className="alert" role="alert">
     {children}
@@ -91,3 +98,32 @@ export function useDeferredData<Data>(
     isOutdated: useDeferredValue(isPlaceholderData ? undefined : question) !== question,
   };
 }
+
+/** Renders the rows of a query, or that there are none. */
+export const QueryList = <Row,>({
+  query,
+  label,
+  empty: { title, hint },
+  children,
+}: {
+  query: QueryState<readonly Row[]>;
+  label: string;
+  empty: { title: string; hint?: string };
+  children: (rows: readonly Row[]) => ReactNode;
+}) => (
+  <QueryBoundary query={query} label={label}>
+    {(rows) =>
+      rows.length === 0 ? (
+        <Empty title={title}>{hint !== undefined && <p>{hint}</p>}</Empty>
+      ) : (
+        children(rows)
+      )
+    }
+  </QueryBoundary>
+);
+
+/** A component of a script that is loaded when it is first rendered. */
+export const lazyPart = <Part, Props>(
+  load: () => Promise<Part>,
+  componentOf: (part: Part) => ComponentType<Props>,
+) => lazy(async () => ({ default: componentOf(await load()) }));

@@ -1,58 +1,105 @@
-/** A table that scrolls within its container, also by keyboard. */
+/** Tables that scroll within their container, also by keyboard. */
 import type { ReactNode } from "react";
 
 import { t } from "../languages/translate.ts";
 
-type Column = { name: string; hidden?: true };
+/** A column of rows: its name, and what its cells show. */
+export type Column<Row> = {
+  name: string;
+  cell: (row: Row) => ReactNode;
+  className?: string;
+  /** Where the cells of a row stand below one another, this one says its name. */
+  isNamed?: true;
+};
 
-export function Table({
+/** A table of rows, whose cells stand below one another on a phone. */
+export const RowTable = <Row,>({
   label,
-  head = [],
-  headRow = <HeadRow columns={head} />,
-  children,
-  className = "",
+  rows,
+  keyOf,
+  columns,
+  actions,
+  className = "stacked",
   tall = false,
 }: {
   /** Caption, for screen readers. */
   label: string;
-  /** Names of the columns. */
-  head?: readonly (string | Column)[];
-  /** Replaces `head`, e.g. for sortable columns. */
+  rows: readonly Row[];
+  keyOf: (row: Row, index: number) => string | number;
+  columns: readonly Column<NoInfer<Row>>[];
+  /** What can be done with a row, at its end. */
+  actions?: ((row: NoInfer<Row>) => ReactNode) | undefined;
+  className?: string;
+  /** Limits the height. */
+  tall?: boolean;
+}) => (
+  <Table
+    label={label}
+    className={className}
+    tall={tall}
+    headRow={
+      <tr>
+        {columns.map(({ name }) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+        {actions !== undefined && (
+          <th scope="col">
+            <span className="visually-hidden">{t("ui.actions")}</span>
+          </th>
+        )}
+      </tr>
+    }
+  >
+    {rows.map((row, index) => (
+      <tr key={keyOf(row, index)}>
+        {columns.map(({ name, cell, className, isNamed }) => (
+          <td key={name} className={className} data-label={isNamed === true ? name : undefined}>
+            {cell(row)}
+          </td>
+        ))}
+        {actions !== undefined && <td className="row-actions">{actions(row)}</td>}
+      </tr>
+    ))}
+  </Table>
+);
+
+/** A table whose rows, and head unless it only has names, are given as they are. */
+export const Table = ({
+  label,
+  names = [],
+  headRow = (
+    <tr>
+      {names.map((name) => (
+        <th key={name} scope="col">
+          {name}
+        </th>
+      ))}
+    </tr>
+  ),
+  children,
+  className = "",
+  tall = false,
+}: {
+  label: string;
+  names?: readonly string[];
   headRow?: ReactNode;
   /** The rows. */
   children: ReactNode;
   className?: string;
-  /** Limits the height. */
   tall?: boolean;
-}) {
-  return (
-    <div
-      className={tall ? "table-scroll table-tall" : "table-scroll"}
-      tabIndex={0}
-      role="region"
-      aria-label={t("ui.scrollable", { table: label })}
-    >
-      <table className={className}>
-        <caption className="visually-hidden">{label}</caption>
-        <thead>{headRow}</thead>
-        <tbody>{children}</tbody>
-      </table>
-    </div>
-  );
-}
-
-const HeadRow = ({ columns }: { columns: readonly (string | Column)[] }) => (
-  <tr>
-    {columns.map((column) => {
-      const { name, hidden } = typeof column === "string" ? { name: column } : column;
-      return (
-        <th key={name} scope="col">
-          {hidden === true ? <span className="visually-hidden">{name}</span> : name}
-        </th>
-      );
-    })}
-  </tr>
+}) => (
+  <div
+    className={tall ? "table-scroll table-tall" : "table-scroll"}
+    tabIndex={0}
+    role="region"
+    aria-label={t("ui.scrollable", { table: label })}
+  >
+    <table className={className}>
+      <caption className="visually-hidden">{label}</caption>
+      <thead>{headRow}</thead>
+      <tbody>{children}</tbody>
+    </table>
+  </div>
 );
-
-/** The heading of a column of actions, visible only to screen readers. */
-export const actionsColumn = (): Column => ({ name: t("ui.actions"), hidden: true });

@@ -19,7 +19,7 @@ function updateOpen(next: readonly HTMLDialogElement[]): void {
 }
 
 /** Opens a dialog; returns a function that closes it. */
-export function openModal(dialog: HTMLDialogElement): () => void {
+export function showModal(dialog: HTMLDialogElement): () => void {
   dialog.showModal();
   updateOpen([...open, dialog]);
   return () => {

@@ -9,7 +9,7 @@ import { callOnce } from "../../harness/api.ts";
 import { scrape } from "../../harness/scrape.ts";
 import { createCalls, describeParts, listParts, sendFilled, type Target } from "../cost/targets.ts";
 import { createFixtures } from "../fixtures.ts";
-import { readPorts } from "../ports.ts";
+import { readPorts } from "../routes.ts";
 import { type CostlyCall, listCostly } from "./costly.ts";
 import {
   budgetedPerMinute,

@@ -1,4 +1,10 @@
-/** Runs the measurement of amplification, and judges it. */
+/**
+ * `bun run test:scenarios amplification [-- [--clicks MILLIONS] [--data DIR] [--route TEXT]]`:
+ * measures how much CPU time a free key can cause within its limits, by route, and writes
+ * `bench/results/amplification.json`. `--data` keeps the clicks for the next run.
+ */
+import { parseArgs } from "node:util";
+
 import { openData, tagLinks } from "../../harness/analytics-data.ts";
 import { startDns } from "../../harness/dns.ts";
 import { atMost, publish, round, type Target } from "../../harness/report.ts";
@@ -76,35 +82,33 @@ const toMinutes = ({ plans: { free, pro, business } }: PlanLimits): PlanMinutes 
   business: business.minute,
 });
 
-export type ReportOptions = {
-  /** Million clicks of the account. */
-  millions: number;
-  /** A directory that keeps them for the next run. */
-  dir?: string | undefined;
-  only?: string | undefined;
-};
+const percentIn = (row: Record<string, string | number>): number =>
+  Number(row["% of a core at most"]);
 
-/**
- * Measures a new stack, prints the table, and writes `bench/results/amplification.json`. Returns
- * the number of targets that are missed.
- */
-export async function reportAmplification({ millions, dir, only }: ReportOptions): Promise<number> {
+/** Measures a new stack, and prints the table. Returns the number of targets that are missed. */
+async function reportAmplification(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      clicks: { type: "string", default: "1" },
+      data: { type: "string" },
+      route: { type: "string" },
+    },
+  });
   await using dns = await startDns();
-  const data = await openData(millions * 1e6, dir, { env: { DNS_SERVERS: dns.address } });
+  const env = { DNS_SERVERS: dns.address };
+  const data = await openData(Number(values.clicks) * 1e6, values.data, { env });
   await using stack = data.stack;
   await tagLinks({ ...data, stack });
   const limits = await readLimits(stack);
-  const rows = await measureAmplification(data, limits, { only, log: console.log });
-  const table = rows.map(toRow).toSorted((a, b) => percentIn(b) - percentIn(a));
+  const rows = await measureAmplification(data, limits, { only: values.route, log: console.log });
   const targets = listTargets(rows, toMinutes(limits));
   publish({
     name: "amplification",
     versions: { bun: Bun.version },
-    rows: table,
+    rows: rows.map(toRow).toSorted((a, b) => percentIn(b) - percentIn(a)),
     targets,
   });
   return targets.filter(({ met }) => !met).length;
 }
 
-const percentIn = (row: Record<string, string | number>): number =>
-  Number(row["% of a core at most"]);
+if (import.meta.main) process.exit((await reportAmplification()) === 0 ? 0 : 1);

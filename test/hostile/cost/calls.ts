@@ -212,7 +212,7 @@ export const CALL_PARTS = {
     "long texts": query(SCHEMA_BOUNDS, true),
     "unknown parameters": unknownParameters((i) => `p${i}`.padEnd(NAME_LENGTH_MAX, "x")),
     cursor: {
-      reaches: ["api/http/cursor.ts CURSOR_LENGTH_MAX"],
+      reaches: ["api/http/pagination.ts CURSOR_LENGTH_MAX"],
       fill: (request, filling) => ({
         ...request,
         query: [

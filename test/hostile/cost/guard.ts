@@ -18,9 +18,8 @@ import { createRandom } from "../../harness/random.ts";
 import { signerOf } from "../../harness/signing.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { createFixtures } from "../fixtures.ts";
-import { readPorts } from "../ports.ts";
 import type { Fixtures } from "../requests.ts";
-import { formatRoute, type Route, type Surface } from "../routes.ts";
+import { formatRoute, readPorts, type Route } from "../routes.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
 import { type Cost, createMeter, type Meter, type Sent } from "./measure.ts";
 import { MESSAGES, readDatabase, sendMessage } from "./messages.ts";
@@ -75,12 +74,8 @@ export type GuardOptions = {
   pairwise: boolean;
   /** How many times slower than the budgets' the machine may be. */
   slowdown: number;
-  /** Listeners whose inputs are measured; by default all. */
-  surfaces?: readonly Surface[] | undefined;
   /** Only so many of the inputs, as a seed chooses them. */
   some?: { count: number; seed: number };
-  /** An account without limits, if the stack has been attacked before. */
-  account?: { id: string; key: string };
   log: (line: string) => void;
 };
 
@@ -99,7 +94,7 @@ type Input = {
  * it makes work.
  */
 export async function guardCosts(stack: Stack, options: GuardOptions): Promise<CostRow[]> {
-  const fixtures = await createFixtures(stack, options.account);
+  const fixtures = await createFixtures(stack);
   const meter = createMeter(stack);
   const ports = readPorts(stack);
   const { visits, linkId } = await createVisits(stack, fixtures, options);
@@ -110,9 +105,7 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
     options.pairwise,
     ({ surface, path }) => surface === "api" || options.pairwise || !path.includes("/v1/"),
   );
-  const targets = [...visits, ...calls].filter(
-    ({ route }) => options.surfaces?.includes(route.surface) ?? true,
-  );
+  const targets = [...visits, ...calls];
   const inputs = targets.flatMap((target) =>
     target.combinations.map((combination) => ({ target, combination })),
   );
@@ -137,7 +130,7 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
     parts: message.name,
     send: (share) => sendMessage(nats, signer, message, message.make(share, ++sent, database)),
   }));
-  const all = [...requests, ...(options.surfaces === undefined ? messages : [])];
+  const all = [...requests, ...messages];
   const chosen = options.some === undefined ? all : choose(all, options.some);
   const rows = await measureInputs(meter, chosen, options);
   await nats.drain();

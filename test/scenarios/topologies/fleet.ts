@@ -13,7 +13,7 @@ import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts
 import { Watchdog } from "../../../deploy/local/watchdog.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
-import { BULK_LIMITS } from "../../harness/bulk-links.ts";
+import { UNLIMITED } from "../../harness/admin.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { type NatsCluster, startNatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats-versions.ts";
@@ -105,7 +105,7 @@ export class Fleet implements Topology {
 
   async createKey(): Promise<string> {
     const account = ["accounts", "create", "--name", "Fleet", "--plan", "enterprise", "--key"];
-    const limits = ["--limits", JSON.stringify(BULK_LIMITS), "--json"];
+    const limits = ["--limits", JSON.stringify(UNLIMITED), "--json"];
     const created: { key: string } = JSON.parse(
       await runProgram([...account, ...limits], this.#env),
     );

@@ -5,8 +5,7 @@ import { connect, type NatsConnection } from "nats";
 
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { natsLogin } from "../../../shared/nats.ts";
-import { createAccount } from "../../harness/admin.ts";
-import { BULK_LIMITS } from "../../harness/bulk-links.ts";
+import { createAccount, UNLIMITED } from "../../harness/admin.ts";
 import { findProcesses, type Stack } from "../../harness/stack.ts";
 import type { Topology } from "./topology.ts";
 
@@ -41,7 +40,7 @@ export class OneStack implements Topology {
   }
 
   async createKey(): Promise<string> {
-    return (await createAccount(this.stack, "enterprise", BULK_LIMITS)).key;
+    return (await createAccount(this.stack, "enterprise", UNLIMITED)).key;
   }
 
   async expectRunning(): Promise<void> {

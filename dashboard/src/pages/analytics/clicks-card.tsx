@@ -129,7 +129,7 @@ function TimeChart({ points: all, earlier }: Series) {
         <Table
           label={t("analytics.chart.title")}
           tall
-          head={pointColumns(earlier, statisticsLanguage())}
+          names={pointColumns(earlier, statisticsLanguage())}
         >
           <PointRows points={points} earlier={earlier} />
         </Table>

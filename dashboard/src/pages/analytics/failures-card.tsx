@@ -13,7 +13,7 @@ import { CsvButton, SegmentedControl } from "../../ui/button.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
-import { Table } from "../../ui/table.tsx";
+import { type Column, RowTable } from "../../ui/table.tsx";
 import { type AnalyticsQuery, toRangeQuery } from "./analytics-path.ts";
 import { useAnalyticsQuery } from "./analytics-query.ts";
 import { LinkName } from "./breakdowns/value-name.tsx";
@@ -115,25 +115,20 @@ function FailureList({ failures, tab }: { failures: Failures; tab: Tab }) {
 }
 
 const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
-  <Table
+  <RowTable
     label={t("analytics.failures.table")}
-    head={[t("statistics.date"), ...FAILURE_REASONS.map((reason) => t(REASON_NAMES[reason]))]}
-    className="stacked"
+    rows={days.filter(({ total }) => total > 0)}
+    keyOf={({ date }) => date}
+    columns={[
+      { name: t("statistics.date"), cell: ({ date }) => date.replace("T", " ") },
+      ...FAILURE_REASONS.map((reason): Column<Failures["failures_over_time"][number]> => ({
+        name: t(REASON_NAMES[reason]),
+        isNamed: true,
+        cell: (counts) => formatCount(counts[reason]),
+      })),
+    ]}
     tall
-  >
-    {days
-      .filter(({ total }) => total > 0)
-      .map(({ date, ...counts }) => (
-        <tr key={date}>
-          <td>{date.replace("T", " ")}</td>
-          {FAILURE_REASONS.map((reason) => (
-            <td key={reason} data-label={t(REASON_NAMES[reason])}>
-              {formatCount(counts[reason])}
-            </td>
-          ))}
-        </tr>
-      ))}
-  </Table>
+  />
 );
 
 type CountRow = { key: string; name: ReactNode; count: number };

@@ -7,7 +7,7 @@ import { useTags } from "../../data/account-lists.ts";
 import { optionsOf, toCodes } from "../../data/named-values.ts";
 import { statisticsLanguage, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ListField, SelectField } from "../../ui/field.tsx";
+import { ChoiceField, ListField } from "../../ui/field.tsx";
 import { PanelButton } from "../../ui/menu.tsx";
 import { setFilters, useAnalyticsQuery } from "./analytics-query.ts";
 import {
@@ -96,24 +96,23 @@ function Fields({ onDone }: { onDone: () => void }) {
   }
   return (
     <form className="stack" onSubmit={submit}>
-      <SelectField
+      <ChoiceField
         label={t("analytics.filters.by")}
         value={name}
         options={names.map((value) => ({ value, label: t(FILTER_LABELS[value]) }))}
-        onChange={({ target }) => {
-          // The options are exactly the names.
-          setName(target.value as FilterName);
+        onChoose={(chosen) => {
+          setName(chosen);
           setText("");
         }}
       />
-      <SelectField
+      <ChoiceField
         label={t("analytics.filters.matches")}
-        value={String(negated)}
+        value={negated}
         options={[
-          { value: "false", label: t("analytics.filters.is") },
-          { value: "true", label: t("analytics.filters.isNot") },
+          { value: false, label: t("analytics.filters.is") },
+          { value: true, label: t("analytics.filters.isNot") },
         ]}
-        onChange={({ target }) => setNegated(target.value === "true")}
+        onChoose={setNegated}
       />
       <ValuesField name={name} text={text} onChange={setText} />
       <Button type="submit" variant="primary" disabled={values.length === 0}>
@@ -130,7 +129,7 @@ function ValuesField({ name, text, onChange }: ValuesFieldProps) {
   const choices = CHOICES[name];
   if (choices !== undefined) {
     return (
-      <SelectField
+      <ChoiceField
         label={t("analytics.filters.value")}
         value={text}
         options={[
@@ -140,7 +139,7 @@ function ValuesField({ name, text, onChange }: ValuesFieldProps) {
             label: describeValue(name, value, statisticsLanguage()),
           })),
         ]}
-        onChange={({ target }) => onChange(target.value)}
+        onChoose={onChange}
       />
     );
   }

@@ -46,7 +46,7 @@ export const readFilters = (params: URLSearchParams): Filter[] =>
   FILTER_NAMES.flatMap((name) => params.getAll(name).map((text) => ({ name, ...parse(text) })));
 
 /** A leading `-` excludes; a backslash escapes the character after it. */
-function parse(text: string): Pick<Filter, "value" | "negated"> {
+function parse(text: string): Omit<Filter, "name"> {
   const negated = text.startsWith("-");
   const value = negated ? text.slice(1) : text;
   return { value: value.startsWith("\\") ? value.slice(1) : value, negated };

@@ -74,7 +74,7 @@ function Day({ day, hours, shadeOf }: DayProps) {
 }
 
 /** Is rendered again only when the clicks have changed. */
-const Grid = memo(function Grid({ heatmap }: Pick<Times, "heatmap">) {
+const Grid = memo(function Grid({ heatmap }: { heatmap: Times["heatmap"] }) {
   const shadeOf = scaleQuantile()
     .domain(heatmap.flat().filter((clicks) => clicks > 0))
     .range(SHADES);

@@ -3,7 +3,7 @@ import { type FormEvent, memo, type ReactNode, useMemo, useState } from "react";
 
 import { PERIODS } from "../../../../shared/contracts/analytics.ts";
 import { t } from "../../languages/translate.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, SegmentedControl } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { updateSearch } from "../../ui/search-state.ts";
 import {
@@ -32,21 +32,13 @@ export function PeriodBar({
   };
   return (
     <div className="period-bar">
-      <div className="segmented" role="group" aria-label={t("analytics.period.title")}>
-        {PERIODS.map((period) => (
-          <button
-            key={period}
-            type="button"
-            aria-pressed={!custom && range.period === period}
-            onClick={() => show(period)}
-          >
-            {t(PERIOD_NAMES[period])}
-          </button>
-        ))}
-        <button type="button" aria-pressed={custom} onClick={() => setOpened(true)}>
-          {t("analytics.period.custom")}
-        </button>
-      </div>
+      <SegmentedControl
+        label={t("analytics.period.title")}
+        isSmall={false}
+        options={{ ...periodNames(), custom: t("analytics.period.custom") }}
+        selected={custom ? "custom" : range.period}
+        onSelect={(period) => (period === "custom" ? setOpened(true) : show(period))}
+      />
       <CalendarSelect value={custom ? "" : range.period} onChange={show} />
       <TimeZoneSelect value={range.timezone} onChange={setTimeZone} />
       {comparable && range.period !== "all" && (
@@ -67,6 +59,9 @@ export function PeriodBar({
     </div>
   );
 }
+
+const periodNames = (): Record<string, string> =>
+  Object.fromEntries(PERIODS.map((period) => [period, t(PERIOD_NAMES[period])]));
 
 type SelectProps = { value: string; onChange: (value: string) => void };
 

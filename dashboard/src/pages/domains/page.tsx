@@ -9,24 +9,22 @@ import { readableHost } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { getErrorMessage, translateSentence } from "../../languages/errors.ts";
+import { translateSentence } from "../../languages/errors.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { formatDateTime, formatTime } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, Empty, QueryBoundary } from "../../ui/states.tsx";
+import { Alert, Empty, ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { SettingsDialog } from "./settings-dialog.tsx";
 
 export function DomainsPage() {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
-  const [adding, setAdding] = useState(false);
-  const [removing, setRemoving] = useState<Domain>();
-  const [changing, setChanging] = useState<Domain>();
+  const { open, dialog } = useDialog();
   const domains = useQuery({
     queryKey: ["domains", scope],
     queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
@@ -37,7 +35,7 @@ export function DomainsPage() {
       intro={t("domains.intro")}
       actions={
         canWrite && (
-          <Button variant="primary" onClick={() => setAdding(true)}>
+          <Button variant="primary" onClick={() => open((close) => <AddDialog onClose={close} />)}>
             <Plus aria-hidden /> {t("domains.addDomain")}
           </Button>
         )
@@ -52,31 +50,17 @@ export function DomainsPage() {
               </Empty>
             </Card>
           ) : (
-            data.map((domain) => (
-              <DomainCard
-                key={domain.id}
-                domain={domain}
-                onChange={() => setChanging(domain)}
-                onRemove={() => setRemoving(domain)}
-              />
-            ))
+            data.map((domain) => <DomainCard key={domain.id} domain={domain} />)
           )
         }
       </QueryBoundary>
-      {adding && <AddDialog onClose={() => setAdding(false)} />}
-      {changing !== undefined && (
-        <SettingsDialog domain={changing} onClose={() => setChanging(undefined)} />
-      )}
-      {removing !== undefined && (
-        <RemoveDialog domain={removing} onClose={() => setRemoving(undefined)} />
-      )}
+      {dialog}
     </Page>
   );
 }
 
-type DomainCardProps = { domain: Domain; onChange: () => void; onRemove: () => void };
-
-function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
+function DomainCard({ domain }: { domain: Domain }) {
+  const { open, dialog } = useDialog();
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const verify = useApiMutation(() => getClient(scope).domains.verify(domain.id), {
@@ -97,13 +81,16 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
           {canWrite && verified && (
             <IconButton
               label={t("domains.settingsOf", { domain: domain.domain })}
-              onClick={onChange}
+              onClick={() => open((close) => <SettingsDialog domain={domain} onClose={close} />)}
             >
               <Settings aria-hidden />
             </IconButton>
           )}
           {canWrite && (
-            <IconButton label={t("domains.remove", { domain: domain.domain })} onClick={onRemove}>
+            <IconButton
+              label={t("domains.remove", { domain: domain.domain })}
+              onClick={() => open((close) => <RemoveDialog domain={domain} onClose={close} />)}
+            >
               <Trash2 aria-hidden />
             </IconButton>
           )}
@@ -124,7 +111,7 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
                 ` ${t("domains.checkedAt", { time: formatTime(new Date(verify.data.checked_at)) })}`}
             </Alert>
           )}
-          {verify.error !== null && <Alert>{getErrorMessage(verify.error)}</Alert>}
+          <ErrorAlert error={verify.error} />
           {canWrite && (
             <div>
               <Button variant="primary" loading={verify.isPending} onClick={() => verify.mutate()}>
@@ -134,6 +121,7 @@ function DomainCard({ domain, onChange, onRemove }: DomainCardProps) {
           )}
         </div>
       )}
+      {dialog}
     </Card>
   );
 }
@@ -211,25 +199,23 @@ function AddDialog({ onClose }: { onClose: () => void }) {
     onSuccess: onClose,
   });
   return (
-    <Dialog title={t("domains.addTitle")} onClose={onClose}>
-      <DialogForm
-        action={t("domains.add")}
-        onSubmit={() => add.mutate()}
-        onCancel={onClose}
-        loading={add.isPending}
-        error={add.error}
-      >
-        <TextField
-          label={t("domains.domain")}
-          placeholder="go.example.com"
-          autoCapitalize="none"
-          spellCheck={false}
-          required
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("domains.addTitle")}
+      action={t("domains.add")}
+      onSubmit={() => add.mutate()}
+      onClose={onClose}
+      task={add}
+    >
+      <TextField
+        label={t("domains.domain")}
+        placeholder="go.example.com"
+        autoCapitalize="none"
+        spellCheck={false}
+        required
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+    </FormDialog>
   );
 }
 
@@ -245,9 +231,7 @@ function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void
       title={t("domains.removeTitle", { domain: domain.domain })}
       action={t("domains.removeAction")}
       onClose={onClose}
-      onConfirm={() => remove.mutate()}
-      loading={remove.isPending}
-      error={remove.error}
+      task={remove}
     >
       <p>{t("domains.removeText")}</p>
     </ConfirmDialog>

@@ -21,7 +21,7 @@ import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
-import { Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, Disclosure, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
@@ -74,42 +74,41 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
     setValues((before) => ({ ...before, ...part }));
   };
   return (
-    <Dialog title={t("domains.settingsOf", { domain: domain.domain })} onClose={onClose} wide>
-      <DialogForm
-        action={t("links.form.save")}
-        onSubmit={() => {
-          setTried(true);
-          if ("change" in read) save.mutate(read.change);
-        }}
-        onCancel={onClose}
-        loading={save.isPending}
-        error={apiErrors === undefined ? save.error : null}
-      >
-        {URL_FIELDS.map((field) => (
-          <TextField
-            key={field}
-            label={t(URL_TEXTS[field].label)}
-            type="url"
-            inputMode="url"
-            hint={URL_TEXTS[field].hint(domain.domain)}
-            error={errors[field]}
-            value={values[field]}
-            onChange={(event) => change({ [field]: event.target.value })}
-          />
-        ))}
-        <StatusField
-          value={values.redirectStatus}
-          onChange={(redirectStatus) => change({ redirectStatus })}
+    <FormDialog
+      title={t("domains.settingsOf", { domain: domain.domain })}
+      action={t("links.form.save")}
+      onSubmit={() => {
+        setTried(true);
+        if ("change" in read) save.mutate(read.change);
+      }}
+      onClose={onClose}
+      task={{ isPending: save.isPending, error: apiErrors === undefined ? save.error : null }}
+      wide
+    >
+      {URL_FIELDS.map((field) => (
+        <TextField
+          key={field}
+          label={t(URL_TEXTS[field].label)}
+          type="url"
+          inputMode="url"
+          hint={URL_TEXTS[field].hint(domain.domain)}
+          error={errors[field]}
+          value={values[field]}
+          onChange={(event) => change({ [field]: event.target.value })}
         />
-        <CheckField
-          label={t("domains.ignoreCase")}
-          hint={t("domains.ignoreCaseHint")}
-          checked={values.ignoresCase}
-          onChange={(event) => change({ ignoresCase: event.target.checked })}
-        />
-        <FileFields values={values} errors={errors} onChange={change} />
-      </DialogForm>
-    </Dialog>
+      ))}
+      <StatusField
+        value={values.redirectStatus}
+        onChange={(redirectStatus) => change({ redirectStatus })}
+      />
+      <CheckField
+        label={t("domains.ignoreCase")}
+        hint={t("domains.ignoreCaseHint")}
+        checked={values.ignoresCase}
+        onChange={(event) => change({ ignoresCase: event.target.checked })}
+      />
+      <FileFields values={values} errors={errors} onChange={change} />
+    </FormDialog>
   );
 }
 

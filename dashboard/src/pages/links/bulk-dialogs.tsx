@@ -6,16 +6,17 @@ import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { readList } from "../../data/complete-list.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TagsField, TextField } from "../../ui/field.tsx";
+import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
+import { CheckField, ChoiceField, TagsField, TextField } from "../../ui/field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
 import {
   type BulkDialogProps,
+  BulkForm,
   BulkProgress,
   type BulkReport,
+  type BulkTask,
   changeTags,
-  closeUnlessFailed,
   useBulkTask,
 } from "./bulk-task.tsx";
 import { MoveDialog, PasswordDialog, ReplaceDialog, UtmDialog } from "./many-dialogs.tsx";
@@ -41,116 +42,102 @@ export function BulkDialog({ kind, ...props }: BulkDialogProps & { kind: BulkDia
   return <Chosen {...props} />;
 }
 
-function TagsDialog({ links, refresh, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+function TagsDialog(props: BulkDialogProps) {
+  const { links, refresh } = props;
   const [text, setText] = useState("");
   const [remove, setRemove] = useState<readonly string[]>([]);
   const add = readList(text);
   const present = [...new Set(links.flatMap(({ tags }) => tags))].toSorted();
   const problem = add.map(validateWith(tagRule)).find((result) => result !== true);
-  function submit(): void {
-    if (problem !== undefined || (add.length === 0 && remove.length === 0)) return;
-    task.mutate(
-      {
-        links,
-        // Keeps changes that other users have made since the links were shown.
-        refresh,
-        verb: "tagged",
-        changeOf: ({ tags }) => ({ tags: changeTags(tags, { add, remove }) }),
-      },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+  function readTask(): BulkTask | undefined {
+    if (problem !== undefined || (add.length === 0 && remove.length === 0)) return undefined;
+    return {
+      links,
+      // Keeps changes that other users have made since the links were shown.
+      refresh,
+      verb: "tagged",
+      changeOf: ({ tags }) => ({ tags: changeTags(tags, { add, remove }) }),
+    };
   }
   return (
-    <Dialog title={t("links.bulk.tagsTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.bulk.changeTags")}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <TagsField
-          label={t("links.bulk.add")}
-          text={text}
-          value={text}
-          error={problem}
-          onChange={(event) => setText(event.target.value)}
-        />
-        {present.length > 0 && (
-          <fieldset>
-            <legend>{t("links.bulk.remove")}</legend>
-            <div className="columns">
-              {present.slice(0, NAMED_TAGS_MAX).map((tag) => (
-                <CheckField
-                  key={tag}
-                  label={tag}
-                  checked={remove.includes(tag)}
-                  onChange={({ target: { checked } }) =>
-                    setRemove(checked ? [...remove, tag] : remove.filter((other) => other !== tag))
-                  }
-                />
-              ))}
-            </div>
-            {present.length > NAMED_TAGS_MAX && (
-              <p className="hint">
-                {t("links.bulk.firstTags", { max: NAMED_TAGS_MAX, total: present.length })}
-              </p>
-            )}
-          </fieldset>
-        )}
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+    <BulkForm
+      {...props}
+      title={t("links.bulk.tagsTitle", { count: links.length })}
+      action={t("links.bulk.changeTags")}
+      readTask={readTask}
+    >
+      <TagsField
+        label={t("links.bulk.add")}
+        text={text}
+        value={text}
+        error={problem}
+        onChange={(event) => setText(event.target.value)}
+      />
+      {present.length > 0 && (
+        <fieldset>
+          <legend>{t("links.bulk.remove")}</legend>
+          <div className="columns">
+            {present.slice(0, NAMED_TAGS_MAX).map((tag) => (
+              <CheckField
+                key={tag}
+                label={tag}
+                checked={remove.includes(tag)}
+                onChange={({ target: { checked } }) =>
+                  setRemove(checked ? [...remove, tag] : remove.filter((other) => other !== tag))
+                }
+              />
+            ))}
+          </div>
+          {present.length > NAMED_TAGS_MAX && (
+            <p className="hint">
+              {t("links.bulk.firstTags", { max: NAMED_TAGS_MAX, total: present.length })}
+            </p>
+          )}
+        </fieldset>
+      )}
+    </BulkForm>
   );
 }
 
-function ExpiryDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+function ExpiryDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [choice, setChoice] = useState<"at" | "never">("at");
   const [at, setAt] = useState("");
   const [tried, setTried] = useState(false);
   const problem = choice === "never" ? undefined : expiryProblem(at, Date.now());
-  function submit(): void {
+  function readTask(): BulkTask | undefined {
     setTried(true);
-    if (problem !== undefined) return;
+    if (problem !== undefined) return undefined;
     const expires_at = choice === "never" ? null : toInstant(at);
-    task.mutate(
-      { links, verb: "changed", changeOf: () => ({ expires_at }) },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+    return { links, verb: "changed", changeOf: () => ({ expires_at }) };
   }
   return (
-    <Dialog title={t("links.bulk.expiryTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.bulk.setExpiry")}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <SelectField
-          label={t("links.bulk.theyExpire")}
-          options={[
-            { value: "at", label: t("links.bulk.atTime") },
-            { value: "never", label: t("links.bulk.never") },
-          ]}
-          value={choice}
-          onChange={(event) => setChoice(event.target.value === "never" ? "never" : "at")}
+    <BulkForm
+      {...props}
+      title={t("links.bulk.expiryTitle", { count: links.length })}
+      action={t("links.bulk.setExpiry")}
+      readTask={readTask}
+    >
+      <ChoiceField
+        label={t("links.bulk.theyExpire")}
+        options={[
+          { value: "at", label: t("links.bulk.atTime") },
+          { value: "never", label: t("links.bulk.never") },
+        ]}
+        value={choice}
+        onChoose={setChoice}
+      />
+      {choice === "at" && (
+        <TextField
+          label={t("links.form.expires")}
+          type="datetime-local"
+          hint={t("links.form.localTime")}
+          value={at}
+          error={tried ? problem : undefined}
+          onChange={(event) => setAt(event.target.value)}
         />
-        {choice === "at" && (
-          <TextField
-            label={t("links.form.expires")}
-            type="datetime-local"
-            hint={t("links.form.localTime")}
-            value={at}
-            error={tried ? problem : undefined}
-            onChange={(event) => setAt(event.target.value)}
-          />
-        )}
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+      )}
+    </BulkForm>
   );
 }
 
@@ -169,14 +156,14 @@ function DeleteManyDialog({ links, onClose, onReport }: BulkDialogProps) {
       title={t("links.bulk.deleteTitle", { count: links.length })}
       action={t("links.bulk.deleteAction", { count: links.length })}
       onClose={onClose}
-      onConfirm={() =>
-        task.mutate(
-          { links, verb: "deleted" },
-          { onSuccess: (outcome) => onReport({ ...outcome, verb: "deleted" }) },
-        )
-      }
-      loading={task.isPending}
-      error={task.error}
+      task={{
+        ...task,
+        mutate: () =>
+          task.mutate(
+            { links, verb: "deleted" },
+            { onSuccess: (outcome) => onReport({ ...outcome, verb: "deleted" }) },
+          ),
+      }}
     >
       <ul className="rows">
         {links.slice(0, NAMED_LINKS_MAX).map((link) => (

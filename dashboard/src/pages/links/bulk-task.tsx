@@ -2,7 +2,7 @@
  * Changes of several links at once. Each succeeds or fails separately, and its outcome is reported.
  */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
@@ -10,6 +10,7 @@ import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { describeError, getErrorMessage, type ServiceError } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
+import { FormDialog } from "../../ui/dialog.tsx";
 import { toast } from "../../ui/toast.tsx";
 
 export type BulkReport = BulkOutcome & { verb: BulkVerb };
@@ -124,7 +125,7 @@ export type BulkVerb =
   | "restored";
 
 /** An action on links; without `changeOf` they are deleted. */
-type BulkTask = {
+export type BulkTask = {
   links: readonly Link[];
   /** Fetches the links again, if the change depends on their current state. */
   refresh?: (links: readonly Link[]) => Promise<readonly Link[]>;
@@ -203,7 +204,6 @@ export function changeTags(
   return [...new Set([...tags.filter((tag) => !remove.includes(tag)), ...add])];
 }
 
-/** What the dialogs of bulk actions have in common. */
 export type BulkDialogProps = {
   links: readonly Link[];
   /** Fetches the links again, so that a change starts from their current state. */
@@ -213,12 +213,33 @@ export type BulkDialogProps = {
   onReport: (report: BulkReport) => void;
 };
 
-/** A report replaces the dialog if some links failed. */
-export const closeUnlessFailed =
-  (onClose: () => void) =>
-  ({ failed }: BulkOutcome): void => {
-    if (failed.length === 0) onClose();
-  };
+type BulkFormProps = BulkDialogProps & {
+  title: string;
+  action: string;
+  /** What the form says; undefined while there is nothing to do. */
+  readTask: () => BulkTask | undefined;
+  children: ReactNode;
+};
+
+/** A dialog with a form that runs a task; a report replaces it if some links failed. */
+export function BulkForm({ title, action, readTask, children, onClose, onReport }: BulkFormProps) {
+  const running = useBulkTask(onReport, { showsError: true });
+  function submit(): void {
+    const task = readTask();
+    if (task === undefined) return;
+    running.mutate(task, {
+      onSuccess: ({ failed }) => {
+        if (failed.length === 0) onClose();
+      },
+    });
+  }
+  return (
+    <FormDialog title={title} action={action} onSubmit={submit} onClose={onClose} task={running}>
+      {children}
+      <BulkProgress task={running} />
+    </FormDialog>
+  );
+}
 
 /** How far a task of several requests is. */
 export function BulkProgress({ task: { progress } }: { task: BulkTaskState }) {

@@ -20,7 +20,7 @@ function useReadUrl(): () => Promise<string | undefined> {
   return async () => {
     const text = await readClipboard();
     // Uses only cached domains: the clipboard is not worth a request.
-    const domains = queryClient.getQueryData<Pick<Domain, "domain">[]>(["domains", scope]) ?? [];
+    const domains = queryClient.getQueryData<Domain[]>(["domains", scope]) ?? [];
     const hosts = [new URL(session.short_url).host, ...domains.map(({ domain }) => domain)];
     return readCopiedUrl(text, hosts);
   };

@@ -6,13 +6,12 @@ import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
-import { SelectField } from "../../ui/field.tsx";
+import { ChoiceField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
-import { Alert } from "../../ui/states.tsx";
+import { ErrorAlert } from "../../ui/states.tsx";
 import type { CsvRow } from "./link-csv.ts";
 import { isFiltered, type ListQuery, toApiQuery } from "./list-query.ts";
 
@@ -38,9 +37,7 @@ export function DeleteDialog({ link, onClose }: DeleteDialogProps) {
       title={t("links.delete.title")}
       action={t("links.actions.delete")}
       onClose={onClose}
-      onConfirm={() => remove.mutate()}
-      loading={remove.isPending}
-      error={remove.error}
+      task={remove}
     >
       <p>{rich("links.delete.text", { url: readableUrl(link.short_url), strong })}</p>
     </ConfirmDialog>
@@ -90,13 +87,13 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
       <div className="stack" role="status">
         {exporting.isIdle && (
           <>
-            {canChoose && <WhichField value={onlyMatching} onChange={setOnlyMatching} />}
+            {canChoose && <WhichField value={onlyMatching} onChoose={setOnlyMatching} />}
             <p>{onlyMatching ? t("links.export.matchingText") : t("links.export.text")}</p>
           </>
         )}
         {exporting.isPending && <p>{t("links.export.read", { count: readCount })}</p>}
         {exporting.isSuccess && <p>{t("links.export.done", { count: exporting.data })}</p>}
-        {exporting.error !== null && <Alert>{getErrorMessage(exporting.error)}</Alert>}
+        <ErrorAlert error={exporting.error} />
       </div>
       <footer>
         {exporting.isSuccess ? (
@@ -117,16 +114,15 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
   );
 }
 
-type WhichFieldProps = { value: boolean; onChange: (onlyMatching: boolean) => void };
+type WhichFieldProps = { value: boolean; onChoose: (onlyMatching: boolean) => void };
 
-const WhichField = ({ value, onChange }: WhichFieldProps) => (
-  <SelectField
+const WhichField = (props: WhichFieldProps) => (
+  <ChoiceField
     label={t("links.export.which")}
-    value={String(value)}
     options={[
-      { value: "true", label: t("links.export.matching") },
-      { value: "false", label: t("links.export.all") },
+      { value: true, label: t("links.export.matching") },
+      { value: false, label: t("links.export.all") },
     ]}
-    onChange={({ target }) => onChange(target.value === "true")}
+    {...props}
   />
 );

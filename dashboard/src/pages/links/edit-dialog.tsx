@@ -12,8 +12,15 @@ import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
-import { Dialog, DialogForm, useUnsavedGuard } from "../../ui/dialog.tsx";
-import { SelectField, TagsField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { Dialog, useUnsavedGuard } from "../../ui/dialog.tsx";
+import {
+  Form,
+  formField,
+  SelectField,
+  TagsField,
+  TextAreaField,
+  TextField,
+} from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { copyWhenReady, PasteButton, useCopiedUrl } from "./clipboard.tsx";
@@ -131,19 +138,18 @@ function LinkForm(props: LinkFormProps) {
     form.setError(field, { message: getErrorMessage(save.error) }, { shouldFocus: true });
   }, [form, field, save.error]);
   return (
-    <DialogForm
+    <Form
       action={link === undefined ? t("links.form.create") : t("links.form.save")}
-      onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
+      onSubmit={form.handleSubmit((values) => save.mutate(values))}
       onCancel={onCancel}
-      loading={save.isPending}
-      error={field === undefined ? save.error : null}
+      task={{ isPending: save.isPending, error: field === undefined ? save.error : null }}
     >
       {original !== undefined && (
         <p className="hint">{t("links.form.copyOf", { alias: original.alias })}</p>
       )}
       <MainFields form={form} isNew={link === undefined} fillUrl={fillUrl} />
       <OptionalFields form={form} link={link} />
-    </DialogForm>
+    </Form>
   );
 }
 
@@ -194,8 +200,6 @@ type FieldsProps = { form: UseFormReturn<LinkValues> };
 type MainFieldsProps = FieldsProps & { isNew: boolean; fillUrl: (url: string) => void };
 
 function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
-  const { register } = form;
-  const { errors } = form.formState;
   const tags = useWatch({ control: form.control, name: "tags" });
   useCopiedUrl(isNew && form.getValues("url") === "", (url) => {
     // The user may have typed something while the clipboard was read.
@@ -211,8 +215,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
           placeholder="https://example.com/a/long/path"
           autoFocus
           required
-          error={errors.url?.message}
-          {...register("url", { onBlur: () => completeField(form) })}
+          {...formField(form, "url", { onBlur: () => completeField(form) })}
         />
         {isNew && <PasteButton onPaste={fillUrl} />}
       </div>
@@ -223,28 +226,20 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
           hint={isNew ? t("links.form.aliasHintNew") : t("links.form.aliasHint")}
           autoCapitalize="none"
           spellCheck={false}
-          error={errors.alias?.message}
-          {...register("alias")}
+          {...formField(form, "alias")}
         />
       </div>
       <TextField
         label={t("links.form.title")}
         hint={t("links.form.titleHint")}
-        error={errors.title?.message}
-        {...register("title")}
+        {...formField(form, "title")}
       />
-      <TagsField
-        label={t("links.form.tags")}
-        text={tags}
-        error={errors.tags?.message}
-        {...register("tags")}
-      />
+      <TagsField label={t("links.form.tags")} text={tags} {...formField(form, "tags")} />
       <TextAreaField
         label={t("links.form.notes")}
         hint={t("links.form.notesHint")}
         rows={2}
-        error={errors.notes?.message}
-        {...register("notes")}
+        {...formField(form, "notes")}
       />
     </>
   );

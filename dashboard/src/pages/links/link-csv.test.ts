@@ -6,7 +6,7 @@ import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts"
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { printCsv } from "../../data/csv.ts";
 import type { ImportItem } from "./import/model.ts";
-import { createPlanner } from "./import/plan.ts";
+import { Planner } from "./import/plan.ts";
 import { parseImportFile } from "./import/read-file.ts";
 import { suggestMapping } from "./import/services.ts";
 import { suggestOptions } from "./import/use-import.ts";
@@ -43,8 +43,8 @@ function writeAndRead(rows: readonly CsvRow[]): ImportItem[] {
   const mapping = suggestMapping(file.columns, file.service);
   const options = suggestOptions(file, mapping, HOSTS);
   const now = Date.parse("2026-01-01T00:00:00Z");
-  const planRow = createPlanner({ ...file, mapping, options, hosts: HOSTS, now });
-  return file.rows.flatMap((row, index) => planRow(row, index));
+  const planner = new Planner({ ...file, mapping, options, hosts: HOSTS, now });
+  return file.rows.flatMap((row, index) => planner.plan(row, index));
 }
 
 const exportAndRead = (links: readonly Link[]) => writeAndRead(links.map(toCsvRow));

@@ -1,13 +1,14 @@
 /** The dialogs of a link, each loaded when it is first opened. */
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 
 import type { FullLink, Link } from "../../../../clients/typescript/src/index.ts";
+import { lazyPart } from "../../ui/states.tsx";
 
 const loadDialogs = () => import("./dialogs.tsx");
 
-const EditDialog = lazy(async () => ({ default: (await loadDialogs()).EditDialog }));
-const DeleteDialog = lazy(async () => ({ default: (await loadDialogs()).DeleteDialog }));
-const QrDialog = lazy(async () => ({ default: (await loadDialogs()).QrDialog }));
+const EditDialog = lazyPart(loadDialogs, (part) => part.EditDialog);
+const DeleteDialog = lazyPart(loadDialogs, (part) => part.DeleteDialog);
+const QrDialog = lazyPart(loadDialogs, (part) => part.QrDialog);
 
 export type LinkDialogKind = "edit" | "qr" | "delete";
 

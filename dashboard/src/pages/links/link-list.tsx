@@ -1,25 +1,26 @@
 /** The links of a page: fetches them, and runs actions for one of them and for several. */
-import { lazy, Suspense, useCallback, useLayoutEffect, useRef, useState } from "react";
+import { Suspense, useCallback, useLayoutEffect, useRef, useState } from "react";
 
-import type { Link, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import type { Link, LinkChange, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { getJson } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
+import { lazyPart } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { BulkBar } from "./bulk-bar.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
-import { type BulkReport, useBulkTask } from "./bulk-task.tsx";
+import { type BulkReport, type BulkVerb, useBulkTask } from "./bulk-task.tsx";
 import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
 import { addTag, listPath, type ListQuery } from "./list-query.ts";
-import { LinkTable, type RowActions } from "./table.tsx";
+import { LinkTable } from "./table.tsx";
 
 const loadDialogs = () => import("./dialogs.tsx");
 
-const BulkDialog = lazy(async () => ({ default: (await loadDialogs()).BulkDialog }));
-const ReportDialog = lazy(async () => ({ default: (await loadDialogs()).ReportDialog }));
+const BulkDialog = lazyPart(loadDialogs, (part) => part.BulkDialog);
+const ReportDialog = lazyPart(loadDialogs, (part) => part.ReportDialog);
 
 /** The open dialog, with its links. */
 type OpenDialog =
@@ -64,7 +65,7 @@ export function LinkList(props: LinkListProps) {
   const openDialog = useStable((of: LinkDialogKind, link: Link) =>
     setDialog({ kind: "link", of, link }),
   );
-  const changeOne = useStable<Parameters<RowActions["onChange"]>, void>((link, change, verb) =>
+  const changeOne = useStable((link: Link, change: LinkChange, verb: BulkVerb) =>
     task.mutate({ links: [link], verb, changeOf: () => change }),
   );
   return (

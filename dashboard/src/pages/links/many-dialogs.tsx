@@ -8,119 +8,99 @@ import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/utm.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
-import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { CheckField, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
 import { validateWith } from "../../ui/validation.ts";
-import {
-  type BulkDialogProps,
-  BulkProgress,
-  closeUnlessFailed,
-  useBulkTask,
-} from "./bulk-task.tsx";
+import { type BulkDialogProps, BulkForm, type BulkTask } from "./bulk-task.tsx";
 
-export function ReplaceDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function ReplaceDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [find, setFind] = useState("");
   const [replacement, setReplacement] = useState("");
   const changed = findReplaced(links, find, replacement);
   const [example] = changed;
-  function submit(): void {
-    if (changed.length === 0) return;
-    task.mutate(
-      {
-        links: changed,
-        verb: "changed",
-        changeOf: (link) => ({ url: replaceIn(link.original_url, find, replacement) }),
-      },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+  function readTask(): BulkTask | undefined {
+    if (changed.length === 0) return undefined;
+    return {
+      links: changed,
+      verb: "changed",
+      changeOf: (link) => ({ url: replaceIn(link.original_url, find, replacement) }),
+    };
   }
   return (
-    <Dialog title={t("links.many.replaceTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: changed.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <TextField
-          label={t("links.many.find")}
-          hint={t("links.many.findHint")}
-          autoCapitalize="none"
-          spellCheck={false}
-          value={find}
-          onChange={({ target }) => setFind(target.value)}
-        />
-        <TextField
-          label={t("links.many.replaceBy")}
-          autoCapitalize="none"
-          spellCheck={false}
-          value={replacement}
-          onChange={({ target }) => setReplacement(target.value)}
-        />
-        {find !== "" && (
-          <div role="status">
-            <p>{t("links.many.contain", { count: changed.length, total: links.length })}</p>
-            {example !== undefined && (
-              <p className="hint replaced">
-                <del>{example.original_url}</del>{" "}
-                <ins>{replaceIn(example.original_url, find, replacement)}</ins>
-              </p>
-            )}
-          </div>
-        )}
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+    <BulkForm
+      {...props}
+      title={t("links.many.replaceTitle", { count: links.length })}
+      action={t("links.many.change", { count: changed.length })}
+      readTask={readTask}
+    >
+      <TextField
+        label={t("links.many.find")}
+        hint={t("links.many.findHint")}
+        autoCapitalize="none"
+        spellCheck={false}
+        value={find}
+        onChange={({ target }) => setFind(target.value)}
+      />
+      <TextField
+        label={t("links.many.replaceBy")}
+        autoCapitalize="none"
+        spellCheck={false}
+        value={replacement}
+        onChange={({ target }) => setReplacement(target.value)}
+      />
+      {find !== "" && (
+        <div role="status">
+          <p>{t("links.many.contain", { count: changed.length, total: links.length })}</p>
+          {example !== undefined && (
+            <p className="hint replaced">
+              <del>{example.original_url}</del>{" "}
+              <ins>{replaceIn(example.original_url, find, replacement)}</ins>
+            </p>
+          )}
+        </div>
+      )}
+    </BulkForm>
   );
 }
 
-export function UtmDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function UtmDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [texts, setTexts] = useState(NO_UTM);
   const [removesEmpty, setRemovesEmpty] = useState(false);
-  function submit(): void {
+  function readTask(): BulkTask | undefined {
     const change = toUtmChange(texts, removesEmpty);
-    if (Object.keys(change).length === 0) return;
-    task.mutate(
-      { links, verb: "changed", changeOf: () => change },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+    if (Object.keys(change).length === 0) return undefined;
+    return { links, verb: "changed", changeOf: () => change };
   }
   return (
-    <Dialog title={t("links.many.utmTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: links.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        {UTM_NAMES.map((name) => (
-          <TextField
-            key={name}
-            label={fieldName(name)}
-            placeholder={UTM_EXAMPLES[name]}
-            maxLength={255}
-            value={texts[name]}
-            onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
-          />
-        ))}
-        <CheckField
-          label={t("links.many.removeEmpty")}
-          hint={t("links.many.removeEmptyHint")}
-          checked={removesEmpty}
-          onChange={({ target }) => setRemovesEmpty(target.checked)}
+    <BulkForm
+      {...props}
+      title={t("links.many.utmTitle", { count: links.length })}
+      action={t("links.many.change", { count: links.length })}
+      readTask={readTask}
+    >
+      {UTM_NAMES.map((name) => (
+        <TextField
+          key={name}
+          label={fieldName(name)}
+          placeholder={UTM_EXAMPLES[name]}
+          maxLength={255}
+          value={texts[name]}
+          onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
         />
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+      ))}
+      <CheckField
+        label={t("links.many.removeEmpty")}
+        hint={t("links.many.removeEmptyHint")}
+        checked={removesEmpty}
+        onChange={({ target }) => setRemovesEmpty(target.checked)}
+      />
+    </BulkForm>
   );
 }
 
-export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function MoveDialog(props: BulkDialogProps) {
+  const { links } = props;
   const options = useDomainOptions();
   const [chosen, setChosen] = useState<string>();
   // At first one to which links would move, if there is any.
@@ -130,77 +110,63 @@ export function MoveDialog({ links, onClose, onReport }: BulkDialogProps) {
   const domain = chosen ?? elsewhere?.value ?? "";
   const target = domain === "" ? null : domain;
   const moved = links.filter((link) => link.domain !== target);
-  function submit(): void {
-    if (moved.length === 0) return;
-    task.mutate(
-      { links: moved, verb: "changed", changeOf: () => ({ domain: target }) },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+  function readTask(): BulkTask | undefined {
+    if (moved.length === 0) return undefined;
+    return { links: moved, verb: "changed", changeOf: () => ({ domain: target }) };
   }
   return (
-    <Dialog title={t("links.many.moveTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: moved.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        <SelectField
-          label={t("links.form.domain")}
-          hint={t(elsewhere === undefined ? "links.many.moveNowhere" : "links.many.moveHint")}
-          options={options}
-          value={domain}
-          onChange={({ target: { value } }) => setChosen(value)}
-        />
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+    <BulkForm
+      {...props}
+      title={t("links.many.moveTitle", { count: links.length })}
+      action={t("links.many.change", { count: moved.length })}
+      readTask={readTask}
+    >
+      <SelectField
+        label={t("links.form.domain")}
+        hint={t(elsewhere === undefined ? "links.many.moveNowhere" : "links.many.moveHint")}
+        options={options}
+        value={domain}
+        onChange={({ target: { value } }) => setChosen(value)}
+      />
+    </BulkForm>
   );
 }
 
-export function PasswordDialog({ links, onClose, onReport }: BulkDialogProps) {
-  const task = useBulkTask(onReport, { showsError: true });
+export function PasswordDialog(props: BulkDialogProps) {
+  const { links } = props;
   const [text, setText] = useState("");
   const [removes, setRemoves] = useState(false);
   const [tried, setTried] = useState(false);
   const valid = text === "" ? t("ui.required") : validateWith(newLinkBody.shape.password)(text);
   const problem = removes || valid === true ? undefined : valid;
-  function submit(): void {
+  function readTask(): BulkTask | undefined {
     setTried(true);
-    if (problem !== undefined) return;
-    task.mutate(
-      { links, verb: "changed", changeOf: () => ({ password: removes ? null : text }) },
-      { onSuccess: closeUnlessFailed(onClose) },
-    );
+    if (problem !== undefined) return undefined;
+    return { links, verb: "changed", changeOf: () => ({ password: removes ? null : text }) };
   }
   return (
-    <Dialog title={t("links.many.passwordTitle", { count: links.length })} onClose={onClose}>
-      <DialogForm
-        action={t("links.many.change", { count: links.length })}
-        onSubmit={submit}
-        onCancel={onClose}
-        loading={task.isPending}
-        error={task.error}
-      >
-        {!removes && (
-          <PasswordField
-            label={t("links.form.newPassword")}
-            hint={t("links.many.passwordHint")}
-            autoComplete="new-password"
-            value={text}
-            error={tried ? problem : undefined}
-            onChange={({ target }) => setText(target.value)}
-          />
-        )}
-        <CheckField
-          label={t("links.form.removePassword")}
-          checked={removes}
-          onChange={({ target }) => setRemoves(target.checked)}
+    <BulkForm
+      {...props}
+      title={t("links.many.passwordTitle", { count: links.length })}
+      action={t("links.many.change", { count: links.length })}
+      readTask={readTask}
+    >
+      {!removes && (
+        <PasswordField
+          label={t("links.form.newPassword")}
+          hint={t("links.many.passwordHint")}
+          autoComplete="new-password"
+          value={text}
+          error={tried ? problem : undefined}
+          onChange={({ target }) => setText(target.value)}
         />
-        <BulkProgress task={task} />
-      </DialogForm>
-    </Dialog>
+      )}
+      <CheckField
+        label={t("links.form.removePassword")}
+        checked={removes}
+        onChange={({ target }) => setRemoves(target.checked)}
+      />
+    </BulkForm>
   );
 }
 

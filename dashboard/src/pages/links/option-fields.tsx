@@ -9,12 +9,21 @@ import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { CheckField, Disclosure, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
+import {
+  CheckField,
+  Disclosure,
+  formField,
+  hasErrors,
+  PasswordField,
+  SelectField,
+  TextField,
+} from "../../ui/field.tsx";
 import { SavedDialog } from "../saved-dialog.tsx";
 import { type LinkValues, toTemplate, UTM_FIELDS } from "./form.ts";
 import { PreviewFields } from "./preview-fields.tsx";
 
-type FieldsProps = { form: UseFormReturn<LinkValues>; link: FullLink | undefined };
+type FormProps = { form: UseFormReturn<LinkValues> };
+type FieldsProps = FormProps & { link: FullLink | undefined };
 
 export const OptionalFields = ({ form, link }: FieldsProps) => (
   <>
@@ -34,12 +43,11 @@ export const OptionalFields = ({ form, link }: FieldsProps) => (
   </>
 );
 
-function ScheduleFields({ form: { register, formState } }: Pick<FieldsProps, "form">) {
-  const { starts_at, expires_at, expired_url } = formState.errors;
+function ScheduleFields({ form }: FormProps) {
   return (
     <Disclosure
       title={t("links.form.schedule")}
-      hasError={[starts_at, expires_at, expired_url].some(Boolean)}
+      hasError={hasErrors(form, "starts_at", "expires_at", "expired_url")}
     >
       <div className="stack">
         <div className="columns">
@@ -47,15 +55,13 @@ function ScheduleFields({ form: { register, formState } }: Pick<FieldsProps, "fo
             label={t("links.form.starts")}
             type="datetime-local"
             hint={t("links.form.startsHint")}
-            error={starts_at?.message}
-            {...register("starts_at")}
+            {...formField(form, "starts_at")}
           />
           <TextField
             label={t("links.form.expires")}
             type="datetime-local"
             hint={t("links.form.localTime")}
-            error={expires_at?.message}
-            {...register("expires_at")}
+            {...formField(form, "expires_at")}
           />
         </div>
         <TextField
@@ -63,28 +69,26 @@ function ScheduleFields({ form: { register, formState } }: Pick<FieldsProps, "fo
           type="url"
           inputMode="url"
           hint={t("links.form.expiredUrlHint")}
-          error={expired_url?.message}
-          {...register("expired_url")}
+          {...formField(form, "expired_url")}
         />
         <CheckField
           label={t("links.form.disabled")}
           hint={t("links.form.disabledHint")}
-          {...register("disabled")}
+          {...form.register("disabled")}
         />
         <CheckField
           label={t("links.form.archived")}
           hint={t("links.form.archivedHint")}
-          {...register("archived")}
+          {...form.register("archived")}
         />
       </div>
     </Disclosure>
   );
 }
 
-function LimitFields({ form: { register, watch, formState }, link }: FieldsProps) {
-  const { max_clicks: error } = formState.errors;
+function LimitFields({ form, link }: FieldsProps) {
   return (
-    <Disclosure title={t("links.form.limits")} hasError={error !== undefined}>
+    <Disclosure title={t("links.form.limits")} hasError={hasErrors(form, "max_clicks")}>
       <div className="stack">
         <div className="columns">
           <TextField
@@ -95,8 +99,7 @@ function LimitFields({ form: { register, watch, formState }, link }: FieldsProps
             step={1}
             placeholder={t("links.form.noLimit")}
             hint={describeLimit(link)}
-            error={error?.message}
-            {...register("max_clicks")}
+            {...formField(form, "max_clicks")}
           />
           <SelectField
             label={t("links.form.consumes")}
@@ -105,14 +108,14 @@ function LimitFields({ form: { register, watch, formState }, link }: FieldsProps
               { value: "human", label: t("links.form.onlyPeople") },
             ]}
             hint={t("links.form.consumesHint")}
-            disabled={watch("max_clicks") === ""}
-            {...register("limit_counts")}
+            disabled={form.watch("max_clicks") === ""}
+            {...form.register("limit_counts")}
           />
         </div>
         <CheckField
           label={t("links.form.confirm")}
           hint={t("links.form.confirmHint")}
-          {...register("confirm")}
+          {...form.register("confirm")}
         />
       </div>
     </Disclosure>
@@ -128,27 +131,25 @@ const describeLimit = (link: FullLink | undefined): string =>
         max: link.max_clicks,
       });
 
-function RequestFields({ form: { register, watch, formState }, link }: FieldsProps) {
-  const { password: error } = formState.errors;
+function RequestFields({ form, link }: FieldsProps) {
   const hasPassword = link?.has_password ?? false;
   return (
-    <Disclosure title={t("links.form.request")} hasError={error !== undefined}>
+    <Disclosure title={t("links.form.request")} hasError={hasErrors(form, "password")}>
       <div className="stack">
         <PasswordField
           label={hasPassword ? t("links.form.newPassword") : t("links.form.password")}
           autoComplete="new-password"
           hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
-          disabled={watch("removePassword")}
-          error={error?.message}
-          {...register("password")}
+          disabled={form.watch("removePassword")}
+          {...formField(form, "password")}
         />
         {hasPassword && (
-          <CheckField label={t("links.form.removePassword")} {...register("removePassword")} />
+          <CheckField label={t("links.form.removePassword")} {...form.register("removePassword")} />
         )}
         <CheckField
           label={t("links.form.forwardQuery")}
           hint={t("links.form.forwardQueryHint")}
-          {...register("forward_query")}
+          {...form.register("forward_query")}
         />
         <SelectField
           label={t("links.form.longerPaths")}
@@ -158,7 +159,7 @@ function RequestFields({ form: { register, watch, formState }, link }: FieldsPro
             { value: "append", label: t("links.form.pathAppend") },
             { value: "ignore", label: t("links.form.pathIgnore") },
           ]}
-          {...register("forward_path")}
+          {...form.register("forward_path")}
         />
         <SelectField
           label={t("links.form.redirectStatus")}
@@ -177,23 +178,15 @@ function RequestFields({ form: { register, watch, formState }, link }: FieldsPro
   );
 }
 
-function UtmFields({ form }: Pick<FieldsProps, "form">) {
-  const { register } = form;
-  const { errors } = form.formState;
+function UtmFields({ form }: FormProps) {
   return (
     <Disclosure
       title={t("links.form.utm")}
-      hasError={UTM_FIELDS.some(([name]) => errors[name] !== undefined)}
+      hasError={UTM_FIELDS.some(([name]) => hasErrors(form, name))}
     >
       <div className="columns">
         {UTM_FIELDS.map(([name, label, example]) => (
-          <TextField
-            key={name}
-            label={t(label)}
-            placeholder={example}
-            error={errors[name]?.message}
-            {...register(name)}
-          />
+          <TextField key={name} label={t(label)} placeholder={example} {...formField(form, name)} />
         ))}
       </div>
       <UtmTemplates form={form} />
@@ -201,21 +194,20 @@ function UtmFields({ form }: Pick<FieldsProps, "form">) {
   );
 }
 
-const IdFields = ({ form: { register, formState } }: Pick<FieldsProps, "form">) => (
-  <Disclosure title={t("links.form.ownId")} hasError={formState.errors.external_id !== undefined}>
+const IdFields = ({ form }: FormProps) => (
+  <Disclosure title={t("links.form.ownId")} hasError={hasErrors(form, "external_id")}>
     <TextField
       label={t("links.form.externalId")}
       hint={t("links.form.externalIdHint")}
       autoCapitalize="none"
       spellCheck={false}
-      error={formState.errors.external_id?.message}
-      {...register("external_id")}
+      {...formField(form, "external_id")}
     />
   </Disclosure>
 );
 
 /** Templates of UTM parameters: choosing one fills the five fields of the form. */
-function UtmTemplates({ form }: { form: UseFormReturn<LinkValues> }) {
+function UtmTemplates({ form }: FormProps) {
   const [open, setOpen] = useState(false);
   return (
     <>

@@ -1,7 +1,7 @@
 /** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Upload } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import { useCommands } from "../../data/commands.ts";
@@ -11,14 +11,14 @@ import { Button } from "../../ui/button.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type CursorPages, Pager, useCursorPages } from "../../ui/pager.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
-import { Empty, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
+import { Empty, lazyPart, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
 import { fetchLinkPage, LinkList, type LinkPage } from "./link-list.tsx";
 import { isFiltered, PAGE_SIZES, readListQuery } from "./list-query.ts";
 import { Toolbar } from "./toolbar.tsx";
 
 const loadDialogs = () => import("./dialogs.tsx");
 
-const ExportDialog = lazy(async () => ({ default: (await loadDialogs()).ExportDialog }));
+const ExportDialog = lazyPart(loadDialogs, (part) => part.ExportDialog);
 
 export function LinksPage() {
   const { scope } = useAccountContext();

@@ -6,7 +6,7 @@ import type { UseFormReturn } from "react-hook-form";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
-import { Disclosure, TextField } from "../../ui/field.tsx";
+import { Disclosure, formField, hasErrors, TextField } from "../../ui/field.tsx";
 import type { LinkValues } from "./form.ts";
 
 /**
@@ -19,15 +19,14 @@ const SETTLED_MS = 700;
 const NEEDS_TITLE: { deps: "preview_title" } = { deps: "preview_title" };
 
 export function PreviewFields({
-  form: { register, watch, formState },
+  form,
   hasPassword,
 }: {
   form: UseFormReturn<LinkValues>;
   hasPassword: boolean;
 }) {
   const { session } = useAccountContext();
-  const { preview_title, preview_description, preview_image } = formState.errors;
-  const [title, description, image, domain, password, removed] = watch([
+  const [title, description, image, domain, password, removed] = form.watch([
     "preview_title",
     "preview_description",
     "preview_image",
@@ -39,7 +38,7 @@ export function PreviewFields({
   return (
     <Disclosure
       title={t("links.preview.title")}
-      hasError={[preview_title, preview_description, preview_image].some(Boolean)}
+      hasError={hasErrors(form, "preview_title", "preview_description", "preview_image")}
     >
       <div className="stack">
         <p className="hint">
@@ -49,14 +48,12 @@ export function PreviewFields({
         <TextField
           label={t("links.preview.cardTitle")}
           placeholder={t("links.preview.cardTitleExample")}
-          error={preview_title?.message}
-          {...register("preview_title")}
+          {...formField(form, "preview_title")}
         />
         <TextField
           label={t("links.preview.cardDescription")}
           placeholder={t("links.preview.cardDescriptionExample")}
-          error={preview_description?.message}
-          {...register("preview_description", NEEDS_TITLE)}
+          {...formField(form, "preview_description", NEEDS_TITLE)}
         />
         <TextField
           label={t("links.preview.cardImage")}
@@ -64,15 +61,14 @@ export function PreviewFields({
           inputMode="url"
           placeholder="https://example.com/spring.png"
           hint={t("links.preview.cardImageHint")}
-          error={preview_image?.message}
-          {...register("preview_image", NEEDS_TITLE)}
+          {...formField(form, "preview_image", NEEDS_TITLE)}
         />
         {title.trim() !== "" && (
           <SocialCard
             host={domain === "" ? new URL(session.short_url).host : domain}
             title={title}
             description={description}
-            image={preview_image === undefined ? image : ""}
+            image={hasErrors(form, "preview_image") ? "" : image}
           />
         )}
       </div>

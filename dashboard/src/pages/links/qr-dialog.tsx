@@ -18,15 +18,14 @@ import { getClient } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
 import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
-import { CheckField, SelectField } from "../../ui/field.tsx";
+import { CheckField, ChoiceField, SelectField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
-import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { describeRule } from "../../ui/validation.ts";
 
 const FORMATS = ["svg", "png", "pdf"] as const;
@@ -55,7 +54,7 @@ const EYES: readonly Choice<QrStyle["eyes"]>[] = [
   { value: "circle", label: "links.qr.eyes.circles" },
 ];
 
-const toOptions = (choices: readonly Choice<string>[]) =>
+const toOptions = <Value extends string>(choices: readonly Choice<Value>[]) =>
   choices.map(({ value, label }) => ({ value, label: t(label) }));
 
 const sizeOptions = () =>
@@ -63,7 +62,7 @@ const sizeOptions = () =>
 
 const marginOptions = () =>
   Array.from({ length: MARGIN_MAX + 1 }, (_, modules) => ({
-    value: `${modules}`,
+    value: modules,
     label:
       modules === DEFAULT_QR_STYLE.margin
         ? t("links.qr.standardMargin", { modules })
@@ -71,7 +70,7 @@ const marginOptions = () =>
   }));
 
 type QrDialogProps = {
-  link: Pick<Link, "id" | "short_url" | "alias">;
+  link: Link;
   onClose: () => void;
 };
 
@@ -90,13 +89,13 @@ export function QrDialog({ link, onClose }: QrDialogProps) {
   );
 }
 
-type EditorProps = Pick<QrDialogProps, "link"> & { saved: ResponseBody<"getBranding"> };
+type EditorProps = { link: Link; saved: ResponseBody<"getBranding"> };
 
 function QrEditor({ link, saved }: EditorProps) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const [style, setStyle] = useState<QrStyle>(saved.qr_style ?? DEFAULT_QR_STYLE);
-  const [image, setImage] = useState<ImageOptions>({ size: "512", error_correction: "M" });
+  const [image, setImage] = useState<QrImage>({ size: "512", error_correction: "M" });
   const save = useApiMutation(() => getClient(scope).branding.update({ qr_style: style }), {
     invalidate: [["branding", scope]],
     successMessage: t("links.qr.saved"),
@@ -144,7 +143,7 @@ function QrEditor({ link, saved }: EditorProps) {
         />
         <ImageFields image={image} hasLogo={hasLogo} onChange={setImage} />
       </div>
-      {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
+      <ErrorAlert error={save.error} />
       {canWrite && (
         <footer>
           <Button type="submit" loading={save.isPending} disabled={!isValid}>
@@ -156,13 +155,13 @@ function QrEditor({ link, saved }: EditorProps) {
   );
 }
 
-type ImageOptions = { size: string; error_correction: string };
+type QrImage = { size: string; error_correction: string };
 
 type ImageFieldsProps = {
-  image: ImageOptions;
+  image: QrImage;
   /** A code with a logo always has the highest error correction. */
   hasLogo: boolean;
-  onChange: (image: ImageOptions) => void;
+  onChange: (image: QrImage) => void;
 };
 
 const ImageFields = ({ image, hasLogo, onChange }: ImageFieldsProps) => (
@@ -247,23 +246,23 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
       />
     </div>
     <div className="columns">
-      <SelectField
+      <ChoiceField
         label={t("links.qr.shape")}
         options={toOptions(SHAPES)}
         value={style.shape}
-        onChange={({ target }) => onChange({ shape: choose(SHAPES, target.value) ?? style.shape })}
+        onChoose={(shape) => onChange({ shape })}
       />
-      <SelectField
+      <ChoiceField
         label={t("links.qr.corners")}
         options={toOptions(EYES)}
         value={style.eyes}
-        onChange={({ target }) => onChange({ eyes: choose(EYES, target.value) ?? style.eyes })}
+        onChoose={(eyes) => onChange({ eyes })}
       />
-      <SelectField
+      <ChoiceField
         label={t("links.qr.margin")}
         options={marginOptions()}
-        value={`${style.margin}`}
-        onChange={({ target }) => onChange({ margin: Number(target.value) })}
+        value={style.margin}
+        onChoose={(margin) => onChange({ margin })}
       />
     </div>
     <CheckField
@@ -275,9 +274,3 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
     />
   </>
 );
-
-/** The value of the option that was chosen in a select. */
-const choose = <Value extends string>(
-  options: readonly { value: Value }[],
-  chosen: string,
-): Value | undefined => options.find(({ value }) => value === chosen)?.value;

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
-import { describeFeatures, describeState } from "./state.tsx";
+import { describeFeatures, describeState, type StatefulLink } from "./state.tsx";
 
 const NOW = Date.parse("2026-11-22T12:00:00Z");
 const NONE = { expires_at: null };
 
-const labels = (link: Parameters<typeof describeState>[0]) =>
-  describeState(link, NOW).map(({ label }) => label);
+const labels = (link: StatefulLink) => describeState(link, NOW).map(({ label }) => label);
 
 describe("the state of a link", () => {
   test("is nothing for a link that redirects", () => {

@@ -12,14 +12,12 @@ type LinkState = {
   bad?: true;
 };
 
-type State = Pick<
-  Link,
-  "status" | "archived" | "starts_at" | "expires_at" | "expired_url" | "clicks_left"
->;
+/** What a link has of which its state and its features are told; lists leave out what is off. */
+export type StatefulLink = Partial<Link> & { expires_at: string | null };
 
 /** The state by the link's status; undefined for an active link. */
 const STATES: Readonly<
-  Record<NonNullable<State["status"]>, (link: State) => LinkState | undefined>
+  Record<NonNullable<Link["status"]>, (link: StatefulLink) => LinkState | undefined>
 > = {
   taken_down: () => ({
     label: t("links.state.takenDown"),
@@ -58,7 +56,7 @@ const STATES: Readonly<
 };
 
 /** Describes the state of a link, the most important first; nothing for an active link. */
-export function describeState(link: State, now = Date.now()): LinkState[] {
+export function describeState(link: StatefulLink, now = Date.now()): LinkState[] {
   const { archived, clicks_left, expires_at } = link;
   const isExpired = expires_at !== null && Date.parse(expires_at) <= now;
   const status = link.status ?? (isExpired ? "expired" : "active");
@@ -73,10 +71,8 @@ export function describeState(link: State, now = Date.now()): LinkState[] {
   ];
 }
 
-type Features = Pick<Link, "has_password" | "rules" | "split" | "confirm">;
-
 /** Names the other features of a link, in one or two words each. */
-export function describeFeatures(link: Features): LinkState[] {
+export function describeFeatures(link: StatefulLink): LinkState[] {
   const { has_password, rules = [], split, confirm } = link;
   return [
     ...(has_password === true
@@ -99,10 +95,8 @@ export function describeFeatures(link: Features): LinkState[] {
   ];
 }
 
-type LinkWithState = Parameters<typeof describeState>[0] & Parameters<typeof describeFeatures>[0];
-
 /** The state and the features of a link as labels, with tooltips that explain them. */
-export const StateBadges = ({ link }: { link: LinkWithState }) => (
+export const StateBadges = ({ link }: { link: StatefulLink }) => (
   <span className="badges">
     {[...describeState(link), ...describeFeatures(link)].map(({ label, meaning, bad }) => (
       <span key={label} className={bad === true ? "badge badge-bad" : "badge"} title={meaning}>
@@ -113,7 +107,7 @@ export const StateBadges = ({ link }: { link: LinkWithState }) => (
 );
 
 /** Explains what the state of a link means for its visitors, one line for each. */
-export const StateMeanings = ({ link }: { link: LinkWithState }) =>
+export const StateMeanings = ({ link }: { link: StatefulLink }) =>
   describeState(link).map(
     ({ label, meaning, bad }) =>
       meaning !== undefined && (

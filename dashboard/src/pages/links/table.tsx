@@ -31,16 +31,20 @@ import type { LinkDialogKind } from "./link-dialog.tsx";
 import type { Order, Sort } from "./list-query.ts";
 import { StateBadges } from "./state.tsx";
 
-type LinkTableProps = RowActions & {
-  links: readonly Link[];
-  /** When they were fetched, in Unix milliseconds. */
+/** What all rows have in common. */
+type RowsProps = RowActions & {
+  /** When the links were fetched, in Unix milliseconds. */
   fetchedAt: number;
+  onSelect: (link: Link, on: boolean) => void;
+  onTag: (tag: string) => void;
+};
+
+type LinkTableProps = RowsProps & {
+  links: readonly Link[];
   selected: readonly Link[];
   sort: Sort;
   order: Order;
   onSort: (sort: Sort, order: Order) => void;
-  onSelect: (link: Link, on: boolean) => void;
-  onTag: (tag: string) => void;
 };
 
 export function LinkTable({ links, selected, sort, order, onSort, ...rest }: LinkTableProps) {
@@ -105,11 +109,7 @@ const SortHeading = ({
   </th>
 );
 
-type LinkRowProps = RowActions & {
-  link: Link;
-  isSelected: boolean;
-  tagClass: TagClass;
-} & Pick<LinkTableProps, "fetchedAt" | "onSelect" | "onTag">;
+type LinkRowProps = RowsProps & { link: Link; isSelected: boolean; tagClass: TagClass };
 
 /** Is rendered again only when something in it has changed: its handlers stay the same. */
 const LinkRow = memo(function LinkRow(props: LinkRowProps) {
@@ -194,7 +194,7 @@ function RowTags({ tags, tagClass, onTag }: RowTagsProps) {
   );
 }
 
-export type RowActions = {
+type RowActions = {
   onDialog: (kind: LinkDialogKind, link: Link) => void;
   onChange: (link: Link, change: LinkChange, verb: BulkVerb) => void;
 };

@@ -1,7 +1,6 @@
 /** Reports of the account and mode: creates, changes, sends, pauses and deletes them. */
 import { useQuery } from "@tanstack/react-query";
 import { History, Pause, Pencil, Play, Plus, Send, Trash2 } from "lucide-react";
-import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import type { Report, ReportRun } from "../../../../clients/typescript/src/index.ts";
@@ -15,35 +14,27 @@ import {
 } from "../../../../shared/contracts/report-schemas.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useSession } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
+import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
+import { formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, Empty, QueryBoundary } from "../../ui/states.tsx";
-import { actionsColumn, Table } from "../../ui/table.tsx";
+import { ErrorAlert, QueryList } from "../../ui/states.tsx";
+import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import { RunsDialog } from "./runs-dialog.tsx";
 
-/** The open dialog, with its report. */
-type OpenDialog =
-  | { kind: "create" }
-  | { kind: "edit" | "delete"; report: Report }
-  | { kind: "runs"; report: Report; first?: ReportRun };
-
 export function ReportsPage() {
   const { scope, account } = useAccountContext();
-  const [dialog, setDialog] = useState<OpenDialog>();
+  const { open, dialog } = useDialog();
   const canChange = account.role !== "viewer";
   const reports = useQuery({
     queryKey: ["reports", scope],
     queryFn: () => Array.fromAsync(getClient(scope).reports.all()),
   });
-  const close = () => setDialog(undefined);
   const session = useSession();
   return (
     <Page
@@ -51,7 +42,10 @@ export function ReportsPage() {
       intro={t("reports.intro")}
       actions={
         canChange && (
-          <Button variant="primary" onClick={() => setDialog({ kind: "create" })}>
+          <Button
+            variant="primary"
+            onClick={() => open((close) => <ReportDialog report={undefined} onClose={close} />)}
+          >
             <Plus aria-hidden /> {t("reports.new")}
           </Button>
         )
@@ -59,73 +53,69 @@ export function ReportsPage() {
     >
       {session.data?.sends_mails === false && <p className="hint">{t("reports.noMails")}</p>}
       <Card>
-        <QueryBoundary query={reports} label={t("shell.pages.reports")}>
-          {(data) =>
-            data.length === 0 ? (
-              <Empty title={t("reports.empty")}>
-                <p>{t("reports.emptyHint")}</p>
-              </Empty>
-            ) : (
-              <ReportTable reports={data} canChange={canChange} onOpen={setDialog} />
-            )
-          }
-        </QueryBoundary>
+        <QueryList
+          query={reports}
+          label={t("shell.pages.reports")}
+          empty={{ title: t("reports.empty"), hint: t("reports.emptyHint") }}
+        >
+          {(rows) => <ReportTable reports={rows} canChange={canChange} />}
+        </QueryList>
       </Card>
-      {dialog?.kind === "create" && <ReportDialog report={undefined} onClose={close} />}
-      {dialog?.kind === "edit" && <ReportDialog report={dialog.report} onClose={close} />}
-      {dialog?.kind === "runs" && (
-        <RunsDialog report={dialog.report} first={dialog.first} onClose={close} />
-      )}
-      {dialog?.kind === "delete" && <DeleteDialog report={dialog.report} onClose={close} />}
+      {dialog}
     </Page>
   );
 }
 
-type ReportTableProps = {
-  reports: readonly Report[];
-  canChange: boolean;
-  onOpen: (dialog: OpenDialog) => void;
-};
+type ReportTableProps = { reports: readonly Report[]; canChange: boolean };
 
-const ReportTable = ({ reports, canChange, onOpen }: ReportTableProps) => (
-  <Table
-    className="stacked"
+const ReportTable = ({ reports, canChange }: ReportTableProps) => (
+  <RowTable
     label={t("shell.pages.reports")}
-    head={[t("reports.name"), t("reports.schedule"), t("reports.statusHead"), actionsColumn()]}
-  >
-    {reports.map((report) => (
-      <tr key={report.id}>
-        <td>
-          {report.name}
-          <div className="hint">{report.tag ?? report.short_url ?? t("reports.everything")}</div>
-        </td>
-        <td data-label={t("reports.schedule")}>
-          {t(`reports.periods.${report.period}`)}
-          {report.next_run_at !== null && (
-            <div className="hint">
-              {t("reports.next", { time: formatDateTime(report.next_run_at) })}
-            </div>
-          )}
-        </td>
-        <td data-label={t("reports.statusHead")}>
-          <span className={report.status === "active" ? "badge badge-good" : "badge badge-bad"}>
-            {t(`reports.status.${report.status}`)}
-          </span>
-          <div className="hint">{report.emails.join(", ")}</div>
-        </td>
-        <td className="row-actions">
-          <ReportActions report={report} canChange={canChange} onOpen={onOpen} />
-        </td>
-      </tr>
-    ))}
-  </Table>
+    rows={reports}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        name: t("reports.name"),
+        cell: ({ name, tag, short_url }) => (
+          <>
+            {name}
+            <div className="hint">{tag ?? short_url ?? t("reports.everything")}</div>
+          </>
+        ),
+      },
+      {
+        name: t("reports.schedule"),
+        isNamed: true,
+        cell: ({ period, next_run_at }) => (
+          <>
+            {t(`reports.periods.${period}`)}
+            {next_run_at !== null && (
+              <div className="hint">{t("reports.next", { time: formatDateTime(next_run_at) })}</div>
+            )}
+          </>
+        ),
+      },
+      {
+        name: t("reports.statusHead"),
+        isNamed: true,
+        cell: ({ status, emails }) => (
+          <>
+            <span className={status === "active" ? "badge badge-good" : "badge badge-bad"}>
+              {t(`reports.status.${status}`)}
+            </span>
+            <div className="hint">{emails.join(", ")}</div>
+          </>
+        ),
+      },
+    ]}
+    actions={(report) => <ReportActions report={report} canChange={canChange} />}
+  />
 );
 
-function ReportActions({
-  report,
-  canChange,
-  onOpen,
-}: Pick<ReportTableProps, "canChange" | "onOpen"> & { report: Report }) {
+type ReportActionsProps = { report: Report; canChange: boolean };
+
+function ReportActions({ report, canChange }: ReportActionsProps) {
+  const { open, dialog } = useDialog();
   const { scope } = useAccountContext();
   const { id } = report;
   const isActive = report.status === "active";
@@ -135,14 +125,18 @@ function ReportActions({
   );
   const send = useApiMutation(() => getClient(scope).reports.send(id), {
     invalidate: [["report-runs", scope, id]],
-    onSuccess: (first) => onOpen({ kind: "runs", report, first }),
+    onSuccess: (first) => openRuns(first),
   });
-  const problem = change.error ?? send.error;
-  const open = (kind: "edit" | "runs" | "delete") => () => onOpen({ kind, report });
-  const runs = { label: t("reports.runs"), icon: <History aria-hidden />, onSelect: open("runs") };
+  const openRuns = (first?: ReportRun) =>
+    open((close) => <RunsDialog report={report} first={first} onClose={close} />);
+  const runs = {
+    label: t("reports.runs"),
+    icon: <History aria-hidden />,
+    onSelect: () => openRuns(),
+  };
   return (
     <>
-      {problem !== null && <Alert>{getErrorMessage(problem)}</Alert>}
+      <ErrorAlert error={change.error ?? send.error} />
       <ActionMenu
         label={t("reports.actions", { name: report.name })}
         actions={
@@ -154,7 +148,11 @@ function ReportActions({
                   onSelect: () => send.mutate(),
                 },
                 runs,
-                { label: t("reports.edit"), icon: <Pencil aria-hidden />, onSelect: open("edit") },
+                {
+                  label: t("reports.edit"),
+                  icon: <Pencil aria-hidden />,
+                  onSelect: () => open((close) => <ReportDialog report={report} onClose={close} />),
+                },
                 {
                   label: isActive ? t("reports.pause") : t("reports.resume"),
                   icon: isActive ? <Pause aria-hidden /> : <Play aria-hidden />,
@@ -164,12 +162,13 @@ function ReportActions({
                   label: t("reports.delete"),
                   icon: <Trash2 aria-hidden />,
                   danger: true,
-                  onSelect: open("delete"),
+                  onSelect: () => open((close) => <DeleteDialog report={report} onClose={close} />),
                 },
               ]
             : [runs]
         }
       />
+      {dialog}
     </>
   );
 }
@@ -186,9 +185,7 @@ function DeleteDialog({ report, onClose }: { report: Report; onClose: () => void
       title={t("reports.deleteTitle")}
       action={t("reports.delete")}
       onClose={onClose}
-      onConfirm={() => remove.mutate()}
-      loading={remove.isPending}
-      error={remove.error}
+      task={remove}
     >
       <p>{rich("reports.deleteText", { name: report.name, strong })}</p>
     </ConfirmDialog>
@@ -260,8 +257,6 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
     mode: "onChange",
     defaultValues: report === undefined ? newValues() : valuesOf(report),
   });
-  const { register, formState } = form;
-  const { errors } = formState;
   const save = useApiMutation(
     (values: Values) => {
       const { reports } = getClient(scope);
@@ -271,48 +266,55 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
     { invalidate: [["reports", scope]], successMessage: t("reports.saved"), onSuccess: onClose },
   );
   return (
-    <Dialog title={report === undefined ? t("reports.new") : t("reports.edit")} onClose={onClose}>
-      <DialogForm
-        action={report === undefined ? t("reports.create") : t("reports.save")}
-        onSubmit={(event) => void form.handleSubmit((values) => save.mutate(values))(event)}
-        onCancel={onClose}
-        loading={save.isPending}
-        error={save.error}
-      >
-        <TextField
-          label={t("reports.name")}
-          error={errors.name?.message}
-          {...register("name", { required: t("ui.required"), validate: validateWith(reportName) })}
-        />
-        <TextField
-          label={t("reports.tag")}
-          hint={t("reports.tagHint")}
-          error={errors.tag?.message}
-          {...register("tag", {
-            validate: (text) => text === "" || validateWith(tagSchema)(text),
-          })}
-        />
-        <TextField label={t("reports.link")} hint={t("reports.linkHint")} {...register("link")} />
-        <SelectField
-          label={t("reports.period")}
-          options={REPORT_PERIODS.map((value) => ({ value, label: t(`reports.periods.${value}`) }))}
-          {...register("period")}
-        />
-        <SelectField label={t("reports.hour")} options={HOURS} {...register("hour")} />
-        <SelectField
-          label={t("reports.timeZone")}
-          options={listZones(form.getValues("zone")).map((zone) => ({ value: zone, label: zone }))}
-          {...register("zone")}
-        />
-        <SelectField label={t("reports.language")} options={languages} {...register("language")} />
-        <TextField
-          label={t("reports.emails")}
-          hint={t(sendsMails ? "reports.emailsHint" : "reports.noMails")}
-          disabled={!sendsMails && report?.emails.length !== 0}
-          {...register("emails")}
-        />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={report === undefined ? t("reports.new") : t("reports.edit")}
+      action={report === undefined ? t("reports.create") : t("reports.save")}
+      onSubmit={form.handleSubmit((values) => save.mutate(values))}
+      onClose={onClose}
+      task={save}
+    >
+      <TextField
+        label={t("reports.name")}
+        {...formField(form, "name", {
+          required: t("ui.required"),
+          validate: validateWith(reportName),
+        })}
+      />
+      <TextField
+        label={t("reports.tag")}
+        hint={t("reports.tagHint")}
+        {...formField(form, "tag", {
+          validate: (text) => text === "" || validateWith(tagSchema)(text),
+        })}
+      />
+      <TextField
+        label={t("reports.link")}
+        hint={t("reports.linkHint")}
+        {...form.register("link")}
+      />
+      <SelectField
+        label={t("reports.period")}
+        options={REPORT_PERIODS.map((value) => ({ value, label: t(`reports.periods.${value}`) }))}
+        {...form.register("period")}
+      />
+      <SelectField label={t("reports.hour")} options={HOURS} {...form.register("hour")} />
+      <SelectField
+        label={t("reports.timeZone")}
+        options={listZones(form.getValues("zone")).map((zone) => ({ value: zone, label: zone }))}
+        {...form.register("zone")}
+      />
+      <SelectField
+        label={t("reports.language")}
+        options={languages}
+        {...form.register("language")}
+      />
+      <TextField
+        label={t("reports.emails")}
+        hint={t(sendsMails ? "reports.emailsHint" : "reports.noMails")}
+        disabled={!sendsMails && report?.emails.length !== 0}
+        {...form.register("emails")}
+      />
+    </FormDialog>
   );
 }
 

@@ -10,8 +10,8 @@ import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
-import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { actionsColumn, Table } from "../../ui/table.tsx";
+import { QueryList } from "../../ui/states.tsx";
+import { RowTable } from "../../ui/table.tsx";
 
 const OUTCOMES = ["waiting", "sent", "failed", "unknown"] as const;
 
@@ -34,15 +34,9 @@ export function RunsDialog({ report, first, onClose }: RunsDialogProps) {
   }
   return (
     <Dialog title={t("reports.runsOf", { name: report.name })} onClose={onClose} wide>
-      <QueryBoundary query={runs} label={t("reports.runs")}>
-        {(data) =>
-          data.length === 0 ? (
-            <Empty title={t("reports.noRuns")} />
-          ) : (
-            <RunTable runs={data} onRead={setRead} />
-          )
-        }
-      </QueryBoundary>
+      <QueryList query={runs} label={t("reports.runs")} empty={{ title: t("reports.noRuns") }}>
+        {(rows) => <RunTable runs={rows} onRead={setRead} />}
+      </QueryList>
     </Dialog>
   );
 }
@@ -50,34 +44,30 @@ export function RunsDialog({ report, first, onClose }: RunsDialogProps) {
 type RunTableProps = { runs: readonly ReportRun[]; onRead: (run: ReportRun) => void };
 
 const RunTable = ({ runs, onRead }: RunTableProps) => (
-  <Table
+  <RowTable
     label={t("reports.runs")}
-    head={[
-      t("reports.days"),
-      t("reports.made"),
-      t("reports.clicks"),
-      t("reports.mails"),
-      actionsColumn(),
+    rows={runs}
+    keyOf={({ event_id }) => event_id}
+    columns={[
+      { name: t("reports.days"), cell: formatDays },
+      {
+        name: t("reports.made"),
+        cell: ({ created_at, requested }) => (
+          <>
+            {formatDateTime(created_at)}
+            {requested && <div className="hint">{t("reports.requested")}</div>}
+          </>
+        ),
+      },
+      { name: t("reports.clicks"), isNamed: true, cell: ({ clicks }) => formatCount(clicks) },
+      { name: t("reports.mails"), isNamed: true, cell: describeMails },
     ]}
-    className="stacked"
-  >
-    {runs.map((run) => (
-      <tr key={run.event_id}>
-        <td>{formatDays(run)}</td>
-        <td>
-          {formatDateTime(run.created_at)}
-          {run.requested && <div className="hint">{t("reports.requested")}</div>}
-        </td>
-        <td data-label={t("reports.clicks")}>{formatCount(run.clicks)}</td>
-        <td data-label={t("reports.mails")}>{describeMails(run)}</td>
-        <td className="row-actions">
-          <Button variant="quiet" onClick={() => onRead(run)}>
-            {t("reports.read")}
-          </Button>
-        </td>
-      </tr>
-    ))}
-  </Table>
+    actions={(run) => (
+      <Button variant="quiet" onClick={() => onRead(run)}>
+        {t("reports.read")}
+      </Button>
+    )}
+  />
 );
 
 /** The days of the period, both included. */

@@ -7,20 +7,24 @@ import { optionsOf, toNames } from "../../data/named-values.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { ChoiceField, ListField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { type ConditionDraft, type ConditionType, newCondition } from "./draft.ts";
 
-type ConditionFieldsProps = {
-  condition: ConditionDraft;
+type ValuesProps = { condition: ConditionDraft; onChange: (condition: ConditionDraft) => void };
+
+type ConditionFieldsProps = ValuesProps & {
   error: string | undefined;
-  onChange: (condition: ConditionDraft) => void;
   /** Absent for the only condition of a rule. */
   onRemove?: () => void;
 };
 
 const typeOptions = () =>
-  Object.entries(CONDITION_TYPES).map(([value, { label }]) => ({ value, label: t(label) }));
+  // Object.keys loses the type of the keys.
+  (Object.keys(CONDITION_TYPES) as ConditionType[]).map((value) => ({
+    value,
+    label: t(CONDITION_TYPES[value].label),
+  }));
 
 export function ConditionFields({ condition, error, onChange, onRemove }: ConditionFieldsProps) {
   const { type, not, key } = condition;
@@ -29,23 +33,20 @@ export function ConditionFields({ condition, error, onChange, onRemove }: Condit
     <fieldset className="condition">
       <legend className="visually-hidden">{t("rules.condition.title", { name })}</legend>
       <div className="condition-line">
-        <SelectField
+        <ChoiceField
           label={t("rules.condition.when")}
           value={type}
           options={typeOptions()}
-          onChange={(event) =>
-            // The options are exactly the types.
-            onChange({ ...newCondition(event.target.value as ConditionType), key })
-          }
+          onChoose={(chosen) => onChange({ ...newCondition(chosen), key })}
         />
-        <SelectField
+        <ChoiceField
           label={t("rules.condition.matches")}
-          value={not ? "not" : "is"}
+          value={not}
           options={[
-            { value: "is", label: t("analytics.filters.is") },
-            { value: "not", label: t("analytics.filters.isNot") },
+            { value: false, label: t("analytics.filters.is") },
+            { value: true, label: t("analytics.filters.isNot") },
           ]}
-          onChange={(event) => onChange({ ...condition, not: event.target.value === "not" })}
+          onChoose={(chosen) => onChange({ ...condition, not: chosen })}
         />
         {onRemove !== undefined && (
           <IconButton label={t("rules.condition.remove", { name })} onClick={onRemove}>
@@ -62,8 +63,6 @@ export function ConditionFields({ condition, error, onChange, onRemove }: Condit
     </fieldset>
   );
 }
-
-type ValuesProps = Pick<ConditionFieldsProps, "condition" | "onChange">;
 
 function ConditionValues({ condition, onChange }: ValuesProps) {
   const { type, values, name } = condition;

@@ -7,14 +7,13 @@ import { hexColor, toBrandColors } from "../../../../shared/contracts/colors.ts"
 import { brandName, LOGO_BYTES_MAX } from "../../../../shared/contracts/share-schemas.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, isColor } from "../../ui/color-field.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { Form, TextField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { QueryBoundary } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
@@ -57,14 +56,7 @@ function BrandingForm({ saved }: { saved: Branding }) {
   const isValid = errors.name === undefined && errors.color === undefined;
   return (
     <Card>
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isValid) save.mutate();
-        }}
-      >
+      <Form action={t("links.form.save")} task={save} onSubmit={() => isValid && save.mutate()}>
         <div className="columns">
           <TextField
             label={t("settings.branding.name")}
@@ -85,13 +77,7 @@ function BrandingForm({ saved }: { saved: Branding }) {
         </div>
         <LogoField logo={values.logo} onChange={(logo) => change({ logo })} />
         <Preview values={values} />
-        {save.error !== null && <Alert>{getErrorMessage(save.error)}</Alert>}
-        <div>
-          <Button type="submit" variant="primary" loading={save.isPending}>
-            {t("links.form.save")}
-          </Button>
-        </div>
-      </form>
+      </Form>
     </Card>
   );
 }

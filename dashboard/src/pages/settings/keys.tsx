@@ -11,22 +11,19 @@ import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { code, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm, Secret, SecretDialog } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
+import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { actionsColumn, Table } from "../../ui/table.tsx";
+import { Empty, QueryList } from "../../ui/states.tsx";
+import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
-
-/** The open dialog, with its key. */
-type OpenDialog = { kind: "create" } | { kind: "revoke" | "rotate"; key: ApiKey };
 
 export function KeysPage() {
   const { scope, account, mode } = useAccountContext();
-  const [dialog, setDialog] = useState<OpenDialog>();
+  const { open, dialog } = useDialog();
   const keys = useQuery({
     queryKey: ["keys", scope],
     enabled: account.role === "owner",
@@ -35,37 +32,26 @@ export function KeysPage() {
   if (account.role !== "owner") {
     return <Empty title={t("settings.keys.forOwners")} />;
   }
-  const close = () => setDialog(undefined);
   return (
     <Page
       title={t("shell.pages.keys")}
       intro={mode === "live" ? t("settings.keys.introLive") : t("settings.keys.introTest")}
       actions={
-        <Button variant="primary" onClick={() => setDialog({ kind: "create" })}>
+        <Button variant="primary" onClick={() => open((close) => <CreateDialog onClose={close} />)}>
           <Plus aria-hidden /> {t("settings.keys.new")}
         </Button>
       }
     >
       <Card>
-        <QueryBoundary query={keys} label={t("shell.pages.keys")}>
-          {(data) =>
-            data.length === 0 ? (
-              <Empty title={t("settings.keys.empty")}>
-                <p>{t("settings.keys.emptyHint")}</p>
-              </Empty>
-            ) : (
-              <KeyTable
-                keys={data}
-                onRevoke={(key) => setDialog({ kind: "revoke", key })}
-                onRotate={(key) => setDialog({ kind: "rotate", key })}
-              />
-            )
-          }
-        </QueryBoundary>
+        <QueryList
+          query={keys}
+          label={t("shell.pages.keys")}
+          empty={{ title: t("settings.keys.empty"), hint: t("settings.keys.emptyHint") }}
+        >
+          {(rows) => <KeyTable keys={rows} />}
+        </QueryList>
       </Card>
-      {dialog?.kind === "create" && <CreateDialog onClose={close} />}
-      {dialog?.kind === "rotate" && <RotateDialog apiKey={dialog.key} onClose={close} />}
-      {dialog?.kind === "revoke" && <RevokeDialog apiKey={dialog.key} onClose={close} />}
+      {dialog}
     </Page>
   );
 }
@@ -83,73 +69,78 @@ function getStatus({
   return expires_at !== null && Date.parse(expires_at) <= now ? "expired" : "active";
 }
 
-type KeyTableProps = {
-  keys: readonly ApiKey[];
-  onRevoke: (key: ApiKey) => void;
-  onRotate: (key: ApiKey) => void;
-};
-
-function KeyTable({ keys, onRevoke, onRotate }: KeyTableProps) {
-  return (
-    <Table
-      className="stacked"
-      label={t("shell.pages.keys")}
-      head={[
-        t("settings.keys.name"),
-        t("settings.keys.key"),
-        t("settings.keys.scopes"),
-        t("settings.keys.lastUsed"),
-        t("settings.keys.statusHead"),
-        actionsColumn(),
-      ]}
-    >
-      {keys.map((key) => (
-        <tr key={key.id}>
-          <td>
-            <strong>{key.name}</strong>
+const KeyTable = ({ keys }: { keys: readonly ApiKey[] }) => (
+  <RowTable
+    label={t("shell.pages.keys")}
+    rows={keys}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        name: t("settings.keys.name"),
+        cell: ({ name, created_at }) => (
+          <>
+            <strong>{name}</strong>
             <div className="hint">
-              {t("settings.keys.created", { time: formatDateTime(key.created_at) })}
+              {t("settings.keys.created", { time: formatDateTime(created_at) })}
             </div>
-          </td>
-          <td data-label={t("settings.keys.key")}>
-            <code>{key.prefix}…</code>
-          </td>
-          <td className="scopes" data-label={t("settings.keys.scopes")}>
-            {key.scopes.join(", ")}
-          </td>
-          <td data-label={t("settings.keys.lastUsed")}>
-            {key.last_used_at === null
-              ? t("settings.keys.never")
-              : formatDateTime(key.last_used_at)}
-          </td>
-          <td data-label={t("settings.keys.statusHead")}>
-            <span className={getStatus(key) === "active" ? "badge badge-good" : "badge badge-bad"}>
-              {t(`settings.keys.status.${getStatus(key)}`)}
-            </span>
-          </td>
-          <td className="row-actions">
-            {getStatus(key) === "active" && (
-              <ActionMenu
-                label={t("settings.keys.actions", { name: key.name })}
-                actions={[
-                  {
-                    label: t("settings.keys.rotate"),
-                    icon: <RotateCw aria-hidden />,
-                    onSelect: () => onRotate(key),
-                  },
-                  {
-                    label: t("settings.keys.revoke"),
-                    icon: <Trash2 aria-hidden />,
-                    danger: true,
-                    onSelect: () => onRevoke(key),
-                  },
-                ]}
-              />
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+          </>
+        ),
+      },
+      {
+        name: t("settings.keys.key"),
+        isNamed: true,
+        cell: ({ prefix }) => <code>{prefix}…</code>,
+      },
+      {
+        name: t("settings.keys.scopes"),
+        isNamed: true,
+        className: "scopes",
+        cell: ({ scopes }) => scopes.join(", "),
+      },
+      {
+        name: t("settings.keys.lastUsed"),
+        isNamed: true,
+        cell: ({ last_used_at }) =>
+          last_used_at === null ? t("settings.keys.never") : formatDateTime(last_used_at),
+      },
+      {
+        name: t("settings.keys.statusHead"),
+        isNamed: true,
+        cell: (key) => (
+          <span className={getStatus(key) === "active" ? "badge badge-good" : "badge badge-bad"}>
+            {t(`settings.keys.status.${getStatus(key)}`)}
+          </span>
+        ),
+      },
+    ]}
+    actions={(key) => <KeyActions apiKey={key} />}
+  />
+);
+
+function KeyActions({ apiKey }: { apiKey: ApiKey }) {
+  const { open, dialog } = useDialog();
+  return (
+    <>
+      {getStatus(apiKey) === "active" && (
+        <ActionMenu
+          label={t("settings.keys.actions", { name: apiKey.name })}
+          actions={[
+            {
+              label: t("settings.keys.rotate"),
+              icon: <RotateCw aria-hidden />,
+              onSelect: () => open((close) => <RotateDialog apiKey={apiKey} onClose={close} />),
+            },
+            {
+              label: t("settings.keys.revoke"),
+              icon: <Trash2 aria-hidden />,
+              danger: true,
+              onSelect: () => open((close) => <RevokeDialog apiKey={apiKey} onClose={close} />),
+            },
+          ]}
+        />
+      )}
+      {dialog}
+    </>
   );
 }
 
@@ -174,47 +165,44 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   );
   if (create.data !== undefined) return <NewKey value={create.data.key} onClose={onClose} />;
   return (
-    <Dialog title={t("settings.keys.new")} onClose={onClose}>
-      <DialogForm
-        action={t("settings.keys.createKey")}
-        onSubmit={(event) => void form.handleSubmit((values) => create.mutate(values))(event)}
-        onCancel={onClose}
-        loading={create.isPending}
-        error={create.error}
-      >
-        <TextField
-          label={t("settings.keys.name")}
-          hint={t("settings.keys.nameHint")}
-          error={errors.name?.message}
-          {...form.register("name", { validate: validateWith(newKeyBody.shape.name) })}
-        />
-        <p>{rich(`settings.keys.type.${mode}`, { strong })}</p>
-        <fieldset>
-          <legend>{t("settings.keys.scopes")}</legend>
-          <div className="columns">
-            {SCOPES.map((scope) => (
-              <CheckField
-                key={scope}
-                label={<code>{scope}</code>}
-                value={scope}
-                {...form.register("scopes", { validate: validateWith(newKeyBody.shape.scopes) })}
-              />
-            ))}
-          </div>
-          {errors.scopes !== undefined && (
-            <small className="field-error" role="alert">
-              {t("settings.keys.chooseOne")}
-            </small>
-          )}
-        </fieldset>
-        <TextField
-          label={t("settings.keys.expires")}
-          type="datetime-local"
-          hint={t("settings.keys.expiresHint")}
-          {...form.register("expires_at")}
-        />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("settings.keys.new")}
+      action={t("settings.keys.createKey")}
+      onSubmit={form.handleSubmit((values) => create.mutate(values))}
+      onClose={onClose}
+      task={create}
+    >
+      <TextField
+        label={t("settings.keys.name")}
+        hint={t("settings.keys.nameHint")}
+        {...formField(form, "name", { validate: validateWith(newKeyBody.shape.name) })}
+      />
+      <p>{rich(`settings.keys.type.${mode}`, { strong })}</p>
+      <fieldset>
+        <legend>{t("settings.keys.scopes")}</legend>
+        <div className="columns">
+          {SCOPES.map((scope) => (
+            <CheckField
+              key={scope}
+              label={<code>{scope}</code>}
+              value={scope}
+              {...form.register("scopes", { validate: validateWith(newKeyBody.shape.scopes) })}
+            />
+          ))}
+        </div>
+        {errors.scopes !== undefined && (
+          <small className="field-error" role="alert">
+            {t("settings.keys.chooseOne")}
+          </small>
+        )}
+      </fieldset>
+      <TextField
+        label={t("settings.keys.expires")}
+        type="datetime-local"
+        hint={t("settings.keys.expiresHint")}
+        {...form.register("expires_at")}
+      />
+    </FormDialog>
   );
 }
 
@@ -245,23 +233,21 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
   );
   if (rotate.data !== undefined) return <NewKey value={rotate.data.key} onClose={onClose} />;
   return (
-    <Dialog title={t("settings.keys.rotateTitle", { name: apiKey.name })} onClose={onClose}>
-      <DialogForm
-        action={t("settings.keys.rotate")}
-        onSubmit={() => rotate.mutate()}
-        onCancel={onClose}
-        loading={rotate.isPending}
-        error={rotate.error}
-      >
-        <p>{t("settings.keys.rotateText")}</p>
-        <SelectField
-          label={t("settings.keys.oldKey")}
-          options={GRACE_PERIODS.map(({ value, label }) => ({ value, label: t(label) }))}
-          value={grace}
-          onChange={(event) => setGrace(event.target.value)}
-        />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("settings.keys.rotateTitle", { name: apiKey.name })}
+      action={t("settings.keys.rotate")}
+      onSubmit={() => rotate.mutate()}
+      onClose={onClose}
+      task={rotate}
+    >
+      <p>{t("settings.keys.rotateText")}</p>
+      <SelectField
+        label={t("settings.keys.oldKey")}
+        options={GRACE_PERIODS.map(({ value, label }) => ({ value, label: t(label) }))}
+        value={grace}
+        onChange={(event) => setGrace(event.target.value)}
+      />
+    </FormDialog>
   );
 }
 
@@ -277,9 +263,7 @@ function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
       title={t("settings.keys.revokeTitle")}
       action={t("settings.keys.revoke")}
       onClose={onClose}
-      onConfirm={() => revoke.mutate()}
-      loading={revoke.isPending}
-      error={revoke.error}
+      task={revoke}
     >
       <p>
         {rich("settings.keys.revokeText", {

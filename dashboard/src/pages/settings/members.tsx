@@ -1,7 +1,6 @@
 /** Members of the account. Owners can invite, change roles and remove. */
 import { useQuery } from "@tanstack/react-query";
 import { KeyRound, Plus, Trash2 } from "lucide-react";
-import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/users.ts";
@@ -11,13 +10,13 @@ import type { TextKey } from "../../languages/catalogues.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm, Secret, SecretDialog } from "../../ui/dialog.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
+import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
+import { formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, QueryBoundary } from "../../ui/states.tsx";
-import { actionsColumn, Table } from "../../ui/table.tsx";
+import { Alert, ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
+import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 type Member = { user_id: string; email: string; name: string; role: Role; created_at: string };
@@ -34,9 +33,7 @@ const roleName = (role: Role): string => t(`settings.members.role.${role}`);
 
 export function MembersPage() {
   const { account } = useAccountContext();
-  const [inviting, setInviting] = useState(false);
-  const [removing, setRemoving] = useState<Member>();
-  const [resetting, setResetting] = useState<Member>();
+  const { open, dialog } = useDialog();
   const isOwner = account.role === "owner";
   const list = useQuery({
     queryKey: ["members", account.id],
@@ -48,7 +45,10 @@ export function MembersPage() {
       intro={t("settings.members.intro", { account: account.name })}
       actions={
         isOwner && (
-          <Button variant="primary" onClick={() => setInviting(true)}>
+          <Button
+            variant="primary"
+            onClick={() => open((close) => <InviteDialog onClose={close} />)}
+          >
             <Plus aria-hidden /> {t("settings.members.invite")}
           </Button>
         )
@@ -56,77 +56,73 @@ export function MembersPage() {
     >
       <Card>
         <QueryBoundary query={list} label={t("settings.members.loading")}>
-          {({ members }) => (
-            <MemberTable members={members} onReset={setResetting} onRemove={setRemoving} />
-          )}
+          {({ members }) => <MemberTable members={members} />}
         </QueryBoundary>
       </Card>
       {(list.data?.invitations.length ?? 0) > 0 && (
         <Invitations invitations={list.data?.invitations ?? []} isOwner={isOwner} />
       )}
-      {inviting && <InviteDialog onClose={() => setInviting(false)} />}
-      {resetting !== undefined && (
-        <ResetDialog member={resetting} onClose={() => setResetting(undefined)} />
-      )}
-      {removing !== undefined && (
-        <RemoveDialog member={removing} onClose={() => setRemoving(undefined)} />
-      )}
+      {dialog}
     </Page>
   );
 }
 
-type MemberTableProps = {
-  members: readonly Member[];
-  onReset: (member: Member) => void;
-  onRemove: (member: Member) => void;
-};
-
-function MemberTable({ members, onReset, onRemove }: MemberTableProps) {
+function MemberTable({ members }: { members: readonly Member[] }) {
   const { account, session } = useAccountContext();
   const isOwner = account.role === "owner";
   return (
-    <Table
-      className="stacked"
+    <RowTable
       label={t("shell.pages.members")}
-      head={[
-        t("settings.members.name"),
-        t("settings.members.roleLabel"),
-        t("settings.members.joined"),
-        actionsColumn(),
+      rows={members}
+      keyOf={({ user_id }) => user_id}
+      columns={[
+        {
+          name: t("settings.members.name"),
+          cell: ({ user_id, name, email }) => (
+            <>
+              <strong>{name}</strong>
+              {user_id === session.user.id && ` ${t("settings.members.you")}`}
+              <div className="hint">{email}</div>
+            </>
+          ),
+        },
+        {
+          name: t("settings.members.roleLabel"),
+          isNamed: true,
+          cell: (member) => (isOwner ? <RoleSelect member={member} /> : roleName(member.role)),
+        },
+        {
+          name: t("settings.members.joined"),
+          isNamed: true,
+          cell: ({ created_at }) => formatDateTime(created_at),
+        },
       ]}
-    >
-      {members.map((member) => (
-        <tr key={member.user_id}>
-          <td>
-            <strong>{member.name}</strong>
-            {member.user_id === session.user.id && ` ${t("settings.members.you")}`}
-            <div className="hint">{member.email}</div>
-          </td>
-          <td data-label={t("settings.members.roleLabel")}>
-            {isOwner ? <RoleSelect member={member} /> : roleName(member.role)}
-          </td>
-          <td data-label={t("settings.members.joined")}>{formatDateTime(member.created_at)}</td>
-          <td className="row-actions">
-            {isOwner && member.user_id !== session.user.id && (
-              <IconButton
-                label={t("settings.members.resetFor", { name: member.name })}
-                onClick={() => onReset(member)}
-              >
-                <KeyRound aria-hidden />
-              </IconButton>
-            )}
-            {isOwner && (
-              <IconButton
-                label={t("settings.members.remove", { name: member.name })}
-                onClick={() => onRemove(member)}
-              >
-                <Trash2 aria-hidden />
-              </IconButton>
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+      actions={(member) => isOwner && <MemberActions member={member} />}
+    />
+  );
+}
+
+function MemberActions({ member }: { member: Member }) {
+  const { session } = useAccountContext();
+  const { open, dialog } = useDialog();
+  return (
+    <>
+      {member.user_id !== session.user.id && (
+        <IconButton
+          label={t("settings.members.resetFor", { name: member.name })}
+          onClick={() => open((close) => <ResetDialog member={member} onClose={close} />)}
+        >
+          <KeyRound aria-hidden />
+        </IconButton>
+      )}
+      <IconButton
+        label={t("settings.members.remove", { name: member.name })}
+        onClick={() => open((close) => <RemoveDialog member={member} onClose={close} />)}
+      >
+        <Trash2 aria-hidden />
+      </IconButton>
+      {dialog}
+    </>
   );
 }
 
@@ -160,7 +156,7 @@ function RoleSelect({ member }: { member: Member }) {
           </option>
         ))}
       </select>
-      {change.error !== null && <Alert>{getErrorMessage(change.error)}</Alert>}
+      <ErrorAlert error={change.error} />
     </>
   );
 }
@@ -249,27 +245,24 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
   if (invite.data !== undefined)
     return <InvitationLink token={invite.data.token} onClose={onClose} />;
   return (
-    <Dialog title={t("settings.members.inviteTitle")} onClose={onClose}>
-      <DialogForm
-        action={t("settings.members.createInvitation")}
-        onSubmit={(event) => void form.handleSubmit((values) => invite.mutate(values))(event)}
-        onCancel={onClose}
-        loading={invite.isPending}
-        error={invite.error}
-      >
-        <TextField
-          label={t("signIn.email")}
-          type="email"
-          error={form.formState.errors.email?.message}
-          {...form.register("email", { validate: validateWith(emailRule) })}
-        />
-        <SelectField
-          label={t("settings.members.roleLabel")}
-          options={ROLE_OPTIONS.map(({ value, label }) => ({ value, label: t(label) }))}
-          {...form.register("role")}
-        />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("settings.members.inviteTitle")}
+      action={t("settings.members.createInvitation")}
+      onSubmit={form.handleSubmit((values) => invite.mutate(values))}
+      onClose={onClose}
+      task={invite}
+    >
+      <TextField
+        label={t("signIn.email")}
+        type="email"
+        {...formField(form, "email", { validate: validateWith(emailRule) })}
+      />
+      <SelectField
+        label={t("settings.members.roleLabel")}
+        options={ROLE_OPTIONS.map(({ value, label }) => ({ value, label: t(label) }))}
+        {...form.register("role")}
+      />
+    </FormDialog>
   );
 }
 
@@ -306,9 +299,7 @@ function ResetDialog({ member, onClose }: { member: Member; onClose: () => void 
       title={t("settings.members.resetTitle", { name: member.name })}
       action={t("settings.members.resetAction")}
       onClose={onClose}
-      onConfirm={() => make.mutate()}
-      loading={make.isPending}
-      error={make.error}
+      task={make}
     >
       <p>{t("settings.members.resetText", { email: member.email })}</p>
     </ConfirmDialog>
@@ -330,9 +321,7 @@ function RemoveDialog({ member, onClose }: { member: Member; onClose: () => void
       title={t("settings.members.removeTitle", { name: member.name })}
       action={t("settings.members.removeAction")}
       onClose={onClose}
-      onConfirm={() => remove.mutate()}
-      loading={remove.isPending}
-      error={remove.error}
+      task={remove}
     >
       <p>{t("settings.members.removeText", { email: member.email, account: account.name })}</p>
     </ConfirmDialog>

@@ -17,10 +17,10 @@ import {
 } from "../../languages/preference.ts";
 import { setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { PasswordField, SelectField } from "../../ui/field.tsx";
+import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
@@ -86,7 +86,6 @@ function PasswordForm() {
   const { session } = useAccountContext();
   const queryClient = useQueryClient();
   const form = useForm<Values>({ mode: "onTouched", defaultValues: EMPTY });
-  const { errors } = form.formState;
   const change = useMutation({
     mutationFn: ({ current_password, new_password }: Values) =>
       send("/auth/password", { method: "POST", body: { current_password, new_password } }),
@@ -97,40 +96,32 @@ function PasswordForm() {
     },
   });
   return (
-    <form
+    <Form
+      action={t("settings.profile.changePassword")}
       className="stack narrow"
-      noValidate
-      onSubmit={(event) => void form.handleSubmit((values) => change.mutate(values))(event)}
+      task={change}
+      onSubmit={form.handleSubmit((values) => change.mutate(values))}
     >
       <input type="hidden" autoComplete="username" value={session.user.email} readOnly />
       <PasswordField
         label={t("settings.profile.currentPassword")}
         autoComplete="current-password"
-        error={errors.current_password?.message}
-        {...form.register("current_password", { required: t("ui.required") })}
+        {...formField(form, "current_password", { required: t("ui.required") })}
       />
       <PasswordField
         label={t("settings.profile.newPassword")}
         autoComplete="new-password"
-        error={errors.new_password?.message}
-        {...form.register("new_password", { validate: validateWith(newPassword) })}
+        {...formField(form, "new_password", { validate: validateWith(newPassword) })}
       />
       <PasswordField
         label={t("settings.profile.confirmPassword")}
         autoComplete="new-password"
-        error={errors.confirmation?.message}
-        {...form.register("confirmation", {
+        {...formField(form, "confirmation", {
           validate: (confirmation, { new_password }) =>
             confirmation === new_password || t("settings.profile.mismatch"),
         })}
       />
-      {change.error !== null && <Alert>{getErrorMessage(change.error)}</Alert>}
-      <div>
-        <Button type="submit" variant="primary" loading={change.isPending}>
-          {t("settings.profile.changePassword")}
-        </Button>
-      </div>
-    </form>
+    </Form>
   );
 }
 
@@ -165,9 +156,7 @@ function Sessions() {
               </li>
             ))}
           </ul>
-          {signOutEverywhere.error !== null && (
-            <Alert>{getErrorMessage(signOutEverywhere.error)}</Alert>
-          )}
+          <ErrorAlert error={signOutEverywhere.error} />
           <Button
             variant="danger"
             loading={signOutEverywhere.isPending}
@@ -182,7 +171,10 @@ function Sessions() {
 }
 
 /** `Firefox on Linux`, as far as both are known. */
-function describeBrowser({ browser, os }: Pick<UserSession, "browser" | "os">): string {
+function describeBrowser({
+  browser,
+  os,
+}: Omit<UserSession, "created_at" | "last_seen_at">): string {
   if (browser === null) return os ?? t("settings.profile.unknownBrowser");
   return os === null ? browser : t("settings.profile.browserOn", { browser, system: os });
 }

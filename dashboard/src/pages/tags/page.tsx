@@ -18,15 +18,15 @@ import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { useDebounced } from "../../ui/debounced.ts";
-import { ConfirmDialog, Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { CheckField, SelectField, TextField } from "../../ui/field.tsx";
+import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
+import { CheckField, ChoiceField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Pager, useCursorPages } from "../../ui/pager.tsx";
 import { useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { actionsColumn, Table } from "../../ui/table.tsx";
+import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import { PeriodCard } from "./period-card.tsx";
 
@@ -57,8 +57,6 @@ function AllTagsCard() {
   const [text, setText] = useState("");
   const search = useDebounced(text.trim());
   const sort = SORTS.find(({ value }) => value === params.get("sort"))?.value ?? "links";
-  const [editing, setEditing] = useState<Tag>();
-  const [deleting, setDeleting] = useState<Tag>();
   // A search starts at the beginning of its own list.
   const after = search === "" ? pages.after : "";
   const query = useQuery({
@@ -90,22 +88,12 @@ function AllTagsCard() {
         <QueryBoundary query={query} label={t("tags.loading")} lines={6}>
           {({ data, next_cursor }) => (
             <>
-              {data.length === 0 ? (
-                <NoTags isSearch={search !== ""} />
-              ) : (
-                <TagTable tags={data} onEdit={setEditing} onDelete={setDeleting} />
-              )}
+              {data.length === 0 ? <NoTags isSearch={search !== ""} /> : <TagTable tags={data} />}
               {search === "" && <Pager pages={pages} next={next_cursor} />}
             </>
           )}
         </QueryBoundary>
       </div>
-      {editing !== undefined && (
-        <EditTagDialog tag={editing} onClose={() => setEditing(undefined)} />
-      )}
-      {deleting !== undefined && (
-        <DeleteTagDialog tag={deleting} onClose={() => setDeleting(undefined)} />
-      )}
     </Card>
   );
 }
@@ -116,69 +104,67 @@ const NoTags = ({ isSearch }: { isSearch: boolean }) => (
   </Empty>
 );
 
-type TagTableProps = {
-  tags: readonly Tag[];
-  onEdit: (tag: Tag) => void;
-  onDelete: (tag: Tag) => void;
-};
+const TagTable = ({ tags }: { tags: readonly Tag[] }) => (
+  <RowTable
+    label={t("shell.pages.tags")}
+    rows={tags}
+    keyOf={({ name }) => name}
+    columns={[
+      {
+        name: t("links.filter.tag"),
+        cell: ({ name, color }) => (
+          <PageLink href={`/tags/${encodeURIComponent(name)}`} className={tagClass(color)}>
+            {name}
+          </PageLink>
+        ),
+      },
+      {
+        name: t("shell.pages.links"),
+        isNamed: true,
+        className: "number",
+        cell: ({ name, links }) => (
+          <PageLink href={`/links?${toSearch({ tag: name })}`}>{formatCount(links)}</PageLink>
+        ),
+      },
+      {
+        name: t("statistics.clicks"),
+        isNamed: true,
+        className: "number",
+        cell: ({ clicks }) => (clicks === null ? "–" : formatCount(clicks)),
+      },
+    ]}
+    actions={(tag) => <TagActions tag={tag} />}
+  />
+);
 
-function TagTable({ tags, onEdit, onDelete }: TagTableProps) {
+function TagActions({ tag }: { tag: Tag }) {
   const canWrite = useCanWrite();
+  const { open, dialog } = useDialog();
   return (
-    <Table
-      className="stacked"
-      label={t("shell.pages.tags")}
-      head={[
-        t("links.filter.tag"),
-        t("shell.pages.links"),
-        t("statistics.clicks"),
-        actionsColumn(),
-      ]}
-    >
-      {tags.map((tag) => (
-        <tr key={tag.name}>
-          <td>
-            <PageLink
-              href={`/tags/${encodeURIComponent(tag.name)}`}
-              className={tagClass(tag.color)}
-            >
-              {tag.name}
-            </PageLink>
-          </td>
-          <td className="number" data-label={t("shell.pages.links")}>
-            <PageLink href={`/links?${toSearch({ tag: tag.name })}`}>
-              {formatCount(tag.links)}
-            </PageLink>
-          </td>
-          <td className="number" data-label={t("statistics.clicks")}>
-            {tag.clicks === null ? "–" : formatCount(tag.clicks)}
-          </td>
-          <td className="row-actions">
-            {canWrite && (
-              <>
-                <IconButton label={t("tags.edit", { tag: tag.name })} onClick={() => onEdit(tag)}>
-                  <Pencil aria-hidden />
-                </IconButton>
-                <IconButton
-                  label={t("tags.deleteOne", { tag: tag.name })}
-                  onClick={() => onDelete(tag)}
-                >
-                  <Trash2 aria-hidden />
-                </IconButton>
-              </>
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+    canWrite && (
+      <>
+        <IconButton
+          label={t("tags.edit", { tag: tag.name })}
+          onClick={() => open((close) => <EditTagDialog tag={tag} onClose={close} />)}
+        >
+          <Pencil aria-hidden />
+        </IconButton>
+        <IconButton
+          label={t("tags.deleteOne", { tag: tag.name })}
+          onClick={() => open((close) => <DeleteTagDialog tag={tag} onClose={close} />)}
+        >
+          <Trash2 aria-hidden />
+        </IconButton>
+        {dialog}
+      </>
+    )
   );
 }
 
-/** Dialogs that change a tag on all links that have it. */
 type TagDialogProps = { tag: Tag; onClose: () => void };
 
 const colorOptions = () => [
-  { value: "", label: t("tags.noColor") },
+  { value: null, label: t("tags.noColor") },
   ...TAG_COLORS.map((color) => ({ value: color, label: t(`tags.colors.${color}`) })),
 ];
 
@@ -214,43 +200,39 @@ function EditTagDialog({ tag, onClose }: TagDialogProps) {
   const rule = validateWith(tagRule)(name);
   const problem = rule === true && isTaken && !merge ? t("tags.mergeFirst") : rule;
   return (
-    <Dialog title={t("tags.editTitle", { tag: tag.name })} onClose={onClose}>
-      <DialogForm
-        action={t("links.form.save")}
-        onSubmit={() => problem === true && save.mutate()}
-        onCancel={onClose}
-        loading={save.isPending}
-        error={wasTaken ? null : save.error}
-      >
-        <TextField
-          label={t("tags.name")}
-          hint={t("tags.nameHint")}
-          value={name}
-          error={problem === true ? undefined : problem}
-          onChange={(event) => {
-            setName(event.target.value);
-            // Permitted for one name, and not for the next.
-            setMerge(false);
-            save.reset();
-          }}
+    <FormDialog
+      title={t("tags.editTitle", { tag: tag.name })}
+      action={t("links.form.save")}
+      onSubmit={() => problem === true && save.mutate()}
+      onClose={onClose}
+      task={{ isPending: save.isPending, error: wasTaken ? null : save.error }}
+    >
+      <TextField
+        label={t("tags.name")}
+        hint={t("tags.nameHint")}
+        value={name}
+        error={problem === true ? undefined : problem}
+        onChange={(event) => {
+          setName(event.target.value);
+          // Permitted for one name, and not for the next.
+          setMerge(false);
+          save.reset();
+        }}
+      />
+      {isTaken && (
+        <CheckField
+          label={t("tags.merge", { tag: typed })}
+          checked={merge}
+          onChange={(event) => setMerge(event.target.checked)}
         />
-        {isTaken && (
-          <CheckField
-            label={t("tags.merge", { tag: typed })}
-            checked={merge}
-            onChange={(event) => setMerge(event.target.checked)}
-          />
-        )}
-        <SelectField
-          label={t("tags.color")}
-          options={colorOptions()}
-          value={color ?? ""}
-          onChange={(event) =>
-            setColor(TAG_COLORS.find((each) => each === event.target.value) ?? null)
-          }
-        />
-      </DialogForm>
-    </Dialog>
+      )}
+      <ChoiceField
+        label={t("tags.color")}
+        options={colorOptions()}
+        value={color}
+        onChoose={setColor}
+      />
+    </FormDialog>
   );
 }
 
@@ -266,9 +248,7 @@ function DeleteTagDialog({ tag, onClose }: TagDialogProps) {
       title={t("tags.deleteTitle", { tag: tag.name })}
       action={t("tags.delete")}
       onClose={onClose}
-      onConfirm={() => remove.mutate()}
-      loading={remove.isPending}
-      error={remove.error}
+      task={remove}
     >
       <p>{t("tags.deleteText", { count: tag.links })}</p>
     </ConfirmDialog>

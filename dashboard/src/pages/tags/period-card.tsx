@@ -8,7 +8,7 @@ import { CsvButton } from "../../ui/button.tsx";
 import { formatCount, formatPercent } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { Table } from "../../ui/table.tsx";
+import { RowTable } from "../../ui/table.tsx";
 import {
   AnalyticsQueryContext,
   useAnalytics,
@@ -55,37 +55,41 @@ function PeriodTable({ rows }: { rows: Tags["data"] }) {
   const { viewSearch } = useAnalyticsQuery();
   const tagClass = useTagClass();
   return (
-    <Table
-      className="stacked"
+    <RowTable
       label={t("tags.byTag")}
-      head={[
-        t("links.filter.tag"),
-        t("statistics.clicks"),
-        t("analytics.dimensions.visitors"),
-        t("analytics.values.share"),
-      ]}
-    >
-      {rows.map(({ values: { tag = "" }, clicks, unique_clicks, percentage }) => (
-        <tr key={tag}>
-          <td>
+      rows={rows}
+      keyOf={({ values: { tag = "" } }) => tag}
+      columns={[
+        {
+          name: t("links.filter.tag"),
+          cell: ({ values: { tag = "" } }) => (
             <PageLink
               href={`/tags/${encodeURIComponent(tag)}${viewSearch}`}
               className={tagClass(tag)}
             >
               {tag}
             </PageLink>
-          </td>
-          <td className="number" data-label={t("statistics.clicks")}>
-            {formatCount(clicks)}
-          </td>
-          <td className="number" data-label={t("analytics.dimensions.visitors")}>
-            {formatCount(unique_clicks)}
-          </td>
-          <td className="number" data-label={t("analytics.values.share")}>
-            {formatPercent(percentage)}
-          </td>
-        </tr>
-      ))}
-    </Table>
+          ),
+        },
+        {
+          name: t("statistics.clicks"),
+          isNamed: true,
+          className: "number",
+          cell: ({ clicks }) => formatCount(clicks),
+        },
+        {
+          name: t("analytics.dimensions.visitors"),
+          isNamed: true,
+          className: "number",
+          cell: ({ unique_clicks }) => formatCount(unique_clicks),
+        },
+        {
+          name: t("analytics.values.share"),
+          isNamed: true,
+          className: "number",
+          cell: ({ percentage }) => formatPercent(percentage),
+        },
+      ]}
+    />
   );
 }

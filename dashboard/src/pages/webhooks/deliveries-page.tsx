@@ -6,16 +6,15 @@ import { useState } from "react";
 import type { WebhookDelivery } from "../../../../clients/typescript/src/index.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { SelectField } from "../../ui/field.tsx";
+import { ConfirmDialog, useDialog } from "../../ui/dialog.tsx";
+import { ChoiceField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, Empty, QueryBoundary } from "../../ui/states.tsx";
-import { actionsColumn, Table } from "../../ui/table.tsx";
+import { ErrorAlert, QueryList } from "../../ui/states.tsx";
+import { RowTable } from "../../ui/table.tsx";
 import { WebhookStatus } from "./webhooks-page.tsx";
 
 /** The newest deliveries that are shown. */
@@ -37,7 +36,6 @@ const BADGES: Readonly<Record<Status, string>> = {
 export function DeliveriesPage({ id }: { id: string }) {
   const { scope, account } = useAccountContext();
   const [status, setStatus] = useState<Status>();
-  const [replayed, setReplayed] = useState<WebhookDelivery>();
   const webhook = useQuery({
     queryKey: ["webhooks", scope, id],
     queryFn: () => getClient(scope).webhooks.get(id),
@@ -57,35 +55,26 @@ export function DeliveriesPage({ id }: { id: string }) {
           <WebhookStatus webhook={webhook.data} />
         </div>
       )}
-      <SelectField
+      <ChoiceField
         label={t("webhooks.statusHead")}
         options={[
-          { value: "", label: t("webhooks.anyStatus") },
+          { value: undefined, label: t("webhooks.anyStatus") },
           ...STATUSES.map((value) => ({ value, label: t(`webhooks.delivery.${value}`) })),
         ]}
-        value={status ?? ""}
-        onChange={({ target }) => setStatus(STATUSES.find((value) => value === target.value))}
+        value={status}
+        onChoose={setStatus}
       />
       <Card>
-        <QueryBoundary query={deliveries} label={t("webhooks.deliveries")}>
-          {(data) =>
-            data.length === 0 ? (
-              <Empty title={t("webhooks.noDeliveries")}>
-                <p>{t("webhooks.noDeliveriesHint")}</p>
-              </Empty>
-            ) : (
-              <DeliveryTable
-                webhookId={id}
-                deliveries={data}
-                onReplay={account.role === "owner" ? setReplayed : undefined}
-              />
-            )
-          }
-        </QueryBoundary>
+        <QueryList
+          query={deliveries}
+          label={t("webhooks.deliveries")}
+          empty={{ title: t("webhooks.noDeliveries"), hint: t("webhooks.noDeliveriesHint") }}
+        >
+          {(rows) => (
+            <DeliveryTable webhookId={id} deliveries={rows} canChange={account.role === "owner"} />
+          )}
+        </QueryList>
       </Card>
-      {replayed !== undefined && (
-        <ReplayDialog webhookId={id} delivery={replayed} onClose={() => setReplayed(undefined)} />
-      )}
     </Page>
   );
 }
@@ -93,55 +82,62 @@ export function DeliveriesPage({ id }: { id: string }) {
 type DeliveryTableProps = {
   webhookId: string;
   deliveries: readonly WebhookDelivery[];
-  /** Undefined for users who may not change webhooks. */
-  onReplay: ((delivery: WebhookDelivery) => void) | undefined;
+  canChange: boolean;
 };
 
-const DeliveryTable = ({ webhookId, deliveries, onReplay }: DeliveryTableProps) => (
-  <Table
-    className="stacked"
+const DeliveryTable = ({ webhookId, deliveries, canChange }: DeliveryTableProps) => (
+  <RowTable
     label={t("webhooks.deliveries")}
-    head={[
-      t("webhooks.event"),
-      t("webhooks.statusHead"),
-      t("webhooks.lastAttempt"),
-      t("webhooks.response"),
-      ...(onReplay === undefined ? [] : [actionsColumn()]),
-    ]}
-  >
-    {deliveries.map((delivery) => (
-      <tr key={delivery.id}>
-        <td>
-          {delivery.event_type}
-          <div className="hint">
-            <code>{delivery.event_id}</code>
-          </div>
-        </td>
-        <td data-label={t("webhooks.statusHead")}>
-          <span className={`badge ${BADGES[delivery.status]}`}>
-            {t(`webhooks.delivery.${delivery.status}`)}
-          </span>
-          <div className="hint">{t("webhooks.attempts", { count: delivery.attempts })}</div>
-        </td>
-        <td data-label={t("webhooks.lastAttempt")}>
-          {delivery.last_attempt_at === null ? "–" : formatDateTime(delivery.last_attempt_at)}
-          {delivery.next_attempt_at !== null && (
+    rows={deliveries}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        name: t("webhooks.event"),
+        cell: ({ event_type, event_id }) => (
+          <>
+            {event_type}
             <div className="hint">
-              {t("webhooks.nextAttempt", { time: formatDateTime(delivery.next_attempt_at) })}
+              <code>{event_id}</code>
             </div>
-          )}
-        </td>
-        <td data-label={t("webhooks.response")}>
-          <DeliveryResponse delivery={delivery} />
-        </td>
-        {onReplay !== undefined && (
-          <td className="row-actions">
-            <DeliveryActions webhookId={webhookId} delivery={delivery} onReplay={onReplay} />
-          </td>
-        )}
-      </tr>
-    ))}
-  </Table>
+          </>
+        ),
+      },
+      {
+        name: t("webhooks.statusHead"),
+        isNamed: true,
+        cell: ({ status, attempts }) => (
+          <>
+            <span className={`badge ${BADGES[status]}`}>{t(`webhooks.delivery.${status}`)}</span>
+            <div className="hint">{t("webhooks.attempts", { count: attempts })}</div>
+          </>
+        ),
+      },
+      {
+        name: t("webhooks.lastAttempt"),
+        isNamed: true,
+        cell: ({ last_attempt_at, next_attempt_at }) => (
+          <>
+            {last_attempt_at === null ? "–" : formatDateTime(last_attempt_at)}
+            {next_attempt_at !== null && (
+              <div className="hint">
+                {t("webhooks.nextAttempt", { time: formatDateTime(next_attempt_at) })}
+              </div>
+            )}
+          </>
+        ),
+      },
+      {
+        name: t("webhooks.response"),
+        isNamed: true,
+        cell: (delivery) => <DeliveryResponse delivery={delivery} />,
+      },
+    ]}
+    actions={
+      canChange
+        ? (delivery) => <DeliveryActions webhookId={webhookId} delivery={delivery} />
+        : undefined
+    }
+  />
 );
 
 function DeliveryResponse({ delivery }: { delivery: WebhookDelivery }) {
@@ -163,15 +159,10 @@ function DeliveryResponse({ delivery }: { delivery: WebhookDelivery }) {
   );
 }
 
-function DeliveryActions({
-  webhookId,
-  delivery,
-  onReplay,
-}: {
-  webhookId: string;
-  delivery: WebhookDelivery;
-  onReplay: (delivery: WebhookDelivery) => void;
-}) {
+type DeliveryActionsProps = { webhookId: string; delivery: WebhookDelivery };
+
+function DeliveryActions({ webhookId, delivery }: DeliveryActionsProps) {
+  const { open, dialog } = useDialog();
   const { scope } = useAccountContext();
   const retry = useApiMutation(() => getClient(scope).webhooks.retry(webhookId, delivery.id), {
     invalidate: [["deliveries", scope, webhookId]],
@@ -179,7 +170,7 @@ function DeliveryActions({
   });
   return (
     <>
-      {retry.error !== null && <Alert>{getErrorMessage(retry.error)}</Alert>}
+      <ErrorAlert error={retry.error} />
       <ActionMenu
         label={t("webhooks.deliveryActions", { event: delivery.event_id })}
         actions={[
@@ -191,17 +182,23 @@ function DeliveryActions({
           {
             label: t("webhooks.replay"),
             icon: <History aria-hidden />,
-            onSelect: () => onReplay(delivery),
+            onSelect: () =>
+              open((close) => (
+                <ReplayDialog webhookId={webhookId} delivery={delivery} onClose={close} />
+              )),
           },
         ]}
       />
+      {dialog}
     </>
   );
 }
 
-type ReplayDialogProps = { webhookId: string; delivery: WebhookDelivery; onClose: () => void };
-
-function ReplayDialog({ webhookId, delivery, onClose }: ReplayDialogProps) {
+function ReplayDialog({
+  webhookId,
+  delivery,
+  onClose,
+}: DeliveryActionsProps & { onClose: () => void }) {
   const { scope } = useAccountContext();
   const replay = useApiMutation(
     () => getClient(scope).webhooks.replay(webhookId, { starting_after: delivery.event_id }),
@@ -216,9 +213,7 @@ function ReplayDialog({ webhookId, delivery, onClose }: ReplayDialogProps) {
       title={t("webhooks.replay")}
       action={t("webhooks.replay")}
       onClose={onClose}
-      onConfirm={() => replay.mutate()}
-      loading={replay.isPending}
-      error={replay.error}
+      task={replay}
     >
       <p>{rich("webhooks.replayText", { event: delivery.event_id, strong })}</p>
     </ConfirmDialog>

@@ -3,7 +3,6 @@
  */
 import { useQuery } from "@tanstack/react-query";
 import { Pause, Play, Plus, RotateCw, Send, Trash2 } from "lucide-react";
-import { useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 import { Link } from "wouter";
 
@@ -17,25 +16,21 @@ import {
 } from "../../../../shared/contracts/webhook-schemas.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, DialogForm, Secret, SecretDialog } from "../../ui/dialog.tsx";
-import { ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
+import { formField, ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, Empty, QueryBoundary } from "../../ui/states.tsx";
-import { actionsColumn, Table } from "../../ui/table.tsx";
+import { Empty, ErrorAlert, QueryList } from "../../ui/states.tsx";
+import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
-
-/** The open dialog, with its webhook. */
-type OpenDialog = { kind: "create" } | { kind: "rotate" | "delete"; webhook: Webhook };
 
 export function WebhooksPage() {
   const { scope, account } = useAccountContext();
-  const [dialog, setDialog] = useState<OpenDialog>();
+  const { open, dialog } = useDialog();
   const isOwner = account.role === "owner";
   const webhooks = useQuery({
     queryKey: ["webhooks", scope],
@@ -43,76 +38,61 @@ export function WebhooksPage() {
     queryFn: () => Array.fromAsync(getClient(scope).webhooks.all()),
   });
   if (account.role === "viewer") return <Empty title={t("webhooks.notForViewers")} />;
-  const close = () => setDialog(undefined);
   return (
     <Page
       title={t("shell.pages.webhooks")}
       intro={t("webhooks.intro")}
       actions={
         isOwner && (
-          <Button variant="primary" onClick={() => setDialog({ kind: "create" })}>
+          <Button
+            variant="primary"
+            onClick={() => open((close) => <CreateDialog onClose={close} />)}
+          >
             <Plus aria-hidden /> {t("webhooks.new")}
           </Button>
         )
       }
     >
       <Card>
-        <QueryBoundary query={webhooks} label={t("shell.pages.webhooks")}>
-          {(data) =>
-            data.length === 0 ? (
-              <Empty title={t("webhooks.empty")}>
-                <p>{t("webhooks.emptyHint")}</p>
-              </Empty>
-            ) : (
-              <WebhookTable webhooks={data} canChange={isOwner} onOpen={setDialog} />
-            )
-          }
-        </QueryBoundary>
+        <QueryList
+          query={webhooks}
+          label={t("shell.pages.webhooks")}
+          empty={{ title: t("webhooks.empty"), hint: t("webhooks.emptyHint") }}
+        >
+          {(rows) => <WebhookTable webhooks={rows} canChange={isOwner} />}
+        </QueryList>
       </Card>
-      {dialog?.kind === "create" && <CreateDialog onClose={close} />}
-      {dialog?.kind === "rotate" && <RotateDialog webhook={dialog.webhook} onClose={close} />}
-      {dialog?.kind === "delete" && <DeleteDialog webhook={dialog.webhook} onClose={close} />}
+      {dialog}
     </Page>
   );
 }
 
-type WebhookTableProps = {
-  webhooks: readonly Webhook[];
-  canChange: boolean;
-  onOpen: (dialog: OpenDialog) => void;
-};
+type WebhookTableProps = { webhooks: readonly Webhook[]; canChange: boolean };
 
-const WebhookTable = ({ webhooks, canChange, onOpen }: WebhookTableProps) => (
-  <Table
-    className="stacked"
+const WebhookTable = ({ webhooks, canChange }: WebhookTableProps) => (
+  <RowTable
     label={t("shell.pages.webhooks")}
-    head={[
-      t("webhooks.url"),
-      t("webhooks.events"),
-      t("webhooks.statusHead"),
-      ...(canChange ? [actionsColumn()] : []),
+    rows={webhooks}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        name: t("webhooks.url"),
+        cell: ({ id, url, description }) => (
+          <>
+            <Link href={`/webhooks/${id}`}>{url}</Link>
+            {description !== null && <div className="hint">{description}</div>}
+          </>
+        ),
+      },
+      { name: t("webhooks.events"), isNamed: true, className: "scopes", cell: formatEvents },
+      {
+        name: t("webhooks.statusHead"),
+        isNamed: true,
+        cell: (webhook) => <WebhookStatus webhook={webhook} />,
+      },
     ]}
-  >
-    {webhooks.map((webhook) => (
-      <tr key={webhook.id}>
-        <td>
-          <Link href={`/webhooks/${webhook.id}`}>{webhook.url}</Link>
-          {webhook.description !== null && <div className="hint">{webhook.description}</div>}
-        </td>
-        <td className="scopes" data-label={t("webhooks.events")}>
-          {formatEvents(webhook)}
-        </td>
-        <td data-label={t("webhooks.statusHead")}>
-          <WebhookStatus webhook={webhook} />
-        </td>
-        {canChange && (
-          <td className="row-actions">
-            <WebhookActions webhook={webhook} onOpen={onOpen} />
-          </td>
-        )}
-      </tr>
-    ))}
-  </Table>
+    actions={canChange ? (webhook) => <WebhookActions webhook={webhook} /> : undefined}
+  />
 );
 
 const formatEvents = ({ events }: Webhook): string =>
@@ -140,10 +120,8 @@ export const WebhookStatus = ({ webhook }: { webhook: Webhook }) => (
   </>
 );
 
-function WebhookActions({
-  webhook,
-  onOpen,
-}: Pick<WebhookTableProps, "onOpen"> & { webhook: Webhook }) {
+function WebhookActions({ webhook }: { webhook: Webhook }) {
+  const { open, dialog } = useDialog();
   const { scope } = useAccountContext();
   const invalidate = [
     ["webhooks", scope],
@@ -158,10 +136,9 @@ function WebhookActions({
     invalidate,
     successMessage: t("webhooks.tested"),
   });
-  const problem = change.error ?? test.error;
   return (
     <>
-      {problem !== null && <Alert>{getErrorMessage(problem)}</Alert>}
+      <ErrorAlert error={change.error ?? test.error} />
       <ActionMenu
         label={t("webhooks.actions", { url: webhook.url })}
         actions={[
@@ -182,16 +159,17 @@ function WebhookActions({
           {
             label: t("webhooks.rotate"),
             icon: <RotateCw aria-hidden />,
-            onSelect: () => onOpen({ kind: "rotate", webhook }),
+            onSelect: () => open((close) => <RotateDialog webhook={webhook} onClose={close} />),
           },
           {
             label: t("webhooks.delete"),
             icon: <Trash2 aria-hidden />,
             danger: true,
-            onSelect: () => onOpen({ kind: "delete", webhook }),
+            onSelect: () => open((close) => <DeleteDialog webhook={webhook} onClose={close} />),
           },
         ]}
       />
+      {dialog}
     </>
   );
 }
@@ -224,7 +202,6 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
     mode: "onChange",
     defaultValues: { url: "", events: "", format: "standard", description: "" },
   });
-  const { errors } = form.formState;
   const events = useWatch({ control: form.control, name: "events" });
   const create = useApiMutation(
     (values: Values) =>
@@ -238,49 +215,44 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   );
   if (create.data !== undefined) return <NewSecret value={create.data.secret} onClose={onClose} />;
   return (
-    <Dialog title={t("webhooks.new")} onClose={onClose}>
-      <DialogForm
-        action={t("webhooks.create")}
-        onSubmit={(event) => void form.handleSubmit((values) => create.mutate(values))(event)}
-        onCancel={onClose}
-        loading={create.isPending}
-        error={create.error}
-      >
-        <TextField
-          label={t("webhooks.url")}
-          type="url"
-          placeholder="https://hooks.example.com/shorthop"
-          error={errors.url?.message}
-          {...form.register("url", {
-            required: t("ui.required"),
-            validate: validateWith(urlSchema),
-          })}
-        />
-        <ListField
-          label={t("webhooks.events")}
-          text={events}
-          options={EVENT_TYPE_NAMES.map((name) => ({ name }))}
-          hint={t("webhooks.eventsHint")}
-          error={errors.events?.message}
-          {...form.register("events", {
-            validate: validateEvents,
-          })}
-        />
-        <SelectField
-          label={t("webhooks.format")}
-          options={WEBHOOK_FORMATS.map((value) => ({
-            value,
-            label: t(`webhooks.formats.${value}`),
-          }))}
-          {...form.register("format")}
-        />
-        <TextField
-          label={t("webhooks.description")}
-          error={errors.description?.message}
-          {...form.register("description", { validate: validateWith(description) })}
-        />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("webhooks.new")}
+      action={t("webhooks.create")}
+      onSubmit={form.handleSubmit((values) => create.mutate(values))}
+      onClose={onClose}
+      task={create}
+    >
+      <TextField
+        label={t("webhooks.url")}
+        type="url"
+        placeholder="https://hooks.example.com/shorthop"
+        {...formField(form, "url", {
+          required: t("ui.required"),
+          validate: validateWith(urlSchema),
+        })}
+      />
+      <ListField
+        label={t("webhooks.events")}
+        text={events}
+        options={EVENT_TYPE_NAMES.map((name) => ({ name }))}
+        hint={t("webhooks.eventsHint")}
+        {...formField(form, "events", {
+          validate: validateEvents,
+        })}
+      />
+      <SelectField
+        label={t("webhooks.format")}
+        options={WEBHOOK_FORMATS.map((value) => ({
+          value,
+          label: t(`webhooks.formats.${value}`),
+        }))}
+        {...form.register("format")}
+      />
+      <TextField
+        label={t("webhooks.description")}
+        {...formField(form, "description", { validate: validateWith(description) })}
+      />
+    </FormDialog>
   );
 }
 
@@ -302,17 +274,15 @@ function RotateDialog({ webhook, onClose }: DialogProps) {
   });
   if (rotate.data !== undefined) return <NewSecret value={rotate.data.secret} onClose={onClose} />;
   return (
-    <Dialog title={t("webhooks.rotate")} onClose={onClose}>
-      <DialogForm
-        action={t("webhooks.rotate")}
-        onSubmit={() => rotate.mutate()}
-        onCancel={onClose}
-        loading={rotate.isPending}
-        error={rotate.error}
-      >
-        <p>{rich("webhooks.rotateText", { url: webhook.url, strong })}</p>
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("webhooks.rotate")}
+      action={t("webhooks.rotate")}
+      onSubmit={() => rotate.mutate()}
+      onClose={onClose}
+      task={rotate}
+    >
+      <p>{rich("webhooks.rotateText", { url: webhook.url, strong })}</p>
+    </FormDialog>
   );
 }
 
@@ -328,9 +298,7 @@ function DeleteDialog({ webhook, onClose }: DialogProps) {
       title={t("webhooks.deleteTitle")}
       action={t("webhooks.delete")}
       onClose={onClose}
-      onConfirm={() => remove.mutate()}
-      loading={remove.isPending}
-      error={remove.error}
+      task={remove}
     >
       <p>{rich("webhooks.deleteText", { url: webhook.url, strong })}</p>
     </ConfirmDialog>

@@ -9,10 +9,10 @@ import { describePlace, describeValue } from "../../../../../shared/statistics/v
 import { statisticsLanguage, t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
-import { SelectField, TextField } from "../../../ui/field.tsx";
+import { ChoiceField, TextField } from "../../../ui/field.tsx";
 import { formatCount, formatPercent } from "../../../ui/format.ts";
 import { QueryBoundary } from "../../../ui/states.tsx";
-import { Table } from "../../../ui/table.tsx";
+import { type Column, RowTable } from "../../../ui/table.tsx";
 import { type Dimension, dimensionLabel } from "../analytics-query.ts";
 import { type CountedValues, useAllValues } from "./top-values.ts";
 import { ValueName } from "./value-name.tsx";
@@ -57,14 +57,12 @@ export function AllValuesDialog({
             onChange={(event) => setText(event.target.value)}
           />
           {!ALONE.has(dimension) && (
-            <SelectField
+            <ChoiceField
               label={t("analytics.values.andBy")}
-              value={second ?? ""}
-              onChange={(event) =>
-                setSecond(SECOND.find((candidate) => candidate === event.target.value))
-              }
+              value={second}
+              onChoose={setSecond}
               options={[
-                { value: "", label: t("analytics.values.nothingElse") },
+                { value: undefined, label: t("analytics.values.nothingElse") },
                 ...SECOND.filter((name) => name !== dimension).map((name) => ({
                   value: name,
                   label: dimensionLabel(name),
@@ -117,33 +115,36 @@ function ValueTable({
 }) {
   if (rows.length === 0) return <p className="no-data">{t("analytics.values.none")}</p>;
   return (
-    <Table
+    <RowTable
       label={t("analytics.values.title")}
-      tall
+      rows={rows}
+      keyOf={({ values }) => JSON.stringify(values)}
       className="values"
-      head={[
-        ...dimensions.map(dimensionLabel),
-        t("statistics.clicks"),
-        t("analytics.dimensions.visitors"),
-        t("analytics.values.share"),
+      columns={[
+        ...dimensions.map((dimension): Column<CountedValues> => ({
+          name: dimensionLabel(dimension),
+          cell: ({ values, link }) => (
+            <ValueName row={{ values: valuesOf(values, dimension), link }} dimension={dimension} />
+          ),
+        })),
+        {
+          name: t("statistics.clicks"),
+          className: "number",
+          cell: ({ clicks }) => formatCount(clicks),
+        },
+        {
+          name: t("analytics.dimensions.visitors"),
+          className: "number",
+          cell: ({ unique_clicks }) => formatCount(unique_clicks),
+        },
+        {
+          name: t("analytics.values.share"),
+          className: "number",
+          cell: ({ percentage }) => formatPercent(percentage),
+        },
       ]}
-    >
-      {rows.map(({ values, link, clicks, unique_clicks, percentage }) => (
-        <tr key={JSON.stringify(values)}>
-          {dimensions.map((dimension) => (
-            <td key={dimension}>
-              <ValueName
-                row={{ values: valuesOf(values, dimension), link }}
-                dimension={dimension}
-              />
-            </td>
-          ))}
-          <td className="number">{formatCount(clicks)}</td>
-          <td className="number">{formatCount(unique_clicks)}</td>
-          <td className="number">{formatPercent(percentage)}</td>
-        </tr>
-      ))}
-    </Table>
+      tall
+    />
   );
 }
 

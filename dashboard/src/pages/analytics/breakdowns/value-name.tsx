@@ -19,7 +19,7 @@ export function ValueName({
   row: { values, name, link: linkName },
   dimension,
 }: {
-  row: Pick<ValueRow, "values" | "name" | "link">;
+  row: Omit<ValueRow, "clicks" | "percentage">;
   dimension: Dimension;
 }) {
   const { filters, subject } = useAnalyticsQuery();

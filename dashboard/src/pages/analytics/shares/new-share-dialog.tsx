@@ -11,8 +11,8 @@ import {
 import { getClient } from "../../../data/http.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
-import { Dialog, DialogForm } from "../../../ui/dialog.tsx";
-import { CheckField, Disclosure, PasswordField, TextField } from "../../../ui/field.tsx";
+import { FormDialog } from "../../../ui/dialog.tsx";
+import { CheckField, Disclosure, formField, PasswordField, TextField } from "../../../ui/field.tsx";
 import { useApiMutation } from "../../../ui/mutation.ts";
 import { validateWith } from "../../../ui/validation.ts";
 import { readRange } from "../analytics-path.ts";
@@ -76,32 +76,30 @@ export function NewShareDialog({
     { invalidate: [["shares", scope]], onSuccess: onCreated },
   );
   return (
-    <Dialog title={t("shares.new")} onClose={onClose} wide>
-      <DialogForm
-        action={t("shares.create")}
-        onSubmit={(event) => void form.handleSubmit((values) => create.mutate(values))(event)}
-        onCancel={onClose}
-        loading={create.isPending}
-        error={create.error}
-      >
-        <ContentFields form={form} />
-        <AccessFields form={form} />
-      </DialogForm>
-    </Dialog>
+    <FormDialog
+      title={t("shares.new")}
+      action={t("shares.create")}
+      onSubmit={form.handleSubmit((values) => create.mutate(values))}
+      onClose={onClose}
+      task={create}
+      wide
+    >
+      <ContentFields form={form} />
+      <AccessFields form={form} />
+    </FormDialog>
   );
 }
 
 type FieldsProps = { form: UseFormReturn<Values> };
 
-function ContentFields({ form: { register, formState } }: FieldsProps) {
-  const { errors } = formState;
+function ContentFields({ form }: FieldsProps) {
+  const { errors } = form.formState;
   return (
     <>
       <TextField
         label={t("shares.name")}
         hint={t("shares.nameHint")}
-        error={errors.name?.message}
-        {...register("name", { validate: optional(validateWith(shareName)) })}
+        {...formField(form, "name", { validate: optional(validateWith(shareName)) })}
       />
       <fieldset>
         <legend>{t("shares.breakdowns")}</legend>
@@ -111,7 +109,7 @@ function ContentFields({ form: { register, formState } }: FieldsProps) {
               key={name}
               label={t(FILTER_LABELS[name])}
               value={name}
-              {...register("breakdowns", { validate: validateWith(shareBreakdowns) })}
+              {...form.register("breakdowns", { validate: validateWith(shareBreakdowns) })}
             />
           ))}
         </div>
@@ -125,30 +123,28 @@ function ContentFields({ form: { register, formState } }: FieldsProps) {
   );
 }
 
-function AccessFields({ form: { register, formState } }: FieldsProps) {
-  const { errors } = formState;
+function AccessFields({ form }: FieldsProps) {
+  const { errors } = form.formState;
   return (
     <>
       <PasswordField
         label={t("shares.password")}
         autoComplete="new-password"
         hint={t("shares.passwordHint")}
-        error={errors.password?.message}
-        {...register("password", { validate: optional(validateWith(sharePassword)) })}
+        {...formField(form, "password", { validate: optional(validateWith(sharePassword)) })}
       />
       <TextField
         label={t("shares.expires")}
         type="datetime-local"
         hint={t("shares.expiresHint")}
-        {...register("expires_at")}
+        {...form.register("expires_at")}
       />
       <Disclosure title={t("shares.embedding")} hasError={errors.embed_origins !== undefined}>
         <TextField
           label={t("shares.sites")}
           placeholder="https://www.example.com"
           hint={t("shares.sitesHint")}
-          error={errors.embed_origins?.message}
-          {...register("embed_origins", {
+          {...formField(form, "embed_origins", {
             validate: (text) =>
               splitOrigins(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
           })}

@@ -11,11 +11,11 @@ import { getClient } from "../../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
-import { ConfirmDialog, Dialog, Secret, SecretDialog } from "../../../ui/dialog.tsx";
+import { ConfirmDialog, Dialog, Secret, SecretDialog, useDialog } from "../../../ui/dialog.tsx";
 import { formatDate, formatDateTime } from "../../../ui/format.ts";
 import { useApiMutation } from "../../../ui/mutation.ts";
 import { Empty, QueryBoundary } from "../../../ui/states.tsx";
-import { actionsColumn, Table } from "../../../ui/table.tsx";
+import { RowTable } from "../../../ui/table.tsx";
 import { isFilterName } from "../analytics-query.ts";
 import { FILTER_LABELS } from "../filters.ts";
 import { type NewShare, NewShareDialog } from "./new-share-dialog.tsx";
@@ -63,26 +63,14 @@ type ShareListProps = {
 function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
   const { scope } = useAccountContext();
   const canWrite = useCanWrite();
-  const [revoking, setRevoking] = useState<Share>();
-  const [rotating, setRotating] = useState<Share>();
   const shares = useQuery({
     queryKey: ["shares", scope],
     queryFn: () => Array.fromAsync(getClient(scope).shares.all()),
   });
-  if (revoking !== undefined)
-    return <RevokeDialog share={revoking} onClose={() => setRevoking(undefined)} />;
-  if (rotating !== undefined)
-    return <RotateDialog share={rotating} onClose={() => setRotating(undefined)} />;
   return (
     <Dialog title={t("shares.title")} onClose={onClose} wide>
       <QueryBoundary query={shares} label={t("shares.loading")}>
-        {(data) => (
-          <ShareTable
-            shares={data.filter(({ link_id }) => link_id === link)}
-            onRevoke={canWrite ? setRevoking : undefined}
-            onRotate={canWrite ? setRotating : undefined}
-          />
-        )}
+        {(data) => <ShareTable shares={data.filter(({ link_id }) => link_id === link)} />}
       </QueryBoundary>
       <footer>
         <Button onClick={onClose}>{t("ui.close")}</Button>
@@ -108,15 +96,7 @@ function describeAccess({ has_password, expires_at }: Share): string {
 const nameOf = ({ name, created_at }: Share): string =>
   name ?? t("shares.unnamed", { date: formatDate(created_at) });
 
-function ShareTable({
-  shares,
-  onRevoke,
-  onRotate,
-}: {
-  shares: readonly Share[];
-  onRevoke: ((share: Share) => void) | undefined;
-  onRotate: ((share: Share) => void) | undefined;
-}) {
+function ShareTable({ shares }: { shares: readonly Share[] }) {
   if (shares.length === 0) {
     return (
       <Empty title={t("shares.empty")}>
@@ -125,49 +105,60 @@ function ShareTable({
     );
   }
   return (
-    <Table
-      className="stacked"
+    <RowTable
       label={t("shares.title")}
-      head={[t("shares.name"), t("shares.shows"), t("shares.access"), actionsColumn()]}
-    >
-      {shares.map((share) => (
-        <tr key={share.id}>
-          <td>
-            <strong>{nameOf(share)}</strong>
-            <div className="hint">
-              {t("shares.created", { time: formatDateTime(share.created_at) })}
-            </div>
-          </td>
-          <td>
-            {[
+      rows={shares}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          name: t("shares.name"),
+          cell: (share) => (
+            <>
+              <strong>{nameOf(share)}</strong>
+              <div className="hint">
+                {t("shares.created", { time: formatDateTime(share.created_at) })}
+              </div>
+            </>
+          ),
+        },
+        {
+          name: t("shares.shows"),
+          cell: ({ breakdowns }) =>
+            [
               t("statistics.clicks"),
-              ...share.breakdowns.filter(isFilterName).map((name) => t(FILTER_LABELS[name])),
-            ].join(", ")}
-          </td>
-          <td>{describeAccess(share)}</td>
-          <td className="row-actions">
-            {onRotate !== undefined && (
-              <Button
-                variant="quiet"
-                aria-label={t("shares.rotateOne", { name: nameOf(share) })}
-                onClick={() => onRotate(share)}
-              >
-                {t("shares.rotate")}
-              </Button>
-            )}
-            {onRevoke !== undefined && (
-              <Button
-                variant="quiet"
-                aria-label={t("shares.revokeOne", { name: nameOf(share) })}
-                onClick={() => onRevoke(share)}
-              >
-                {t("shares.revoke")}
-              </Button>
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+              ...breakdowns.filter(isFilterName).map((name) => t(FILTER_LABELS[name])),
+            ].join(", "),
+        },
+        { name: t("shares.access"), cell: describeAccess },
+      ]}
+      actions={(share) => <ShareActions share={share} />}
+    />
+  );
+}
+
+function ShareActions({ share }: { share: Share }) {
+  const canWrite = useCanWrite();
+  const { open, dialog } = useDialog();
+  return (
+    canWrite && (
+      <>
+        <Button
+          variant="quiet"
+          aria-label={t("shares.rotateOne", { name: nameOf(share) })}
+          onClick={() => open((close) => <RotateDialog share={share} onClose={close} />)}
+        >
+          {t("shares.rotate")}
+        </Button>
+        <Button
+          variant="quiet"
+          aria-label={t("shares.revokeOne", { name: nameOf(share) })}
+          onClick={() => open((close) => <RevokeDialog share={share} onClose={close} />)}
+        >
+          {t("shares.revoke")}
+        </Button>
+        {dialog}
+      </>
+    )
   );
 }
 
@@ -182,9 +173,7 @@ function RotateDialog({ share, onClose }: { share: Share; onClose: () => void })
       title={t("shares.rotateTitle")}
       action={t("shares.rotate")}
       onClose={onClose}
-      onConfirm={() => rotate.mutate()}
-      loading={rotate.isPending}
-      error={rotate.error}
+      task={rotate}
     >
       <p>{t("shares.rotateText")}</p>
     </ConfirmDialog>
@@ -203,9 +192,7 @@ function RevokeDialog({ share, onClose }: { share: Share; onClose: () => void })
       title={t("shares.revokeTitle")}
       action={t("shares.revoke")}
       onClose={onClose}
-      onConfirm={() => revoke.mutate()}
-      loading={revoke.isPending}
-      error={revoke.error}
+      task={revoke}
     >
       <p>{t("shares.revokeText")}</p>
     </ConfirmDialog>

@@ -3,7 +3,7 @@ import { type ReactNode, useId } from "react";
 
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
 import { t } from "../../../languages/translate.ts";
-import { SelectField, TagsField } from "../../../ui/field.tsx";
+import { ChoiceField, SelectField, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
@@ -13,8 +13,8 @@ import {
   type DomainChoice,
   findField,
   IMPORT_FIELDS,
+  type ImportChoices,
   type ImportField,
-  type ImportOptions,
   type PlanInput,
 } from "./model.ts";
 import { type ChosenFile, listDates } from "./use-import.ts";
@@ -24,7 +24,7 @@ const EXAMPLES_MAX = 2;
 /** Rows in which examples are looked for: a column may be empty in most of them. */
 const EXAMPLE_ROWS_MAX = 200;
 
-type Changes = Partial<Pick<ChosenFile, "mapping" | "options">>;
+type Changes = Partial<Omit<ChosenFile, "file">>;
 
 type ColumnsProps = {
   chosen: ChosenFile;
@@ -39,7 +39,7 @@ export function ColumnsCard({ chosen, hosts, onChange }: ColumnsProps) {
       <div className="stack">
         <Table
           label={t("import.columns")}
-          head={[
+          names={[
             t("import.heads.column"),
             t("import.heads.firstValues"),
             t("import.heads.importedAs"),
@@ -130,8 +130,9 @@ function ColumnRow({
 /** The options that this file has a choice for. */
 function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: ColumnsProps) {
   const has = (field: ImportField) => findField(mapping, field) >= 0;
-  const change = (changes: Partial<ImportOptions>) =>
+  const change = (changes: Partial<ImportChoices>) =>
     onChange({ options: { ...options, ...changes } });
+  const chooseOrder = (dateOrder: DateOrder | undefined) => change({ dateOrder });
   const fields: ReactNode[] = [
     <DomainField
       key="domain"
@@ -142,7 +143,7 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
   ];
   if (has("archived") || has("status")) {
     fields.push(
-      <SelectField
+      <ChoiceField
         key="archived"
         label={t("import.options.archived")}
         value={options.archived}
@@ -150,29 +151,32 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
           { value: "keep", label: t("import.options.keepArchived") },
           { value: "leave", label: t("import.options.leaveArchived") },
         ]}
-        onChange={({ target }) => change({ archived: target.value === "keep" ? "keep" : "leave" })}
+        onChoose={(archived) => change({ archived })}
       />,
     );
   }
   if (has("custom_short_url") && (has("short_url") || has("alias"))) {
     fields.push(
-      <BackHalvesField
+      <ChoiceField
         key="back-halves"
-        choice={options.backHalves}
-        onChange={(backHalves) => change({ backHalves })}
+        label={t("import.options.backHalves")}
+        value={options.backHalves}
+        options={[
+          { value: "custom", label: t("import.options.customBackHalf") },
+          { value: "both", label: t("import.options.bothBackHalves") },
+        ]}
+        onChoose={(backHalves) => change({ backHalves })}
       />,
     );
   }
   if (has("tags")) {
     fields.push(
-      <SelectField
+      <ChoiceField
         key="separator"
         label={t("import.options.separator")}
         value={options.separator}
         options={TAG_SEPARATORS.map((value) => ({ value, label: describeSeparator(value) }))}
-        onChange={({ target }) =>
-          change({ separator: TAG_SEPARATORS.find((one) => one === target.value) ?? "," })
-        }
+        onChoose={(separator) => change({ separator })}
       />,
     );
   }
@@ -186,47 +190,25 @@ function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: C
     />,
   );
   if (findDateOrder(listDates(file.rows, mapping)).isAmbiguous) {
-    fields.push(
-      <DateOrderField
-        key="dates"
-        order={options.dateOrder}
-        onChange={(dateOrder) => change({ dateOrder })}
-      />,
-    );
+    fields.push(<DateOrderField key="dates" value={options.dateOrder} onChoose={chooseOrder} />);
   }
   return <div className="columns">{fields}</div>;
 }
 
-type BackHalves = ImportOptions["backHalves"];
-type BackHalvesFieldProps = { choice: BackHalves; onChange: (choice: BackHalves) => void };
-
-const BackHalvesField = ({ choice, onChange }: BackHalvesFieldProps) => (
-  <SelectField
-    label={t("import.options.backHalves")}
-    value={choice}
-    options={[
-      { value: "custom", label: t("import.options.customBackHalf") },
-      { value: "both", label: t("import.options.bothBackHalves") },
-    ]}
-    onChange={({ target }) => onChange(target.value === "both" ? "both" : "custom")}
-  />
-);
-
 type DateOrderFieldProps = {
-  order: DateOrder | undefined;
-  onChange: (order: DateOrder | undefined) => void;
+  value: DateOrder | undefined;
+  onChoose: (order: DateOrder | undefined) => void;
 };
 
-const DateOrderField = ({ order, onChange }: DateOrderFieldProps) => (
-  <SelectField
+const DateOrderField = (props: DateOrderFieldProps) => (
+  <ChoiceField
     label={t("import.options.dates")}
     hint={t("import.options.datesHint")}
-    value={order ?? ""}
     options={[
-      { value: "", label: t("import.options.chooseDates") },
+      { value: undefined, label: t("import.options.chooseDates") },
       ...DATE_ORDERS.map((value) => ({ value, label: t(`import.options.dateOrders.${value}`) })),
     ]}
-    onChange={({ target }) => onChange(DATE_ORDERS.find((one) => one === target.value))}
+    {...props}
   />
 );
 

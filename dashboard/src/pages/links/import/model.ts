@@ -7,7 +7,7 @@ import { type DateOrder, SETTING_CELLS, type TagSeparator } from "../link-csv.ts
  */
 export type DomainChoice = { from: "file" } | { domain: string };
 
-export type ImportOptions = {
+export type ImportChoices = {
   domain: DomainChoice;
   /** Whether archived links are imported, as archived ones, or left out. */
   archived: "keep" | "leave";
@@ -68,7 +68,7 @@ export type PlanInput = {
   columns: readonly string[];
   isEscaped: boolean;
   mapping: Mapping;
-  options: ImportOptions;
+  options: ImportChoices;
   /** The service's own host, and the verified domains of the account. */
   hosts: { own: string; domains: ReadonlySet<string> };
   /** Unix milliseconds. */

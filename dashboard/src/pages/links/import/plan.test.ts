@@ -11,11 +11,11 @@ import { splitIntoBatches } from "../batches.ts";
 import {
   changeTarget,
   findField,
+  type ImportChoices,
   type ImportItem,
-  type ImportOptions,
   type Mapping,
 } from "./model.ts";
-import { createPlanner, planRows } from "./plan.ts";
+import { Planner, planRows } from "./plan.ts";
 import { type ImportFile, parseImportFile } from "./read-file.ts";
 import { countNotes, countProblems, printReport } from "./run-cards.tsx";
 import { suggestMapping } from "./services.ts";
@@ -34,14 +34,14 @@ function read(csv: string): ImportFile {
 /** Plans a file as the page suggests, with some options or columns changed. */
 function plan(
   csv: string,
-  changed: Partial<ImportOptions> = {},
+  changed: Partial<ImportChoices> = {},
   change: (mapping: Mapping) => Mapping = (mapping) => mapping,
 ): ImportItem[] {
   const file = read(csv);
   const mapping = change(suggestMapping(file.columns, file.service));
   const options = { ...suggestOptions(file, mapping, HOSTS), ...changed };
-  const planRow = createPlanner({ ...file, mapping, options, hosts: HOSTS, now: NOW });
-  return file.rows.flatMap((row, index) => planRow(row, index));
+  const planner = new Planner({ ...file, mapping, options, hosts: HOSTS, now: NOW });
+  return file.rows.flatMap((row, index) => planner.plan(row, index));
 }
 
 /** The links of a file without a problem, and the kinds of problems of the others. */
@@ -439,8 +439,8 @@ test("no text of a file is lost: each cell is in a link, or its column or row is
       const mapping = suggestMapping(file.columns, file.service);
       expect(mapping.at(-1)).toEqual({ ignored: "unknown" });
       const options = suggestOptions(file, mapping, HOSTS);
-      const planRow = createPlanner({ ...file, mapping, options, hosts: HOSTS, now: NOW });
-      const items = file.rows.flatMap((row, index) => planRow(row, index));
+      const planner = new Planner({ ...file, mapping, options, hosts: HOSTS, now: NOW });
+      const items = file.rows.flatMap((row, index) => planner.plan(row, index));
       expect(items).toHaveLength(rows.length);
       for (const [i, [title, id]] of rows.entries()) {
         expect(items[i]?.link.title ?? "").toBe(title.replaceAll(/\t+/g, " "));

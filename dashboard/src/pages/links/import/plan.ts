@@ -17,19 +17,31 @@ import type { FileRow } from "./read-file.ts";
 import { type Place, readPlaces, readSettings } from "./read-row.ts";
 import { isStateColumn } from "./services.ts";
 
-/**
- * Returns a function that plans one row after another. It remembers their aliases: of links with
- * the same, the first wins.
- */
-export function createPlanner(
-  input: PlanInput,
-): (row: FileRow, index: number) => readonly ImportItem[] {
-  const readRow = createRowReader(input);
-  const findRepeated = createAliasRegister();
-  return (row, index) => {
-    const { read, isCut, saysNotLive } = readRow(row);
+/** Plans one row after another. Remembers their aliases: of links with the same, the first wins. */
+export class Planner {
+  readonly #input: PlanInput;
+  readonly #columnOf = new Map<ImportField, number>();
+  /** Columns that are not imported, and say whether links are live. */
+  readonly #leftStates: number[] = [];
+  /** The rows of the aliases. */
+  readonly #rows = new Map<string, number>();
+
+  constructor(input: PlanInput) {
+    this.#input = input;
+    for (const [column, target] of input.mapping.entries()) {
+      if ("field" in target) this.#columnOf.set(target.field, column);
+      else if (isStateColumn(input.columns[column] ?? "")) this.#leftStates.push(column);
+    }
+  }
+
+  /** Returns the links of a row; `index` is its place in the table. */
+  plan({ row, cells }: FileRow, index: number): ImportItem[] {
+    const input = this.#input;
+    const read: ReadCell = (field) => this.#textOf(cells, this.#columnOf.get(field) ?? -1);
     const settings = readSettings(read, input);
     const { places, notes } = readPlaces(read, input);
+    const isCut = cells.slice(input.columns.length).some((text) => text.trim() !== "");
+    const saysNotLive = this.#leftStates.some((column) => isNotLive(this.#textOf(cells, column)));
     const shared: NoteKind[] = [
       ...(saysNotLive ? (["left_archived"] as const) : []),
       ...settings.notes,
@@ -42,16 +54,34 @@ export function createPlanner(
         settings.problem ??
         place.problem ??
         findInvalid(link) ??
-        findRepeated(link, row.row);
+        this.#findRepeated(link, row);
       return {
         index,
-        row: row.row,
+        row,
         link,
         notes: [...shared, ...place.notes],
         ...(problem === undefined ? {} : { problem }),
       };
     });
-  };
+  }
+
+  #textOf(cells: readonly string[], column: number): string {
+    const text = trimInvisible(cells[column] ?? "");
+    return this.#input.isEscaped ? unescapeFormula(text) : text;
+  }
+
+  /** Notes the alias of a link; returns the problem that an earlier row has it. */
+  #findRepeated({ alias, domain }: NewLink, row: number): Problem | undefined {
+    if (typeof alias !== "string") return undefined;
+    const name = `${domain ?? ""}/${alias}`;
+    const first = this.#rows.get(name);
+    if (first === undefined) {
+      this.#rows.set(name, row);
+      return undefined;
+    }
+    const message = t("import.reasons.repeatedAlias", { alias, row: first });
+    return { kind: "repeated_alias", message };
+  }
 }
 
 const tooManyCells = (): Problem => ({
@@ -59,54 +89,10 @@ const tooManyCells = (): Problem => ({
   message: t("import.reasons.tooManyCells"),
 });
 
-type ReadRow = {
-  read: ReadCell;
-  /** The row has text in cells beyond the last column. */
-  isCut: boolean;
-  /** A column that is not imported says that the link is archived or switched off. */
-  saysNotLive: boolean;
-};
-
-function createRowReader({ columns, mapping, isEscaped }: PlanInput): (row: FileRow) => ReadRow {
-  const places = new Map<ImportField, number>();
-  const leftStates: number[] = [];
-  for (const [column, target] of mapping.entries()) {
-    if ("field" in target) places.set(target.field, column);
-    else if (isStateColumn(columns[column] ?? "")) leftStates.push(column);
-  }
-  return ({ cells }) => {
-    const cell = (column: number): string => {
-      const text = trimInvisible(cells[column] ?? "");
-      return isEscaped ? unescapeFormula(text) : text;
-    };
-    return {
-      read: (field) => cell(places.get(field) ?? -1),
-      isCut: cells.slice(columns.length).some((text) => text.trim() !== ""),
-      saysNotLive: leftStates.some((column) => isNotLive(cell(column))),
-    };
-  };
-}
-
 /** Whether a cell of a column that says whether links are live says that this one is not. */
 function isNotLive(text: string): boolean {
   const status = readStatus(text);
   return status === undefined ? readFlag(text) === true : status !== "live";
-}
-
-/** Finds links whose alias a link of an earlier row has. */
-function createAliasRegister(): (link: NewLink, row: number) => Problem | undefined {
-  const rows = new Map<string, number>();
-  return ({ alias, domain }, row) => {
-    if (typeof alias !== "string") return undefined;
-    const name = `${domain ?? ""}/${alias}`;
-    const first = rows.get(name);
-    if (first === undefined) rows.set(name, row);
-    if (first === undefined) return undefined;
-    return {
-      kind: "repeated_alias",
-      message: t("import.reasons.repeatedAlias", { alias, row: first }),
-    };
-  };
 }
 
 /** Two links of a row cannot have the same external id. */
@@ -132,14 +118,14 @@ export async function planRows(
   input: PlanInput,
   signal?: AbortSignal,
 ): Promise<ImportItem[]> {
-  const planRow = createPlanner(input);
+  const planner = new Planner(input);
   const items: ImportItem[] = [];
   for (const [index, row] of rows.entries()) {
     if (index % TURN_ROWS === TURN_ROWS - 1) {
       await new Promise((resolve) => setTimeout(resolve));
       signal?.throwIfAborted();
     }
-    items.push(...planRow(row, index));
+    items.push(...planner.plan(row, index));
   }
   return items;
 }

@@ -50,7 +50,7 @@ const SEPARATORS = /[\s,;|]+/;
  */
 export function readPlaces(
   read: ReadCell,
-  input: Pick<PlanInput, "options" | "hosts">,
+  input: PlanInput,
 ): { places: readonly Place[]; notes: readonly NoteKind[] } {
   const other = readOther(read);
   const customs = readCustoms(read, other);
@@ -102,7 +102,7 @@ function withHost(link: ShortLink, fallback: string | undefined): ShortLink {
 
 function findPlace(
   { alias, host }: ShortLink,
-  { options: { domain: choice }, hosts }: Pick<PlanInput, "options" | "hosts">,
+  { options: { domain: choice }, hosts }: PlanInput,
 ): Place {
   if (alias === "") return fail("no_alias", t("import.reasons.noAlias"));
   const named = alias === undefined ? {} : { alias };
@@ -134,10 +134,7 @@ type Draft = Record<string, unknown> & { url: string };
 /**
  * Reads the settings of a row. Their values are validated with the whole link: see `findInvalid`.
  */
-export function readSettings(
-  read: ReadCell,
-  { options, now }: Pick<PlanInput, "options" | "now">,
-): RowSettings {
+export function readSettings(read: ReadCell, { options, now }: PlanInput): RowSettings {
   const url = completeUrl(read("url"));
   const draft: Draft = { url };
   for (const field of SETTING_FIELDS) {

@@ -16,7 +16,7 @@ import { Button } from "../../../ui/button.tsx";
 import { formatCount } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
-import { Table } from "../../../ui/table.tsx";
+import { RowTable } from "../../../ui/table.tsx";
 import { type FailedItem, type ImportProgress, listFailed } from "./import-run.ts";
 import { findField, type ImportItem, type NoteKind, type ProblemKind } from "./model.ts";
 import type { ImportFile } from "./read-file.ts";
@@ -243,28 +243,21 @@ function FailedTable({ file, failed }: { file: ImportFile; failed: readonly Fail
   }
   return (
     <>
-      <Table
+      <RowTable
         label={t("import.run.failedTable")}
-        head={[
-          t("import.heads.row"),
-          t("import.heads.alias"),
-          t("import.heads.reason"),
-          t("import.heads.destination"),
+        rows={failed.slice(0, FAILED_MAX)}
+        keyOf={(_, index) => index}
+        columns={[
+          { name: t("import.heads.row"), isNamed: true, cell: ({ row }) => row },
+          { name: t("import.heads.alias"), cell: ({ link }) => link.alias },
+          { name: t("import.heads.reason"), cell: ({ problem }) => problem.message },
+          {
+            name: t("import.heads.destination"),
+            cell: ({ link }) => <span className="destination">{link.url}</span>,
+          },
         ]}
-        className="stacked"
         tall
-      >
-        {failed.slice(0, FAILED_MAX).map(({ row, link, problem }, i) => (
-          <tr key={i}>
-            <td data-label={t("import.heads.row")}>{row}</td>
-            <td>{link.alias}</td>
-            <td>{problem.message}</td>
-            <td>
-              <span className="destination">{link.url}</span>
-            </td>
-          </tr>
-        ))}
-      </Table>
+      />
       {failed.length > FAILED_MAX && (
         <p className="hint">{t("import.run.firstFailed", { max: FAILED_MAX })}</p>
       )}
@@ -282,7 +275,7 @@ const REPORT_COLUMNS = ["import_row", "import_reason"];
 
 /** Writes the rows of the file that were not imported, whole, each with its reason. */
 export function printReport(
-  { columns, rows, isEscaped }: Pick<ImportFile, "columns" | "rows" | "isEscaped">,
+  { columns, rows, isEscaped }: ImportFile,
   failed: readonly FailedItem[],
 ): string {
   const reasons = new Map<number, string[]>();

@@ -10,8 +10,8 @@ import {
   DATE_FIELDS,
   type DomainChoice,
   findField,
+  type ImportChoices,
   type ImportItem,
-  type ImportOptions,
   type Mapping,
   type PlanInput,
 } from "./model.ts";
@@ -28,16 +28,28 @@ type Stage =
   | { name: "importing"; items: readonly ImportItem[]; progress: ImportProgress };
 
 /** A file with what the user has chosen for it. */
-export type ChosenFile = { file: ImportFile; mapping: Mapping; options: ImportOptions };
+export type ChosenFile = { file: ImportFile; mapping: Mapping; options: ImportChoices };
 
 export const toPlanInput = (
   { file: { columns, isEscaped }, mapping, options }: ChosenFile,
   hosts: PlanInput["hosts"],
 ): PlanInput => ({ columns, isEscaped, mapping, options, hosts, now: Date.now() });
 
-export type Import = ReturnType<typeof useImport>;
+/** An import, and what the user can do with it. */
+export type Import = {
+  chosen: ChosenFile | undefined;
+  /** Why the chosen file cannot be read. */
+  error: string | undefined;
+  stage: Stage;
+  selectFile: (selected: File | undefined) => Promise<void>;
+  change: (changes: Partial<Omit<ChosenFile, "file">>) => void;
+  check: (file: ChosenFile) => Promise<void>;
+  cancelCheck: () => void;
+  start: (items: readonly ImportItem[]) => Promise<void>;
+  stop: () => void;
+};
 
-export function useImport(hosts: PlanInput["hosts"]) {
+export function useImport(hosts: PlanInput["hosts"]): Import {
   const [chosen, setChosen] = useState<ChosenFile>();
   const [error, setError] = useState<string>();
   const [stage, setStage] = useState<Stage>({ name: "map" });
@@ -59,7 +71,7 @@ export function useImport(hosts: PlanInput["hosts"]) {
     setChosen({ file, mapping, options: suggestOptions(file, mapping, hosts) });
   }
 
-  function change(changes: Partial<Pick<ChosenFile, "mapping" | "options">>): void {
+  function change(changes: Partial<Omit<ChosenFile, "file">>): void {
     check.cancel();
     setStage({ name: "map" });
     setChosen(chosen === undefined ? undefined : { ...chosen, ...changes });
@@ -133,10 +145,10 @@ function useRun(setStage: (stage: Stage) => void) {
 const SAMPLED_ROWS = 1_000;
 
 export const suggestOptions = (
-  { rows, service }: Pick<ImportFile, "rows" | "service">,
+  { rows, service }: ImportFile,
   mapping: Mapping,
   hosts: PlanInput["hosts"],
-): ImportOptions => ({
+): ImportChoices => ({
   // Our own export says of each link which domain it is on.
   domain: service?.isEscaped === true ? { from: "file" } : suggestDomain(rows, mapping, hosts),
   archived: "keep",

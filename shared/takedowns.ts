@@ -1,7 +1,7 @@
 /** Decides whether a link is taken down with its account, or with a host of its destinations. */
-import type { TakedownList } from "../contracts/notices.ts";
-import type { RedirectSettings } from "../contracts/redirect-settings.ts";
-import { isWithin, normalizeHost } from "../hosts.ts";
+import type { TakedownList } from "./contracts/notices.ts";
+import type { RedirectSettings } from "./contracts/redirect-settings.ts";
+import { isWithin, normalizeHost } from "./hosts.ts";
 
 /** The fields of a link that takedowns use. */
 export type LinkFacts = {
@@ -10,19 +10,22 @@ export type LinkFacts = {
   extras?: RedirectSettings | undefined;
 };
 
-/** Returns whether one list of takedowns covers a link. */
-export type Covers = (link: LinkFacts) => boolean;
+/** The accounts and hosts that are taken down. A host covers all links that have a URL on it. */
+export class TakedownSet {
+  readonly #accounts: ReadonlySet<string>;
+  readonly #hosts: ReadonlySet<string>;
 
-/** Compiles a list. A host covers all links that have a URL on it. */
-export function compileTakedowns({ accounts, hosts }: TakedownList): Covers {
-  const accountIds = new Set(accounts);
-  const hostNames = new Set(hosts);
-  const isTaken = (url: string): boolean => isWithin(hostNames, hostOf(url));
-  return ({ account_id, destination, extras }) => {
-    if (accountIds.has(account_id)) return true;
-    if (hostNames.size === 0) return false;
+  constructor({ accounts, hosts }: TakedownList) {
+    this.#accounts = new Set(accounts);
+    this.#hosts = new Set(hosts);
+  }
+
+  covers({ account_id, destination, extras }: LinkFacts): boolean {
+    if (this.#accounts.has(account_id)) return true;
+    if (this.#hosts.size === 0) return false;
+    const isTaken = (url: string): boolean => isWithin(this.#hosts, hostOf(url));
     return isTaken(destination) || (extras !== undefined && urlsOf(extras).some(isTaken));
-  };
+  }
 }
 
 const urlsOf = ({ expired_url, rules = [], split }: RedirectSettings): string[] => [

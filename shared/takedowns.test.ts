@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { compileTakedowns, type LinkFacts } from "./covers.ts";
+import { type LinkFacts, TakedownSet } from "./takedowns.ts";
 
 const link = (more: Partial<LinkFacts> = {}): LinkFacts => ({
   account_id: "0190a5a2-0000-7000-8000-000000000002",
@@ -9,7 +9,7 @@ const link = (more: Partial<LinkFacts> = {}): LinkFacts => ({
 });
 
 const covers = (hosts: string[], facts: LinkFacts, accounts: string[] = []) =>
-  compileTakedowns({ accounts, hosts })(facts);
+  new TakedownSet({ accounts, hosts }).covers(facts);
 
 test("an account covers its links, and no others", () => {
   expect(covers([], link(), [link().account_id])).toBe(true);

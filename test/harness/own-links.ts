@@ -1,0 +1,84 @@
+/** Links of an account of a test, as its owner makes and its visitors follow them. */
+import { expect } from "bun:test";
+
+import * as z from "zod";
+
+import { createAccount, UNLIMITED } from "./admin.ts";
+import { type ApiResponse, call, callOnce, type CallOptions, errorSchema } from "./api.ts";
+import { eventually } from "./eventually.ts";
+import type { SharedStack } from "./stack.ts";
+
+export type Json = Record<string, unknown>;
+
+export const ownLink = z.looseObject({ id: z.string(), alias: z.string() });
+type OwnLink = z.output<typeof ownLink>;
+
+/** Where links lead that are created without a URL. */
+export const DESTINATION = "https://example.com/plain";
+
+/** Latest time until a redirector has a lease of a limited link, or has given one back. */
+export const RECOVERY_MS = 15_000;
+
+export class OwnLinks {
+  readonly key: string;
+  readonly #apiUrl: string;
+  readonly #shortUrl: string;
+
+  /** Those of a new account without limits. */
+  static async start(stack: SharedStack): Promise<OwnLinks> {
+    const { api_url, short_url } = stack.info();
+    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+    return new OwnLinks(api_url, key, short_url);
+  }
+
+  constructor(apiUrl: string, key: string, shortUrl: string) {
+    this.#apiUrl = apiUrl;
+    this.key = key;
+    this.#shortUrl = shortUrl;
+  }
+
+  send(path: string, method: string, body?: Json, origin = this.#apiUrl): Promise<ApiResponse> {
+    return call(`${origin}${path}`, {
+      key: this.key,
+      method,
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+
+  async create(body: Json = {}): Promise<OwnLink> {
+    return parse(await this.send("/v1/links", "POST", { url: DESTINATION, ...body }), 201);
+  }
+
+  async read(id: string): Promise<OwnLink> {
+    return parse(await this.send(`/v1/links/${id}`, "GET"), 200);
+  }
+
+  async change(id: string, body: Json): Promise<OwnLink> {
+    return parse(await this.send(`/v1/links/${id}`, "PATCH", body), 200);
+  }
+
+  /** Tries to create a link that is refused; returns status, code and message. */
+  async refuse(body: Json): Promise<[number, string, string]> {
+    const response = await this.send("/v1/links", "POST", { url: DESTINATION, ...body });
+    const { error } = errorSchema.parse(response.body);
+    return [response.status, error.code, error.message];
+  }
+
+  follow(alias: string, request: CallOptions = {}, origin = this.#shortUrl): Promise<ApiResponse> {
+    return callOnce(`${origin}/${alias}`, request);
+  }
+
+  /** Follows a link until it does not say any more that it is busy. */
+  followSettled(alias: string, origin = this.#shortUrl): Promise<ApiResponse> {
+    return eventually(async () => {
+      const response = await this.follow(alias, {}, origin);
+      expect(response.status).not.toBe(503);
+      return response;
+    }, RECOVERY_MS);
+  }
+}
+
+function parse({ status, body }: ApiResponse, expected: number): OwnLink {
+  expect([status, body]).toEqual([expected, expect.anything()]);
+  return ownLink.parse(body);
+}
