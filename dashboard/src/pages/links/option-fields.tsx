@@ -171,7 +171,7 @@ function RequestFields({ form, link }: FieldsProps) {
               label: t(`links.form.redirectStatuses.${status}`),
             })),
           ]}
-          {...register("redirect_status")}
+          {...form.register("redirect_status")}
         />
       </div>
     </Disclosure>
