@@ -1,11 +1,11 @@
 /** API keys. The value of a new key is shown only once, in its dialog. */
-import { useQuery } from "@tanstack/react-query";
 import { Plus, RotateCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import type { ApiKey } from "../../../../clients/typescript/src/index.ts";
 import { newKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
+import { useKeysQuery } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -22,13 +22,9 @@ import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 export function KeysPage() {
-  const { scope, account, mode } = useAccountContext();
+  const { account, mode } = useAccountContext();
   const { open, dialog } = useDialog();
-  const keys = useQuery({
-    queryKey: ["keys", scope],
-    enabled: account.role === "owner",
-    queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
-  });
+  const keys = useKeysQuery();
   if (account.role !== "owner") {
     return <Empty title={t("settings.keys.forOwners")} />;
   }
