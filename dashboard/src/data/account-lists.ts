@@ -1,4 +1,6 @@
-/** What several pages read of an account: its tags, its domains, its keys and its members. */
+/**
+ * Queries what several pages read of an account: its tags, its domains, its keys and its members.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 

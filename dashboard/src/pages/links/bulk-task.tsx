@@ -1,5 +1,5 @@
 /**
- * Changes of several links at once. Each succeeds or fails separately, and its outcome is reported.
+ * Changes several links at once. Each succeeds or fails separately, and its outcome is reported.
  */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
