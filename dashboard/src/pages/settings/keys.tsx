@@ -14,6 +14,7 @@ import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
 import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
+import { toInstant } from "../../ui/local-time.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -155,7 +156,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         name: name.trim(),
         type: mode,
         scopes,
-        expires_at: expires_at === "" ? null : new Date(expires_at).toISOString(),
+        expires_at: expires_at === "" ? null : toInstant(expires_at),
       }),
     { invalidate: [["keys", scope]] },
   );
