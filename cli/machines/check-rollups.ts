@@ -1,6 +1,6 @@
 /**
- * `shorthop check-rollups`: compares rollups with the clicks they aggregate, one day after
- * the other, the last one first. Each day is compared and repaired by itself, so that it does not
+ * `shorthop check-rollups`: compares rollups with the clicks they aggregate, one day after the
+ * other, the last one first. Each day is compared and repaired by itself, so that it does not
  * matter how many there are, and an interrupted comparison can go on where it was.
  */
 import type { ClickHouseClient } from "@clickhouse/client";

@@ -24,6 +24,7 @@ import {
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { longTest } from "../harness/property-runs.ts";
+import { readMetric } from "../harness/scrape.ts";
 
 /** How long the leases last of a process that was killed, and how soon their end is seen. */
 const LEASE_SECONDS = 2;
@@ -84,11 +85,6 @@ async function createOwner(plan: Plan, limits?: unknown) {
 }
 
 const readKeyId = ({ body }: ApiResponse) => z.object({ id: z.string() }).parse(body).id;
-
-async function readMetric(url: string, name: string): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]);
-}
 
 async function createLink(key: string): Promise<string> {
   const body = { url: "https://example.com/watched" };

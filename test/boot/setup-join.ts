@@ -2,11 +2,11 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 
-import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createCalls } from "./calls.ts";
 import type { Machine, Network } from "./machine.ts";
 import {
+  createBridge,
   documented,
   DOMAIN,
   expectNoDifference,
@@ -35,10 +35,7 @@ const JOIN = documented("join").trim();
 /** Boots the machines on a network of their own, and sets them up. */
 export async function joinMachines(dir: string, step: Step): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
-  const bridge = `shb-${process.pid}`;
-  run(["ip", "link", "add", bridge, "type", "bridge"], "/");
-  cleanup.defer(() => void run(["ip", "link", "delete", bridge], "/"));
-  run(["ip", "link", "set", bridge, "up"], "/");
+  const bridge = createBridge(cleanup);
 
   async function withMachines(
     [address, ...others]: readonly string[],

@@ -5,6 +5,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { run } from "../../deploy/packages/run.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { CLICKHOUSE_SETTINGS, startGateway } from "./clickhouse.ts";
 import { readBlocks } from "./document.ts";
@@ -66,6 +67,15 @@ echo "127.0.0.1 ${DOMAIN} api.${DOMAIN} app.${DOMAIN}" >> /etc/hosts`);
     );
     throw error;
   }
+}
+
+/** Makes a bridge on this machine, which connects booted ones; returns its name. */
+export function createBridge(cleanup: AsyncDisposableStack): string {
+  const bridge = `shb-${process.pid}`;
+  run(["ip", "link", "add", bridge, "type", "bridge"], "/");
+  cleanup.defer(() => void run(["ip", "link", "delete", bridge], "/"));
+  run(["ip", "link", "set", bridge, "up"], "/");
+  return bridge;
 }
 
 /** Copies the packages that were built last to a folder of a machine. */

@@ -1,7 +1,7 @@
 /**
  * Three machines on a network of their own, installed with the commands of docs/three-machines.md.
  */
-import { cpSync, mkdirSync, readdirSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -16,11 +16,11 @@ import { CLICKHOUSE_SECRETS, startGateway } from "./clickhouse.ts";
 import { readBlocks } from "./document.ts";
 import { bootMachine, type Machine } from "./machine.ts";
 import { createRoot } from "./root.ts";
+import { copyPackages, createBridge, FOLDER, type Step } from "./setup-machine.ts";
 
 /** As in the document. */
 const ADDRESSES = ["10.0.0.11", "10.0.0.12", "10.0.0.13"];
 
-const FOLDER = "/root/release";
 const RECOVERY_MS = 60_000;
 
 /** Of each machine, when a step fails. */
@@ -32,18 +32,13 @@ const redirectorsOf = (addresses: readonly string[]): string[] =>
 
 const account = z.object({ key: z.string() });
 
-type Step = <T>(name: string, work: () => T | Promise<T>) => Promise<T>;
-
 /**
  * Installs three machines, uses them, and goes on without the first. Throws when something is not
  * as documented, after printing each machine's log.
  */
 export async function runThreeMachines(dir: string, step: Step): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
-  const bridge = `shb-${process.pid}`;
-  run(["ip", "link", "add", bridge, "type", "bridge"], "/");
-  cleanup.defer(() => void run(["ip", "link", "delete", bridge], "/"));
-  run(["ip", "link", "set", bridge, "up"], "/");
+  const bridge = createBridge(cleanup);
 
   run([process.execPath, "deploy/build.ts", "--revision", "1"], PROJECT_DIR);
   const machines = await step("three machines boot", () =>
@@ -51,7 +46,7 @@ export async function runThreeMachines(dir: string, step: Step): Promise<void> {
       ADDRESSES.map(async (address) => {
         const root = join(dir, address);
         await createRoot(root);
-        addRelease(root);
+        copyPackages(root, FOLDER);
         return cleanup.use(await bootMachine(root, { bridge, address }));
       }),
     ),
@@ -142,15 +137,6 @@ async function useMachines(dir: string, machines: readonly Machine[], step: Step
     await bulk.expectCurrent("the loss of the first");
     await bulk.expectConsumers();
   });
-}
-
-/** Copies the built packages to a machine. */
-function addRelease(root: string): void {
-  const dist = join(PROJECT_DIR, "dist");
-  const folder = join(root, FOLDER);
-  mkdirSync(folder);
-  for (const name of readdirSync(dist).filter((file) => /\.deb$|^SHA256SUMS$/.test(file)))
-    cpSync(join(dist, name), join(folder, name));
 }
 
 /** The engine listens to the other machines as well; it is on the first of {@link ADDRESSES}. */

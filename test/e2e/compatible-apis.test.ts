@@ -69,9 +69,9 @@ test("Shlink's SDK creates, lists, edits and deletes, and reads visits", async (
   const newName = `${shortCode.slice(0, 20)}/b`;
   await shlink.editTag({ oldName: shortCode, newName });
   const { data: stats } = await shlink.tagsStats();
-  expect(stats).toEqual([{ tag: newName, shortUrlsCount: 1, visitsSummary: counted }]);
+  expect(stats).toContainEqual({ tag: newName, shortUrlsCount: 1, visitsSummary: counted });
   await shlink.deleteTags([newName]);
-  expect((await shlink.listTags()).data).toEqual([]);
+  expect((await shlink.listTags()).data).not.toContain(newName);
   await shlink.deleteShortUrl({ shortCode });
   for (const gone of [shortCode, `${shortCode}/a`])
     expect(await refusal(shlink.getShortUrl({ shortCode: gone }))).toMatchObject({ status: 404 });

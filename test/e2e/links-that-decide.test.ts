@@ -8,7 +8,7 @@ import * as z from "zod";
 
 import { call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Json, ownLink, OwnLinks } from "../harness/own-links.ts";
+import { type Json, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
@@ -51,29 +51,6 @@ describe("schedule and state", () => {
     expect(Object.keys(link)).not.toContainAnyValues(["disabled", "starts_at"]);
   });
 
-  test("lists have them as the links themselves do, and the rest with include=settings", async () => {
-    const made = [
-      await links.create({ tags: ["listed"], utm_source: "s", forward_query: true }),
-      await links.create({
-        tags: ["listed"],
-        disabled: true,
-        max_clicks: 5,
-        preview: { title: "Card" },
-        split: { arms: [{ url: "https://example.com/b", weight: 10 }] },
-      }),
-    ];
-    const list = async (query: string) => {
-      const { body } = await links.send(`/v1/links?tag=listed&order=asc${query}`, "GET");
-      return z.object({ data: z.array(ownLink) }).parse(body).data;
-    };
-    for (const page of ["", "&starting_after="]) {
-      const full = made.map(({ id }) => links.read(`${id}?include=settings`));
-      expect(await list(`&include=settings${page}`)).toEqual(await Promise.all(full));
-      expect(await list(page)).toEqual(made);
-    }
-    expect((await links.send("/v1/links?include=all", "GET")).status).toBe(400);
-  });
-
   test("a link that has not started and a disabled one answer as an alias without a link", async () => {
     const unknown = await callOnce(`${stack.info().short_url}/no-such-alias`);
     const scheduled = await links.create({ starts_at: inMs(3_600_000), password: "secret" });
@@ -87,37 +64,6 @@ describe("schedule and state", () => {
     }
     expect((await links.change(disabled.id, { disabled: false }))["status"]).toBe("active");
     await expectSoon(disabled.alias, [302, "https://example.com/plain"]);
-  });
-
-  test("a link starts at its instant, without a further message", async () => {
-    const { alias } = await links.create({ starts_at: inMs(1_500) });
-    expect(await follow(alias)).toEqual([404, null]);
-    await eventually(async () => expect((await follow(alias))[0]).toBe(302), 10_000);
-  });
-
-  test("an expired link leads to its own URL for that, and that is no click", async () => {
-    const { id, alias } = await links.create({
-      expires_at: inMs(1_000),
-      expired_url: "https://example.com/over",
-    });
-    await eventually(
-      async () => expect((await follow(alias))[1]).toBe("https://example.com/over"),
-      10_000,
-    );
-    const link = await links.read(id);
-    expect(link["status"]).toBe("expired");
-    await links.change(id, { expired_url: null });
-    await expectSoon(alias, [410, null]);
-  });
-
-  test("a URL for expired links passes the checks of every destination", async () => {
-    const { host } = new URL(stack.info().short_url);
-    for (const expired_url of ["ftp://example.com/", "nonsense", `http://${host}/x`]) {
-      const body = { url: "https://example.com/", expired_url };
-      expect(codeOf(await links.send("/v1/links", "POST", body))).toEqual([400, "invalid_url"]);
-    }
-    const body = { url: "https://example.com/", starts_at: "soon" };
-    expect(codeOf(await links.send("/v1/links", "POST", body))).toEqual([400, "invalid_request"]);
   });
 });
 

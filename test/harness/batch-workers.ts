@@ -14,6 +14,7 @@ import { natsLogin } from "../../shared/nats.ts";
 import { eventually } from "./eventually.ts";
 import { type Hold, type LossyClickHouse, startLossyClickHouse } from "./lossy-clickhouse.ts";
 import { type ExtraProcess, startWorker } from "./processes.ts";
+import { readMetric } from "./scrape.ts";
 import { createJournal, publishSegments, type TestJournal, type TestSegment } from "./segments.ts";
 import type { Stack } from "./stack.ts";
 import { wholeDays } from "./whole-days.ts";
@@ -206,8 +207,7 @@ async function startOwner(
 ): Promise<ExtraProcess> {
   const started = await startStandby(stack, lossy, env);
   await eventually(async () => {
-    const metrics = await (await fetch(new URL("/metrics", started.metricsUrl))).text();
-    expect(metrics).toMatch(/^shorthop_worker_owner 1$/m);
+    expect(await readMetric(started.metricsUrl, "shorthop_worker_owner")).toBe(1);
   }, BATCH_TIMEOUT_MS);
   return started;
 }

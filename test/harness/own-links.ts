@@ -10,7 +10,7 @@ import type { SharedStack } from "./stack.ts";
 
 export type Json = Record<string, unknown>;
 
-export const ownLink = z.looseObject({ id: z.string(), alias: z.string() });
+const ownLink = z.looseObject({ id: z.string(), alias: z.string() });
 type OwnLink = z.output<typeof ownLink>;
 
 /** Where links lead that are created without a URL. */

@@ -11,3 +11,7 @@ export async function scrape(metricsUrl: string): Promise<Map<string, number>> {
       }),
   );
 }
+
+/** One value of a process's metrics; NaN without it. */
+export const readMetric = async (metricsUrl: string, name: string): Promise<number> =>
+  (await scrape(metricsUrl)).get(name) ?? Number.NaN;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { createResponseReader } from "./responses.ts";
+import { ResponseReader } from "./responses.ts";
 
 const STREAM =
   "HTTP/1.1 100 Continue\r\n\r\n" +
@@ -16,16 +16,16 @@ test("responses are parsed identically, however their bytes are split", () => {
   const bytes = Buffer.from(STREAM, "latin1");
   fc.assert(
     fc.property(fc.array(fc.nat(bytes.length), { maxLength: 20 }), (cuts) => {
-      const reader = createResponseReader(["GET", "HEAD", "GET", "GET", "GET"]);
+      const reader = new ResponseReader(["GET", "HEAD", "GET", "GET", "GET"]);
       const ends = [...cuts.toSorted((a, b) => a - b), bytes.length];
       let start = 0;
       for (const end of ends) {
         reader.push(bytes.subarray(start, end));
         start = end;
       }
-      expect(reader.completeCount()).toBe(4);
+      expect(reader.completeCount).toBe(4);
       reader.end();
-      expect(reader.error()).toBeUndefined();
+      expect(reader.error).toBeUndefined();
       expect(
         reader.responses.map(({ status, body, complete }) => [status, body, complete]),
       ).toEqual([
@@ -40,8 +40,8 @@ test("responses are parsed identically, however their bytes are split", () => {
 });
 
 test("a stream that is not HTTP is reported as invalid", () => {
-  const reader = createResponseReader(["GET"]);
+  const reader = new ResponseReader(["GET"]);
   reader.push(Buffer.from("SSH-2.0-OpenSSH\r\n\r\n"));
-  expect(reader.error()).toBeDefined();
+  expect(reader.error).toBeDefined();
   expect(reader.responses).toEqual([]);
 });

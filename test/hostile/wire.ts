@@ -2,7 +2,7 @@
 import type { Socket } from "bun";
 
 import type { Input } from "./inputs.ts";
-import { createResponseReader, type HttpResponse } from "./responses.ts";
+import { type HttpResponse, ResponseReader } from "./responses.ts";
 
 export type Exchange = {
   responses: readonly HttpResponse[];
@@ -30,7 +30,7 @@ export type Sendable = Pick<Input, "bytes" | "methods" | "delivery" | "complete"
 
 export async function sendInput(input: Sendable, port: number): Promise<Exchange> {
   const { bytes, methods, delivery, complete } = input;
-  const reader = createResponseReader(methods);
+  const reader = new ResponseReader(methods);
   const started = performance.now();
   const ended = Promise.withResolvers<Exchange["outcome"]>();
   let rest = bytes;
@@ -58,7 +58,7 @@ export async function sendInput(input: Sendable, port: number): Promise<Exchange
       socket: {
         data(_, chunk) {
           reader.push(Buffer.from(chunk));
-          if (reader.completeCount() >= methods.length || reader.error() !== undefined)
+          if (reader.completeCount >= methods.length || reader.error !== undefined)
             ended.resolve("responded");
           else if (/content-type: *text\/event-stream/i.test(reader.responses.at(-1)?.head ?? ""))
             endAfter(STREAM_TIMEOUT_MS);
@@ -125,7 +125,7 @@ export async function sendInput(input: Sendable, port: number): Promise<Exchange
     responses: reader.responses,
     ms: performance.now() - started,
     outcome,
-    error: reader.error(),
+    error: reader.error,
   };
 }
 

@@ -10,6 +10,7 @@ import { admin } from "../harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { readMetric } from "../harness/scrape.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 /**
@@ -27,10 +28,8 @@ const countClicks = async (id: string): Promise<number> => {
   return summarySchema.parse(body).summary.total_clicks;
 };
 
-async function readMetric({ metricsUrl }: ExtraProcess, name: string): Promise<number> {
-  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
-  return Number(new RegExp(`^shorthop_redirector_${name} (\\S+)$`, "m").exec(text)?.[1]);
-}
+const journal = ({ metricsUrl }: ExtraProcess, name: string): Promise<number> =>
+  readMetric(metricsUrl, `shorthop_redirector_${name}`);
 
 test("clicks flow past unreadable segments, which an operator can list, repair and restore", async () => {
   const { api_url, api_key: key, nats_url } = stack.info();
@@ -64,9 +63,9 @@ test("clicks flow past unreadable segments, which an operator can list, repair a
   await eventually(async () => expect(await countClicks(link.id)).toBe(7), 20_000);
 
   await eventually(async () => {
-    expect(await readMetric(redirector, "segments_quarantined_total")).toBe(UNREADABLE);
-    expect(await readMetric(redirector, "quarantined_segments")).toBe(UNREADABLE);
-    expect(await readMetric(redirector, "segments_pending")).toBe(0);
+    expect(await journal(redirector, "segments_quarantined_total")).toBe(UNREADABLE);
+    expect(await journal(redirector, "quarantined_segments")).toBe(UNREADABLE);
+    expect(await journal(redirector, "segments_pending")).toBe(0);
   }, 20_000);
   const listed = await admin<{ file: string; state: string }[]>(stack, ["journal", JOURNAL_DIR]);
   expect(listed.filter(({ state }) => state === "quarantined").map(({ file }) => file)).toEqual(
@@ -83,7 +82,7 @@ test("clicks flow past unreadable segments, which an operator can list, repair a
   await redirector.stop();
   const next = await startRedirector(stack, { JOURNAL_DIR });
   await eventually(async () => expect(await countClicks(link.id)).toBe(7 + UNREADABLE), 20_000);
-  expect(await readMetric(next, "quarantined_segments")).toBe(0);
+  expect(await journal(next, "quarantined_segments")).toBe(0);
   await next.stop();
   await nats.close();
 });

@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { readMetric } from "../harness/scrape.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 let stack: Stack;
@@ -148,13 +149,9 @@ describe("connections of one client", () => {
       });
     const openFrom = async (count: number, addressOf: (i: number) => string) =>
       await Promise.all(Array.from({ length: count }, (_, i) => open(addressOf(i))));
-    const readMetric = async (name: string): Promise<number> => {
-      const text = await (await fetch(`${capped.metricsUrl}/metrics`)).text();
-      const line = text.split("\n").find((line) => line.startsWith(`${name} `));
-      return Number(line?.split(" ")[1] ?? -1);
-    };
-    const rejected = (reason: string) =>
-      readMetric(`shorthop_redirector_connections_rejected_total{reason="${reason}"}`);
+    const read = (name: string) =>
+      readMetric(capped.metricsUrl, `shorthop_redirector_connections_${name}`);
+    const rejected = (reason: string) => read(`rejected_total{reason="${reason}"}`);
     try {
       const network = await openFrom(15, (i) => `2001:db8:0:7::${i}`);
       await eventually(async () => expect(await rejected("network")).toBe(5), 10_000);
@@ -166,21 +163,12 @@ describe("connections of one client", () => {
       const site = await openFrom(50, (i) => `2001:db8:0:${(i + 8).toString(16)}::1`);
       await eventually(async () => expect(await rejected("site")).toBe(20), 10_000);
       const proxies = await openFrom(20, () => "10.0.0.7");
-      await eventually(
-        async () => expect(await readMetric("shorthop_redirector_connections_open")).toBe(60),
-        10_000,
-      );
+      await eventually(async () => expect(await read("open")).toBe(60), 10_000);
       expect(proxies.every((connection) => connection.isOpen())).toBe(true);
       for (const { end } of [...network, ...site, ...proxies]) end();
-      await eventually(
-        async () => expect(await readMetric("shorthop_redirector_connections_open")).toBe(0),
-        10_000,
-      );
+      await eventually(async () => expect(await read("open")).toBe(0), 10_000);
       const reopened = await openFrom(10, (i) => `2001:db8:0:7::${i}`);
-      await eventually(
-        async () => expect(await readMetric("shorthop_redirector_connections_open")).toBe(10),
-        10_000,
-      );
+      await eventually(async () => expect(await read("open")).toBe(10), 10_000);
       for (const { end } of reopened) end();
     } finally {
       await capped.stop();

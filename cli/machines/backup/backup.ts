@@ -1,6 +1,6 @@
 /**
- * Makes backups, restores them into empty stores, proves that they can be restored, and deletes old
- * ones.
+ * Makes backups of the stores and of the configuration, restores them, proves that they can be
+ * restored, and deletes old ones.
  */
 import { mkdirSync } from "node:fs";
 
@@ -41,8 +41,8 @@ const ARCHIVE_BYTES_MAX = 64 * 1024 ** 2;
 /** A file or a folder, as tar lists it, with permissions only. */
 const PLAIN_ENTRY = /^[-d](?:[r-][w-][x-]){3} /;
 
-/** Files with the content of what links lead to, and without special rights. */
-const PLAIN = ["--dereference", "--hard-dereference", "--mode=a-s,-t"];
+/** Has tar archive what links lead to, and no special rights. */
+const PLAIN_FILES = ["--dereference", "--hard-dereference", "--mode=a-s,-t"];
 
 /** What was restored, beside what the backup has. */
 export type Restored = {
@@ -205,7 +205,7 @@ export const packConfiguration = (
 ): Promise<StoredFile> =>
   storage.write(
     `${name}/configuration.tar.gz`,
-    outputOf(["tar", "--create", "--gzip", ...PLAIN, `--directory=${dir}`, "."]),
+    outputOf(["tar", "--create", "--gzip", ...PLAIN_FILES, `--directory=${dir}`, "."]),
   );
 
 /**

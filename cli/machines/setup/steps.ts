@@ -239,7 +239,7 @@ function postgresServices(host: Host): Service[] {
   return [{ unit: `postgresql@${version}-main`, reads: [listen] }];
 }
 
-/** Whether the findings about a schema can be read, which they cannot before the first run. */
+/** Whether a schema is up to date. Before the first run, the findings about it cannot be read. */
 function isUpToDate(findings: string): boolean {
   try {
     const found = z.array(findingSchema).parse(JSON.parse(findings));

@@ -21,7 +21,7 @@ import { createFixtures } from "../fixtures.ts";
 import type { Fixtures } from "../requests.ts";
 import { formatRoute, readPorts, type Route } from "../routes.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
-import { type Cost, createMeter, type Meter, type Sent } from "./measure.ts";
+import { type Cost, Meter, type Sent } from "./measure.ts";
 import { MESSAGES, readDatabase, sendMessage } from "./messages.ts";
 import { sampleConditions } from "./sample-conditions.ts";
 import { FLOOR_MS, isSuperlinear, type Sample, SHARES } from "./slope.ts";
@@ -95,7 +95,7 @@ type Input = {
  */
 export async function guardCosts(stack: Stack, options: GuardOptions): Promise<CostRow[]> {
   const fixtures = await createFixtures(stack);
-  const meter = createMeter(stack);
+  const meter = new Meter(stack);
   const ports = readPorts(stack);
   const { visits, linkId } = await createVisits(stack, fixtures, options);
   // A short run leaves out the dashboard's routes that are the API's again.

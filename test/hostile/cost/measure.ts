@@ -7,7 +7,7 @@
  */
 import { readFileSync } from "node:fs";
 
-import type { SharedStack } from "../../harness/stack.ts";
+import type { SharedStack, StackInfo } from "../../harness/stack.ts";
 import { WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
 import { FLOOR_MS } from "./slope.ts";
 import { readTreeMs, type Store, STORES } from "./store-cpu.ts";
@@ -55,90 +55,92 @@ function readThread(pid: number): Times {
 const isStore = (process: WatchedProcess | Store): process is Store =>
   STORES.some((store) => store === process);
 
-export function createMeter(stack: SharedStack) {
-  const info = stack.info();
+export class Meter {
+  readonly #info: StackInfo;
+  /** What starts the stack may still work. */
+  readonly #idle: Promise<void>;
 
-  const pidOf = (process: WatchedProcess | Store): number => {
-    const pid = info.pids[process];
-    if (pid === null) throw new Error(`The ${process} does not run.`);
-    return pid;
-  };
+  constructor(stack: SharedStack) {
+    this.#info = stack.info();
+    this.#idle = this.#waitUntilIdle();
+  }
 
-  const readLoops = (): number[] =>
-    WATCHED_PROCESSES.map((process) => readThread(pidOf(process)).cpuMs);
+  /** The least cost of up to three tries; stops when it is so small that it is not judged. */
+  async measure(send: () => Promise<Sent>): Promise<Cost> {
+    await this.#idle;
+    let least = await this.#measureOnce(send);
+    for (let i = 1; i < TRIES && Math.max(...Object.values(least.cpu)) > FLOOR_MS; i++) {
+      const { cpu, ...sent } = await this.#measureOnce(send);
+      const { cpu: known } = least;
+      least = { cpu: mapCpu((process) => Math.min(cpu[process], known[process])), ...sent };
+    }
+    return least;
+  }
 
-  const readCpu = (): Cpu =>
-    mapCpu((process) =>
-      isStore(process) ? readTreeMs(pidOf(process)) : readThread(pidOf(process)).cpuMs,
-    );
+  /**
+   * The longest turn of a process's event loop while it serves the request, in milliseconds: the
+   * longest wait of another client that asks all the time, without the time for which the thread
+   * waited for a CPU. The least of several tries.
+   */
+  async measureTurn(process: WatchedProcess, send: () => Promise<Sent>): Promise<number> {
+    let least = Infinity;
+    for (let i = 0; i < TRIES; i++) {
+      await this.#waitUntilIdle();
+      least = Math.min(least, await this.#measureWait(process, send));
+    }
+    return least;
+  }
+
+  async #measureOnce(send: () => Promise<Sent>): Promise<Cost> {
+    // Idle since the previous one, but for its timers.
+    const before = this.#readCpu();
+    const sent = await send();
+    await this.#waitUntilIdle();
+    const after = this.#readCpu();
+    return { cpu: mapCpu((process) => Math.max(0, after[process] - before[process])), ...sent };
+  }
+
+  async #measureWait(process: WatchedProcess, send: () => Promise<Sent>): Promise<number> {
+    const url = `${this.#info[`${process}_metrics_url`]}/healthz`;
+    let isOver = false;
+    const sending = send().finally(() => (isOver = true));
+    let longest = 0;
+    while (!isOver) {
+      const from = performance.now();
+      const { waitMs } = readThread(this.#pidOf(process));
+      await (await fetch(url)).text();
+      const waited = readThread(this.#pidOf(process)).waitMs - waitMs;
+      longest = Math.max(longest, performance.now() - from - waited);
+    }
+    await sending;
+    return longest;
+  }
 
   /** Waits until no event loop works. */
-  async function waitUntilIdle(): Promise<void> {
-    let before = readLoops();
+  async #waitUntilIdle(): Promise<void> {
+    let before = this.#readLoops();
     for (let i = 0; i < IDLE_CHECKS_MAX; i++) {
       await Bun.sleep(IDLE_CHECK_MS);
-      const now = readLoops();
+      const now = this.#readLoops();
       const used = now.map((ms, loop) => ms - (before[loop] ?? 0));
       before = now;
       if (Math.max(...used) < IDLE_CPU_MS) break;
     }
   }
 
-  async function measureOnce(send: () => Promise<Sent>): Promise<Cost> {
-    // Idle since the previous one, but for its timers.
-    const before = readCpu();
-    const sent = await send();
-    await waitUntilIdle();
-    const after = readCpu();
-    return { cpu: mapCpu((process) => Math.max(0, after[process] - before[process])), ...sent };
+  #readLoops(): number[] {
+    return WATCHED_PROCESSES.map((process) => readThread(this.#pidOf(process)).cpuMs);
   }
 
-  // What starts the stack may still work.
-  const idle = waitUntilIdle();
+  #readCpu(): Cpu {
+    return mapCpu((process) =>
+      isStore(process) ? readTreeMs(this.#pidOf(process)) : readThread(this.#pidOf(process)).cpuMs,
+    );
+  }
 
-  return {
-    /** The least cost of up to three tries; stops when it is so small that it is not judged. */
-    async measure(send: () => Promise<Sent>): Promise<Cost> {
-      await idle;
-      let least = await measureOnce(send);
-      for (let i = 1; i < TRIES && Math.max(...Object.values(least.cpu)) > FLOOR_MS; i++) {
-        const { cpu, ...sent } = await measureOnce(send);
-        const { cpu: known } = least;
-        least = { cpu: mapCpu((process) => Math.min(cpu[process], known[process])), ...sent };
-      }
-      return least;
-    },
-
-    /**
-     * The longest turn of a process's event loop while it serves the request, in milliseconds: the
-     * longest wait of another client that asks all the time, without the time for which the thread
-     * waited for a CPU. The least of several tries.
-     */
-    async measureTurn(process: WatchedProcess, send: () => Promise<Sent>): Promise<number> {
-      let least = Infinity;
-      for (let i = 0; i < TRIES; i++) {
-        await waitUntilIdle();
-        least = Math.min(least, await measureWait(process, send));
-      }
-      return least;
-    },
-  };
-
-  async function measureWait(process: WatchedProcess, send: () => Promise<Sent>): Promise<number> {
-    const url = `${info[`${process}_metrics_url`]}/healthz`;
-    let isOver = false;
-    const sending = send().finally(() => (isOver = true));
-    let longest = 0;
-    while (!isOver) {
-      const from = performance.now();
-      const { waitMs } = readThread(pidOf(process));
-      await (await fetch(url)).text();
-      const waited = readThread(pidOf(process)).waitMs - waitMs;
-      longest = Math.max(longest, performance.now() - from - waited);
-    }
-    await sending;
-    return longest;
+  #pidOf(process: WatchedProcess | Store): number {
+    const pid = this.#info.pids[process];
+    if (pid === null) throw new Error(`The ${process} does not run.`);
+    return pid;
   }
 }
-
-export type Meter = ReturnType<typeof createMeter>;

@@ -127,6 +127,7 @@ const SETTINGS: readonly (readonly [keyof Domain, TextKey])[] = [
   ["root_url", "domains.rootUrl"],
   ["not_found_url", "domains.notFoundUrl"],
   ["expired_url", "domains.expiredUrl"],
+  ["redirect_status", "links.form.redirectStatus"],
   ["case_sensitive", "domains.aliases"],
   ["apple_app_site_association", "domains.iosFile"],
   ["assetlinks", "domains.androidFile"],
