@@ -7,6 +7,7 @@ import {
   type ChangeDomainBody,
 } from "../../shared/contracts/domain-settings.ts";
 import type { DomainSettings } from "../../shared/contracts/notices.ts";
+import type { RedirectStatus } from "../../shared/contracts/redirect-status.ts";
 import { uriOf } from "../../shared/contracts/web-url.ts";
 import { invalidField } from "../http/errors.ts";
 
@@ -15,6 +16,7 @@ export type StoredSettings = {
   root_url?: string;
   not_found_url?: string;
   expired_url?: string;
+  redirect_status?: RedirectStatus;
   apple_app_site_association?: Record<string, unknown>;
   assetlinks?: unknown[];
 };
@@ -37,6 +39,8 @@ export async function prepareDomainSettings(
     if (url === undefined) continue;
     change[field] = url === null ? undefined : await checkUrl(field, url);
   }
+  if (body.redirect_status !== undefined)
+    change.redirect_status = body.redirect_status ?? undefined;
   for (const field of FILES) {
     const file = body[field];
     if (file === undefined) continue;

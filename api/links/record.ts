@@ -74,8 +74,8 @@ function draftOf(link: NewLink): RecordDraft {
  * milliseconds. The link's UTM parameters are set on every destination.
  */
 function toRedirectSettings(link: NewLink, stored: LinkSettings): RedirectSettings {
-  const { disabled, starts_at, expired_url, rules, split, preview, forward_path } = stored;
-  const { max_clicks: max, limit_counts, ledger, confirm } = stored;
+  const { disabled, starts_at, expired_url, rules, split, preview } = stored;
+  const { forward_path, redirect_status, max_clicks: max, limit_counts, ledger, confirm } = stored;
   const destination = (url: string) => applyUtm(uriOf(url), link);
   const settings: RedirectSettings = {};
   if (disabled !== undefined) settings.disabled = disabled;
@@ -99,6 +99,7 @@ function toRedirectSettings(link: NewLink, stored: LinkSettings): RedirectSettin
     };
   if (preview !== undefined) settings.preview = toCard(preview);
   if (forward_path !== undefined) settings.forward_path = forward_path;
+  if (redirect_status !== undefined) settings.redirect_status = redirect_status;
   if (max !== undefined && ledger !== undefined) {
     const humans = limit_counts === "human" ? { humans: true as const } : {};
     settings.limit = { ...ledger, max, stored: link.clicks ?? 0, ...humans };

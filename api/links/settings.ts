@@ -55,8 +55,8 @@ export async function prepareSettings(
 }
 
 function toChange(body: SettingsBody): SettingsChange {
-  const { disabled, starts_at, expired_url, rules, split, preview, forward_path } = body;
-  const { max_clicks, limit_counts, confirm } = body;
+  const { disabled, starts_at, expired_url, rules, split, preview } = body;
+  const { forward_path, redirect_status, max_clicks, limit_counts, confirm } = body;
   const change: SettingsChange = {};
   if (disabled !== undefined) change.disabled = disabled || undefined;
   if (starts_at !== undefined)
@@ -68,6 +68,7 @@ function toChange(body: SettingsBody): SettingsChange {
   if (preview !== undefined)
     change.preview = preview === null ? undefined : preparePreview(preview);
   if (forward_path !== undefined) change.forward_path = forward_path ?? undefined;
+  if (redirect_status !== undefined) change.redirect_status = redirect_status ?? undefined;
   if (max_clicks !== undefined) change.max_clicks = max_clicks ?? undefined;
   if (limit_counts !== undefined)
     change.limit_counts = limit_counts === "human" ? "human" : undefined;

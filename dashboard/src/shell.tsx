@@ -6,13 +6,12 @@ import { Link, useLocation } from "wouter";
 import { CommandsProvider } from "./commands/commands.tsx";
 import { useCommands } from "./data/commands.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
-import { getErrorMessage } from "./languages/errors.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton, SegmentedControl } from "./ui/button.tsx";
 import { Logo } from "./ui/logo.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
-import { toast } from "./ui/toast.tsx";
+import { toastError } from "./ui/toast.tsx";
 
 /** The frame, with the commands available on every page. */
 export const Shell = ({ children }: { children: ReactNode }) => (
@@ -152,12 +151,7 @@ function SidebarFooter() {
       </select>
       <div className="user">
         <span title={session.user.email}>{session.user.email}</span>
-        <Button
-          variant="quiet"
-          onClick={() =>
-            void signOut().catch((error: unknown) => toast(getErrorMessage(error), "error"))
-          }
-        >
+        <Button variant="quiet" onClick={() => void signOut().catch(toastError)}>
           <LogOut aria-hidden />
           {t("shell.signOut")}
         </Button>

@@ -38,6 +38,7 @@ export type DomainResponses = {
   /** Files by their paths. */
   files: ReadonlyMap<string, PageResponse>;
   fold: DomainSettings["fold"];
+  redirectStatus: DomainSettings["redirect_status"];
 };
 
 type Entry = { notice: DomainNotice | undefined; responses: DomainResponses | null };
@@ -74,7 +75,7 @@ export class DomainSettingsCache {
 }
 
 function toResponses({ settings, account_id = "" }: DomainNotice): DomainResponses {
-  const { root_url, not_found_url, expired_url, fold } = settings;
+  const { root_url, not_found_url, expired_url, fold, redirect_status } = settings;
   const { apple_app_site_association, assetlinks } = settings;
   const files = new Map<string, PageResponse>();
   if (apple_app_site_association !== undefined)
@@ -87,6 +88,7 @@ function toResponses({ settings, account_id = "" }: DomainNotice): DomainRespons
     expired: toRedirect(expired_url),
     files,
     fold,
+    redirectStatus: redirect_status,
   };
 }
 

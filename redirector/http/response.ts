@@ -2,14 +2,19 @@
 import { STATUS_CODES } from "node:http";
 
 import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
+import {
+  DEFAULT_REDIRECT_STATUS,
+  type RedirectStatus,
+} from "../../shared/contracts/redirect-status.ts";
 
 /** Any response but the redirect of a link. Its body is rendered once and reused. */
 export type PageResponse = { status: number; headers: Record<string, string>; body: Buffer };
 
-/**
- * A response: the redirect of a link, whose object is reused for the next one, or anything else.
- */
-export type RedirectorResponse = { location: string | ByteSlice } | PageResponse;
+/** The redirect of a link: its object is reused for the next one. */
+export type LinkRedirect = { location: string | ByteSlice; status: RedirectStatus };
+
+/** A response: the redirect of a link, or anything else. */
+export type RedirectorResponse = LinkRedirect | PageResponse;
 
 /** Maximum bytes of a page: enough for a template with one or two images as `data:` URLs. */
 export const PAGE_BYTES_MAX = 256 * 1024;
@@ -18,7 +23,7 @@ export const EMPTY_BODY = Buffer.alloc(0);
 
 /** A redirect with its own headers. `location` must be ASCII, as parsed URLs are. */
 export const redirectResponse = (location: string): PageResponse => ({
-  status: 302,
+  status: DEFAULT_REDIRECT_STATUS,
   headers: { location, "cache-control": "private, no-store" },
   body: EMPTY_BODY,
 });
@@ -42,7 +47,7 @@ export function rejectionResponse(status: number): PageResponse {
 /** Copies a response, so that it stays unchanged across an `await`. */
 export function copyResponse(response: RedirectorResponse): RedirectorResponse {
   if (!("location" in response) || typeof response.location === "string") return { ...response };
-  return { location: copySlice(response.location) };
+  return { ...response, location: copySlice(response.location) };
 }
 
 /**

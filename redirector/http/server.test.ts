@@ -24,7 +24,7 @@ import { casesOf } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import type { Config } from "../config.ts";
 import type { IncomingRequest, RequestHandler } from "./request.ts";
-import type { RedirectorResponse } from "./response.ts";
+import type { LinkRedirect, RedirectorResponse } from "./response.ts";
 import { Server } from "./server.ts";
 import { WRITE_BUFFER_BYTES } from "./write-buffer.ts";
 
@@ -58,13 +58,15 @@ function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<R
   handled.push(text);
   if (path === "/costly") spend(COSTLY_MS);
   if (path.startsWith("/fail")) return Promise.reject(new Error("Something is broken."));
-  if (path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => ({ location: text }));
+  if (path.startsWith("/slow")) return Bun.sleep(SLOW_MS).then(() => redirectTo(text));
   if (path.startsWith("/throw")) throw new Error("Something is broken.");
-  if (path.startsWith("/huge")) return { location: "x".repeat(WRITE_BUFFER_BYTES) };
+  if (path.startsWith("/huge")) return redirectTo("x".repeat(WRITE_BUFFER_BYTES));
   if (path.startsWith("/large")) return { status: 200, headers: {}, body: LARGE };
   if (path === "/page") return { status: 404, headers: {}, body: Buffer.from("söme text") };
-  return { location: text };
+  return redirectTo(text);
 }
+
+const redirectTo = (location: string): LinkRedirect => ({ location, status: 302 });
 
 const handler: RequestHandler = {
   formBytesMax: 1_000,
@@ -672,7 +674,7 @@ describe("a server behind a proxy that speaks the PROXY protocol", () => {
   let proxied: Server;
   let at: number;
   beforeAll(() => {
-    proxied = start({ PROXY_PROTOCOL: true }, { handle: ({ peer }) => ({ location: `/${peer}` }) });
+    proxied = start({ PROXY_PROTOCOL: true }, { handle: ({ peer }) => redirectTo(`/${peer}`) });
     at = Number(proxied.url.port);
   });
   afterAll(() => proxied.stop());

@@ -6,8 +6,9 @@ import fc from "fast-check";
 import { applyUtm } from "../../api/links/record.ts";
 import { toSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
+import { REDIRECT_STATUSES } from "../../shared/contracts/redirect-status.ts";
 import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";
-import { PAGE_BYTES_MAX, type RedirectorResponse } from "./response.ts";
+import { type LinkRedirect, PAGE_BYTES_MAX, type RedirectorResponse } from "./response.ts";
 import {
   NO_ROOM,
   RESPONSE_BYTES_MAX,
@@ -17,6 +18,11 @@ import {
 } from "./write-buffer.ts";
 
 const options = { method: "GET", keepAlive: true, now: 1_700_000_000_000 };
+
+const redirectTo = (location: LinkRedirect["location"]): LinkRedirect => ({
+  location,
+  status: 302,
+});
 
 const anyPage = (bytesMax: number) =>
   fc
@@ -33,9 +39,16 @@ const anyPage = (bytesMax: number) =>
     })
     .map(({ status, headers, bytes }) => ({ status, headers, body: Buffer.alloc(bytes, "x") }));
 const anyRedirect = (bytesMax: number) =>
-  fc.record({ bytes: fc.nat({ max: bytesMax }), text: fc.boolean() }).map(({ bytes, text }) => ({
-    location: text ? "é".repeat(bytes) : toSlice(Buffer.alloc(bytes, "x")),
-  }));
+  fc
+    .record({
+      bytes: fc.nat({ max: bytesMax }),
+      text: fc.boolean(),
+      status: fc.constantFrom(...REDIRECT_STATUSES),
+    })
+    .map(({ bytes, text, status }) => ({
+      location: text ? "é".repeat(bytes) : toSlice(Buffer.alloc(bytes, "x")),
+      status,
+    }));
 const anyResponse = (bytesMax: number): fc.Arbitrary<RedirectorResponse> =>
   fc.oneof(anyPage(bytesMax), anyRedirect(bytesMax));
 const anyOptions = fc.record({
@@ -107,6 +120,22 @@ describe("the write buffer", () => {
     );
   });
 
+  test.each([
+    [301, "Moved Permanently"],
+    [302, "Found"],
+    [307, "Temporary Redirect"],
+    [308, "Permanent Redirect"],
+  ] as const)("writes a redirect with status %d, which no cache keeps", (status, reason) => {
+    const target = Buffer.alloc(1_000);
+    const writer = new ResponseWriter();
+    const end = writer.write({ location: "https://example.com/", status }, options, target, 0);
+    expect(target.toString("latin1", 0, end)).toBe(
+      `HTTP/1.1 ${status} ${reason}\r\nDate: Tue, 14 Nov 2023 22:13:20 GMT\r\n` +
+        "Cache-Control: private, no-store\r\nContent-Length: 0\r\nConnection: keep-alive\r\n" +
+        "Location: https://example.com/\r\n\r\n",
+    );
+  });
+
   test("has room for the longest page and the longest record of a link", () => {
     expect(RESPONSE_BYTES_MAX).toBeGreaterThanOrEqual(
       Math.max(PAGE_BYTES_MAX, LINK_RECORD_BYTES_MAX) + 16 * 1024,
@@ -115,9 +144,7 @@ describe("the write buffer", () => {
     const writeBuffer = new WriteBuffer<number>();
     const count = Math.floor(WRITE_BUFFER_BYTES / RESPONSE_BYTES_MAX);
     for (let i = 0; i < count; i++) {
-      expect(writeBuffer.add(1, { location: "x".repeat(LINK_RECORD_BYTES_MAX) }, options)).toBe(
-        true,
-      );
+      expect(writeBuffer.add(1, redirectTo("x".repeat(LINK_RECORD_BYTES_MAX)), options)).toBe(true);
     }
   });
 
@@ -154,7 +181,7 @@ describe("the write buffer", () => {
           const destination = Buffer.from(applyUtm(href, utm));
           // A record also has ids, a password's hash and names.
           expect(destination.length).toBeLessThan(LINK_RECORD_BYTES_MAX / 2);
-          expect(writeBuffer.add(1, { location: toSlice(destination) }, options)).toBe(true);
+          expect(writeBuffer.add(1, redirectTo(toSlice(destination)), options)).toBe(true);
           writeBuffer.send(() => undefined);
         },
       ),

@@ -6,6 +6,7 @@ import { STATUS_CODES } from "node:http";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
+import type { RedirectStatus } from "../../shared/contracts/redirect-status.ts";
 import { PAGE_BYTES_MAX, type PageResponse, type RedirectorResponse } from "./response.ts";
 
 /**
@@ -69,13 +70,16 @@ export const NO_ROOM = -1;
 
 const END = Buffer.from("\r\n\r\n");
 
+/** A redirect up to its location, on a connection that stays open, and on one that does not. */
+type RedirectStart = { keepAlive: Buffer; close: Buffer };
+
 /** Serializes responses into the caller's buffer. */
 export class ResponseWriter {
   // Every response has a Date field (RFC 9110 §6.6.1), which changes once a second.
   #second = 0;
   #dateLine = "";
-  #keepAliveStart = Buffer.alloc(0);
-  #closeStart = Buffer.alloc(0);
+  /** Of the responses of this second, by status. */
+  readonly #starts = new Map<RedirectStatus, RedirectStart>();
 
   /**
    * Writes a response at `offset` of `target` and returns its end; {@link NO_ROOM} when it does not
@@ -89,8 +93,9 @@ export class ResponseWriter {
   ): number {
     this.#refreshDate(request.now);
     if (!("location" in response)) return this.#writePage(response, request, target, offset);
-    const { location } = response;
-    const start = request.keepAlive ? this.#keepAliveStart : this.#closeStart;
+    const { location, status } = response;
+    const starts = this.#starts.get(status) ?? this.#startOf(status);
+    const start = request.keepAlive ? starts.keepAlive : starts.close;
     const length = typeof location === "string" ? location.length : location.end - location.start;
     if (start.length + length + END.length > target.length - offset) return NO_ROOM;
     target.set(start, offset);
@@ -105,9 +110,18 @@ export class ResponseWriter {
     if (current === this.#second) return;
     this.#second = current;
     this.#dateLine = `Date: ${new Date(now).toUTCString()}\r\n`;
-    const start = `HTTP/1.1 302 Found\r\n${this.#dateLine}Cache-Control: private, no-store\r\nContent-Length: 0\r\n`;
-    this.#keepAliveStart = Buffer.from(`${start}Connection: keep-alive\r\nLocation: `);
-    this.#closeStart = Buffer.from(`${start}Connection: close\r\nLocation: `);
+    this.#starts.clear();
+  }
+
+  #startOf(status: RedirectStatus): RedirectStart {
+    // A browser that keeps a 301 or 308 goes on to the destination, and no visit is counted.
+    const start = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${this.#dateLine}Cache-Control: private, no-store\r\nContent-Length: 0\r\n`;
+    const starts = {
+      keepAlive: Buffer.from(`${start}Connection: keep-alive\r\nLocation: `),
+      close: Buffer.from(`${start}Connection: close\r\nLocation: `),
+    };
+    this.#starts.set(status, starts);
+    return starts;
   }
 
   #writePage(

@@ -4,6 +4,10 @@
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { DOMAIN_ALIAS } from "../../shared/contracts/notices.ts";
+import {
+  DEFAULT_REDIRECT_STATUS,
+  type RedirectStatus,
+} from "../../shared/contracts/redirect-status.ts";
 import type { CachedState } from "../../shared/links-store/record.ts";
 import type { DomainResponses, DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
@@ -115,6 +119,12 @@ export class DomainFinder {
    */
   foldOf(domain: string): DomainResponses["fold"] {
     return domain === DEFAULT_DOMAIN ? undefined : this.#domains.get(domain)?.fold;
+  }
+
+  /** The status of a domain's redirects; the usual one while it is unknown. */
+  redirectStatusOf(domain: string): RedirectStatus {
+    if (domain === DEFAULT_DOMAIN || !this.isKnown(domain)) return DEFAULT_REDIRECT_STATUS;
+    return this.#domains.get(domain)?.redirectStatus ?? DEFAULT_REDIRECT_STATUS;
   }
 
   /** Whether the settings of a domain are known, after a lookup in the store. */

@@ -214,7 +214,7 @@ describe("a path that is not a cached alias byte by byte", () => {
 
   test.each(["/%zz", "/%00", "/../abc"])("%s is malformed, and not looked up", async (path) => {
     const response = await createTestHandler()(path);
-    expect("status" in response ? response.status : 302).toBe(400);
+    expect(response.status).toBe(400);
     expect(fetched).toEqual([]);
   });
 });
@@ -320,6 +320,42 @@ describe("what is glued to a short URL", () => {
   });
 });
 
+describe("the status of a redirect", () => {
+  const OF_LINK: ActiveLink = { ...link, extras: { redirect_status: 308 } };
+  const OF_DOMAIN: ActiveLink = { ...link, domain: "go.example.com" };
+
+  test("is 302 unless the link or its domain says otherwise, and the link's own comes first", async () => {
+    settingsInStream.set("go.example.com", { redirect_status: 301 });
+    inStream = [
+      OF_LINK,
+      { ...link, alias: "plain" },
+      OF_DOMAIN,
+      { ...OF_DOMAIN, alias: "own", extras: { redirect_status: 302 } },
+    ];
+    const request = createTestHandler();
+    const host = "go.example.com";
+    expect(statusOf(await request("/abc"))).toBe(308);
+    expect(statusOf(await request("/plain"))).toBe(302);
+    expect(statusOf(await request("/abc", { host }))).toBe(301);
+    expect(statusOf(await request("/own", { host }))).toBe(302);
+    expect(clicks).toHaveLength(4);
+  });
+
+  test("is that of the domain also for a cached link whose domain has not been read", async () => {
+    isSlow = false;
+    settingsInStream.set("go.example.com", { redirect_status: 307 });
+    const request = createTestHandler();
+    cache.put(OF_DOMAIN);
+    expect(statusOf(await request("/abc", { host: "go.example.com" }))).toBe(307);
+  });
+
+  test("is 302 after a form: a browser would post the password on", async () => {
+    inStream = [{ ...OF_LINK, password_hash: "hash" }];
+    const post = { method: "POST", body: "password=right", fields: FORM };
+    expect(statusOf(await createTestHandler()("/abc", post))).toBe(302);
+  });
+});
+
 describe("a path beyond an alias", () => {
   const forwarding: ActiveLink = { ...link, extras: { forward_path: "append" } };
 
@@ -420,8 +456,7 @@ function locationOf(response: RedirectorResponse): string | undefined {
     : sliceToString(response.location);
 }
 
-const statusOf = (response: RedirectorResponse): number =>
-  "location" in response ? 302 : response.status;
+const statusOf = (response: RedirectorResponse): number => response.status;
 
 const cookieOf = (response: RedirectorResponse | undefined): string =>
   response === undefined || "location" in response ? "" : (response.headers["set-cookie"] ?? "");

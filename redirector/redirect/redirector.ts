@@ -102,7 +102,7 @@ export class Redirector implements RequestHandler {
     this.#reader = new RequestReader(config, parts.limits, parts.locate);
     this.#domains = new DomainFinder(parts.domains, parts.links);
     this.#finder = new LinkFinder(parts.cache, parts.links, this.#domains);
-    this.#redirects = new Redirects(parts.journal, this.#reader, parts.pages);
+    this.#redirects = new Redirects(parts.journal, this.#reader, this.#domains, parts.pages);
     this.#failures = new FailureCounter(parts.failures, this.#domains, this.#reader);
     this.#guards = new Guards(this.#reader, this.#redirects, this.#failures, parts.limits);
     const cookies = new UnlockCookies(LINK_UNLOCK_SECRET, isSecure);

@@ -1,13 +1,18 @@
 /** Responses to requests: pages and redirects. Each is counted, and a redirect is a click. */
 import { newRawClick } from "../../shared/contracts/click-record.ts";
+import {
+  DEFAULT_REDIRECT_STATUS,
+  type RedirectStatus,
+} from "../../shared/contracts/redirect-status.ts";
 import { readUtmQuery } from "../../shared/contracts/utm.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest, RequestHead } from "../http/request.ts";
-import type { PageResponse, RedirectorResponse } from "../http/response.ts";
+import type { LinkRedirect, PageResponse, RedirectorResponse } from "../http/response.ts";
 import type { ClickLog } from "../journal/journal.ts";
 import type { ErrorPages } from "../pages/error-pages.ts";
 import type { Decision } from "./decision.ts";
+import type { DomainFinder } from "./link-finder.ts";
 import type { Location, RequestReader } from "./request-reader.ts";
 
 /**
@@ -44,15 +49,17 @@ export class Redirects {
   readonly pages: ErrorPages;
   readonly #journal: ClickLog;
   readonly #reader: RequestReader;
+  readonly #domains: DomainFinder;
   readonly #counts: Record<string, number> = { redirect: 0 };
   /** Reused by all clicks: the journal encodes it at once. */
   readonly #click = newRawClick();
   /** Reused by all redirects, so that they allocate nothing: written or copied before the next. */
-  readonly #redirect: { location: Location } = { location: "" };
+  readonly #redirect: LinkRedirect = { location: "", status: DEFAULT_REDIRECT_STATUS };
 
-  constructor(journal: ClickLog, reader: RequestReader, pages: ErrorPages) {
+  constructor(journal: ClickLog, reader: RequestReader, domains: DomainFinder, pages: ErrorPages) {
     this.#journal = journal;
     this.#reader = reader;
+    this.#domains = domains;
     this.pages = pages;
   }
 
@@ -91,7 +98,18 @@ export class Redirects {
     this.count(kind);
     if (incoming.head.method !== "HEAD") this.#recordClick(incoming, link, target);
     this.#redirect.location = location;
+    this.#redirect.status = this.#statusOf(incoming.head, link);
     return this.#redirect;
+  }
+
+  /** The status of a redirect: that of the link, else of its domain. */
+  #statusOf(head: RequestHead, link: CachedLink): RedirectStatus {
+    // After 307 and 308, a browser would post the form, and its password, to the destination.
+    if (head.method === "POST") return DEFAULT_REDIRECT_STATUS;
+    const own = this.#reader.settingsOf(link)?.settings.redirect_status;
+    if (own !== undefined) return own;
+    const domain = this.#reader.domainOf(head);
+    return domain === undefined ? DEFAULT_REDIRECT_STATUS : this.#domains.redirectStatusOf(domain);
   }
 
   #recordClick(incoming: IncomingRequest, link: CachedLink, target: Target | undefined): void {

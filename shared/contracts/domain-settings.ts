@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { pastedUrl } from "./link-fields.ts";
+import { redirectStatus } from "./link-settings.ts";
 
 /** Most bytes of a file for apps, as compact JSON. */
 export const APP_FILE_BYTES_MAX = 16 * 1024;
@@ -32,6 +33,11 @@ export const changeDomainBody = z
       "Where an expired link without an `expired_url` of its own redirects; null for an error page.",
       EXPIRED_URL,
     ).nullish(),
+    redirect_status: redirectStatus.nullish().meta({
+      description:
+        "The status of redirects of links without one of their own: 301, 302, 307 or 308; null for 302.",
+      examples: [301],
+    }),
     case_sensitive: z
       .boolean()
       .optional()
@@ -79,6 +85,10 @@ export const domainSettingsResponse = {
     "Where an expired link without an `expired_url` of its own redirects.",
     EXPIRED_URL,
   ).optional(),
+  redirect_status: redirectStatus.optional().meta({
+    description: "The status of redirects of links without one of their own; without it, 302.",
+    examples: [301],
+  }),
   case_sensitive: z
     .literal(false)
     .optional()

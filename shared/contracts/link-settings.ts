@@ -7,6 +7,7 @@ import * as z from "zod";
 import { destination } from "./link-fields.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { splitField, splitResponse } from "./link-split.ts";
+import { REDIRECT_STATUSES } from "./redirect-status.ts";
 import { instant, plainText, trimInvisible } from "./text.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
@@ -56,6 +57,10 @@ const previewResponse = z
 
 /** Whether a path beyond the alias is forwarded. */
 const forwardPath = z.enum(["append", "ignore"]);
+
+/** The status of a redirect, of a link or of a domain. */
+export const redirectStatus = z.literal(REDIRECT_STATUSES);
+
 /** Most clicks of a limit. */
 const MAX_CLICKS = 1_000_000_000;
 
@@ -90,6 +95,11 @@ const SETTINGS = {
     description:
       "What happens to a path after the alias: `append` adds it to the destination's path, `ignore` drops it. Without this setting, such a path is an error page (404).",
     examples: ["append"],
+  },
+  redirect_status: {
+    description:
+      "The status of the redirect: 302, or 301, 307 or 308. Without this setting, it is the domain's. Browsers are told to keep none of them, so that each visit is counted; what ignores that, or a search engine, may go on to the destination of a 301 or 308 by itself.",
+    examples: [301],
   },
   max_clicks: {
     description:
@@ -138,6 +148,9 @@ export const settingsFields = {
     examples: [{ title: "Spring sale", image: "https://example.com/spring.png" }],
   }),
   forward_path: forwardPath.nullish().meta(inRequest("forward_path", "Null removes it.")),
+  redirect_status: redirectStatus
+    .nullish()
+    .meta(inRequest("redirect_status", "Null for the domain's.")),
   max_clicks: z
     .int()
     .min(1)
@@ -171,6 +184,7 @@ export const settingsResponse = {
   split: splitResponse.optional().meta(SETTINGS.split),
   preview: previewResponse.optional().meta(SETTINGS.preview),
   forward_path: forwardPath.optional().meta(SETTINGS.forward_path),
+  redirect_status: redirectStatus.optional().meta(SETTINGS.redirect_status),
   max_clicks: z.int().optional().meta(SETTINGS.max_clicks),
   clicks_left: z
     .int()

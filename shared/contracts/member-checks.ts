@@ -3,6 +3,8 @@
  * every message.
  */
 
+import { isRedirectStatus } from "./redirect-status.ts";
+
 /**
  * Most elements of a list: far more than the API allows, so that a later version may allow more.
  */
@@ -77,4 +79,5 @@ const isDomainSettings = (settings: unknown): boolean =>
   [settings["root_url"], settings["not_found_url"], settings["expired_url"]].every((url) =>
     isOptional(url, isWebUrl),
   ) &&
+  isOptional(settings["redirect_status"], isRedirectStatus) &&
   isOptional(settings["fold"], (fold) => FOLDS.includes(fold));

@@ -5,6 +5,7 @@
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
 import type { Fold } from "./member-checks.ts";
+import type { RedirectStatus } from "./redirect-status.ts";
 
 /**
  * Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it.
@@ -19,6 +20,8 @@ export type DomainSettings = {
   not_found_url?: string;
   /** Destination of an expired link that has no `expired_url`. */
   expired_url?: string;
+  /** Of links without a status of their own. */
+  redirect_status?: RedirectStatus;
   fold?: Fold;
   /** Files for apps, as JSON values. */
   apple_app_site_association?: unknown;

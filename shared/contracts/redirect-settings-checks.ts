@@ -20,6 +20,7 @@ import {
   type Members,
 } from "./member-checks.ts";
 import { CONDITION_TYPES, MEMBERS, type RedirectSettings } from "./redirect-settings.ts";
+import { isRedirectStatus } from "./redirect-status.ts";
 
 /** Known names of time zones, and known invalid ones: there are some 600. */
 const ZONES_MAX = 1_000;
@@ -114,6 +115,7 @@ const CHECKS: Readonly<Record<keyof RedirectSettings, (value: unknown) => boolea
   split: isSplit,
   preview: isPreview,
   forward_path: (value) => FORWARD_PATHS.includes(value),
+  redirect_status: isRedirectStatus,
   limit: isLimit,
   confirm: isBoolean,
 };
@@ -124,10 +126,11 @@ export const isRedirectSettings = (settings: Members): settings is RedirectSetti
 
 /** Whether this version understands all redirect settings of a link. */
 export function isUnderstood(settings: Members): boolean {
-  const { rules, forward_path } = settings;
+  const { rules, forward_path, redirect_status } = settings;
   return (
     Object.keys(settings).every((member) => MEMBERS.includes(member)) &&
     (!isString(forward_path) || FORWARD_PATHS.includes(forward_path)) &&
+    (!isCount(redirect_status) || isRedirectStatus(redirect_status)) &&
     (!Array.isArray(rules) || rules.every(hasUnderstoodConditions))
   );
 }

@@ -8,6 +8,7 @@
 
 import type { Uuid } from "../ids.ts";
 import type { ClickLimit } from "./click-limits.ts";
+import type { RedirectStatus } from "./redirect-status.ts";
 
 /** A condition of a rule. `not` inverts it, but an unknown value never matches. */
 export type Condition = {
@@ -83,6 +84,8 @@ export type RedirectSettings = {
    * path is not found.
    */
   forward_path?: "append" | "ignore";
+  /** Absent: the domain's. */
+  redirect_status?: RedirectStatus;
   /** The most clicks that the link redirects. */
   limit?: ClickLimit;
   /** A page with a button comes first. */
@@ -109,6 +112,7 @@ export const MEMBERS: readonly string[] = [
   ...DECIDING,
   "expired_url",
   "forward_path",
+  "redirect_status",
 ] satisfies readonly (keyof RedirectSettings)[];
 
 /** Types of conditions that this version understands. */

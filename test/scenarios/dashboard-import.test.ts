@@ -50,6 +50,7 @@ const EVERYTHING = {
   },
   preview: { title: "Card", description: "Text", image: "https://images.example.com/card.svg" },
   forward_path: "append",
+  redirect_status: 307,
   forward_query: true,
   utm_source: "s",
   utm_medium: "m",

@@ -2731,6 +2731,12 @@ export interface components {
        */
       proof_missing_since?: string;
       /**
+       * @description The status of redirects of links without one of their own; without it, 302.
+       * @example 301
+       * @enum {number}
+       */
+      redirect_status?: 301 | 302 | 307 | 308;
+      /**
        * @description Where `/` of the domain redirects; without it, an error page.
        * @example https://www.example.com/
        */
@@ -2803,6 +2809,11 @@ export interface components {
        * @example https://www.example.com/not-found
        */
       not_found_url?: string | null;
+      /**
+       * @description The status of redirects of links without one of their own: 301, 302, 307 or 308; null for 302.
+       * @example 301
+       */
+      redirect_status?: (301 | 302 | 307 | 308) | null;
       /**
        * @description Where `/` of the domain redirects; null for an error page.
        * @example https://www.example.com/
@@ -2887,6 +2898,12 @@ export interface components {
        * @example 2026-03-02T09:15:00.000Z
        */
       proof_missing_since?: string;
+      /**
+       * @description The status of redirects of links without one of their own; without it, 302.
+       * @example 301
+       * @enum {number}
+       */
+      redirect_status?: 301 | 302 | 307 | 308;
       /**
        * @description Where `/` of the domain redirects; without it, an error page.
        * @example https://www.example.com/
@@ -3174,6 +3191,12 @@ export interface components {
       original_url: string;
       /** @description The card that link-preview agents of chats and social networks get instead of the redirect. */
       preview?: components["schemas"]["LinkPreview"];
+      /**
+       * @description The status of the redirect: 302, or 301, 307 or 308. Without this setting, it is the domain's. Browsers are told to keep none of them, so that each visit is counted; what ignores that, or a search engine, may go on to the destination of a 301 or 308 by itself.
+       * @example 301
+       * @enum {number}
+       */
+      redirect_status?: 301 | 302 | 307 | 308;
       /** @description Other destinations for some visitors: the first rule whose conditions all match decides. */
       rules?: components["schemas"]["LinkRule"][];
       /**
@@ -3403,6 +3426,12 @@ export interface components {
       original_url: string;
       /** @description The card that link-preview agents of chats and social networks get instead of the redirect. */
       preview?: components["schemas"]["LinkPreview"];
+      /**
+       * @description The status of the redirect: 302, or 301, 307 or 308. Without this setting, it is the domain's. Browsers are told to keep none of them, so that each visit is counted; what ignores that, or a search engine, may go on to the destination of a 301 or 308 by itself.
+       * @example 301
+       * @enum {number}
+       */
+      redirect_status?: 301 | 302 | 307 | 308;
       /** @description Other destinations for some visitors: the first rule whose conditions all match decides. */
       rules?: components["schemas"]["LinkRule"][];
       /**
@@ -3641,6 +3670,11 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
+       * @description The status of the redirect: 302, or 301, 307 or 308. Without this setting, it is the domain's. Browsers are told to keep none of them, so that each visit is counted; what ignores that, or a search engine, may go on to the destination of a 301 or 308 by itself. Null for the domain's.
+       * @example 301
+       */
+      redirect_status?: (301 | 302 | 307 | 308) | null;
+      /**
        * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
@@ -3809,6 +3843,11 @@ export interface components {
        *     }
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
+      /**
+       * @description The status of the redirect: 302, or 301, 307 or 308. Without this setting, it is the domain's. Browsers are told to keep none of them, so that each visit is counted; what ignores that, or a search engine, may go on to the destination of a 301 or 308 by itself. Null for the domain's.
+       * @example 301
+       */
+      redirect_status?: (301 | 302 | 307 | 308) | null;
       /**
        * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
@@ -4744,6 +4783,11 @@ export interface components {
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
       /**
+       * @description The status of the redirect: 302, or 301, 307 or 308. Without this setting, it is the domain's. Browsers are told to keep none of them, so that each visit is counted; what ignores that, or a search engine, may go on to the destination of a 301 or 308 by itself. Null for the domain's.
+       * @example 301
+       */
+      redirect_status?: (301 | 302 | 307 | 308) | null;
+      /**
        * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [
        *       {
@@ -5123,6 +5167,11 @@ export interface components {
        *     }
        */
       preview?: components["schemas"]["NewLinkPreview"] | null;
+      /**
+       * @description The status of the redirect: 302, or 301, 307 or 308. Without this setting, it is the domain's. Browsers are told to keep none of them, so that each visit is counted; what ignores that, or a search engine, may go on to the destination of a 301 or 308 by itself. Null for the domain's.
+       * @example 301
+       */
+      redirect_status?: (301 | 302 | 307 | 308) | null;
       /**
        * @description Other destinations for some visitors: the first rule whose conditions all match decides. They replace all previous rules; null or an empty list for none. All conditions together have up to 1,000 values.
        * @example [

@@ -20,7 +20,7 @@ import { useDebounced } from "../ui/debounced.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { applyTheme, THEMES } from "../ui/theme.ts";
-import { toast } from "../ui/toast.tsx";
+import { toastError } from "../ui/toast.tsx";
 import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
 
 /** Maximum links shown by a search; the page of links shows all. */
@@ -234,10 +234,7 @@ function useActions(text: string): PaletteItem[] {
         action(name, () => navigate(`~/${id}/${mode}/links`), t("commands.account")),
       ),
     ...THEMES.map((theme) => action(t(THEME_NAMES[theme]), () => applyTheme(theme))),
-    action(
-      t("shell.signOut"),
-      () => void signOut().catch((error: unknown) => toast(getErrorMessage(error), "error")),
-    ),
+    action(t("shell.signOut"), () => void signOut().catch(toastError)),
   ];
 }
 

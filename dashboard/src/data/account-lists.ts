@@ -1,9 +1,12 @@
-/** What fields and chips of an account name: its tags, its domains, and who acts in it. */
+/**
+ * Queries what several pages read of an account: its tags, its domains, its keys and its members.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { Tag } from "../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../shared/contracts/readable-host.ts";
+import type { Role } from "../../../shared/contracts/users.ts";
 import { getClient, getJson } from "./http.ts";
 import { useAccountContext } from "./session.ts";
 
@@ -49,15 +52,17 @@ export function useTagClass(): TagClass {
   }, [tags]);
 }
 
-/** Queries the domains of the account; none until they are there. */
-export function useDomains() {
+/** Queries the domains of the account and mode. */
+export function useDomainsQuery() {
   const { scope } = useAccountContext();
-  const { data } = useQuery({
+  return useQuery({
     queryKey: ["domains", scope],
     queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
   });
-  return data ?? [];
 }
+
+/** Returns the domains of the account and mode; none until they are there. */
+export const useDomains = () => useDomainsQuery().data ?? [];
 
 /** The domains that a link can be on, as options: the service's own has the value "". */
 export function useDomainOptions(): { value: string; label: string }[] {
@@ -69,23 +74,49 @@ export function useDomainOptions(): { value: string; label: string }[] {
   ];
 }
 
-/** Who acts in the account: its members, and for owners its API keys. */
-type Members = { members: { user_id: string; name: string }[] };
-
-type NamedActor = { type: "api_key" | "user"; id: string; name: string };
-
-/** Queries members and keys; none until they are there. Only owners see keys. */
-export function useActors(): NamedActor[] {
+/** Queries the API keys of the account and mode, which only owners see. */
+export function useKeysQuery() {
   const { scope, account } = useAccountContext();
-  const keys = useQuery({
+  return useQuery({
     queryKey: ["keys", scope],
     enabled: account.role === "owner",
     queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
   });
-  const members = useQuery({
+}
+
+export type Member = {
+  user_id: string;
+  email: string;
+  name: string;
+  role: Role;
+  created_at: string;
+};
+
+export type Invitation = {
+  id: string;
+  email: string;
+  role: Role;
+  created_at: string;
+  expires_at: string;
+};
+
+type MemberList = { members: Member[]; invitations: Invitation[] };
+
+/** Queries the members of the account, and who is invited. */
+export function useMembersQuery() {
+  const { account } = useAccountContext();
+  return useQuery({
     queryKey: ["members", account.id],
-    queryFn: () => getJson<Members>(`/api/${account.id}/members`),
+    queryFn: () => getJson<MemberList>(`/api/${account.id}/members`),
   });
+}
+
+type NamedActor = { type: "api_key" | "user"; id: string; name: string };
+
+/** Returns who acts in the account, members and keys; none until they are there. */
+export function useActors(): NamedActor[] {
+  const keys = useKeysQuery();
+  const members = useMembersQuery();
   return [
     ...(members.data?.members ?? []).map(({ user_id: id, name }) => ({
       type: "user" as const,

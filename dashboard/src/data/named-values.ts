@@ -1,4 +1,4 @@
-/** The values of rules and filters that people know by other names than the API. */
+/** Names the values of rules and filters that the API has as codes, and reads such names. */
 import { COUNTRIES } from "../../../shared/countries.ts";
 import { describeValue } from "../../../shared/statistics/values.ts";
 import { perLanguage, statisticsLanguage } from "../languages/translate.ts";

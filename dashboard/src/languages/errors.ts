@@ -1,4 +1,4 @@
-/** What the API calls its fields and why it refuses, in the language of the page. */
+/** Says why the API refuses a request, and names its fields, in the language of the page. */
 import { ShorthopError } from "../../../clients/typescript/src/index.ts";
 import { invalidValue } from "../../../shared/contracts/errors.ts";
 import { fallbackCatalogue, type TextKey } from "./catalogues.ts";

@@ -1,6 +1,5 @@
 /**
- * The languages of the dashboard, and the one that the user has chosen in this browser, or else the
- * browser's.
+ * Chooses the language of the dashboard: the user's choice in this browser, or else the browser's.
  */
 
 /** The languages of the dashboard. */

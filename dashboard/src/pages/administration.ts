@@ -1,4 +1,4 @@
-/** The pages that administer an account, and those that get somebody into it. */
+/** One script with the pages that administer an account, and those that bring somebody into it. */
 export { DomainsPage } from "./domains/page.tsx";
 export { ActivityPage } from "./activity/activity-page.tsx";
 export { ForgotPasswordPage, ResetPasswordPage } from "./forgotten-password.tsx";

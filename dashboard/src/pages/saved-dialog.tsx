@@ -1,6 +1,6 @@
 /**
- * What the account has saved of a kind: opens one, saves the current one, and deletes others. Views
- * of analytics, filters of the list of links, and templates of UTM parameters.
+ * Lists what an account has saved: views of analytics, filters of links, or templates of UTM
+ * parameters. Opens, saves and deletes them.
  */
 import { useQuery } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";

@@ -1,4 +1,4 @@
-/** The requests that most of a page waits for. */
+/** Finds the requests that most of a page waits for, by the page's path. */
 import { type AccountScope, getBasePath } from "../data/scope.ts";
 import { countsPath, readAnalyticsQuery, type Subject } from "../pages/analytics/analytics-path.ts";
 import { only } from "../pages/analytics/filters.ts";

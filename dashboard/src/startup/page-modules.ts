@@ -1,4 +1,4 @@
-/** Which modules a page needs beside the application: those that it loads with `import()`. */
+/** Finds the modules that a page loads with `import()`, beside the application. */
 import type { Language } from "../languages/preference.ts";
 
 const ADMINISTRATION = "dashboard/src/pages/administration.ts";

@@ -5,9 +5,8 @@ import { Check, Copy, Download } from "lucide-react";
 import { type ButtonHTMLAttributes, type ReactNode, useState } from "react";
 
 import { downloadCsv } from "../data/http.ts";
-import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
-import { toast } from "./toast.tsx";
+import { toast, toastError } from "./toast.tsx";
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   variant?: "primary" | "plain" | "quiet" | "danger";
@@ -93,11 +92,7 @@ export function CsvButton({ path, name, file }: CsvButtonProps) {
   return (
     <IconButton
       label={t("analytics.downloadCsv", { name })}
-      onClick={() =>
-        void downloadCsv(path, `${file}.csv`).catch((error: unknown) =>
-          toast(getErrorMessage(error), "error"),
-        )
-      }
+      onClick={() => void downloadCsv(path, `${file}.csv`).catch(toastError)}
     >
       <Download aria-hidden />
     </IconButton>

@@ -1,4 +1,4 @@
-/** Form controls with a label, a hint and an error, linked by ARIA attributes. */
+/** Forms, and their controls with a label, a hint and an error, linked by ARIA attributes. */
 import { Eye, EyeOff } from "lucide-react";
 import {
   type ComponentProps,

@@ -1,6 +1,6 @@
 /**
- * Converts between instants and the values of `datetime-local` inputs, which are local times
- * without a zone.
+ * Time zones, and local times without one: the values of `datetime-local` inputs, converted from
+ * and to instants.
  */
 
 /**
@@ -19,3 +19,11 @@ export function toLocalTime(instant: string | null): string {
   const shifted = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
   return shifted.toISOString().slice(0, 16);
 }
+
+/** The time zone of this device. */
+export const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** All time zones, each once, with one that is chosen. */
+export const listTimeZones = (chosen: string): string[] => [
+  ...new Set(["UTC", chosen, ...Intl.supportedValuesOf("timeZone")]),
+];

@@ -1,4 +1,4 @@
-/** What opens from a button, on the browser's popover: a menu of actions, and a panel of fields. */
+/** Popovers that open from a button: a menu of actions, and a panel of fields. */
 import { Ellipsis } from "lucide-react";
 import {
   type KeyboardEvent,

@@ -1,4 +1,4 @@
-/** Page layout: title, actions and cards. */
+/** Layout of pages: title, actions and cards; and of those before the sign-in. */
 import { type ReactNode, useEffect } from "react";
 
 import { Logo } from "./logo.tsx";

@@ -1,4 +1,4 @@
-/** Loading, empty and error states, and data that are outdated while newer ones are fetched. */
+/** Loading, empty and error states of queries and actions, and parts that load later. */
 import { TriangleAlert } from "lucide-react";
 import { type ComponentType, lazy, type ReactNode, useDeferredValue } from "react";
 

@@ -6,6 +6,8 @@ import { CircleAlert, CircleCheck } from "lucide-react";
 import { useSyncExternalStore } from "react";
 import { createPortal } from "react-dom";
 
+import { getErrorMessage } from "../languages/errors.ts";
+
 /**
  * The open modal dialogs. The browser displays them above everything else and makes the rest of the
  * page inert, so what must stay usable is rendered in the last one.
@@ -64,6 +66,9 @@ export function toast(text: string, kind: Toast["kind"] = "success", action?: To
   update([...toasts, { id, text, kind, ...(action === undefined ? {} : { action }) }]);
   setTimeout(() => remove(id), action === undefined ? TOAST_DURATION_MS : ACTION_DURATION_MS);
 }
+
+/** Says why an action failed. */
+export const toastError = (error: unknown): void => toast(getErrorMessage(error), "error");
 
 export function ToastRegion() {
   const shown = useSyncExternalStore(

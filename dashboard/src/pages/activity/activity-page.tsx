@@ -1,4 +1,4 @@
-/** What happened to what the account owns, newest first. */
+/** Shows the account's ledger of events, newest first: who did what, and which fields changed. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { ListFilter, X } from "lucide-react";
 import { Link } from "wouter";

@@ -1,4 +1,4 @@
-/** Says in words what an event of the ledger was, and what it changed. */
+/** Describes an event of the ledger in words, and each field that it changed. */
 import * as z from "zod";
 
 import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";

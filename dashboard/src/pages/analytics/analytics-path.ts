@@ -5,6 +5,7 @@
 import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/analytics.ts";
 import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
+import { getLocalZone } from "../../ui/local-time.ts";
 import { type Filter, readFilters, toFilterQuery } from "./filters.ts";
 
 /** The options for the comparison. */
@@ -112,8 +113,6 @@ type RangeQuery = {
 };
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
-
-const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /**
  * Reads the range from the URL's query; 30 days if it contains no valid one. Calendar periods are

@@ -5,6 +5,7 @@ import { PERIODS } from "../../../../shared/contracts/analytics.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, SegmentedControl } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
+import { listTimeZones } from "../../ui/local-time.ts";
 import { updateSearch } from "../../ui/search-state.ts";
 import {
   CALENDAR_NAMES,
@@ -87,10 +88,7 @@ const setTimeZone = (timezone: string): void => updateSearch({ timezone });
 
 /** Has hundreds of options, which it renders only when the time zone changes. */
 const TimeZoneSelect = memo(function TimeZoneSelect({ value, onChange }: SelectProps) {
-  const zones = useMemo(() => {
-    const supported = Intl.supportedValuesOf("timeZone");
-    return [...new Set(["UTC", value, ...supported])];
-  }, [value]);
+  const zones = useMemo(() => listTimeZones(value), [value]);
   return (
     <select
       aria-label={t("analytics.period.timeZone")}

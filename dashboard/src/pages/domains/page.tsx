@@ -1,11 +1,11 @@
 /** Custom domains: add, verify by a DNS record, change their settings, remove. */
-import { useQuery } from "@tanstack/react-query";
 import { Plus, RefreshCw, Settings, Trash2 } from "lucide-react";
 import { Fragment, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { Domain } from "../../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../../shared/contracts/readable-host.ts";
+import { useDomainsQuery } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -22,13 +22,9 @@ import { toast } from "../../ui/toast.tsx";
 import { SettingsDialog } from "./settings-dialog.tsx";
 
 export function DomainsPage() {
-  const { scope } = useAccountContext();
   const canWrite = useCanWrite();
   const { open, dialog } = useDialog();
-  const domains = useQuery({
-    queryKey: ["domains", scope],
-    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
-  });
+  const domains = useDomainsQuery();
   return (
     <Page
       title={t("shell.pages.domains")}
@@ -131,6 +127,7 @@ const SETTINGS: readonly (readonly [keyof Domain, TextKey])[] = [
   ["root_url", "domains.rootUrl"],
   ["not_found_url", "domains.notFoundUrl"],
   ["expired_url", "domains.expiredUrl"],
+  ["redirect_status", "links.form.redirectStatus"],
   ["case_sensitive", "domains.aliases"],
   ["apple_app_site_association", "domains.iosFile"],
   ["assetlinks", "domains.androidFile"],

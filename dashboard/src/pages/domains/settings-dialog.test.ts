@@ -8,6 +8,7 @@ const SET = {
   root_url: "https://example.com/",
   not_found_url: "https://example.com/none",
   expired_url: "https://example.com/over",
+  redirect_status: 301,
   case_sensitive: false,
   apple_app_site_association: { applinks: { details: [] } },
   assetlinks: [{ relation: [] }],
@@ -35,9 +36,15 @@ describe("the form of a domain's settings", () => {
 
   test("sends only what has changed, and null for what is emptied", () => {
     expect(readDomainValues(FULL, FULL)).toEqual({ change: {} });
-    const emptied = { ...FULL, root_url: " ", assetlinks: "", ignoresCase: false };
+    const emptied = {
+      ...FULL,
+      root_url: " ",
+      assetlinks: "",
+      ignoresCase: false,
+      redirectStatus: "",
+    };
     expect(readDomainValues(FULL, emptied)).toEqual({
-      change: { root_url: null, assetlinks: null, case_sensitive: true },
+      change: { root_url: null, assetlinks: null, redirect_status: null, case_sensitive: true },
     });
   });
 

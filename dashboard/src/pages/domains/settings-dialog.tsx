@@ -10,6 +10,10 @@ import {
   type ChangeDomainBody,
   changeDomainBody,
 } from "../../../../shared/contracts/domain-settings.ts";
+import {
+  DEFAULT_REDIRECT_STATUS,
+  REDIRECT_STATUSES,
+} from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { getJson } from "../../data/http.ts";
@@ -18,7 +22,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
-import { CheckField, Disclosure, TextAreaField, TextField } from "../../ui/field.tsx";
+import { CheckField, Disclosure, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
 
@@ -93,6 +97,10 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
           onChange={(event) => change({ [field]: event.target.value })}
         />
       ))}
+      <StatusField
+        value={values.redirectStatus}
+        onChange={(redirectStatus) => change({ redirectStatus })}
+      />
       <CheckField
         label={t("domains.ignoreCase")}
         hint={t("domains.ignoreCaseHint")}
@@ -103,6 +111,19 @@ export function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: (
     </FormDialog>
   );
 }
+
+const StatusField = ({ value, onChange }: { value: string; onChange: (value: string) => void }) => (
+  <SelectField
+    label={t("links.form.redirectStatus")}
+    hint={t("domains.redirectStatusHint")}
+    options={REDIRECT_STATUSES.map((status) => ({
+      value: statusToValue(status),
+      label: t(`links.form.redirectStatuses.${status}`),
+    }))}
+    value={value}
+    onChange={(event) => onChange(event.target.value)}
+  />
+);
 
 /** The API's error by the field it names; undefined if it names none. */
 function fieldErrorsOf(error: unknown): DomainErrors | undefined {
@@ -150,16 +171,24 @@ const FILE_FIELDS = ["apple_app_site_association", "assetlinks"] as const;
 type UrlField = (typeof URL_FIELDS)[number];
 type FileField = (typeof FILE_FIELDS)[number];
 
-type DomainValues = Record<UrlField | FileField, string> & { ignoresCase: boolean };
+type DomainValues = Record<UrlField | FileField, string> & {
+  ignoresCase: boolean;
+  /** "" for the usual one. */
+  redirectStatus: string;
+};
 
 export const toDomainValues = (domain: Domain): DomainValues => ({
   root_url: domain.root_url ?? "",
   not_found_url: domain.not_found_url ?? "",
   expired_url: domain.expired_url ?? "",
   ignoresCase: domain.case_sensitive === false,
+  redirectStatus: statusToValue(domain.redirect_status),
   apple_app_site_association: printFile(domain.apple_app_site_association),
   assetlinks: printFile(domain.assetlinks),
 });
+
+const statusToValue = (status: number | undefined): string =>
+  status === undefined || status === DEFAULT_REDIRECT_STATUS ? "" : String(status);
 
 const printFile = (file: unknown): string =>
   file === undefined ? "" : JSON.stringify(file, null, 2);
@@ -190,6 +219,8 @@ export function readDomainValues(
     else body[field] = read.file;
   }
   if (after.ignoresCase !== before.ignoresCase) body["case_sensitive"] = !after.ignoresCase;
+  if (after.redirectStatus !== before.redirectStatus)
+    body["redirect_status"] = after.redirectStatus === "" ? null : Number(after.redirectStatus);
   const parsed = changeDomainBody.safeParse(body, { error: describeIssue });
   for (const { path, message } of parsed.error?.issues ?? []) {
     const field = FILE_FIELDS.find((name) => name === path[0]);

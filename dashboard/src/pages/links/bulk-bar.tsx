@@ -18,11 +18,10 @@ import { useEffect, useRef } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { useCanWrite } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { toastError } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import { BulkProgress, type BulkTaskState, type BulkVerb } from "./bulk-task.tsx";
 
@@ -115,12 +114,7 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
           </Button>
         </>
       )}
-      <Button
-        variant="quiet"
-        onClick={() =>
-          void exportCsv().catch((error: unknown) => toast(getErrorMessage(error), "error"))
-        }
-      >
+      <Button variant="quiet" onClick={() => void exportCsv().catch(toastError)}>
         <Download aria-hidden /> {t("links.bulk.csv")}
       </Button>
       {canWrite && (

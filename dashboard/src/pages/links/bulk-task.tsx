@@ -1,5 +1,5 @@
 /**
- * Changes of several links at once. Each succeeds or fails separately, and its outcome is reported.
+ * Changes several links at once. Each succeeds or fails separately, and its outcome is reported.
  */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
@@ -11,7 +11,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { describeError, getErrorMessage, type ServiceError } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { toast, toastError } from "../../ui/toast.tsx";
 
 export type BulkReport = BulkOutcome & { verb: BulkVerb };
 
@@ -57,7 +57,7 @@ export function useBulkTask(
       );
     },
     onError(error) {
-      if (!showsError) toast(getErrorMessage(error), "error");
+      if (!showsError) toastError(error);
     },
   });
   return { ...mutation, progress };

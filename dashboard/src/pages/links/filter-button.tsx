@@ -1,4 +1,4 @@
-/** Filters of the list by what links have, in a panel that opens from a button. */
+/** Filters the list of links by what they have, in a panel that opens from a button. */
 import { ListFilter } from "lucide-react";
 import { type FormEvent, useId, useState } from "react";
 

@@ -35,6 +35,7 @@ const SET = {
   confirm: true,
   preview: { title: "Card", description: "Text", image: "https://example.com/card.png" },
   forward_path: "append",
+  redirect_status: 301,
   forward_query: true,
   utm_source: "s",
   utm_medium: "m",

@@ -2,6 +2,7 @@
 import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readList } from "../../data/complete-list.ts";
@@ -45,6 +46,8 @@ export type LinkValues = Record<UtmName, string> & {
   preview_image: string;
   /** "" for an error page. */
   forward_path: "" | "append" | "ignore";
+  /** "" for the domain's. */
+  redirect_status: string;
   external_id: string;
   password: string;
   removePassword: boolean;
@@ -71,6 +74,7 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   preview_description: link?.preview?.description ?? "",
   preview_image: link?.preview?.image ?? "",
   forward_path: link?.forward_path ?? "",
+  redirect_status: link?.redirect_status === undefined ? "" : String(link.redirect_status),
   external_id: link?.external_id ?? "",
   password: "",
   removePassword: false,
@@ -146,6 +150,8 @@ export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "spli
     confirm: values.confirm,
     preview: readPreview(values),
     forward_path: values.forward_path === "" ? null : values.forward_path,
+    redirect_status:
+      REDIRECT_STATUSES.find((status) => String(status) === values.redirect_status) ?? null,
     external_id: emptyToNull(values.external_id),
     password: values.password === "" ? null : values.password,
     forward_query: values.forward_query,

@@ -81,6 +81,7 @@ const FULL: NewLink = {
   },
   preview: { title: "Card", description: null, image: "https://example.com/card.png" },
   forward_path: "append",
+  redirect_status: 308,
   forward_query: true,
   utm_source: "s",
   utm_medium: "m",

@@ -226,6 +226,7 @@ export const SETTING_CELLS: Readonly<Record<Exclude<keyof NewLink, "url" | "pass
   split: JSON_VALUE,
   preview: JSON_VALUE,
   forward_path: TEXT,
+  redirect_status: NUMBER,
   forward_query: FLAG,
   utm_source: TEXT,
   utm_medium: TEXT,

@@ -5,11 +5,10 @@ import type { Link, LinkChange, ResponseBody } from "../../../../clients/typescr
 import { getJson } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { lazyPart } from "../../ui/states.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { toast, toastError } from "../../ui/toast.tsx";
 import { BulkBar } from "./bulk-bar.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import { type BulkReport, type BulkVerb, useBulkTask } from "./bulk-task.tsx";
@@ -134,7 +133,7 @@ function useMatching(query: ListQuery, onFound: (links: readonly Link[]) => void
         onFound(links);
         if (!isComplete) toast(t("links.many.onlyFirst", { max: MATCHING_MAX }));
       } catch (error) {
-        toast(getErrorMessage(error), "error");
+        toastError(error);
       } finally {
         setFound(undefined);
       }

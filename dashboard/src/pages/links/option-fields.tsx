@@ -6,6 +6,7 @@ import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import {
@@ -159,6 +160,18 @@ function RequestFields({ form, link }: FieldsProps) {
             { value: "ignore", label: t("links.form.pathIgnore") },
           ]}
           {...form.register("forward_path")}
+        />
+        <SelectField
+          label={t("links.form.redirectStatus")}
+          hint={t("links.form.redirectStatusHint")}
+          options={[
+            { value: "", label: t("links.form.redirectStatusOfDomain") },
+            ...REDIRECT_STATUSES.map((status) => ({
+              value: String(status),
+              label: t(`links.form.redirectStatuses.${status}`),
+            })),
+          ]}
+          {...form.register("redirect_status")}
         />
       </div>
     </Disclosure>

@@ -1,6 +1,6 @@
 /**
- * How the QR code of a link looks, with a preview, downloads, and a style for all links of the
- * account.
+ * Styles the QR code of a link, with a preview and downloads, and saves the style for all links of
+ * the account.
  */
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";

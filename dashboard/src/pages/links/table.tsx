@@ -1,4 +1,4 @@
-/** The table of links, with a menu for each. */
+/** The table of links. Each row has a menu of actions. */
 import {
   Archive,
   ArchiveRestore,

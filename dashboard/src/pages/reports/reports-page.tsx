@@ -19,6 +19,7 @@ import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
 import { formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
+import { getLocalZone, listTimeZones } from "../../ui/local-time.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -217,7 +218,7 @@ const newValues = (): Values => ({
   link: "",
   period: "weekly",
   hour: String(DEFAULT_HOUR),
-  zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+  zone: getLocalZone(),
   language: REPORT_LANGUAGES.find((language) => language === getLanguage()) ?? "en",
   emails: "",
 });
@@ -300,7 +301,10 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
       <SelectField label={t("reports.hour")} options={HOURS} {...form.register("hour")} />
       <SelectField
         label={t("reports.timeZone")}
-        options={listZones(form.getValues("zone")).map((zone) => ({ value: zone, label: zone }))}
+        options={listTimeZones(form.getValues("zone")).map((zone) => ({
+          value: zone,
+          label: zone,
+        }))}
         {...form.register("zone")}
       />
       <SelectField
@@ -317,7 +321,3 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
     </FormDialog>
   );
 }
-
-const listZones = (chosen: string): string[] => [
-  ...new Set(["UTC", chosen, ...Intl.supportedValuesOf("timeZone")]),
-];

@@ -1,4 +1,4 @@
-/** The last runs of a report, with what came of their mails. */
+/** Shows the last runs of a report, and whether their mails were sent. */
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { Fragment, useState } from "react";

@@ -7,7 +7,7 @@ import { splitField } from "../../../../shared/contracts/link-split.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { toCodes, toNames } from "../../data/named-values.ts";
 import { t } from "../../languages/translate.ts";
-import { toInstant, toLocalTime } from "../../ui/local-time.ts";
+import { getLocalZone, toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 type ApiRule = NonNullable<FullLink["rules"]>[number];
@@ -48,8 +48,6 @@ export type Draft = {
   until: string;
 };
 
-const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
-
 export const newCondition = (type: ConditionType): ConditionDraft => ({
   key: crypto.randomUUID(),
   type,
@@ -58,7 +56,7 @@ export const newCondition = (type: ConditionType): ConditionDraft => ({
   name: "",
   from: type === "schedule" ? "09:00" : "",
   until: type === "schedule" ? "17:00" : "",
-  timeZone: localZone(),
+  timeZone: getLocalZone(),
   days: [1, 2, 3, 4, 5],
 });
 

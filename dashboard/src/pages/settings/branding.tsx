@@ -1,4 +1,4 @@
-/** How pages of shared statistics present the account: name, colour and logo. */
+/** Sets the name, the colour and the logo that pages of shared statistics show. */
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 

@@ -1,11 +1,11 @@
 /** API keys. The value of a new key is shown only once, in its dialog. */
-import { useQuery } from "@tanstack/react-query";
 import { Plus, RotateCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
 import type { ApiKey } from "../../../../clients/typescript/src/index.ts";
 import { newKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
+import { useKeysQuery } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -14,6 +14,7 @@ import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
 import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
+import { toInstant } from "../../ui/local-time.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -22,13 +23,9 @@ import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 export function KeysPage() {
-  const { scope, account, mode } = useAccountContext();
+  const { account, mode } = useAccountContext();
   const { open, dialog } = useDialog();
-  const keys = useQuery({
-    queryKey: ["keys", scope],
-    enabled: account.role === "owner",
-    queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
-  });
+  const keys = useKeysQuery();
   if (account.role !== "owner") {
     return <Empty title={t("settings.keys.forOwners")} />;
   }
@@ -159,7 +156,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         name: name.trim(),
         type: mode,
         scopes,
-        expires_at: expires_at === "" ? null : new Date(expires_at).toISOString(),
+        expires_at: expires_at === "" ? null : toInstant(expires_at),
       }),
     { invalidate: [["keys", scope]] },
   );

@@ -1,9 +1,9 @@
 /** Members of the account. Owners can invite, change roles and remove. */
-import { useQuery } from "@tanstack/react-query";
 import { KeyRound, Plus, Trash2 } from "lucide-react";
 import { useForm } from "react-hook-form";
 
 import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/users.ts";
+import { type Invitation, type Member, useMembersQuery } from "../../data/account-lists.ts";
 import { getJson, send } from "../../data/http.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -19,10 +19,6 @@ import { Alert, ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
-type Member = { user_id: string; email: string; name: string; role: Role; created_at: string };
-type Invitation = { id: string; email: string; role: Role; created_at: string; expires_at: string };
-type MemberList = { members: Member[]; invitations: Invitation[] };
-
 const ROLE_OPTIONS: readonly { value: Role; label: TextKey }[] = [
   { value: "owner", label: "settings.members.roles.owner" },
   { value: "member", label: "settings.members.roles.member" },
@@ -35,10 +31,7 @@ export function MembersPage() {
   const { account } = useAccountContext();
   const { open, dialog } = useDialog();
   const isOwner = account.role === "owner";
-  const list = useQuery({
-    queryKey: ["members", account.id],
-    queryFn: () => getJson<MemberList>(`/api/${account.id}/members`),
-  });
+  const list = useMembersQuery();
   return (
     <Page
       title={t("shell.pages.members")}

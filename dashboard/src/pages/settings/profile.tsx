@@ -7,7 +7,6 @@ import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
 import { nameOf } from "../../languages/catalogues.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import {
   LANGUAGES,
   matchLanguage,
@@ -21,7 +20,7 @@ import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx"
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { toast, toastError } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 type UserSession = {
@@ -58,9 +57,7 @@ function LanguageField() {
     const selected = LANGUAGES.find((language) => language === value);
     saveChoice(selected);
     setChoice(selected);
-    setLanguage(preferredLanguage()).catch((error: unknown) =>
-      toast(getErrorMessage(error), "error"),
-    );
+    setLanguage(preferredLanguage()).catch(toastError);
   }
   return (
     <div className="stack narrow">

@@ -1,4 +1,4 @@
-/** The deliveries of a webhook: what was attempted, and what came of it. */
+/** Shows the deliveries of a webhook, the attempts and the responses, and delivers events again. */
 import { useQuery } from "@tanstack/react-query";
 import { History, RotateCw } from "lucide-react";
 import { useState } from "react";

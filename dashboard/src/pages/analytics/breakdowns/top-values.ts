@@ -1,6 +1,6 @@
 /**
- * The values of a dimension: those with the most clicks, from the endpoint that responds fastest,
- * and all of them, page by page.
+ * Queries the values of a dimension: those with the most clicks, from the endpoint that responds
+ * fastest, or all of them, page by page.
  */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";

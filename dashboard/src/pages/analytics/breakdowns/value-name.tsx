@@ -1,5 +1,5 @@
 /**
- * The name of a row's value, as a button that filters the whole page by it. For a link, opens its
+ * Names the value of a row by a button that filters the whole page by it. A link's name opens its
  * page instead.
  */
 import { useQuery } from "@tanstack/react-query";

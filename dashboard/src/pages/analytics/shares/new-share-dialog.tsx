@@ -13,6 +13,7 @@ import { useAccountContext } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { FormDialog } from "../../../ui/dialog.tsx";
 import { CheckField, Disclosure, formField, PasswordField, TextField } from "../../../ui/field.tsx";
+import { toInstant } from "../../../ui/local-time.ts";
 import { useApiMutation } from "../../../ui/mutation.ts";
 import { validateWith } from "../../../ui/validation.ts";
 import { readRange } from "../analytics-path.ts";
@@ -70,7 +71,7 @@ export function NewShareDialog({
         breakdowns,
         name: name.trim() === "" ? null : name.trim(),
         password: password === "" ? null : password,
-        expires_at: expires_at === "" ? null : new Date(expires_at).toISOString(),
+        expires_at: expires_at === "" ? null : toInstant(expires_at),
         embed_origins: splitOrigins(embed_origins),
       }),
     { invalidate: [["shares", scope]], onSuccess: onCreated },

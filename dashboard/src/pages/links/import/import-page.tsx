@@ -2,11 +2,10 @@
  * Imports links from a CSV file: shows what becomes of each column, checks all rows without
  * creating anything, creates the links, and lists the rows that were not imported.
  */
-import { useQuery } from "@tanstack/react-query";
 import { FileUp } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
-import { getClient } from "../../../data/http.ts";
+import { useDomainsQuery } from "../../../data/account-lists.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { Card, Page } from "../../../ui/page.tsx";
@@ -18,11 +17,8 @@ import { CheckCard, ProgressCard } from "./run-cards.tsx";
 import { type ChosenFile, type Import, useImport } from "./use-import.ts";
 
 export function ImportPage() {
-  const { scope, session } = useAccountContext();
-  const domains = useQuery({
-    queryKey: ["domains", scope],
-    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
-  });
+  const { session } = useAccountContext();
+  const domains = useDomainsQuery();
   if (!useCanWrite()) return <Empty title={t("import.noRole")} />;
   return (
     <Page

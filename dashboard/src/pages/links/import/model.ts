@@ -1,4 +1,7 @@
-/** The links that an import would create, what is said of each, and what columns can be. */
+/**
+ * Defines what an import makes of a file: the field of each column, the links, and what is said of
+ * each link.
+ */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { type DateOrder, SETTING_CELLS, type TagSeparator } from "../link-csv.ts";
 

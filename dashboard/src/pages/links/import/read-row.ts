@@ -1,6 +1,4 @@
-/**
- * What a row says of its links: where they are, their destination, settings, state and password.
- */
+/** Reads the links of a row: where they are, their destination, settings, state and password. */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { readList } from "../../../data/complete-list.ts";
 import { completeUrl } from "../../../data/destination.ts";

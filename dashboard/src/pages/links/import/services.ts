@@ -1,7 +1,7 @@
 /**
- * The columns of other services' exports, and what they become. docs/imports.md says where each
- * list of columns is from. Names differ between versions, so they are compared in lower case and
- * without accents and other characters than letters and digits.
+ * Maps the columns of other services' exports to fields of links. docs/imports.md says where each
+ * list of columns is from. Names differ between versions: they are compared in lower case, by their
+ * letters without accents and their digits.
  */
 import type { TagSeparator } from "../link-csv.ts";
 import {
