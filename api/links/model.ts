@@ -185,8 +185,11 @@ export const lookupQuery = includeQuery.extend({
     description: "The link's short URL, with or without `https://`.",
     examples: [SHORT_URL],
   }),
+  // A list takes a blank one for none at all, and would return the newest link.
   alias: z
     .string()
+    .trim()
+    .min(1)
     .max(ALIAS_LENGTH_MAX)
     .optional()
     .meta({

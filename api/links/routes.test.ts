@@ -283,6 +283,14 @@ describe("GET /v1/links/:id", () => {
   });
 });
 
+test.each(["", "?alias=", "?alias=%20", "?short_url=", "?alias=a&short_url=sho.rt/a"])(
+  "a look-up that names no link, or two, finds none: %s",
+  async (query) => {
+    const response = await api.send(`/v1/links/lookup${query}`, { key });
+    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
+  },
+);
+
 describe("GET /v1/links", () => {
   test("returns a page and the total", async () => {
     for (let i = 0; i < 3; i++) await create({ url: "https://example.com/", alias: `a${i}` });

@@ -9,7 +9,7 @@ import { connect } from "nats";
 import * as z from "zod";
 
 import { natsLogin } from "../../shared/nats.ts";
-import { createBulkLinks } from "../harness/bulk-links.ts";
+import { BulkLinks } from "../harness/bulk-links.ts";
 
 const options = z.object({
   key: z.string(),
@@ -28,7 +28,7 @@ const command = z.union([
 
 const { key, api, nats, host, redirectors } = options.parse(JSON.parse(process.argv[2] ?? ""));
 let used = redirectors;
-const bulk = createBulkLinks({
+const bulk = new BulkLinks({
   key,
   apis: () => [api],
   redirectors: () => used,

@@ -20,7 +20,7 @@ const PROGRAM = join(import.meta.dir, "bulk-links-process.ts");
 const account = z.object({ key: z.string() });
 const answer = z.string().nullable();
 
-/** What {@link startBulkLinks} does, as `createBulkLinks` describes it. */
+/** What {@link startBulkLinks} does, as `BulkLinks` describes it. */
 export type MachineLinks = {
   prepare(count: number): Promise<void>;
   create(count: number): Promise<void>;

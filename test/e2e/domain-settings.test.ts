@@ -199,6 +199,27 @@ describe("the URLs of a domain", () => {
       expect((await send(`/v1/links/${link}`, "GET")).body).toMatchObject({ clicks: 0 });
   });
 
+  test("say by which status links redirect that do not say it themselves", async () => {
+    const { id, domain } = await addDomain();
+    await create({ domain, alias: "plain" });
+    await create({ domain, alias: "own", redirect_status: 307 });
+    const { id: reset } = await create({ domain, alias: "reset", redirect_status: 308 });
+    await becomes(domain, "/plain", 302, "https://example.com/");
+    expect(await change(id, { redirect_status: 301 })).toMatchObject({ redirect_status: 301 });
+    await becomes(domain, "/plain", 301, "https://example.com/");
+    await becomes(domain, "/own", 307, "https://example.com/");
+    await becomes(domain, "/reset", 308, "https://example.com/");
+    await send(`/v1/links/${reset}`, "PATCH", { redirect_status: null });
+    await becomes(domain, "/reset", 301, "https://example.com/");
+    const response = await callOnce(`${stack.info().short_url}/plain`, {
+      headers: { host: domain },
+    });
+    expect(response.headers.get("cache-control")).toBe("private, no-store");
+    expect((await patch(id, { redirect_status: 303 })).status).toBe(400);
+    expect(await change(id, { redirect_status: null })).not.toHaveProperty("redirect_status");
+    await becomes(domain, "/plain", 302, "https://example.com/");
+  });
+
   test("form no loop, and pass the checks of every destination", async () => {
     const [{ id, domain }, other] = [await addDomain(), await addDomain()];
     const { host } = new URL(stack.info().short_url);

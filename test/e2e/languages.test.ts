@@ -1,6 +1,6 @@
 /**
- * Goal: visitors see pages in the language that they accept, and nothing but pages depends on it.
- * Method: requests with `Accept-Language` to every kind of page of a real stack.
+ * Goal: people see shared statistics in the language that they accept, and nothing but pages depends
+ * on it. The pages of short links are tested in `redirector/pages/error-pages.test.ts`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
@@ -65,29 +65,6 @@ const GERMAN = ["de", "de", true];
 const ENGLISH = ["en", "en", true];
 
 describe("pages of short links", () => {
-  test("are in German for those who read it, and in English for all others", async () => {
-    const about = `${await createLink({ preview: { title: "A title" } })}+`;
-    const pages: [string, number, string, Visit?][] = [
-      [short("/"), 200, "Kurzlinks"],
-      [short("/nothing-there"), 404, "Unter dieser Adresse gibt es keinen Link."],
-      [about, 200, "Dieser Kurzlink führt zu:"],
-      [await createLink({ confirm: true }), 200, "Link öffnen"],
-      [await createLink({ password: PASSWORD }), 401, ">Passwort<"],
-      [await createLink({ password: PASSWORD }), 401, "falsch", { form: "password=wrong" }],
-    ];
-    for (const [url, status, text, options] of pages) {
-      const german = await visit(url, { ...options, accepted: "fr;q=0.9, de-AT" });
-      expect([url, german.status, languageOf(german)]).toEqual([url, status, GERMAN]);
-      expect(german.body).toContain(text);
-      expect(german.headers.get("cache-control")).toBe("private, no-store");
-      for (const accepted of [undefined, "fr", "*", "de;q=0", "ü,;=".repeat(2_000)]) {
-        const english = await visit(url, { ...options, ...(accepted && { accepted }) });
-        expect([url, english.status, languageOf(english)]).toEqual([url, status, ENGLISH]);
-        expect(english.body).not.toContain(text);
-      }
-    }
-  });
-
   test("differ, but redirects, robots.txt and the icon do not", async () => {
     for (const url of [await createLink(), short("/robots.txt"), short("/favicon.ico")]) {
       const [plain, german] = [await visit(url), await visit(url, { accepted: "de" })];

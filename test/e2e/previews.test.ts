@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { call, callOnce } from "../harness/api.ts";
+import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { OwnLinks } from "../harness/own-links.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
@@ -87,16 +87,6 @@ describe("a link with a preview", () => {
     expect([status, location]).toEqual([302, "https://example.com/plain"]);
   });
 
-  test("redirects a HEAD, and whoever only says so in the query", async () => {
-    const { alias } = await account.create({ preview: PREVIEW });
-    const head = await callOnce(`${stack.info().short_url}/${alias}`, {
-      method: "HEAD",
-      headers: { "user-agent": agent },
-    });
-    expect([head.status, head.headers.get("location")]).toEqual([302, "https://example.com/plain"]);
-    expect((await get(alias, "Mozilla/5.0", "?bot=1&preview=1")).status).toBe(302);
-  });
-
   test("counts no click for an agent, and one for a person", async () => {
     const { id, alias } = await account.create({ preview: PREVIEW });
     for (const userAgent of Object.values(AGENTS)) await get(alias, userAgent);
@@ -105,28 +95,6 @@ describe("a link with a preview", () => {
     const all = await account.send(`/v1/clicks?link_id=${id}`, "GET");
     expect(z.object({ data: z.array(z.unknown()) }).parse(all.body).data).toHaveLength(1);
   }, 120_000);
-
-  test("has no card while it is not active, or has a password", async () => {
-    const soon = new Date(Date.now() + 1_500).toISOString();
-    const later = new Date(Date.now() + 3_600_000).toISOString();
-    const cases = [
-      [await account.create({ preview: PREVIEW, disabled: true }), 404],
-      [await account.create({ preview: PREVIEW, starts_at: later }), 404],
-      [await account.create({ preview: PREVIEW, password: "secret" }), 401],
-    ] as const;
-    for (const [{ alias }, status] of cases) {
-      const response = await get(alias, agent);
-      expect([response.status, response.body]).toEqual([
-        status,
-        expect.not.stringContaining("og:"),
-      ]);
-    }
-    const expiring = await account.create({ preview: PREVIEW, expires_at: soon });
-    await eventually(
-      async () => expect((await get(expiring.alias, agent)).status).toBe(410),
-      15_000,
-    );
-  });
 
   test("comes before rules, and has neither description nor image when none is set", async () => {
     const conditions = [{ type: "query", name: "a" }];

@@ -69,73 +69,129 @@ type BulkLink = { id: string; alias: string; url: string; isPublished: boolean }
 const createdSchema = z.object({ data: z.array(z.object({ link: linkSchema })) });
 const updatedSchema = z.object({ updated: z.int() });
 
-export type BulkLinks = ReturnType<typeof createBulkLinks>;
+export class BulkLinks {
+  readonly #options: BulkLinksOptions;
+  readonly #links: BulkLink[] = [];
+  readonly #missing = new Set<string>();
+  #requests = 0;
+  #changes = 0;
+  #prepared = 0;
+  #lastChanged: BulkLink[] = [];
 
-export function createBulkLinks({
-  apis,
-  key,
-  redirectors,
-  stores = () => redirectors().length,
-  connectNats,
-  isMirrored = false,
-  headers = {},
-  log,
-}: BulkLinksOptions) {
-  const links: BulkLink[] = [];
-  const missing = new Set<string>();
-  let requests = 0;
-  let changes = 0;
-  let prepared = 0;
-  let lastChanged: BulkLink[] = [];
+  constructor(options: BulkLinksOptions) {
+    this.#options = options;
+  }
 
-  /** Sends a request until an API process has carried it out. A repetition does nothing twice. */
-  const send = (path: string, method: string, body?: unknown): Promise<ApiResponse> => {
-    const own = { "idempotency-key": crypto.randomUUID() };
-    return eventually(async () => {
-      const api = apis()[requests++ % apis().length];
-      const options = { method, key, body, ...(method === "POST" ? { headers: own } : {}) };
-      const response = await call(`${api}${path}`, options);
-      if (response.status !== 200)
-        throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`);
-      return response;
-    }, REQUEST_TIMEOUT_MS);
-  };
+  /** The links before the first fault; every redirector has some of them in memory. */
+  async prepare(count: number): Promise<void> {
+    await this.create(count);
+    this.#prepared = count;
+    const first = this.#links
+      .slice(0, FOLLOWED_FIRST)
+      .map((link): [BulkLink, string] => [link, link.url]);
+    await eventually(() => this.#expectDestinations(first), CURRENT_TIMEOUT_MS);
+  }
 
-  async function createOnce(count: number): Promise<BulkLink[]> {
+  /** Creates links. */
+  async create(count: number): Promise<void> {
+    const startedAt = performance.now();
+    await inParallel(
+      partsOf(count),
+      async (part) => void this.#links.push(...(await this.#createOnce(part))),
+    );
+    this.#options.log(`${count} links created in ${seconds(startedAt)} s`);
+  }
+
+  /** Gives links, in turn those that were followed first, another destination. */
+  async change(count: number): Promise<void> {
+    const changed = Array.from(
+      { length: count },
+      (_, i) => this.#links[(this.#changes + i) % FOLLOWED_FIRST],
+    );
+    const rows = changed
+      .filter((link) => link !== undefined)
+      .map(({ id }) => ({ id, url: `https://example.com/changed/${++this.#changes}` }));
+    for (let i = 0; i < rows.length; i += BULK_LINKS_MAX) {
+      const part = rows.slice(i, i + BULK_LINKS_MAX);
+      const { body } = await this.#send("/v1/links/bulk", "PATCH", { links: part });
+      if (updatedSchema.parse(body).updated !== part.length) throw new Error(JSON.stringify(body));
+    }
+    this.#lastChanged = changed.filter((link) => link !== undefined);
+  }
+
+  /**
+   * Injects a fault, and changes links until it is over, {@link LINKS_CHANGED} of them at least.
+   */
+  async changeDuring(fault: () => Promise<unknown>): Promise<void> {
+    let isOver = false;
+    const changing = (async () => {
+      let changed = 0;
+      while (!isOver || changed < LINKS_CHANGED) {
+        await this.change(BULK_LINKS_MAX);
+        changed += BULK_LINKS_MAX;
+        if (!isOver) await Bun.sleep(CHANGES_PAUSE_MS);
+      }
+      await this.change(LINKS_CHANGED);
+    })();
+    await Promise.all([
+      fault().finally(() => {
+        isOver = true;
+      }),
+      changing,
+    ]);
+  }
+
+  /**
+   * Waits until a sample of old, new and changed links leads on every redirector where the API
+   * says. Throws also when one of them was 404 in the meantime.
+   */
+  async expectCurrent(after: string): Promise<void> {
+    const startedAt = performance.now();
+    const followed = this.#links.slice(0, FOLLOWED_FIRST);
+    const old = this.#links.slice(FOLLOWED_FIRST, this.#prepared);
+    const groups = [followed, old, this.#links.slice(this.#prepared), this.#lastChanged];
+    const expected = await this.#readDestinations(groups.flatMap((group) => pick(group, SAMPLE)));
+    await eventually(() => this.#expectDestinations(expected), CURRENT_TIMEOUT_MS).catch(
+      (error) => {
+        throw new Error(`${seconds(startedAt)} s after ${after}`, { cause: error });
+      },
+    );
+    if (this.#missing.size > 0)
+      throw new Error(`Links that exist were 404: ${[...this.#missing].join(", ")}`);
+    this.#options.log(
+      `${expected.length} links are current after ${after}: ${seconds(startedAt)} s`,
+    );
+  }
+
+  /**
+   * Waits until the stream has one consumer for each store, which uses it: those of killed
+   * redirectors go after a while.
+   */
+  async expectConsumers(): Promise<void> {
+    const startedAt = performance.now();
+    await eventually(async () => {
+      const { used, unused } = await findLogConsumers(await this.#options.connectNats());
+      const needed = this.#options.stores?.() ?? this.#options.redirectors().length;
+      if (used.length !== needed || unused.length > 0)
+        throw new Error(`${used.length} consumers of ${needed}, and ${unused.length} unused`);
+    }, CONSUMERS_TIMEOUT_MS);
+    this.#options.log(`one consumer for each links store after ${seconds(startedAt)} s`);
+  }
+
+  async #createOnce(count: number): Promise<BulkLink[]> {
     const rows = Array.from({ length: count }, (_, i) => ({ url: `https://example.com/new/${i}` }));
-    const response = await send("/v1/links/bulk", "POST", { links: rows });
+    const response = await this.#send("/v1/links/bulk", "POST", { links: rows });
     const isPublished = !response.headers.has("x-propagation");
     return createdSchema
       .parse(response.body)
       .data.map(({ link: { id, alias, original_url: url } }) => ({ id, alias, url, isPublished }));
   }
 
-  /** Creates links. */
-  async function create(count: number): Promise<void> {
-    const startedAt = performance.now();
-    await inParallel(partsOf(count), async (part) => void links.push(...(await createOnce(part))));
-    log(`${count} links created in ${seconds(startedAt)} s`);
-  }
-
-  /** Gives links, in turn those that were followed first, another destination. */
-  async function change(count: number): Promise<void> {
-    const changed = Array.from({ length: count }, (_, i) => links[(changes + i) % FOLLOWED_FIRST]);
-    const rows = changed
-      .filter((link) => link !== undefined)
-      .map(({ id }) => ({ id, url: `https://example.com/changed/${++changes}` }));
-    for (let i = 0; i < rows.length; i += BULK_LINKS_MAX) {
-      const part = rows.slice(i, i + BULK_LINKS_MAX);
-      const { body } = await send("/v1/links/bulk", "PATCH", { links: part });
-      if (updatedSchema.parse(body).updated !== part.length) throw new Error(JSON.stringify(body));
-    }
-    lastChanged = changed.filter((link) => link !== undefined);
-  }
-
   /**
    * Follows a link on a redirector; returns what is wrong, undefined if it leads to the
    * destination.
    */
-  async function findWrong(
+  async #findWrong(
     redirector: string,
     { alias, isPublished }: BulkLink,
     destination: string,
@@ -143,21 +199,21 @@ export function createBulkLinks({
     const response = await fetch(`${redirector}/${alias}`, {
       redirect: "manual",
       keepalive: false,
-      headers,
+      headers: this.#options.headers ?? {},
     });
     await response.arrayBuffer();
     const found = `${response.status} ${response.headers.get("location") ?? ""}`;
-    if (response.status === 404 && isPublished && !isMirrored)
-      missing.add(`${redirector}/${alias}`);
+    if (response.status === 404 && isPublished && !this.#options.isMirrored)
+      this.#missing.add(`${redirector}/${alias}`);
     if (found === `302 ${destination}`) return undefined;
     return `${redirector}/${alias}: ${found} instead of ${destination}`;
   }
 
   /** Throws unless all redirectors lead to these destinations. */
-  async function expectDestinations(expected: readonly [BulkLink, string][]): Promise<void> {
-    for (const redirector of redirectors()) {
+  async #expectDestinations(expected: readonly [BulkLink, string][]): Promise<void> {
+    for (const redirector of this.#options.redirectors()) {
       const found = await inParallel(expected, ([link, destination]) =>
-        findWrong(redirector, link, destination),
+        this.#findWrong(redirector, link, destination),
       );
       const wrong = found.filter((what) => what !== undefined);
       if (wrong.length > 0)
@@ -166,81 +222,30 @@ export function createBulkLinks({
   }
 
   /** Where links lead, as the API says. */
-  const readDestinations = (sample: readonly BulkLink[]): Promise<[BulkLink, string][]> =>
-    inParallel(sample, async (link) => {
-      const { body } = await send(`/v1/links/${link.id}`, "GET");
+  #readDestinations(sample: readonly BulkLink[]): Promise<[BulkLink, string][]> {
+    return inParallel(sample, async (link) => {
+      const { body } = await this.#send(`/v1/links/${link.id}`, "GET");
       return [link, linkSchema.parse(body).original_url];
     });
-
-  /**
-   * Waits until a sample of old, new and changed links leads on every redirector where the API
-   * says. Throws also when one of them was 404 in the meantime.
-   */
-  async function expectCurrent(after: string): Promise<void> {
-    const startedAt = performance.now();
-    const followed = links.slice(0, FOLLOWED_FIRST);
-    const old = links.slice(FOLLOWED_FIRST, prepared);
-    const groups = [followed, old, links.slice(prepared), lastChanged];
-    const expected = await readDestinations(groups.flatMap((group) => pick(group, SAMPLE)));
-    await eventually(() => expectDestinations(expected), CURRENT_TIMEOUT_MS).catch((error) => {
-      throw new Error(`${seconds(startedAt)} s after ${after}`, { cause: error });
-    });
-    if (missing.size > 0) throw new Error(`Links that exist were 404: ${[...missing].join(", ")}`);
-    log(`${expected.length} links are current after ${after}: ${seconds(startedAt)} s`);
   }
 
-  return {
-    create,
-    change,
-    expectCurrent,
-
-    /** The links before the first fault; every redirector has some of them in memory. */
-    async prepare(count: number): Promise<void> {
-      await create(count);
-      prepared = count;
-      const first = links
-        .slice(0, FOLLOWED_FIRST)
-        .map((link): [BulkLink, string] => [link, link.url]);
-      await eventually(() => expectDestinations(first), CURRENT_TIMEOUT_MS);
-    },
-
-    /**
-     * Injects a fault, and changes links until it is over, {@link LINKS_CHANGED} of them at least.
-     */
-    async changeDuring(fault: () => Promise<unknown>): Promise<void> {
-      let isOver = false;
-      const changing = (async () => {
-        let changed = 0;
-        while (!isOver || changed < LINKS_CHANGED) {
-          await change(BULK_LINKS_MAX);
-          changed += BULK_LINKS_MAX;
-          if (!isOver) await Bun.sleep(CHANGES_PAUSE_MS);
-        }
-        await change(LINKS_CHANGED);
-      })();
-      await Promise.all([
-        fault().finally(() => {
-          isOver = true;
-        }),
-        changing,
-      ]);
-    },
-
-    /**
-     * Waits until the stream has one consumer for each store, which uses it: those of killed
-     * redirectors go after a while.
-     */
-    async expectConsumers(): Promise<void> {
-      const startedAt = performance.now();
-      await eventually(async () => {
-        const { used, unused } = await findLogConsumers(await connectNats());
-        const needed = stores();
-        if (used.length !== needed || unused.length > 0)
-          throw new Error(`${used.length} consumers of ${needed}, and ${unused.length} unused`);
-      }, CONSUMERS_TIMEOUT_MS);
-      log(`one consumer for each links store after ${seconds(startedAt)} s`);
-    },
-  };
+  /** Sends a request until an API process has carried it out. A repetition does nothing twice. */
+  #send(path: string, method: string, body?: unknown): Promise<ApiResponse> {
+    const own = { "idempotency-key": crypto.randomUUID() };
+    return eventually(async () => {
+      const api = this.#options.apis()[this.#requests++ % this.#options.apis().length];
+      const options = {
+        method,
+        key: this.#options.key,
+        body,
+        ...(method === "POST" ? { headers: own } : {}),
+      };
+      const response = await call(`${api}${path}`, options);
+      if (response.status !== 200)
+        throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`);
+      return response;
+    }, REQUEST_TIMEOUT_MS);
+  }
 }
 
 const seconds = (since: number): string => ((performance.now() - since) / 1_000).toFixed(1);

@@ -22,7 +22,8 @@ export type Scenario = {
   proves: string;
 };
 
-export type ScenarioOutcome = { scenario: Scenario; passed: boolean };
+/** `untested`: nothing failed, but a part of it, or all, cannot be run on this machine. */
+export type ScenarioOutcome = { scenario: Scenario; result: "passed" | "untested" | "failed" };
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -111,14 +112,16 @@ async function runScenario(scenario: Scenario, args: readonly string[]): Promise
   const skipped = runs.flatMap(({ output }) => output.match(/^!!! .* NOT TESTED.*$/gm) ?? []);
   const seeds = runs.flatMap(({ output }) => output.match(/--seed \d+$|SEED=\d+$/m) ?? []);
   const line = [`${scenario.name} (${took})`, ...seeds].join(" ");
-  console.log(`${failed.length === 0 ? "pass" : "FAIL"} ${line}: ${scenario.proves}`);
+  const result = failed.length > 0 ? "failed" : skipped.length > 0 ? "untested" : "passed";
+  const word = { passed: "pass", untested: "NOT TESTED HERE", failed: "FAIL" }[result];
+  console.log(`${word} ${line}: ${scenario.proves}`);
   for (const text of skipped) console.log(`  ${text}`);
   for (const { log, output, failures } of failed) {
     console.log(output);
     for (const failure of failures) console.log(`  ${failure}`);
     console.log(`  all of it: ${log}`);
   }
-  return { scenario, passed: failed.length === 0 };
+  return { scenario, result };
 }
 
 type ScenarioRun = {

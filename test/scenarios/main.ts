@@ -21,7 +21,12 @@ import { parseArgs } from "node:util";
 
 import { findChanged, git } from "../runner/affected.ts";
 import { countCores } from "../runner/cores.ts";
-import { runScenarios, type Scenario, selectAffected } from "../runner/scenarios.ts";
+import {
+  runScenarios,
+  type Scenario,
+  type ScenarioOutcome,
+  selectAffected,
+} from "../runner/scenarios.ts";
 import { suitShortLives } from "../runner/short-lives.ts";
 import { runWithout } from "./mutations.ts";
 import { SCENARIOS } from "./scenarios.ts";
@@ -71,12 +76,19 @@ const atOnce = Math.min(AT_ONCE_MAX, Math.ceil(countCores()));
 const limit = Number(values.seconds);
 const { outcomes, notRun } = await runScenarios(selected, atOnce, limit, given);
 for (const { name, seconds } of notRun) console.log(`NOT RUN: ${name}, which takes ${seconds} s`);
-const failed = outcomes.filter(({ passed }) => !passed);
+const failed = namesOf("failed");
+const untested = namesOf("untested");
 console.log(
-  `\n${outcomes.length - failed.length} scenarios passed, ${failed.length} failed` +
-    `${failed.map(({ scenario }) => ` ${scenario.name}`).join()}, ${notRun.length} not run`,
+  `\n${namesOf("passed").length} scenarios passed, ${failed.length} failed${failed.join()}, ` +
+    `${untested.length} not tested on this machine${untested.join()}, ${notRun.length} not run`,
 );
 process.exit(failed.length === 0 ? 0 : 1);
+
+function namesOf(wanted: ScenarioOutcome["result"]): string[] {
+  return outcomes
+    .filter(({ result }) => result === wanted)
+    .map(({ scenario }) => ` ${scenario.name}`);
+}
 
 /** Selects scenarios by the command line; exits if it names none. */
 function select(): readonly Scenario[] {

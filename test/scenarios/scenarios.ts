@@ -393,7 +393,7 @@ export const SCENARIOS: readonly Scenario[] = [
     files: ["test/e2e/takedowns.test.ts"],
     env: LONG,
     seconds: 40,
-    paths: ["api/takedowns/**", "shared/takedowns/**", "redirector/links/**"],
+    paths: ["api/takedowns/**", "shared/takedowns.ts", "redirector/links/**"],
     proves: "what is taken down is so on every redirector, and how soon",
   },
   {

@@ -6,7 +6,6 @@
  */
 import type { Data } from "../../harness/analytics-data.ts";
 import { callOnce } from "../../harness/api.ts";
-import { scrape } from "../../harness/scrape.ts";
 import { createCalls, describeParts, listParts, sendFilled, type Target } from "../cost/targets.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../routes.ts";
@@ -19,7 +18,7 @@ import {
   PLANS,
   type Work,
 } from "./limits.ts";
-import { type CpuMs, createStackMeter, mapCpu, PROCESSES, type StackMeter } from "./meter.ts";
+import { type CpuMs, mapCpu, PROCESSES, StackMeter } from "./meter.ts";
 
 /** Calls of a measurement: the kernel counts CPU time in steps of 10 ms. */
 const CALLS = 10;
@@ -47,11 +46,6 @@ export type Amplification = {
   perMinute: Readonly<Record<Plan, number>>;
 };
 
-/** Measures also the time that an account's calls are charged. */
-type Meter = StackMeter & { readStatisticsMs: () => Promise<number> };
-
-const STATISTICS_SECONDS = "shorthop_api_clickhouse_seconds_total";
-
 /** Calls of one kind, each of which returns its status. */
 type Input = Work & {
   method: string;
@@ -75,11 +69,7 @@ export async function measureAmplification(
 ): Promise<Amplification[]> {
   const { stack } = data;
   const inputs = (await createInputs(data)).filter(({ route }) => route.includes(only));
-  const meter: Meter = {
-    ...(await createStackMeter(stack)),
-    readStatisticsMs: async () =>
-      1_000 * ((await scrape(stack.info().api_metrics_url)).get(STATISTICS_SECONDS) ?? 0),
-  };
+  const meter = await StackMeter.start(stack);
   const rows: Amplification[] = [];
   for (const [route, own] of Map.groupBy(
     inputs,
@@ -146,7 +136,7 @@ const isForKeys = ({ surface, path }: { surface: string; path: string }): boolea
 /** What one of so many calls costs, which they returned, and how long one takes. */
 type Run = { call: CpuMs; statisticsMs: number; status: number; ms: number };
 
-async function run(meter: Meter, { prepare, send }: Input, calls: number): Promise<Run> {
+async function run(meter: StackMeter, { prepare, send }: Input, calls: number): Promise<Run> {
   // What it prepares is over before the measurement begins.
   if (prepare !== undefined) await meter.measure(() => prepare(calls));
   let status = 0;
@@ -162,7 +152,7 @@ async function run(meter: Meter, { prepare, send }: Input, calls: number): Promi
 
 /** The input with which a free key causes most within a minute. */
 async function chooseMostExpensive(
-  meter: Meter,
+  meter: StackMeter,
   limits: PlanLimits,
   inputs: readonly Input[],
 ): Promise<{ input: Input; ms: number }> {
@@ -180,7 +170,7 @@ const perMinuteOf = (limits: PlanLimits, plan: Plan, { method, route, ...work }:
   Math.min(callsPerMinute(limits, plan, { method, path: route }), budgetedPerMinute(plan, work));
 
 async function measureCalls(
-  meter: Meter,
+  meter: StackMeter,
   limits: PlanLimits,
   { input, ms }: { input: Input; ms: number },
 ): Promise<Amplification> {

@@ -3,6 +3,7 @@
  * after the response.
  */
 import { readTreeCpu } from "../../harness/process-usage.ts";
+import { scrape } from "../../harness/scrape.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 
 export const PROCESSES = ["api", "redirector", "worker", "postgres", "clickhouse", "nats"] as const;
@@ -38,63 +39,83 @@ const ENDED_CPU_MS = 20;
 /** Longest wait until it has: a change of 10,000 links is published for seconds. */
 const CHECKS_MAX = 200;
 
-export type StackMeter = {
-  /** The CPU time of `work` and of what follows from it, without that of the idle stack. */
-  measure(work: () => Promise<unknown>): Promise<CpuMs>;
-};
+const STATISTICS_SECONDS = "shorthop_api_clickhouse_seconds_total";
 
-/** Measures the idle stack first, which nothing else may use. */
-export async function createStackMeter(stack: SharedStack): Promise<StackMeter> {
-  function read(): { atMs: number; cpu: CpuMs } {
-    const { pids } = stack.info();
-    return {
-      atMs: performance.now(),
-      cpu: mapCpu((process) => {
-        const pid = pids[process];
-        if (pid === null) throw new Error(`${process} does not run.`);
-        return readTreeCpu(pid);
-      }),
-    };
-  }
+type Reading = { atMs: number; cpu: CpuMs };
 
-  const readings = [read()];
-  while (readings.length <= IDLE_WINDOWS) {
-    await Bun.sleep(IDLE_WINDOW_MS);
-    readings.push(read());
-  }
-  /** Share of a core. */
-  const idle = mapCpu((process) =>
-    Math.min(
-      ...readings.slice(1).map(({ atMs, cpu }, i) => {
-        const from = readings[i];
-        return from === undefined ? 0 : (cpu[process] - from.cpu[process]) / (atMs - from.atMs);
-      }),
-    ),
-  );
+export class StackMeter {
+  readonly #stack: SharedStack;
+  /** What each process of the idle stack takes, as a share of a core. */
+  readonly #idle: CpuMs;
 
-  /** CPU time between two readings beyond that of an idle stack. */
-  const between = (from: ReturnType<typeof read>, to: ReturnType<typeof read>): CpuMs =>
-    mapCpu((process) =>
-      Math.max(0, to.cpu[process] - from.cpu[process] - idle[process] * (to.atMs - from.atMs)),
+  /** Measures the idle stack first, which nothing else may use. */
+  static async start(stack: SharedStack): Promise<StackMeter> {
+    const readings = [read(stack)];
+    while (readings.length <= IDLE_WINDOWS) {
+      await Bun.sleep(IDLE_WINDOW_MS);
+      readings.push(read(stack));
+    }
+    const idle = mapCpu((process) =>
+      Math.min(
+        ...readings.slice(1).map(({ atMs, cpu }, i) => {
+          const from = readings[i];
+          return from === undefined ? 0 : (cpu[process] - from.cpu[process]) / (atMs - from.atMs);
+        }),
+      ),
     );
+    return new StackMeter(stack, idle);
+  }
 
-  async function waitUntilEnded(): Promise<ReturnType<typeof read>> {
-    let last = read();
+  private constructor(stack: SharedStack, idle: CpuMs) {
+    this.#stack = stack;
+    this.#idle = idle;
+  }
+
+  /** The CPU time of `work` and of what follows from it, without that of the idle stack. */
+  async measure(work: () => Promise<unknown>): Promise<CpuMs> {
+    const from = read(this.#stack);
+    await work();
+    return this.#between(from, await this.#waitUntilEnded());
+  }
+
+  /** The time that calls of accounts were charged so far. */
+  async readStatisticsMs(): Promise<number> {
+    return (
+      1_000 * ((await scrape(this.#stack.info().api_metrics_url)).get(STATISTICS_SECONDS) ?? 0)
+    );
+  }
+
+  async #waitUntilEnded(): Promise<Reading> {
+    let last = read(this.#stack);
     for (let i = 0; i < CHECKS_MAX; i++) {
       await Bun.sleep(CHECK_MS);
-      const now = read();
-      const used = between(last, now);
+      const now = read(this.#stack);
+      const used = this.#between(last, now);
       if (PROCESSES.reduce((sum, process) => sum + used[process], 0) <= ENDED_CPU_MS) return now;
       last = now;
     }
     return last;
   }
 
+  /** CPU time between two readings beyond that of the idle stack. */
+  #between(from: Reading, to: Reading): CpuMs {
+    return mapCpu((process) =>
+      Math.max(
+        0,
+        to.cpu[process] - from.cpu[process] - this.#idle[process] * (to.atMs - from.atMs),
+      ),
+    );
+  }
+}
+
+function read(stack: SharedStack): Reading {
+  const { pids } = stack.info();
   return {
-    async measure(work) {
-      const from = read();
-      await work();
-      return between(from, await waitUntilEnded());
-    },
+    atMs: performance.now(),
+    cpu: mapCpu((process) => {
+      const pid = pids[process];
+      if (pid === null) throw new Error(`${process} does not run.`);
+      return readTreeCpu(pid);
+    }),
   };
 }

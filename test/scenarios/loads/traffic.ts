@@ -2,7 +2,7 @@
  * What most scenarios do beside their faults: redirects that are counted, changes that are
  * recorded, and links by the thousand.
  */
-import { type BulkLinks, createBulkLinks, LINKS_MORE } from "../../harness/bulk-links.ts";
+import { BulkLinks, LINKS_MORE } from "../../harness/bulk-links.ts";
 import type { Topology } from "../topologies/topology.ts";
 import { type ChangeGaps, LinkChanges } from "./link-changes.ts";
 import { type Pace, Redirects } from "./redirects.ts";
@@ -33,7 +33,7 @@ export class Traffic {
   /** Makes the links, and begins. */
   static async start(topology: Topology, settings: Settings): Promise<Traffic> {
     const redirects = await Redirects.prepare(topology);
-    const bulk = createBulkLinks({
+    const bulk = new BulkLinks({
       apis: () => topology.apis(),
       key: await topology.createKey(),
       redirectors: () => topology.redirectors(),
