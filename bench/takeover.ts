@@ -203,6 +203,7 @@ async function makeSegments(): Promise<Buffer[]> {
         mode: "live" as const,
         prefetch: false,
         embedded: false,
+        scanned: false,
         privacy: false,
         address: `198.51.100.${i % 200}`,
         host: "sho.rt",

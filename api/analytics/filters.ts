@@ -5,7 +5,7 @@
  */
 import type * as z from "zod";
 
-import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
+import { COLUMN_FILTERS, TRIGGERS } from "../../shared/contracts/analytics.ts";
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/ascii-host.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
@@ -62,6 +62,7 @@ export const filterParameters = {
     "de",
   ),
   host: parameter("host", "Short domain that was visited.", "short.example.com"),
+  trigger: parameter("trigger", "`link` or `qr`: whether a QR code was scanned.", "qr"),
   utm_source: parameter("utm_source", "`utm_source` of the click.", "newsletter"),
   utm_medium: parameter("utm_medium", "`utm_medium` of the click.", "email"),
   utm_campaign: parameter("utm_campaign", "`utm_campaign` of the click.", "summer"),
@@ -216,6 +217,7 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   },
   host,
   domain: host,
+  trigger: { parse: oneOf(TRIGGERS), expected: `one of ${TRIGGERS.join(", ")}` },
   utm_source: utm,
   utm_medium: utm,
   utm_campaign: utm,

@@ -79,6 +79,10 @@ const fields = {
     description: "The short domain that was visited.",
     examples: ["short.example.com"],
   }),
+  trigger: z.string().meta({
+    description: "`qr` for a scan of the link's QR code, else `link`.",
+    examples: ["link"],
+  }),
   utm_source: utm("utm_source"),
   utm_medium: utm("utm_medium"),
   utm_campaign: utm("utm_campaign"),

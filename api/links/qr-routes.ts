@@ -1,6 +1,7 @@
 /** The route of QR codes of links. */
 import { Elysia } from "elysia";
 
+import { QR_MARK } from "../../shared/contracts/analytics.ts";
 import { decodeId } from "../../shared/ids.ts";
 import type { BrandingService } from "../branding/service.ts";
 import { principalOf } from "../http/request-context.ts";
@@ -26,7 +27,8 @@ export const qrRoutes = (
         branding.findForQr(owner, wantsLogo(query)),
       ]);
       const qrRequest = toQrRequest(query, brand);
-      const { type, image } = await drawQr(owner, buildShortUrl(link, shortUrl), qrRequest);
+      const content = `${buildShortUrl(link, shortUrl)}?${QR_MARK}`;
+      const { type, image } = await drawQr(owner, content, qrRequest);
       set.headers["content-type"] = type;
       return new Response(image);
     },
@@ -38,7 +40,7 @@ export const qrRoutes = (
         operationId: "getLinkQr",
         summary: "Get a link's QR code",
         description:
-          "Returns a QR code of the short URL as SVG, PNG or PDF. Parameters that are left out are those of the account's saved style (`qr_style` of `/v1/branding`). Colours that scanners may fail to read are rejected: the background must be lighter than the foreground, by 55 % of the luminance from black to white (symbol contrast of grade B, ISO/IEC 15415).",
+          "Returns a QR code of the short URL as SVG, PNG or PDF. It has the parameter `_qr` after the short URL, by which scans are told apart from clicks (`trigger`); redirects do not forward it. Parameters that are left out are those of the account's saved style (`qr_style` of `/v1/branding`). Colours that scanners may fail to read are rejected: the background must be lighter than the foreground, by 55 % of the luminance from black to white (symbol contrast of grade B, ISO/IEC 15415).",
       },
     },
   );

@@ -54,6 +54,7 @@ function makeClick(time: number): Click {
     mode: "live",
     prefetch: false,
     embedded: false,
+    scanned: false,
     privacy: false,
     address: `${1 + random(223)}.${random(256)}.${random(256)}.${1 + random(254)}`,
     host: "localhost",

@@ -5,6 +5,7 @@ export const LF = 10;
 export const SPACE = 32;
 export const TAB = 9;
 export const COLON = 58;
+export const AMPERSAND = 38;
 export const QUESTION_MARK = 63;
 export const SLASH = 47;
 export const ZERO = 48;

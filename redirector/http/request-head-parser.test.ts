@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { ByteRange } from "../../shared/bytes.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { HEAD_BYTES_MAX, RequestHeadParser } from "./request-head-parser.ts";
-import { emptyHead } from "./request.ts";
+import { emptyHead, toLatin1 } from "./request.ts";
 
 const parse = (text: string, parser = new RequestHeadParser()) => {
   // Other bytes follow in the same memory and must not be read.
@@ -64,10 +64,35 @@ describe("the head of a request", () => {
     expect(parse(`${GET}${field}\r\n\r\n`).head.embedded).toBe(embedded);
   });
 
+  test.each([
+    ["_qr", "", true],
+    ["_qr&a=1&b=2", "a=1&b=2", true],
+    ["a=1&_qr&b=2", "a=1&b=2", true],
+    ["a=1&b=2&_qr", "a=1&b=2", true],
+    ["_qr&a&_qr&_qr&%C3%BC&_qr", "a&%C3%BC", true],
+    ["&_qr&&a", "&&a", true],
+    ["_qr&_qr", "", true],
+    ["_qr=", "_qr=", false],
+    ["_qr=1&a", "_qr=1&a", false],
+    ["%5Fqr&_%71r", "%5Fqr&_%71r", false],
+    ["_QR&_qrx&x_qr&a=_qr&_q", "_QR&_qrx&x_qr&a=_qr&_q", false],
+    ["a;_qr", "a;_qr", false],
+    ["&&a&&", "&&a&&", false],
+    ["", "", false],
+  ] as const)("of the query %p is left %p, without the mark of QR codes", (sent, left, scanned) => {
+    for (const target of ["/abc", "http://sho.rt/abc"]) {
+      const { head } = parse(
+        `GET ${target}?${sent} HTTP/1.1\r\nHost: sho.rt\r\nCookie: _qr\r\n\r\n`,
+      );
+      expect([toLatin1(head, head.query), head.scanned]).toEqual([left, scanned]);
+      expect([toLatin1(head, head.path), toLatin1(head, head.cookie)]).toEqual(["/abc", "_qr"]);
+    }
+  });
+
   test("leaves nothing for the next one", () => {
     const parser = new RequestHeadParser();
     parse(
-      `${GET}User-Agent: x\r\nDNT: 1\r\nX-Moz: prefetch\r\nSec-Fetch-Dest: image\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n`,
+      `${GET.replace(" HTTP", "?_qr HTTP")}User-Agent: x\r\nDNT: 1\r\nX-Moz: prefetch\r\nSec-Fetch-Dest: image\r\nX-Forwarded-For: 1.1.1.1\r\nConnection: close\r\n\r\n`,
       parser,
     );
     parse("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", parser);

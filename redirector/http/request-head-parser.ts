@@ -3,7 +3,9 @@
  * never interpreted: request smuggling needs two parsers that disagree. Takes one pass over the
  * bytes, and allocates only the few values that are needed as strings.
  */
+import { QR_MARK } from "../../shared/contracts/analytics.ts";
 import {
+  AMPERSAND,
   CR,
   decodeLatin1,
   isInClass,
@@ -181,5 +183,38 @@ function finishHead(head: RequestHead, fields: FieldState): ParseResult {
     head.expectsContinue = hasBody;
   }
   head.keepAlive = isHttp11 ? !fields.close : fields.keepAlive && !fields.close;
+  if (head.query.start < head.query.end) takeQrMark(head);
   return COMPLETE;
+}
+
+const QR_MARK_BYTES = Buffer.from(QR_MARK);
+
+/**
+ * Takes the mark of QR codes off the query, each time it is a parameter byte for byte: other forms,
+ * escaped or with a value, are the visitor's own. The other parameters move together in the head.
+ */
+function takeQrMark(head: RequestHead): void {
+  const { bytes, query } = head;
+  let kept = query.start;
+  let from = query.start;
+  let isFirst = true;
+  for (let at = query.start; at <= query.end; at++) {
+    if (at < query.end && bytes[at] !== AMPERSAND) continue;
+    if (isQrMark(bytes, from, at)) head.scanned = true;
+    else {
+      if (!isFirst) bytes[kept++] = AMPERSAND;
+      isFirst = false;
+      if (kept < from) bytes.copyWithin(kept, from, at);
+      kept += at - from;
+    }
+    from = at + 1;
+  }
+  if (head.scanned) query.end = kept;
+}
+
+function isQrMark(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start !== QR_MARK_BYTES.length) return false;
+  for (let i = 0; i < QR_MARK_BYTES.length; i++)
+    if (bytes[start + i] !== QR_MARK_BYTES[i]) return false;
+  return true;
 }

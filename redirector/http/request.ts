@@ -34,6 +34,8 @@ export type RequestHead = {
   prefetch: boolean;
   /** The request is a load within a page, by `Sec-Fetch-Dest`. */
   embedded: boolean;
+  /** The query had the mark of QR codes, which is taken off. */
+  scanned: boolean;
   /** `Sec-GPC: 1` or `DNT: 1`. */
   privacy: boolean;
 };
@@ -78,6 +80,7 @@ export const emptyHead = (bytes: Buffer): RequestHead => ({
   contentType: { start: 0, end: 0 },
   prefetch: false,
   embedded: false,
+  scanned: false,
   privacy: false,
 });
 
@@ -90,6 +93,7 @@ export function clearHead(head: RequestHead): void {
   head.forwardedFor = "";
   head.prefetch = false;
   head.embedded = false;
+  head.scanned = false;
   head.privacy = false;
   setRange(head.userAgent, 0, 0);
   setRange(head.referrer, 0, 0);

@@ -33,6 +33,7 @@ const click = (change: Partial<Click> = {}): Click => ({
   mode: "live",
   prefetch: false,
   embedded: false,
+  scanned: false,
   privacy: false,
   address: "203.0.113.9",
   host: "sho.rt",

@@ -503,6 +503,7 @@ describe("the handler", () => {
         mode: "test",
         prefetch: true,
         embedded: false,
+        scanned: false,
         privacy: true,
         address: "198.51.100.7",
         host: "sho.rt",
@@ -794,6 +795,44 @@ describe("the handler", () => {
     expect(locationOf(await request("/abc?x=1"))).toBe(link.destination);
     expect(locationOf(await request("/forwarding?x=%C3%BC"))).toBe(`${link.destination}?x=%C3%BC`);
     expect(locationOf(await request("/forwarding"))).toBe(link.destination);
+  });
+
+  test("the mark of QR codes is not forwarded, and is no part of the click's query", async () => {
+    inStream = [link, { ...link, alias: "forwarding", forward_query: true }];
+    const request = createTestHandler();
+    expect(locationOf(await request("/forwarding?_qr"))).toBe(link.destination);
+    expect(locationOf(await request("/forwarding?a=1&_qr&b=2"))).toBe(
+      `${link.destination}?a=1&b=2`,
+    );
+    expect(locationOf(await request("/forwarding?_qr=1"))).toBe(`${link.destination}?_qr=1`);
+    expect(locationOf(await request("/abc?_qr&utm_source=x"))).toBe(link.destination);
+    expect(clicks.map(({ scanned, query }) => [scanned, query])).toEqual([
+      [true, ""],
+      [true, "a=1&b=2"],
+      [false, "_qr=1"],
+      [true, "utm_source=x"],
+    ]);
+  });
+
+  test("a password and a rule by the query see no mark of QR codes, and a scan stays one", async () => {
+    const rules = [
+      {
+        id: "0190a5a2-0000-7000-8000-000000000009",
+        conditions: [{ type: "query" as const, name: "_qr" }],
+        url: "https://example.com/marked",
+      },
+    ];
+    inStream = [
+      { ...link, extras: { rules } },
+      { ...link, alias: "secret", password_hash: "a hash" },
+    ];
+    const request = createTestHandler();
+    expect(locationOf(await request("/abc?_qr"))).toBe(link.destination);
+    expect(statusOf(await request("/secret?_qr"))).toBe(401);
+    expect(statusOf(await request("/abc+?_qr"))).toBe(200);
+    const post = { method: "POST", body: "password=right", fields: FORM };
+    expect(locationOf(await request("/secret?_qr", post))).toBe(link.destination);
+    expect(clicks.map(({ scanned }) => scanned)).toEqual([true, true]);
   });
 
   test("responses after an await are those decided, whatever other requests did meanwhile", async () => {

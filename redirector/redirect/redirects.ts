@@ -120,6 +120,7 @@ export class Redirects {
     click.mode = link.mode;
     click.prefetch = head.prefetch;
     click.embedded = head.embedded;
+    click.scanned = head.scanned;
     click.privacy = head.privacy;
     click.address = this.#reader.addressOf(incoming);
     click.host = this.#reader.hostOf(head);

@@ -13,6 +13,15 @@ export const UTM_NAMES = [
 
 export type UtmName = (typeof UTM_NAMES)[number];
 
+/** What leads to a click: the short URL as a link, or its QR code. */
+export const TRIGGERS = ["link", "qr"] as const;
+
+/**
+ * The parameter, without a value, that a QR code has after the short URL. Redirectors take it off
+ * the query of a request before anything reads that.
+ */
+export const QR_MARK = "_qr";
+
 /** The columns of clicks by which they are filtered. */
 export const COLUMN_FILTERS = [
   "country",
@@ -26,6 +35,7 @@ export const COLUMN_FILTERS = [
   "referrer_path",
   "language",
   "host",
+  "trigger",
   ...UTM_NAMES,
 ] as const;
 

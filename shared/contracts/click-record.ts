@@ -43,6 +43,8 @@ export type Click = {
   prefetch: boolean;
   /** The request was a load within a page, by `Sec-Fetch-Dest`. */
   embedded: boolean;
+  /** The request's query had the mark of QR codes. */
+  scanned: boolean;
   /** The request carried `Sec-GPC: 1` or `DNT: 1`. */
   privacy: boolean;
   /** The client's IP address as text. The worker drops it after enrichment. */
@@ -72,6 +74,7 @@ const FLAG_PRIVACY = 4;
 const FLAG_RULE = 8;
 const FLAG_ARM = 16;
 const FLAG_EMBEDDED = 32;
+const FLAG_SCANNED = 64;
 
 /**
  * A click at the time of its request. Header values are ranges of the request's bytes, not yet
@@ -84,6 +87,7 @@ export type RawClick = {
   mode: Mode;
   prefetch: boolean;
   embedded: boolean;
+  scanned: boolean;
   privacy: boolean;
   address: string;
   host: string;
@@ -162,6 +166,7 @@ export const newRawClick = (): RawClick => ({
   mode: "live",
   prefetch: false,
   embedded: false,
+  scanned: false,
   privacy: false,
   address: "",
   host: "",
@@ -183,6 +188,7 @@ const flagsOf = (click: RawClick): number =>
   (click.mode === "test" ? FLAG_TEST : 0) |
   (click.prefetch ? FLAG_PREFETCH : 0) |
   (click.embedded ? FLAG_EMBEDDED : 0) |
+  (click.scanned ? FLAG_SCANNED : 0) |
   (click.privacy ? FLAG_PRIVACY : 0) |
   (click.target === undefined ? 0 : click.target.kind === "rule" ? FLAG_RULE : FLAG_ARM);
 
@@ -247,6 +253,7 @@ export type EncodedClick = {
   mode: Click["mode"];
   prefetch: Click["prefetch"];
   embedded: Click["embedded"];
+  scanned: Click["scanned"];
   privacy: Click["privacy"];
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
   ids: string;
@@ -280,6 +287,7 @@ export function readEncodedClick(segment: Buffer, record: ByteRange): EncodedCli
     mode: (flags & FLAG_TEST) === 0 ? "live" : "test",
     prefetch: (flags & FLAG_PREFETCH) !== 0,
     embedded: (flags & FLAG_EMBEDDED) !== 0,
+    scanned: (flags & FLAG_SCANNED) !== 0,
     privacy: (flags & FLAG_PRIVACY) !== 0,
     address: nextText(),
     host: nextText(),
@@ -295,7 +303,7 @@ export function readEncodedClick(segment: Buffer, record: ByteRange): EncodedCli
 export function decodeClick(segment: Buffer, record: ByteRange): Click | undefined {
   const encoded = readEncodedClick(segment, record);
   if (encoded === undefined) return undefined;
-  const { time, mode, prefetch, embedded, privacy, target } = encoded;
+  const { time, mode, prefetch, embedded, scanned, privacy, target } = encoded;
   const ids = Buffer.from(encoded.ids, "latin1");
   return {
     time,
@@ -304,6 +312,7 @@ export function decodeClick(segment: Buffer, record: ByteRange): Click | undefin
     mode,
     prefetch,
     embedded,
+    scanned,
     privacy,
     address: decodeText(encoded.address),
     host: decodeText(encoded.host),

@@ -38,6 +38,7 @@ test.each([
   ["city", "Unknown", "[unknown]"],
   ["country", "ZZ", "[unknown]"],
   ["device", "mobile", "[mobile]"],
+  ["trigger", "qr", "[qr]"],
   ["continent", "EU", "[europe]"],
   ["utm_source", "Unknown", "Unknown"],
 ] as const)("a %s that is %p is said in the language of the page: %s", (name, value, text) => {

@@ -23,6 +23,7 @@ const NAMES: Readonly<Record<string, Names>> = {
   class: { human: "people", bot: "botClass", prefetch: "prefetches" },
   device: { mobile: "mobile", desktop: "desktop", tablet: "tablet", other: "other" },
   referrer: { direct: "direct" },
+  trigger: { link: "link", qr: "qr" },
 };
 
 /**

@@ -91,7 +91,7 @@ beforeAll(async () => {
     .map((name) => `utm_${name}=marker-${name}`)
     .join("&");
   for (let i = 0; i < CLICKS; i++)
-    await call(`${link.short_url}?${utm}`, {
+    await call(`${link.short_url}?_qr&${utm}`, {
       headers: {
         "x-forwarded-for": "8.8.8.8",
         "user-agent": CHROME,
@@ -123,6 +123,7 @@ const FILTERS: [string, () => string][] = [
   ["referrer_path", () => "referrer_path=/marker-path"],
   ["language", () => "language=eo"],
   ["host", () => `host=${new URL(link.short_url).hostname}`],
+  ["trigger", () => "trigger=qr"],
   ["utm_source", () => "utm_source=marker-source"],
   ["utm_medium", () => "utm_medium=marker-medium"],
   ["utm_campaign", () => "utm_campaign=marker-campaign"],

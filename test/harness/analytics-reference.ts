@@ -73,6 +73,7 @@ export type Click = {
   referrer_path: string;
   language: string;
   host: string;
+  trigger: string;
   utm_source: string;
   utm_medium: string;
   utm_campaign: string;
@@ -106,6 +107,7 @@ export const anyClick = (now: number, links: number): fc.Arbitrary<Click> =>
     referrer_path: fc.constantFrom("", "/news", "/a,b"),
     language: fc.constantFrom("", "de", "en"),
     host: fc.constantFrom("sho.rt", "go.example.com"),
+    trigger: fc.constantFrom("link", "qr"),
     utm_source: fc.constantFrom("", "newsletter", "-minus", "\\slash"),
     utm_medium: fc.constantFrom("", "email"),
     utm_campaign: fc.constantFrom("", "summer", "Unknown"),

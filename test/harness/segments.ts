@@ -30,6 +30,7 @@ export function createJournal(
     mode: "live",
     prefetch: false,
     embedded: false,
+    scanned: false,
     privacy: false,
     address: `198.51.100.${i % 200}`,
     host: "localhost",

@@ -73,6 +73,7 @@ async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
     mode: "live" as const,
     prefetch: i % 20 === 0,
     embedded: false,
+    scanned: false,
     privacy: false,
     address: `192.0.2.${i % 50}`,
     host: "sho.rt",

@@ -530,7 +530,9 @@ withBrowser("the QR code of a link", () => {
           page.keyboard.press("Enter"),
         ]);
         expect(download.suggestedFilename()).toBe(`qr-keys.${name.toLowerCase()}`);
-        expect(await readQr(type, readFileSync(await download.path()))).toBe(link.short_url);
+        expect(await readQr(type, readFileSync(await download.path()))).toBe(
+          `${link.short_url}?_qr`,
+        );
       }
 
       await enter(page, saveButton);

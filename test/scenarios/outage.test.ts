@@ -81,6 +81,7 @@ describe("dead-lettered segments", () => {
       mode: "test" as const,
       prefetch: false,
       embedded: false,
+      scanned: false,
       privacy: false,
       address: "198.51.100.7",
       host: "localhost",

@@ -209,6 +209,7 @@ function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
     mode: "live" as const,
     prefetch: false,
     embedded: false,
+    scanned: false,
     privacy: false,
     address: "203.0.113.9",
     host: "sho.rt",

@@ -51,6 +51,7 @@ const CLICK: Click = {
   mode: "live",
   prefetch: false,
   embedded: false,
+  scanned: false,
   privacy: false,
   address: "81.2.69.142",
   host: "go.example.com",
@@ -129,6 +130,7 @@ function enrich(click: Click, idx: number): Row {
     segment: String(ID.segment),
     idx: String(idx),
     target: click.target === undefined ? "" : `${click.target.kind}:${toHex(click.target.id)}`,
+    trigger: click.scanned ? "qr" : "link",
   };
 }
 
@@ -154,6 +156,7 @@ const anyRecord: fc.Arbitrary<Click> = fc.record({
   mode: fc.constantFrom("live", "test"),
   prefetch: fc.boolean(),
   embedded: fc.boolean(),
+  scanned: fc.boolean(),
   privacy: fc.boolean(),
   address: fc.oneof(fc.ipV4(), fc.ipV6(), anyText(20)),
   host: fc.oneof(fc.constantFrom("sho.rt", "go.example.com"), anyText(20)),
@@ -343,6 +346,11 @@ describe("a row", () => {
   ])("of %s and %s is one visitor's: %p", async (one, other, isSame) => {
     const visitors = await toRows([one, other].map((address) => ({ ...CLICK, address })));
     expect(new Set(visitors.map(({ visitor }) => visitor)).size).toBe(isSame ? 1 : 2);
+  });
+
+  test("says what led to it", async () => {
+    expect(await toRow({ scanned: true })).toMatchObject({ trigger: "qr" });
+    expect(await toRow({ scanned: false })).toMatchObject({ trigger: "link" });
   });
 
   test("has the class bot or prefetch with its reason", async () => {

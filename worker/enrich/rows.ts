@@ -52,6 +52,7 @@ export const ROW_COLUMNS = [
   "segment",
   "idx",
   "target",
+  "trigger",
 ] as const;
 
 /** A link with new clicks. */
@@ -174,6 +175,8 @@ export class Enricher {
       writer.integer(clicks++);
       writer.bytes(TAB);
       writer.ascii(click.target);
+      writer.bytes(TAB);
+      writer.ascii(click.scanned ? "qr" : "link");
       writer.bytes(LINE_FEED);
       if (turn.isOver()) await turn.next();
     }

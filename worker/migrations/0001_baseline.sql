@@ -34,6 +34,8 @@ CREATE TABLE IF NOT EXISTS clicks (
   host LowCardinality(String) CODEC(ZSTD(1)),
   -- Which rule or arm of its link a click took: `rule:` or `arm:` and its id; empty for the link's own destination.
   target LowCardinality(String),
+  -- What led to the click: the short URL, or its QR code.
+  trigger Enum8('link' = 0, 'qr' = 1) CODEC(ZSTD(1)),
   -- Where the click came from: its place in a redirector's journal, unique for ever.
   journal_id UUID CODEC(ZSTD(1)),
   page UInt32 CODEC(Delta, ZSTD(1)),
@@ -352,7 +354,8 @@ CREATE TABLE IF NOT EXISTS incoming_clicks (
   journal_id UUID,
   segment UInt32,
   idx UInt16,
-  target String
+  target String,
+  trigger Enum8('link' = 0, 'qr' = 1)
 ) ENGINE = Null;
 
 -- Last, when everything is there that an insert fills.
@@ -365,5 +368,5 @@ SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
 CREATE MATERIALIZED VIEW IF NOT EXISTS incoming_clicks_view TO clicks AS
 SELECT ts, link_id, account_id, mode, class, class_reason, visitor, continent, country, region, region_name, city,
        browser, os, device, referrer, referrer_path, language, utm_source, utm_medium, utm_campaign, utm_term,
-       utm_content, host, journal_id, segment, segment AS page, idx, target
+       utm_content, host, journal_id, segment, segment AS page, idx, target, trigger
   FROM incoming_clicks;

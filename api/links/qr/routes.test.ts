@@ -58,7 +58,7 @@ const get = (query: string, by: FakeKey | undefined = key) =>
   api.send(`${PATH}?${query}`, by === undefined ? {} : { key: by });
 
 const drawAsEver = (options: QRCode.QRCodeToStringOptions = {}) =>
-  QRCode.toString(`${SHORT_URL}/sale`, {
+  QRCode.toString(`${SHORT_URL}/sale?_qr`, {
     type: "svg",
     errorCorrectionLevel: "M",
     margin: 4,
@@ -90,7 +90,7 @@ describe("GET /v1/links/:id/qr", () => {
     });
     expect([response.status, response.headers.get("content-type")]).toEqual([200, type]);
     expect(await readQr(type, new Uint8Array(await response.arrayBuffer()))).toBe(
-      `${SHORT_URL}/sale`,
+      `${SHORT_URL}/sale?_qr`,
     );
   });
 

@@ -738,7 +738,7 @@ export interface paths {
     };
     /**
      * Get a link's QR code
-     * @description Returns a QR code of the short URL as SVG, PNG or PDF. Parameters that are left out are those of the account's saved style (`qr_style` of `/v1/branding`). Colours that scanners may fail to read are rejected: the background must be lighter than the foreground, by 55 % of the luminance from black to white (symbol contrast of grade B, ISO/IEC 15415).
+     * @description Returns a QR code of the short URL as SVG, PNG or PDF. It has the parameter `_qr` after the short URL, by which scans are told apart from clicks (`trigger`); redirects do not forward it. Parameters that are left out are those of the account's saved style (`qr_style` of `/v1/branding`). Colours that scanners may fail to read are rejected: the background must be lighter than the foreground, by 55 % of the luminance from black to white (symbol contrast of grade B, ISO/IEC 15415).
      *
      *     Requires the scope `links:read`.
      */
@@ -2073,6 +2073,11 @@ export interface components {
          * @example spring
          */
         tag?: string | string[];
+        /**
+         * @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
+         * @example qr
+         */
+        trigger?: string | string[];
         /**
          * @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example summer
@@ -4955,6 +4960,11 @@ export interface components {
        */
       time: string;
       /**
+       * @description `qr` for a scan of the link's QR code, else `link`.
+       * @example link
+       */
+      trigger: string;
+      /**
        * @description `utm_campaign` of the click; empty for none.
        * @example spring
        */
@@ -5410,6 +5420,7 @@ export interface components {
         | "referrer_path"
         | "language"
         | "host"
+        | "trigger"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6207,6 +6218,7 @@ export interface components {
         | "referrer_path"
         | "language"
         | "host"
+        | "trigger"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6937,6 +6949,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7007,6 +7021,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7084,6 +7100,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7155,6 +7173,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7230,6 +7250,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7303,6 +7325,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7366,6 +7390,8 @@ export interface operations {
         region?: string | string[];
         /** @description A tag that the link has now. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         tag?: string | string[];
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7439,6 +7465,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7510,6 +7538,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7587,6 +7617,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7680,6 +7712,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7788,6 +7822,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7858,6 +7894,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7926,6 +7964,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -8050,6 +8090,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -8120,6 +8162,8 @@ export interface operations {
         tag?: string | string[];
         /** @description The IANA time zone whose days and hours group the clicks; `UTC` when left out. */
         timezone?: string;
+        /** @description `link` or `qr`: whether a QR code was scanned. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        trigger?: string | string[];
         /** @description `utm_campaign` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         utm_campaign?: string | string[];
         /** @description `utm_content` of the click. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */

@@ -71,6 +71,7 @@ function createClick(number: number, fill: (most: number, unit: string) => strin
     mode: "live",
     prefetch: false,
     embedded: false,
+    scanned: false,
     privacy: false,
     address: `2001:db8:${(number & 0xffff).toString(16)}::${(number >> 16).toString(16)}`,
     host: `${own}.${fill(CLICK_TEXT_BYTES_MAX.host - 20, "a.")}example.com`,

@@ -16,6 +16,7 @@ export const FILTER_LABELS = {
   referrer: "analytics.dimensions.referrer",
   referrer_path: "analytics.dimensions.referringPage",
   host: "analytics.dimensions.host",
+  trigger: "analytics.dimensions.trigger",
   utm_source: "analytics.dimensions.utmSource",
   utm_medium: "analytics.dimensions.utmMedium",
   utm_campaign: "analytics.dimensions.utmCampaign",

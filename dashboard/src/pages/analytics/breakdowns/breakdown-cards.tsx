@@ -91,6 +91,7 @@ export const Devices = () => (
       device: t("analytics.cards.devices"),
       browser: t("analytics.cards.browsers"),
       os: t("analytics.cards.systems"),
+      trigger: t("analytics.cards.triggers"),
     }}
   />
 );
