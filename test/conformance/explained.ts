@@ -61,6 +61,12 @@ export const EXPLAINED: readonly Explanation[] = [
     reason: "no key is asked for; a wrong password is 403",
   },
   {
+    rule: "owasp:api7:2023-concerning-url-parameter",
+    place: /^paths\.\/v1\/links\/lookup\.get\./,
+    reason:
+      "the short URL is looked up among the account's links, and nothing is requested from it",
+  },
+  {
     rule: "owasp:api4:2023-string-restricted",
     reason:
       "free text in any language has no pattern: titles, searches, names, messages. Control characters are rejected, lengths are bounded, and values are always bound in statements and escaped in output",
