@@ -27,10 +27,8 @@ const documents = ["*.md", "docs/**/*.md", "clients/typescript/*.md"]
   .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(ROOT)])
   .map((path) => readDocument(path));
 
-/** A decision and a change are about the time when they were made. */
-const current = documents.filter(
-  ({ path }) => !path.startsWith("docs/decisions/") && !path.endsWith("CHANGELOG.md"),
-);
+/** A change is about the time when it was made. */
+const current = documents.filter(({ path }) => !path.endsWith("CHANGELOG.md"));
 
 /** A file of ours, also when its folder is gone. */
 const SOURCE = /\.(?:tsx?|mjs|sql|lua)$/;
