@@ -52,17 +52,18 @@ const COLUMNS = Object.keys(EMPTY) as (keyof Count)[];
 
 /** Counts the sources of a folder that `isCounted` selects. */
 function countFolder(folder: string, isCounted: (path: string) => boolean): Count {
-  const total = { ...EMPTY };
-  for (const path of new Bun.Glob(`${folder}/${SOURCES}`).scanSync(ROOT)) {
-    if (IS_GENERATED.test(path) || !isCounted(path)) continue;
-    const count = countFile(path);
-    for (const column of COLUMNS) total[column] += count[column];
-  }
-  return total;
+  return sum(listSources(folder, isCounted).map(countFile));
 }
 
+const listSources = (folder: string, isCounted: (path: string) => boolean): string[] =>
+  [...new Bun.Glob(`${folder}/${SOURCES}`).scanSync(ROOT)].filter(
+    (path) => !IS_GENERATED.test(path) && isCounted(path),
+  );
+
+const readSource = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+
 function countFile(path: string): Count {
-  const text = readFileSync(join(ROOT, path), "utf8");
+  const text = readSource(path);
   const lines = text.split("\n").length - 1;
   const count = {
     ...EMPTY,
@@ -79,21 +80,34 @@ function countFile(path: string): Count {
 /** Tokens of TypeScript; of other languages, words and signs. */
 function countTokens(path: string, text: string): number {
   if (!/\.(?:tsx?|mjs)$/.test(path)) return text.match(/\w+|[^\s\w]/g)?.length ?? 0;
-  const variant = path.endsWith("x") ? ts.LanguageVariant.JSX : ts.LanguageVariant.Standard;
-  const scanner = ts.createScanner(ts.ScriptTarget.Latest, true, variant, text);
-  let tokens = 0;
-  while (scanner.scan() !== ts.SyntaxKind.EndOfFileToken) tokens++;
-  return tokens;
+  return countLeaves(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true));
+}
+
+/** Leaves of the parse tree: a scanner alone takes templates and JSX for other tokens. */
+function countLeaves(node: ts.Node): number {
+  if (ts.isJSDoc(node) || node.pos === node.end) return 0;
+  const children = node.getChildren();
+  return children.length === 0 ? 1 : children.reduce((all, one) => all + countLeaves(one), 0);
 }
 
 const isTest = (path: string): boolean => IS_TEST.test(path);
 const isSource = (path: string): boolean => !IS_TEST.test(path);
 
 /** Counts the sources of each room, without tests. */
-export const countRooms = (rooms: readonly string[] = ROOMS): Record<string, Count> =>
+const countRooms = (rooms: readonly string[] = ROOMS): Record<string, Count> =>
   Object.fromEntries(rooms.map((room) => [room, countFolder(room, isSource)]));
 
-export function sum(counts: readonly Count[]): Count {
+/** How often the product has each pattern. */
+export function countPatterns(): Record<Pattern, number> {
+  const texts = ROOMS.flatMap((room) => listSources(room, isSource)).map(readSource);
+  const entries = Object.entries(PATTERNS).map(([name, pattern]) => [
+    name,
+    texts.reduce((total, text) => total + (text.match(pattern)?.length ?? 0), 0),
+  ]);
+  return Object.fromEntries(entries) as Record<Pattern, number>;
+}
+
+function sum(counts: readonly Count[]): Count {
   const total = { ...EMPTY };
   for (const count of counts) for (const column of COLUMNS) total[column] += count[column];
   return total;
