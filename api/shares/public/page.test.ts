@@ -313,6 +313,7 @@ test("all texts of the pages are in the catalogue, and every text of the catalog
         complete_from: "2026-01-02T00:00:00Z",
         breakdowns: [
           breakdownOf("device", "mobile", "desktop", "tablet", "other", ""),
+          breakdownOf("trigger", "link", "qr"),
           breakdownOf("continent", "AF", "AN", "AS", "EU", "NA", "OC", "SA", ""),
           breakdownOf("browser", "Unknown"),
           breakdownOf("referrer", "direct"),

@@ -52,7 +52,16 @@ const EITHER = "from";
  * Members whose values are from a list that their schema does not contain; its example is one of
  * them.
  */
-const LISTED = new Set(["country", "region", "continent", "device", "language", "host", "class"]);
+const LISTED = new Set([
+  "country",
+  "region",
+  "continent",
+  "device",
+  "language",
+  "host",
+  "trigger",
+  "class",
+]);
 
 /**
  * Optional members that would make a valid body invalid, or the resource unreachable: names that
