@@ -113,7 +113,7 @@ export async function findExcessPrivilege(sql: Sql): Promise<string | undefined>
   return row.owner ? `the role ${row.role} owns the tables` : undefined;
 }
 
-/** Whether a statement of the API ends after a time: a pooler may drop what the API asks for. */
+/** Whether statements of the API have a time limit: a pooler may drop the one that it sets. */
 export async function isTimeLimited(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ limited: boolean }]>`
     select current_setting('statement_timeout') <> '0' as limited`;

@@ -45,7 +45,7 @@ export async function readTargets(
   return { data, ...completeFrom(query.range) };
 }
 
-/** What a link says of one of its rules or arms. */
+/** Destination and label of a rule or an arm. */
 type Known = { url: string; label?: string | undefined };
 
 function describe(target: string, known: ReadonlyMap<string, Known>, ownUrl: string) {

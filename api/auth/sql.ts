@@ -105,7 +105,7 @@ type AuthorizationRow = {
 
 /**
  * Authorizes requests of keys under rules and consumes the granted ones: see
- * `migrations/0002_authorize.sql`. A key whose lookup id is unknown has no row. Locks accounts in
+ * `migrations/0001_accounts.sql`. A key whose lookup id is unknown has no row. Locks accounts in
  * the order of their ids; otherwise two of these queries could deadlock.
  */
 const authorizeRequests = (

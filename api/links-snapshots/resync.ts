@@ -12,7 +12,7 @@ const POLL_MS = 200;
 /** How long a snapshot of all links may take. */
 const SNAPSHOT_MS_MAX = 600_000;
 
-/** What the snapshot has that all hosts take. */
+/** Links of the snapshot that all hosts take. */
 export type Resync = { links: number };
 
 /**

@@ -11,8 +11,8 @@ import type { CountedTag, TagRow, TagSort } from "./model.ts";
 import { listTags, sumClicks, type TagPosition } from "./sql.ts";
 
 /**
- * Maximum tags that a request examines: the part may be shorter than its limit, and continues after
- * them.
+ * Maximum tags that a request examines: a page may be shorter than its limit, and its cursor
+ * continues after them.
  */
 const EXAMINED_MAX = 10_000;
 
@@ -31,10 +31,10 @@ export type TagsRequest = {
 
 export type TagsPart = { rows: CountedTag[]; next: TagsCursor | null };
 
-/** An account whose budget adding up clicks takes from. */
+/** An account, which pays for adding up clicks. */
 type TagsReader = AccountScope & Payer;
 
-/** To add up the clicks of a link takes as long as to list so many. */
+/** What adding up the clicks of one link costs, in listed links. */
 export const SUMMED_LINK = 2;
 
 /**

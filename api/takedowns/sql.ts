@@ -30,7 +30,7 @@ export async function lockTakedowns(transaction: Transaction): Promise<void> {
   await transaction`lock table takedowns in share row exclusive mode`;
 }
 
-/** Adds a takedown, and returns whether there was none; keeps an existing one unchanged. */
+/** Adds a takedown, and returns whether it was added; an existing one stays unchanged. */
 export async function insertTakedown(
   transaction: Transaction,
   kind: TakedownKind,

@@ -121,7 +121,7 @@ export type IncomingRequest = {
   peer: string;
 };
 
-/** What the server passes requests to. */
+/** Handles the requests of the server. */
 export interface RequestHandler {
   /** Maximum bytes of a posted form. */
   readonly formBytesMax: number;

@@ -31,7 +31,7 @@ const CONCURRENT_MAX = 2;
 const WAITING_MAX = 64;
 const WAITING_PER_NETWORK_MAX = 2;
 
-/** Wrong attempts per network and link; a site may make ten times as many (`SITE_FACTOR`). */
+/** Wrong attempts per network and link; a site may make `SITE_FACTOR` times as many. */
 const TRIES = { limit: 10, seconds: 60, keysMax: 50_000 };
 
 /** Wrong attempts per link from all networks, against guessing from very many networks. */

@@ -1,8 +1,8 @@
 /**
  * Responds to requests for links with a password, a click limit or a confirmation: redirects when
  * all of them allow it. A page with a form carries the referrer of the visit that it interrupts,
- * because the browser names this page, or none, when it posts the form. Whoever posts another one
- * could have sent it as a header of the visit as well.
+ * because the browser names this page, or none, when it posts the form. A forged one
+ * gains nothing: the visit could have sent it as a header.
  */
 import { clickTextEnd, decodeText } from "../../shared/contracts/click-text.ts";
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";

@@ -6,8 +6,7 @@ import { addressGroups } from "../../shared/addresses.ts";
 import { AddressWindow } from "./address-window.ts";
 
 /**
- * Requests for aliases without a link, per network; a site may make ten times as many
- * (`SITE_FACTOR`).
+ * Requests for aliases without a link, per network; a site may make `SITE_FACTOR` times as many.
  */
 const MISSES = { limit: 120, seconds: 60, keysMax: 50_000 };
 

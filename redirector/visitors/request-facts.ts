@@ -31,7 +31,7 @@ const SOURCES_MAX = 2_000;
 const LANGUAGES_MAX = 2_000;
 
 /**
- * User agents that are not cached, per network; a site may send ten times as many (`SITE_FACTOR`).
+ * User agents that are not cached, per network; a site may send `SITE_FACTOR` times as many.
  * Parsing one takes up to 0.15 ms of the event loop, and anybody can make them up.
  */
 const NEW_AGENTS = { limit: 300, seconds: 60, keysMax: 50_000 };

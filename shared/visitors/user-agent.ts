@@ -131,8 +131,8 @@ const findPlatform = (userAgent: string): Platform | undefined =>
   PLATFORMS.find(([pattern]) => pattern.test(userAgent))?.[1];
 
 /**
- * Browsers and apps that exist on one system only tell it, where the user agent tells none, or that
- * of a desktop, as phones and tablets do to get a site's desktop version. Names of apps end with
+ * Browsers and apps of a single system: they decide where the user agent names none, or that of a
+ * desktop, as phones and tablets do to get a site's desktop version. Names of apps end with
  * the system's: `CriOS`, `TwitterAndroid`.
  */
 const ONLY_PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
@@ -150,7 +150,7 @@ const ONLY_PLATFORMS: readonly (readonly [RegExp, Platform])[] = [
   [/\bKonqueror\/|\bEpiphany\//, { os: "Linux", device: "desktop" }],
 ];
 
-/** What only an iPad has that calls itself a Mac. */
+/** Marks of an iPad whose user agent says that it is a Mac. */
 const IPAD = /[^aA](?:iOS|IOS)\b|\bGSA\/|\bOP[TX]\/|\bMobile\/\w/;
 
 /** Returns the only system of a browser or app, unless the user agent tells another one. */

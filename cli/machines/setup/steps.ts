@@ -58,7 +58,7 @@ const PLAN = "enterprise";
 
 const PASSWORD_BYTES = 18;
 
-/** What exists only now, and is shown once: also the counts of a restored backup. */
+/** Secrets that are shown once, and the counts of a restored backup. */
 export type Created = { key?: string; password?: string; restored?: string };
 
 /** Makes a host what its settings and secrets say; with a backup, it begins with that. */
@@ -217,7 +217,7 @@ const packagesStep = (names: readonly string[], host: Host): Step => ({
       {
         title: `apt-get install ${missing.join(" ")}`,
         async apply() {
-          // Without it, or when it fails, the lists may still be good enough.
+          // When this fails, the lists that the machine has may still be good enough.
           await host.run([...APT_GET, "update"], { env });
           await host.read([...APT_GET, "install", "--yes", ...missing], { env });
         },
@@ -308,7 +308,7 @@ export const firstAccountStep = (
   },
 });
 
-/** The account that was made first, and what there is of it; undefined without one. */
+/** The account that was made first, and whether it has a key and a user. */
 async function readFirstAccount(sql: Sql) {
   const [account, ...others] = await new AccountService(sql).list();
   if (account === undefined) return undefined;

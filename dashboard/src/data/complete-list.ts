@@ -3,7 +3,7 @@
 /** What a field offers: a name, and the code that it can be found by as well. */
 export type ListOption = { name: string; code?: string };
 
-/** A text that a field can become, and what the browser shows of it. */
+/** A text that a field can become, and its label in the browser. */
 type Completion = { value: string; label?: string };
 
 /** Maximum completions that a field offers. */

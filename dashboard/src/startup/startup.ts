@@ -15,7 +15,7 @@ for (const path of ["/auth/session", ...pathsOfFirstRequests(location)]) request
 for (const module of modulesOf(location.pathname, preferredLanguage()))
   for (const name of SCRIPTS[module] ?? []) preload(`/${name}`);
 
-/** Sends a request, for the application's first one of the path. */
+/** Sends a request, whose response the application's first request for the path uses. */
 function requestEarly(path: string): void {
   const response = fetch(path);
   // The application handles the failure.
