@@ -304,8 +304,8 @@ export class VisitorHash {
   /**
    * HMAC-SHA-256 of link, network and user agent, truncated to 64 bits, as a decimal number.
    * Without the secret, an address cannot be found by trying all; as the link is part of the input,
-   * the hashes of a person on two links are unrelated. Only the network of an address counts: privacy
-   * extensions change the rest of an IPv6 address every day (RFC 8981).
+   * the hashes of a person on two links are unrelated. Only the network of an address counts:
+   * privacy extensions change the rest of an IPv6 address every day (RFC 8981).
    */
   of(linkId: Uuid, network: string, userAgent: string): string {
     this.#keyed.copy().update(`${linkId}\n${network}\n${userAgent}`).digest(this.#digest);
