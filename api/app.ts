@@ -28,7 +28,7 @@ export function apiSite(
   // Takes half as long as all else here, so it waits until somebody asks.
   const document = (): unknown => describeApi(app.routes, version, { apiUrl, shortUrl });
   const app = new Elysia({ name: "api", normalize: false })
-    .wrap(new CompatibleApis(compat, shortUrl).wrap)
+    .wrap(new CompatibleApis(compat, shortUrl, authenticator).wrap)
     .wrap(compressReads)
     .use(site.journey)
     .use(resourceRoutes(site, context, services))

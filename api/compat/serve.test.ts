@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 
 import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
+import { generateKey } from "../auth/api-key.ts";
 
 const ANONYMOUS_PER_MINUTE = 60;
 
@@ -28,6 +29,31 @@ test.each(REFUSED)("requests that are refused count for their address: %s", asyn
   expect(limited.status).toBe(429);
   expect(Number(limited.headers.get("retry-after"))).toBeGreaterThan(0);
   expect((await send("198.51.100.2")).status).toBe(401);
+});
+
+/** Requests of each method that has a body, of JSON. */
+const WITH_BODY = [
+  ["POST", "/v4/shorten"],
+  ["POST", "/v4/bitlinks"],
+  ["PATCH", "/v4/bitlinks/bit.ly/known"],
+  ["POST", "/v4/expand"],
+  ["POST", "/rest/v3/short-urls"],
+  ["PATCH", "/rest/v3/short-urls/known"],
+  ["POST", "/rest/v3/short-urls/known/redirect-rules"],
+  ["PUT", "/rest/v3/tags"],
+  ["PATCH", "/rest/v3/domains/redirects"],
+] as const;
+
+test.each(WITH_BODY)("no body is read without a key that works: %s %s", async (method, path) => {
+  const api = createFakeApi({}, { compat });
+  const status = async (key: string) => {
+    const headers = { "x-api-key": key, "x-forwarded-for": key.slice(-6) };
+    return (await api.send(path, { method, key, headers, body: "not JSON" })).status;
+  };
+  // Its checksum is right, which anyone can compute.
+  expect(await status(generateKey("live").key)).toBe(401);
+  expect(await status(api.addKey({ state: "revoked" }).key)).toBe(403);
+  expect(await status(api.addKey().key)).toBe(400);
 });
 
 test("what a key may not do by /v1, and what fails there, is refused in the other shape", async () => {

@@ -1,4 +1,5 @@
 /** Serves the APIs of other products beside `/v1`, on its listener: see docs/compatible-apis.md. */
+import type { Authenticator } from "../auth/access-rules.ts";
 import type { CompatName } from "../config.ts";
 import { bitly } from "./bitly.ts";
 import { shlink } from "./shlink.ts";
@@ -10,11 +11,13 @@ const APIS: Readonly<Record<CompatName, CompatibleApi>> = { yourls, bitly, shlin
 export class CompatibleApis {
   readonly #apis: readonly CompatibleApi[];
   readonly #shortUrl: string;
+  readonly #authenticator: Authenticator;
 
-  /** `shortUrl` is the origin of short links. */
-  constructor(names: readonly CompatName[], shortUrl: string) {
+  /** `shortUrl` is the origin of short links, and `authenticator` that of `/v1`. */
+  constructor(names: readonly CompatName[], shortUrl: string, authenticator: Authenticator) {
     this.#apis = names.map((name) => APIS[name]);
     this.#shortUrl = shortUrl;
+    this.#authenticator = authenticator;
   }
 
   /** Answers the requests of these APIs, and leaves all others to `handle`. */
@@ -24,7 +27,8 @@ export class CompatibleApis {
       const url = isOfV1(request.url) ? null : URL.parse(request.url);
       const api = url === null ? undefined : this.#apis.find((known) => known.serves(url.pathname));
       if (url === null || api === undefined) return handle(request);
-      const v1 = new V1(request, url, this.#shortUrl, handle);
+      const site = { url, shortUrl: this.#shortUrl, authenticator: this.#authenticator };
+      const v1 = new V1(request, site, handle);
       return request.method === "OPTIONS" ? v1.preflight() : answer(api, v1);
     };
   };

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { TAG_LENGTH_MAX } from "../../shared/contracts/link-schemas.ts";
 import { failuresResponse } from "../analytics/failures/model.ts";
 import { accountResponse } from "../analytics/responses.ts";
 import { domainListResponse, domainResponse } from "../domains/model.ts";
@@ -342,7 +343,7 @@ async function finish(change: (again: boolean) => Promise<{ done: boolean }>): P
 
 async function renameTag(v1: V1): Promise<Answer> {
   const { oldName, newName } = await v1.readBody(
-    z.object({ oldName: z.string(), newName: z.string() }),
+    z.object({ oldName: z.string().max(TAG_LENGTH_MAX), newName: z.string() }),
   );
   await finish((again) =>
     v1.send(changedTagResponse, "PATCH", tagPath(oldName), {

@@ -5,6 +5,7 @@
  */
 import * as z from "zod";
 
+import type { Authenticator } from "../auth/access-rules.ts";
 import { parseKey } from "../auth/api-key.ts";
 import { errorResponse } from "../http/error-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
@@ -53,6 +54,9 @@ const FORWARDED = [
 /** Headers that describe the body of another response. */
 const OF_BODY = ["content-encoding", "content-length", "content-type", "etag", "location"];
 
+/** Maximum bytes of a body: it is one link, whose rules are most of it. */
+const BODY_BYTES_MAX = 256 * 1024;
+
 const ALLOWED_HEADERS = "access-control-allow-headers";
 
 export class V1 {
@@ -61,16 +65,22 @@ export class V1 {
   readonly url: URL;
   /** The origin of short links. */
   readonly shortUrl: URL;
+  readonly #authenticator: Authenticator;
   readonly #handle: Handle;
   readonly #headers: Headers;
   /** Headers of the last response: the limits, the request's id, and those of CORS. */
   #answered = new Headers();
 
   /** `handle` answers a request of `/v1`. */
-  constructor(request: Request, url: URL, shortUrl: string, handle: Handle) {
+  constructor(
+    request: Request,
+    { url, shortUrl, authenticator }: { url: URL; shortUrl: string; authenticator: Authenticator },
+    handle: Handle,
+  ) {
     this.request = request;
     this.url = url;
     this.shortUrl = new URL(shortUrl);
+    this.#authenticator = authenticator;
     this.#handle = handle;
     // All calls of a request have its id.
     this.#headers = new Headers({ "x-request-id": Bun.randomUUIDv7() });
@@ -95,9 +105,14 @@ export class V1 {
     await this.get(z.object({}), "/v1/limits");
   }
 
-  /** The client's body, of JSON; throws what a body is refused for. */
+  /**
+   * The client's body, of JSON; throws what a body is refused for. As in `/v1`, nobody without a
+   * key that works makes this process read one.
+   */
   async readBody<Schema extends z.ZodType>(schema: Schema): Promise<z.output<Schema>> {
-    return validateValue(schema, await readJsonBody(this.request));
+    const caller = new Request(this.url.href, { headers: this.#headers });
+    if (!this.#authenticator.isVerified(caller)) await this.requireKey();
+    return validateValue(schema, await readJsonBody(this.request, BODY_BYTES_MAX));
   }
 
   /** The client's query, without parameters that are blank. */

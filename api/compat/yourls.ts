@@ -20,6 +20,9 @@ const DB_VERSION = "507";
 /** Maximum bytes of a form, which is read before the key that is in it. */
 const FORM_BYTES_MAX = 64 * 1024;
 
+/** Maximum fields of a request: without a bound, to look at them would cost more than to read it. */
+const FIELDS_MAX = 200;
+
 /** Maximum links in one answer. */
 const LINKS_MAX = 100;
 
@@ -62,7 +65,14 @@ async function readFields(request: Request): Promise<Fields> {
     const sent = await form.formData().catch((cause: unknown) => {
       throw new ApiError("invalid_request", "The body is not a form.", { cause });
     });
-    for (const [name, value] of sent) if (typeof value === "string") fields.set(name, value);
+    for (const [name, value] of sent) {
+      if (typeof value === "string") fields.set(name, value);
+      if (fields.size > FIELDS_MAX)
+        throw new ApiError(
+          "invalid_request",
+          `The form has too many fields: ${FIELDS_MAX} at most.`,
+        );
+    }
   }
   return new Map([...fields].filter(([, value]) => value.trim() !== ""));
 }

@@ -22,7 +22,9 @@ test("large bodies that arrive at once are parsed in turns of their own, a small
     return value;
   });
   const reading = Promise.all(
-    [...Array.from({ length: 4 }, () => post(LARGE)), post(1)].map(readJsonBody),
+    [...Array.from({ length: 4 }, () => post(LARGE)), post(1)].map((request) =>
+      readJsonBody(request),
+    ),
   );
   const counting = { isOver: false };
   const count = (): void => {

@@ -2,7 +2,7 @@
 import { beginTurn } from "../../shared/turns.ts";
 import { ApiError } from "./errors.ts";
 
-/** Maximum bytes of a body. */
+/** Maximum bytes of a body of `/v1`. */
 const BODY_BYTES_MAX = 1024 * 1024;
 
 /**
@@ -18,19 +18,19 @@ const LARGE_BODY_BYTES = 16 * 1024;
 
 /**
  * Reads and parses the body. Throws `unsupported_media_type` when it is not declared as JSON in
- * UTF-8, and `payload_too_large` beyond {@link BODY_BYTES_MAX}. Throws `invalid_request` when it
+ * UTF-8, and `payload_too_large` beyond `bytesMax`. Throws `invalid_request` when it
  * arrives too slowly, is not JSON, is nested too deeply or has too many values. Of members with the
  * same name the last one counts, as in `JSON.parse`. `__proto__` is an ordinary member, which no
  * schema contains.
  */
-export async function readJsonBody(request: Request): Promise<unknown> {
+export async function readJsonBody(request: Request, bytesMax = BODY_BYTES_MAX): Promise<unknown> {
   if (!isJson(request.headers.get("content-type"))) {
     throw new ApiError(
       "unsupported_media_type",
       "Send the body as Content-Type: application/json.",
     );
   }
-  const bytes = await readBody(request, BODY_BYTES_MAX);
+  const bytes = await readBody(request, bytesMax);
   if (bytes.length > LARGE_BODY_BYTES) await beginTurn().next();
   const problem = jsonShapeProblem(bytes);
   if (problem !== undefined) throw new ApiError("invalid_request", problem);

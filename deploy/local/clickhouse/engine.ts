@@ -139,7 +139,8 @@ function parsePlainInsert(sql: string) {
 
 /**
  * Grants for what the product and its tests do. None of them covers a source: a file, a URL,
- * another server or a program.
+ * another server or a program. The function `file` and `INTO OUTFILE` need no grant in the library,
+ * so a statement can still reach the files of its user.
  */
 const GRANTS = [
   "GRANT SELECT, INSERT, SHOW, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP, TRUNCATE, OPTIMIZE ON *.*",

@@ -344,7 +344,7 @@ describe("access to the ClickHouse gateway", () => {
   });
 });
 
-test("a statement reads no file, URL or other server: its user has no grant on a source", async () => {
+test("no table is of a file, a URL or another server: the user has no grant on a source", async () => {
   const secret = join(dataDir, "secret.csv");
   writeFileSync(secret, "a secret of this machine\n");
   for (const source of ["file", "url", "s3", "executable", "remote", "mysql", "sqlite"]) {
