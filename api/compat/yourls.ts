@@ -20,7 +20,7 @@ const DB_VERSION = "507";
 /** Maximum bytes of a form, which is read before the key that is in it. */
 const FORM_BYTES_MAX = 64 * 1024;
 
-/** Maximum fields of a request: without a bound, to look at them would cost more than to read it. */
+/** Maximum fields of a request: without a bound, looking at them costs more than reading it. */
 const FIELDS_MAX = 200;
 
 /** Maximum links in one answer. */
