@@ -123,8 +123,11 @@ export class DomainFinder {
 
   /** The status of a domain's redirects; the usual one while it is unknown. */
   redirectStatusOf(domain: string): RedirectStatus {
-    if (domain === DEFAULT_DOMAIN || !this.isKnown(domain)) return DEFAULT_REDIRECT_STATUS;
-    return this.#domains.get(domain)?.redirectStatus ?? DEFAULT_REDIRECT_STATUS;
+    if (domain === DEFAULT_DOMAIN) return DEFAULT_REDIRECT_STATUS;
+    let responses = this.#domains.get(domain);
+    // Only the first redirect of a domain reads the store.
+    if (responses === undefined && this.isKnown(domain)) responses = this.#domains.get(domain);
+    return responses?.redirectStatus ?? DEFAULT_REDIRECT_STATUS;
   }
 
   /** Whether the settings of a domain are known, after a lookup in the store. */
