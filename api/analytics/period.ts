@@ -79,7 +79,8 @@ export type Range = Span & {
 
 const HOURS = 24;
 const PERIOD_DAYS = { "7d": 7, "30d": 30, "90d": 90 } as const;
-const SPAN_YEARS_MAX = 5;
+/** Maximum years between the dates of a query. */
+export const SPAN_YEARS_MAX = 5;
 
 /**
  * Resolves the period or the custom dates of a query. The period `all` starts on the day of

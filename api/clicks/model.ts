@@ -19,7 +19,7 @@ import { cursorParameter, entriesOf, nextCursor } from "../http/pagination.ts";
 import type { CLICK_FIELDS } from "./single-clicks.ts";
 
 /** Maximum clicks of one page. */
-const PAGE_MAX = 1_000;
+export const CLICKS_PAGE_MAX = 1_000;
 
 export const exportQuery = analyticsQuery.extend({
   link_id: idParameter("link", "Only clicks of this link.", LINK_ID).optional(),
@@ -32,7 +32,7 @@ export const clicksQuery = exportQuery.extend({
     .number()
     .int()
     .min(1)
-    .max(PAGE_MAX)
+    .max(CLICKS_PAGE_MAX)
     .default(100)
     .meta({ description: "The maximum number of entries to return.", examples: [20] }),
   starting_after: cursorParameter(),

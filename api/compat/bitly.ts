@@ -4,8 +4,10 @@
  */
 import * as z from "zod";
 
+import { SPAN_YEARS_MAX } from "../analytics/period.ts";
 import { geoResponse, referrersResponse, summaryResponse } from "../analytics/responses.ts";
 import { notFound } from "../http/errors.ts";
+import { PAGE_SIZE_MAX } from "../http/pagination.ts";
 import { fullLink, linkResponse } from "../links/responses.ts";
 import {
   type Answer,
@@ -27,10 +29,6 @@ const BITLY_DOMAINS: ReadonlySet<string> = new Set(["bit.ly", "bitly.com", "j.mp
 
 /** An account has one group, which clients ask for before they create a link. */
 const GROUP = "default";
-
-/** Most entries of a list of `/v1`, and most years of a period. */
-const ENTRIES_MAX = 100;
-const YEARS_MAX = 5;
 
 export const bitly: CompatibleApi = {
   serves: (path) => path.startsWith(ROOT),
@@ -203,11 +201,11 @@ function readQuestion(v1: V1) {
   const last = Temporal.PlainDate.from(end.slice(0, "2026-01-31".length));
   const first =
     units < 1
-      ? last.subtract({ years: YEARS_MAX }).add({ days: 1 })
+      ? last.subtract({ years: SPAN_YEARS_MAX }).add({ days: 1 })
       : startOf(unit, last).subtract({ [`${unit}s`]: units - 1 });
   const dates = { start_date: first.toString(), end_date: last.toString() };
   const period: Query = units < 1 && unit_reference === undefined ? { period: "all" } : dates;
-  const limit = Math.min(size, ENTRIES_MAX);
+  const limit = Math.min(size, PAGE_SIZE_MAX);
   return { asked: { unit, units, unit_reference: toDate(end) }, period, limit };
 }
 

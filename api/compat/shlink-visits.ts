@@ -2,18 +2,13 @@
 import * as z from "zod";
 
 import { countryName } from "../analytics/filters.ts";
+import { SPAN_YEARS_MAX } from "../analytics/period.ts";
 import { accountResponse, summaryResponse } from "../analytics/responses.ts";
-import { clicksResponse } from "../clicks/model.ts";
+import { CLICKS_PAGE_MAX, clicksResponse } from "../clicks/model.ts";
 import { type Answer, type Query, toJson, type V1 } from "./v1.ts";
-
-/** Most clicks of one call of `/v1`. */
-const CLICKS_MAX = 1_000;
 
 /** Most visits that can be paged through: each page is read from the newest visit on. */
 const VISITS_MAX = 10_000;
-
-/** Most years of a period of `/v1`. */
-const YEARS_MAX = 5;
 
 const visitsQuery = z.object({
   page: z.coerce.number().int().min(1).default(1),
@@ -61,7 +56,11 @@ function readPeriod(start: string | undefined, end: string | undefined): Query {
 /** As far before an instant as a period reaches; undefined for a text that is none. */
 function earliestBefore(end: string): string | undefined {
   const date = new Date(end);
-  date.setUTCFullYear(date.getUTCFullYear() - YEARS_MAX, date.getUTCMonth(), date.getUTCDate() + 1);
+  date.setUTCFullYear(
+    date.getUTCFullYear() - SPAN_YEARS_MAX,
+    date.getUTCMonth(),
+    date.getUTCDate() + 1,
+  );
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 
@@ -71,11 +70,12 @@ function earliestBefore(end: string): string | undefined {
  */
 async function readClicks(v1: V1, query: Query, from: number, to: number) {
   const clicks: Click[] = [];
-  const last = Math.min(to, VISITS_MAX);
+  // A page beyond those is empty, whatever is there: to read up to it would be for nothing.
+  const last = from < VISITS_MAX ? Math.min(to, VISITS_MAX) : 0;
   let cursor: string | undefined;
   let seen = 0;
   while (seen < last) {
-    const limit = Math.min(CLICKS_MAX, last - seen);
+    const limit = Math.min(CLICKS_PAGE_MAX, last - seen);
     const part = { ...query, class: "human", limit, starting_after: cursor };
     const { data, next_cursor } = await v1.get(clicksResponse, "/v1/clicks", part);
     clicks.push(...data.slice(Math.max(0, from - seen)));

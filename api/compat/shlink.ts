@@ -10,6 +10,7 @@ import { accountResponse } from "../analytics/responses.ts";
 import { domainListResponse, domainResponse } from "../domains/model.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
+import { PAGE_SIZE_MAX } from "../http/pagination.ts";
 import { fullLink, linkListResponse, linkResponse } from "../links/responses.ts";
 import { changedTagResponse, progressResponse, tagListResponse } from "../tags/model.ts";
 import { rulesBody, toConditions, toRules } from "./shlink-rules.ts";
@@ -35,8 +36,7 @@ const HEALTH = "/rest/health";
 /** The version of Shlink whose calls these are: its clients offer what it has. */
 const VERSION = "4.5.0";
 
-/** Most entries of a page of `/v1`, and pages of a list that Shlink has as a whole. */
-const ENTRIES_MAX = 100;
+/** Most pages of `/v1` in a list that Shlink has as a whole. */
 const PAGES_MAX = 10;
 
 /** Repetitions of a change of a tag, each of which changes 10,000 links. */
@@ -122,7 +122,8 @@ async function listShortUrls(v1: V1): Promise<Answer> {
   const tags = v1.url.searchParams.getAll("tags[]");
   if (tags.length > 1 && query.tagsMode === "any")
     throw invalidField("tagsMode", "must be all for several tags");
-  const limit = query.itemsPerPage < 1 ? ENTRIES_MAX : Math.min(query.itemsPerPage, ENTRIES_MAX);
+  const limit =
+    query.itemsPerPage < 1 ? PAGE_SIZE_MAX : Math.min(query.itemsPerPage, PAGE_SIZE_MAX);
   const [sort, order] = query.orderBy.split("-");
   const { data, pagination } = await v1.get(linkListResponse, "/v1/links", {
     page: query.page,
@@ -295,7 +296,7 @@ async function readOrphans(v1: V1): Promise<number> {
 /** Requests for aliases without a link are only counted. */
 async function countOrphans(v1: V1): Promise<Answer> {
   const total = await readOrphans(v1);
-  const pagination = { ...paginationOf(1, ENTRIES_MAX, 0, 0), totalItems: total };
+  const pagination = { ...paginationOf(1, PAGE_SIZE_MAX, 0, 0), totalItems: total };
   return toJson(200, { visits: { data: [], pagination } });
 }
 
@@ -310,7 +311,7 @@ async function readAll<Item>(
   const items: Item[] = [];
   let starting_after: string | null = "";
   for (let page = 0; page < PAGES_MAX && starting_after !== null; page++) {
-    const query: Query = { limit: ENTRIES_MAX, starting_after };
+    const query: Query = { limit: PAGE_SIZE_MAX, starting_after };
     const { data, next_cursor } = await v1.get(schema, path, query);
     items.push(...data);
     starting_after = next_cursor;

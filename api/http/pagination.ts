@@ -13,7 +13,7 @@ import { ApiError, invalidField } from "./errors.ts";
 const PAGE_MAX = 1_000_000;
 
 /** Maximum entries of a page. */
-const PAGE_SIZE_MAX = 100;
+export const PAGE_SIZE_MAX = 100;
 
 /** Maximum characters of the cursor of a list; ours are shorter. */
 const LIST_CURSOR_LENGTH_MAX = 200;
