@@ -86,7 +86,7 @@ export function useAnalytics<Data>(subpath: string, params: Params = {}) {
 
 /**
  * Waits until the counts over time have been fetched, if they are being fetched: people look at
- * them first, and the questions of ten other cards beside them would take the store's time.
+ * them first, and the questions of the other cards beside them would take the store's time.
  */
 async function waitForCounts(client: QueryClient, path: string): Promise<void> {
   const [counts] = client.getQueryCache().findAll({
