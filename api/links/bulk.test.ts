@@ -10,7 +10,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
-import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { toEntries } from "./bulk.ts";
 import type { LinkRow } from "./model.ts";
@@ -22,13 +22,6 @@ setDefaultTimeout(120_000);
 let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
-
-const newOwner = async (): Promise<Writer> => ({
-  accountId: await postgres.addAccount(),
-  mode: "live",
-  plan: "pro",
-  actor: SYSTEM,
-});
 
 /** The code of a failed row, or the alias of its link. */
 const outcomesOf = ({ results }: LinkResults) =>
@@ -66,7 +59,7 @@ const usedOf = async ({ accountId }: AccountScope): Promise<number> => {
 
 describe("creating many links", () => {
   test("judges each row alone, names the field, and lets the first of equal aliases win", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     await create(owner, [{ url, alias: "there", external_id: "known" }]);
     const result = await create(owner, [
       { url, alias: "one", titel: "x" },
@@ -116,7 +109,7 @@ describe("creating many links", () => {
   });
 
   test("names all faults of a row", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const { results } = await create(owner, [
       { titel: "x", title: 1, tags: "a" },
       {
@@ -145,7 +138,7 @@ describe("creating many links", () => {
   });
 
   test("is told by a check of the same rows, which creates none", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     await create(owner, [{ url, alias: "held", external_id: "held-id" }]);
     const used = await usedOf(owner);
     const rows = [
@@ -180,7 +173,7 @@ describe("creating many links", () => {
   });
 
   test("finds what an earlier attempt of the same request has created", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const id = newUuid();
     const rows = [{ url, alias: "again" }, { url }];
     const first = await create(owner, rows, id);
@@ -189,7 +182,7 @@ describe("creating many links", () => {
   });
 
   test("creates as many as the daily quota allows, the first of the valid ones", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     await create(owner, [{ url, alias: "quota-taken" }]);
     await postgres.sql`
       update accounts set limits = '{"quotas": {"links_per_day": 3}}' where id = ${owner.accountId}`;
@@ -206,7 +199,7 @@ describe("creating many links", () => {
   });
 
   test("concurrently under the same aliases creates each once, in whatever order they are sent", async () => {
-    const owners = await Promise.all(Array.from({ length: 6 }, newOwner));
+    const owners = await Promise.all(Array.from({ length: 6 }, () => postgres.addWriter()));
     const aliases = Array.from({ length: 20 }, (_, i) => `race-${i}`);
     const results = await Promise.all(
       owners.map((owner, i) => {
@@ -235,7 +228,7 @@ describe("a link that would expire before it starts", () => {
   });
 
   test("is refused in each way to create one", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const { links } = postgres;
     const refused = [
       links.create(owner, newUuid(), faulty),
@@ -252,7 +245,7 @@ describe("a link that would expire before it starts", () => {
   });
 
   test("is refused in each way to change one, also where the other end is the link's own", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const { links } = postgres;
     const made = await create(owner, [
       { url, external_id: "starting", starts_at: late },
@@ -278,7 +271,7 @@ describe("a link that would expire before it starts", () => {
   test("has relatives: a rule's window of time that ends before it begins", async () => {
     const window = { type: "time", from: late, until: early };
     const rules = [{ url, conditions: [window] }];
-    const { results } = await create(await newOwner(), [{ url, rules }]);
+    const { results } = await create(await postgres.addWriter(), [{ url, rules }]);
     expect(results.map((row) => ("error" in row ? paramOf(row.error) : "created"))).toEqual([
       ["invalid_request", "rules.0.conditions.0.until"],
     ]);
@@ -287,7 +280,7 @@ describe("a link that would expire before it starts", () => {
 
 describe("updating many links", () => {
   test("names all faults of a row", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const { id } = linkOf(await create(owner, [{ url }]));
     const { results } = await postgres.links.updateMany(owner, [
       { id: encodeId("link", id), url: "nonsense", alias: "-", expires_at: "2001-01-01T00:00:00Z" },
@@ -301,8 +294,8 @@ describe("updating many links", () => {
   });
 
   test("judges each row alone, and publishes the new names and the freed ones", async () => {
-    const owner = await newOwner();
-    const stranger = await newOwner();
+    const owner = await postgres.addWriter();
+    const stranger = await postgres.addWriter();
     const made = await create(
       owner,
       ["u1", "u2", "u3", "u4"].map((alias) => ({ url, alias })),
@@ -337,7 +330,7 @@ describe("updating many links", () => {
   });
 
   test("of one external id in two rows or links, one keeps it", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const made = await create(owner, [{ url, external_id: "x" }, { url }, { url }]);
     const rows = [1, 2].flatMap((index) => ({
       id: encodeId("link", linkOf(made, index).id),
@@ -352,7 +345,7 @@ describe("many links with settings", () => {
   const rules = [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }];
 
   test("have them in row and record, marked as deleted for versions without settings", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const long = { ...rules[0], url: `https://example.com/${"a".repeat(8_000)}` };
     const made = await create(owner, [
       { url, alias: "s1", rules },
@@ -372,7 +365,7 @@ describe("many links with settings", () => {
   });
 
   test("are changed as one by one: each replaces its setting, and keeps the others", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const arms = [{ label: "New page", url: "https://example.com/b", weight: 30 }];
     const made = await create(owner, [
       { url, alias: "t1", rules, split: { arms } },
@@ -402,7 +395,7 @@ describe("many links with settings", () => {
   });
 
   test("keep more values than can be set now, and are changed", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const made = await create(owner, [{ url, alias: "values", rules }]);
     const values = Array.from({ length: 50 }, (_, i) => `system ${i}`);
     const many = Array.from({ length: 20 }, (_, i) => ({
@@ -423,7 +416,7 @@ describe("many links with settings", () => {
   });
 
   test("are found, changed and created by their external id", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const upsert = (body: object) =>
       postgres.links.upsert(owner, {
         externalId: "mine",
@@ -446,7 +439,7 @@ const hostOf = (owner: Writer, name: string) => `${name}-${owner.accountId}.exam
 
 /** An owner with the domains `plain` and `folded`, which ignores case, and their link service. */
 async function newMover() {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const ids = new Map<string, Uuid>();
   for (const [name, caseSensitive] of [
     ["plain", true],
@@ -498,9 +491,9 @@ describe("moving many links to another domain", () => {
     expect(active?.version).toBe(ended?.version);
     expect(linkOf(await move(ids, plain)).version).toBe(linkOf(result).version);
     expect(linkOf(await move(ids, null)).domain_host).toBeNull();
-    expect(outcomesOf(await create(await newOwner(), [{ url, alias: "mover-1" }]))).toEqual([
-      "alias_taken",
-    ]);
+    expect(
+      outcomesOf(await create(await postgres.addWriter(), [{ url, alias: "mover-1" }])),
+    ).toEqual(["alias_taken"]);
   });
 
   test("leaves each link as it was whose alias is taken there, also by another row", async () => {
@@ -565,8 +558,8 @@ describe("moving many links to another domain", () => {
 
 describe("deleting many links", () => {
   test("deletes the owner's own, each once, and publishes that", async () => {
-    const owner = await newOwner();
-    const stranger = await newOwner();
+    const owner = await postgres.addWriter();
+    const stranger = await postgres.addWriter();
     const made = await create(owner, [
       { url, alias: "d1" },
       { url, alias: "d2" },
@@ -591,7 +584,7 @@ describe("deleting many links", () => {
 
 describe("a link that cannot be created at once", () => {
   test("because its domain was removed meanwhile fails alone, and consumes nothing", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     let isRemoved = false;
     const links = createService(postgres.sql, {
       requireVerified() {
@@ -612,7 +605,7 @@ describe("a link that cannot be created at once", () => {
   });
 
   test("because the connection ended after its commit is found, and marked as not propagated", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const cutting: Sql = new Proxy(postgres.sql, {
       apply(target, _, args: Parameters<Sql>) {
         const query = target(...args);
@@ -629,7 +622,7 @@ describe("a link that cannot be created at once", () => {
 });
 
 test("an update to an external id that another request is just taking fails as any later one", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const made = await create(owner, [{ url }, { url }]);
   const [first, second] = [linkOf(made, 0), linkOf(made, 1)];
   const isWaiting = async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { SYSTEM, type Writer } from "../http/principal.ts";
+import type { Writer } from "../http/principal.ts";
 import { noticeEvents } from "./notices.ts";
 
 setDefaultTimeout(120_000);
@@ -19,13 +19,6 @@ beforeAll(async () => {
   used = new Map();
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
-
-const newOwner = async (): Promise<Writer> => ({
-  accountId: await postgres.addAccount(),
-  mode: "live",
-  plan: "pro",
-  actor: SYSTEM,
-});
 
 const url = "https://example.com/";
 
@@ -50,7 +43,7 @@ const expire = (id: Uuid, secondsAgo: number) => postgres.sql`
   update links set expires_at = clock_timestamp() - make_interval(secs => ${secondsAgo}) where id = ${id}`;
 
 test("links that expire are recorded once, the earliest first, and again when they expire again", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const create = async () =>
     (await postgres.links.create(owner, newUuid(), { url, expires_at: "2090-01-01T00:00:00Z" }))
       .link;
@@ -99,7 +92,7 @@ const isDue = async (id: Uuid): Promise<boolean> =>
     .length > 0;
 
 test("a click limit is recorded once when its clicks are used, and again when it is raised", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const create = async (max_clicks?: number) =>
     (await postgres.links.create(owner, newUuid(), { url, ...(max_clicks ? { max_clicks } : {}) }))
       .link;
@@ -133,7 +126,7 @@ test("a click limit is recorded once when its clicks are used, and again when it
 });
 
 test("a limit that is not reached is checked until its clicks have settled; a deleted link is forgotten", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const { link } = await postgres.links.create(owner, newUuid(), { url, max_clicks: 100 });
   await addClicks(link.id, 1);
   await makeSettled(link.id);

@@ -6,7 +6,7 @@ import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import { SYSTEM, type Writer } from "../http/principal.ts";
+import type { Writer } from "../http/principal.ts";
 import { type LinkRow, listLinksQuery, type UpdateLinkBody } from "./model.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -15,13 +15,6 @@ setDefaultTimeout(60_000);
 let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
-
-const newOwner = async (): Promise<Writer> => ({
-  accountId: await postgres.addAccount(),
-  mode: "live",
-  plan: "pro",
-  actor: SYSTEM,
-});
 
 const create = (
   owner: Writer,
@@ -47,7 +40,7 @@ const codeOf = (error: unknown) => (error instanceof ApiError ? error.reason : e
 
 describe("creating a link", () => {
   test("writes the link, its counters and its outbox row together", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const { link, propagated } = await create(owner, "first", { title: "One" });
     expect(propagated).toBe(false);
     expect(await postgres.links.get(owner, link.id)).toMatchObject({ title: "One", clicks: 0 });
@@ -57,7 +50,7 @@ describe("creating a link", () => {
   });
 
   test("succeeds exactly once when one alias is created concurrently", async () => {
-    const owners = await Promise.all(Array.from({ length: 8 }, newOwner));
+    const owners = await Promise.all(Array.from({ length: 8 }, () => postgres.addWriter()));
     const results = await Promise.allSettled(owners.map((owner) => create(owner, "contested")));
     const rejected = results.flatMap((result) =>
       result.status === "rejected" ? [codeOf(result.reason)] : [],
@@ -67,7 +60,7 @@ describe("creating a link", () => {
   });
 
   test("rejects a destination on the short domain, and writes nothing", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const work = postgres.links.create(owner, newUuid(), { url: "https://sho.rt/x" });
     expect(await work.then(() => undefined, codeOf)).toBe("invalid_url");
     expect((await list(owner)).total).toBe(0);
@@ -75,7 +68,7 @@ describe("creating a link", () => {
 });
 
 async function createWithNotes(notes: string) {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const body = { url: "https://example.com/", notes };
   return { owner, link: (await postgres.links.create(owner, newUuid(), body)).link };
 }
@@ -116,18 +109,18 @@ describe("notes", () => {
 
 test("a link says which key or user has created it, whoever changes it", async () => {
   const [user, key] = [newUuid(), newUuid()];
-  const owner: Writer = { ...(await newOwner()), actor: { type: "user", id: user } };
+  const owner: Writer = { ...(await postgres.addWriter()), actor: { type: "user", id: user } };
   const { link } = await create(owner, "by-user");
   const other: Writer = { ...owner, actor: { type: "api_key", id: key } };
   const changed = await postgres.links.update(other, link.id, { title: "T" });
   expect(changed.link.created_by).toBe(encodeId("user", user));
   expect((await create(other, "by-key")).link.created_by).toBe(encodeId("key", key));
-  expect((await create(await newOwner(), "by-itself")).link.created_by).toBeNull();
+  expect((await create(await postgres.addWriter(), "by-itself")).link.created_by).toBeNull();
 });
 
 describe("an alias", () => {
   test("that moves to another account has a higher version with every state", async () => {
-    const [first, second] = [await newOwner(), await newOwner()];
+    const [first, second] = [await postgres.addWriter(), await postgres.addWriter()];
     const { link } = await create(first, "passed-on");
     await postgres.links.update(first, link.id, { title: "Changed" });
     await postgres.links.remove(first, link.id);
@@ -139,7 +132,7 @@ describe("an alias", () => {
   });
 
   test("is freed by a rename, under the same version as the new alias", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const { link } = await create(owner, "before");
     await postgres.links.update(owner, link.id, { alias: "after" });
     const [, gone] = await outboxOf("before");
@@ -149,7 +142,7 @@ describe("an alias", () => {
   });
 
   test("that is taken fails a rename, which then changes nothing", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     await create(owner, "occupied");
     const { link } = await create(owner, "wanderer");
     const work = postgres.links.update(owner, link.id, { alias: "occupied", title: "Lost" });
@@ -163,9 +156,9 @@ describe("an alias", () => {
 
 describe("a list", () => {
   test("counts only links of the same account and mode", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const { link } = await create(owner, "mine");
-    await create(await newOwner(), "theirs");
+    await create(await postgres.addWriter(), "theirs");
     await create({ ...owner, mode: "test" }, "mine-in-test");
     expect(await list(owner)).toMatchObject({ total: 1, rows: [{ alias: "mine" }] });
     await postgres.links.remove(owner, link.id);
@@ -173,7 +166,7 @@ describe("a list", () => {
   });
 
   test("treats SQL wildcards in a search as literal characters", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     for (const title of ["100% wool", "100 sheep", "a_b", "aXb", String.raw`back\slash`])
       await create(owner, `w-${newUuid().slice(-12)}`, { title });
     const titles = async (search: string) =>
@@ -185,7 +178,7 @@ describe("a list", () => {
   });
 
   test("finds destinations on a host in either spelling, Unicode or Punycode", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     for (const host of ["bücher.example", "xn--bcher-kva.example", "buecher.example"])
       await create(owner, `h-${newUuid().slice(-12)}`, { url: `https://${host}/a` });
     for (const search of ["bücher.example", "https://XN--bcher-kva.example/A", "bücher.example/a"])
@@ -193,7 +186,7 @@ describe("a list", () => {
   });
 
   test("finds links by their exact tag", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     await create(owner, "tagged", { tags: ["spring", "sale"] });
     await create(owner, "similar", { tags: ["springtime"] });
     expect((await list(owner, { tag: "spring" })).rows.map(({ alias }) => alias)).toEqual([
@@ -209,7 +202,7 @@ describe("the filters of UTM parameters, creator and time", () => {
   let owner: Writer;
   let createdAt: string;
   beforeAll(async () => {
-    owner = await newOwner();
+    owner = await postgres.addWriter();
     const spring = { utm_source: "crm", utm_campaign: "fru\u0308hling", tags: ["a"] };
     await postgres.links.createMany(owner, newUuid(), [
       { url: "https://example.com/", alias: "utm-one", ...spring },
@@ -254,9 +247,9 @@ describe("the filters of UTM parameters, creator and time", () => {
 });
 
 test("no account reads, updates or deletes another account's link", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const { link } = await create(owner, "private");
-  for (const stranger of [await newOwner(), { ...owner, mode: "test" as const }]) {
+  for (const stranger of [await postgres.addWriter(), { ...owner, mode: "test" as const }]) {
     for (const work of [
       () => postgres.links.get(stranger, link.id),
       () => postgres.links.update(stranger, link.id, { title: "Mine" }),
@@ -272,7 +265,7 @@ describe("a link with settings", () => {
   const STARTS_AT = "2030-01-01T08:00:00.000Z";
 
   test("keeps them in its row and in the record, which versions without settings read as a deletion", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     const body = {
       url: "https://example.com/",
       alias: "decided",

@@ -1,5 +1,4 @@
 /** The stores of the links log of a test: PostgreSQL, with an account, and NATS. */
-import { SYSTEM } from "../../api/http/principal.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { startNats } from "./nats.ts";
 import { startPostgres } from "./postgres.ts";
@@ -10,12 +9,7 @@ export type LinksStores = Awaited<ReturnType<typeof startLinksStores>>;
 export async function startLinksStores() {
   const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
   const connection = await nats.connect();
-  const owner = {
-    accountId: await postgres.addAccount(),
-    mode: "live" as const,
-    plan: "pro",
-    actor: SYSTEM,
-  };
+  const owner = await postgres.addWriter();
   return {
     ...postgres,
     nats,

@@ -2,6 +2,7 @@
  * Only PostgreSQL, with all migrations applied: for tests of SQL statements and functions.
  */
 import { DomainService } from "../../api/domains/service.ts";
+import { SYSTEM, type Writer } from "../../api/http/principal.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
 import { LinkService } from "../../api/links/service.ts";
@@ -25,6 +26,8 @@ export type TestPostgres = {
   url: string;
   /** Creates an account on a plan; returns its id. */
   addAccount(plan?: "free" | "pro"): Promise<Uuid>;
+  /** Creates an account; returns it as who writes in its live mode. */
+  addWriter(): Promise<Writer>;
   /** The link service on this database; publishes no links. */
   links: LinkService;
   tags: TagService;
@@ -98,6 +101,9 @@ function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres 
       const id = newUuid();
       await sql`insert into accounts (id, name, plan, limits) values (${id}, 'Test', ${plan}, '{}')`;
       return id;
+    },
+    async addWriter() {
+      return { accountId: await this.addAccount(), mode: "live", plan: "pro", actor: SYSTEM };
     },
     async [Symbol.asyncDispose]() {
       await sql.end({ timeout: 1 });

@@ -12,7 +12,7 @@ import { startPostgres, type TestPostgres } from "../../../test/harness/postgres
 import { casesOf } from "../../../test/harness/property-runs.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { ListRequest, Position } from "../../http/pagination.ts";
-import { SYSTEM, type Writer } from "../../http/principal.ts";
+import type { Writer } from "../../http/principal.ts";
 import { budgets } from "../../limits/budgets.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
 import { toFilter } from "./filter.ts";
@@ -24,13 +24,6 @@ setDefaultTimeout(120_000);
 let postgres: TestPostgres;
 beforeAll(async () => void (postgres = await startPostgres()));
 afterAll(async () => await postgres[Symbol.asyncDispose]());
-
-const newOwner = async (): Promise<Writer> => ({
-  accountId: await postgres.addAccount(),
-  mode: "live",
-  plan: "pro",
-  actor: SYSTEM,
-});
 
 const MANY_LINKS = 11_000;
 
@@ -92,7 +85,7 @@ const idsOf = (rows: readonly { id: Uuid }[]): Uuid[] => rows.map(({ id }) => id
 let many: Promise<Writer> | undefined;
 /** An account with more links than a request examines. */
 const ownerOfMany = () =>
-  (many ??= newOwner().then(async (owner) => {
+  (many ??= postgres.addWriter().then(async (owner) => {
     await insertLinks(owner, MANY_LINKS);
     await analyze();
     return owner;
@@ -174,7 +167,7 @@ describe("a list by page", () => {
 
   test("of an account that has read as many links as it may has to wait, by cursor it does not", async () => {
     const { links } = postgres;
-    const [owner, other] = [await newOwner(), await newOwner()];
+    const [owner, other] = [await postgres.addWriter(), await postgres.addWriter()];
     for (const each of [owner, other]) await insertLinks(each, 60);
     const query = { sort: "clicks", order: "desc", search: "example", limit: 1 } as const;
     const list = (of: Writer, request: ListRequest) => links.list(of, query, request);
@@ -194,7 +187,7 @@ describe("a list by page", () => {
 
 describe("a list by cursor", () => {
   test("has the few links of a campaign at once, however many others there are", async () => {
-    const owner = await newOwner();
+    const owner = await postgres.addWriter();
     await insertLinks(owner, MANY_LINKS);
     const { accountId } = owner;
     const marked = await postgres.sql<{ id: Uuid }[]>`
@@ -221,7 +214,7 @@ describe("a list by cursor", () => {
       limit: number,
       changes: readonly boolean[],
     ) => {
-      const owner = await newOwner();
+      const owner = await postgres.addWriter();
       await insertLinks(owner, 40);
       const query = { ...order, ...filter, limit };
       const before = new Set(idsOf(await readAll(owner, { ...query, limit: 100 })));
@@ -280,7 +273,7 @@ describe("a list by cursor", () => {
 });
 
 test("every filter selects as it says, by page and by cursor", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   const create = (body: Partial<Parameters<typeof postgres.links.create>[2]> & { url: string }) =>
     postgres.links.create(owner, newUuid(), body);
   const { link: first } = await create({
@@ -316,7 +309,7 @@ test("every filter selects as it says, by page and by cursor", async () => {
     expect([filter, idsOf(await readAll(owner, query))]).toEqual([filter, expected]);
   }
   expect((await postgres.links.lookUp(owner, { alias: "filter-1" })).id).toBe(first.id);
-  const stranger = await newOwner();
+  const stranger = await postgres.addWriter();
   for (const [filter] of cases) {
     const query = { sort: "created_at", order: "desc", limit: 10, ...filter } as const;
     expect(await readAll(stranger, query)).toEqual([]);
@@ -324,7 +317,7 @@ test("every filter selects as it says, by page and by cursor", async () => {
 });
 
 test("a search finds exactly the links that contain it, whichever of its words are rare", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter();
   // Old ones with words of their own, and a word that only old ones have in large numbers.
   const special = [
     { url: "https://shop-77.example.com/a_b?ref=4242", title: "Summer sale 50% off" },
