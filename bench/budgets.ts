@@ -9,7 +9,7 @@
 import { parseArgs } from "node:util";
 
 import { startDns } from "../test/harness/dns.ts";
-import { readTreeCpu, residentBytes } from "../test/harness/process-usage.ts";
+import { readTreeCpu, treeBytes } from "../test/harness/process-usage.ts";
 import { atMost, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { type Process, PROCESSES } from "../test/hostile/amplification/meter.ts";
@@ -46,14 +46,14 @@ await using client = await PayingClient.start(stack);
 await using attack = await startAttack(stack, Number(values.lanes));
 
 const memory = new Map<Process, { before: number; highest: number; after: number }>();
-const residentOf = (process: Process): number => {
+const memoryOf = (process: Process): number => {
   const pid = stack.info().pids[process];
-  return pid === null ? 0 : residentBytes(pid) / 2 ** 20;
+  return pid === null ? 0 : treeBytes(pid) / 2 ** 20;
 };
 
 const alone = await client.measure(() => Bun.sleep(ALONE_SECONDS * 1_000));
 for (const process of PROCESSES) {
-  const before = residentOf(process);
+  const before = memoryOf(process);
   memory.set(process, { before, highest: before, after: before });
 }
 const storedBefore = await readStored(stack);
@@ -67,7 +67,7 @@ const beside = await client.measure(async () => {
 const storedAfter = await readStored(stack);
 await Bun.sleep(AFTER_SECONDS * 1_000);
 clearInterval(sampling);
-for (const [process, figures] of memory) figures.after = residentOf(process);
+for (const [process, figures] of memory) figures.after = memoryOf(process);
 const burned = await client.measure(() => burn(SECONDS, attacked.cpuSeconds / SECONDS));
 
 publish({
@@ -111,7 +111,7 @@ publish({
 });
 function sampleMemory(): void {
   for (const [process, figures] of memory)
-    figures.highest = Math.max(figures.highest, residentOf(process));
+    figures.highest = Math.max(figures.highest, memoryOf(process));
 }
 
 function describe(figures: Figures, kind: (typeof KINDS)[number]): string {

@@ -34,26 +34,50 @@ export const readCpu = (pid: number): number =>
  * that have ended (proc(5) stat, fields 4 and 14 to 17).
  */
 export function readTreeCpu(root: number): number {
+  return readTree(root).reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+}
+
+/**
+ * Memory of a process and all its descendants, in bytes: pages that several of them share are
+ * counted once (proc(5) smaps_rollup, Pss), as PostgreSQL's processes share its buffers.
+ */
+export function treeBytes(root: number): number {
+  return readTree(root).reduce((sum, { pid }) => sum + proportionalBytes(pid), 0);
+}
+
+function proportionalBytes(pid: number): number {
+  try {
+    const text = readFileSync(`/proc/${pid}/smaps_rollup`, "latin1");
+    return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1_024;
+  } catch {
+    // It has ended since it was listed.
+    return 0;
+  }
+}
+
+type ProcessStat = { pid: number; parent: number; cpuMs: number };
+
+function readTree(root: number): ProcessStat[] {
   const stats = new Map(
     readdirSync("/proc")
       .filter((name) => /^\d+$/.test(name))
       .flatMap((name) => {
         const stat = readStat(Number(name));
-        return stat === undefined ? [] : [[Number(name), stat] as const];
+        return stat === undefined ? [] : [[stat.pid, stat] as const];
       }),
   );
   const isBelow = (pid: number): boolean => {
     for (let at = pid; at > 1; at = stats.get(at)?.parent ?? 0) if (at === root) return true;
     return false;
   };
-  return [...stats].reduce((sum, [pid, { cpuMs }]) => sum + (isBelow(pid) ? cpuMs : 0), 0);
+  return [...stats.values()].filter(({ pid }) => isBelow(pid));
 }
 
 /**
  * The parent of a process, and its CPU time with that of its ended children; undefined when it has
  * ended.
  */
-function readStat(pid: number): { parent: number; cpuMs: number } | undefined {
+function readStat(pid: number): ProcessStat | undefined {
   let text: string;
   try {
     text = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -66,7 +90,7 @@ function readStat(pid: number): { parent: number; cpuMs: number } | undefined {
     .split(" ")
     .map(Number);
   const ticks = [11, 12, 13, 14].reduce((sum, field) => sum + (fields[field] ?? 0), 0);
-  return { parent: fields[1] ?? 0, cpuMs: (ticks / TICKS_PER_SECOND) * 1_000 };
+  return { pid, parent: fields[1] ?? 0, cpuMs: (ticks / TICKS_PER_SECOND) * 1_000 };
 }
 
 /** Resident memory of a process, in bytes. */
