@@ -6,6 +6,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { newUuid } from "../../shared/ids.ts";
 import { lacksEntries } from "../../shared/links-log/decisions.ts";
 import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
 import {
@@ -163,6 +164,23 @@ describe("a host that lacks entries", () => {
       "later",
     ]);
   });
+});
+
+test("a host without links takes a snapshot while nobody publishes, and does not know what does not exist", async () => {
+  // As PostgreSQL's: no store has the entry before its first one.
+  const written = new TestLog(newUuid(), { ...EMPTY_HEAD, hash: "a".repeat(64) });
+  await tail.publish(written.add(["first"]), written.add(["second"]), written.add(["third"]));
+  const [first, second] = written.entries;
+  if (first === undefined || second === undefined) throw new Error("No entries.");
+  await store(written, first, second, ["zeroth", "first"]);
+  await using host = startHost();
+  await eventually(async () => {
+    expect(host.host.state).toMatchObject({ isCurrent: false, links: 4, obstacle: null });
+  }, WITHIN_MS);
+  expect(lacksEntries(host.host.state)).toBe(false);
+  expect(host.linksOf("zeroth", "first", "second", "third")).toHaveLength(4);
+  await tail.publish(written.add());
+  await eventually(async () => expect(host.host.state.isCurrent).toBe(true), WITHIN_MS);
 });
 
 /** The folders of stores, and what says which one is the host's. */

@@ -269,7 +269,9 @@ export class HostLog {
   async #waitForHead({ dir, store, follower }: Followed, candidate: Candidate): Promise<boolean> {
     while (!this.#isStopped && lacksEntries(this.state) && this.#failed !== dir) {
       const judged = { ...candidate, store: store.state, hasEnd: follower.hasAwaited };
-      const verdict = judgeCandidate(judged, this.state, follower.end);
+      // Until all of the tail was read, an end that is not new is that of a part of it.
+      const isRead = follower.end?.isNew === true || store.state.pending === 0;
+      const verdict = judgeCandidate(judged, this.state, isRead ? follower.end : undefined);
       if (verdict !== "follow") return verdict === "swap";
       this.#waitFor(`a snapshot was read, and ${store.state.pending} changes are to follow`);
       await Bun.sleep(POLL_MS);

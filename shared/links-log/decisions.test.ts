@@ -15,7 +15,7 @@ import {
   type StoreState,
   type TailEnd,
 } from "./decisions.ts";
-import { type EntryHeader, type Head, NO_HASH } from "./entry.ts";
+import { EMPTY_HEAD, type EntryHeader, type Head, NO_HASH } from "./entry.ts";
 import {
   chooseSnapshot,
   firstKept,
@@ -136,6 +136,27 @@ describe("a snapshot's store", () => {
       "goes on in a tail that may be an old one",
       at(third, second, true),
       storeAt(first),
+      endAt(third, { isNew: false }),
+      "follow",
+    ],
+    [
+      "replaces nothing with what the tail ends with, which may be old",
+      at(third, second, true),
+      storeAt(EMPTY_HEAD, third),
+      endAt(third, { isNew: false }),
+      "swap",
+    ],
+    [
+      "goes on before the end of an old tail, also where there was nothing",
+      at(second, second, true),
+      storeAt(EMPTY_HEAD, third),
+      endAt(third, { isNew: false }),
+      "follow",
+    ],
+    [
+      "goes on before its end, also where there was nothing",
+      at(third, fourth, false),
+      storeAt(EMPTY_HEAD, third),
       endAt(third, { isNew: false }),
       "follow",
     ],

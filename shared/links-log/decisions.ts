@@ -143,7 +143,8 @@ export type Verdict = "follow" | "swap" | "drop";
 
 /**
  * Judges a candidate. It replaces the store only where PostgreSQL ends, and where the store is not
- * further: no visitor sees an older state than before.
+ * further: no visitor sees an older state than before. A host that has no links of before takes
+ * what the tail ends with, also while no API process publishes.
  */
 export function judgeCandidate(
   { store: candidate, hasEnd }: Candidate,
@@ -151,11 +152,12 @@ export function judgeCandidate(
   end: TailEnd | undefined,
 ): Verdict {
   if (lacksEntries(candidate)) return "drop";
-  if (end === undefined || !end.isNew) return "follow";
+  if (end === undefined) return "follow";
+  const isAtEnd = end.hash === candidate.head.hash && hasEnd;
   // It skipped the last entry, as it is of a history that was lost, or its end is.
-  if (end.hash !== candidate.head.hash || !hasEnd) return "drop";
-  if (!isCurrent(candidate, end)) return "follow";
-  return comparePositions(candidate.head, store.written) >= 0 ? "swap" : "follow";
+  if (end.isNew && !isAtEnd) return "drop";
+  const isDue = isCurrent(candidate, end) || (isAtEnd && !end.isNew && store.head.position === 0);
+  return isDue && comparePositions(candidate.head, store.written) >= 0 ? "swap" : "follow";
 }
 
 /** From which entry of PostgreSQL's log on a publisher publishes. */
