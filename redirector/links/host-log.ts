@@ -74,7 +74,7 @@ export class HostLog {
   readonly #events: LogEvents;
   readonly #log: Log;
   #current: Followed;
-  /** Snapshots that were of no use, the last one at the end. */
+  /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
   /** The folder of a snapshot's store that could not be written. */
   #failed: string | undefined;
@@ -197,10 +197,8 @@ export class HostLog {
   }
 
   async #ask(): Promise<void> {
-    const { written, doubtful } = this.state;
-    const dropped = [...this.#dropped].at(-1);
     const connection = await this.#nats.connection;
-    connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest({ written, doubtful, dropped }));
+    connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(this.state.written.term));
   }
 
   async #choose(manager: JetStreamManager): Promise<StoredSnapshot | undefined> {
