@@ -289,7 +289,7 @@ test("a host whose store was deleted, or is marked as damaged, writes it no more
   }
 });
 
-test("a tail goes on after its entries, and after the one before its first", async () => {
+test("a tail goes on after its entries, and after the one before its first, beside what is lost", async () => {
   const written = new TestLog();
   const entries = Array.from({ length: 20 }, () => written.add());
   await tail.publish(...entries);
@@ -307,4 +307,14 @@ test("a tail goes on after its entries, and after the one before its first", asy
   for (const entry of entries) expect(await findInTail(tail.manager, SIGNER, entry)).toBeNumber();
   const [other] = [written.restoredTo(entries[9] ?? EMPTY_HEAD).add(["other"])];
   expect(await findInTail(tail.manager, SIGNER, other)).toBeUndefined();
+  // A damaged block of NATS: many messages in the middle cannot be read.
+  const long = Array.from({ length: 400 }, () => written.add());
+  await tail.empty();
+  await tail.publish(...long);
+  for (let seq = 20; seq <= 360; seq++)
+    await tail.manager.streams.deleteMessage(LINK_LOG_STREAM, seq);
+  for (const [index, isThere] of [5, 200, 375, 399].map((i) => [i, i < 19 || i > 359] as const)) {
+    const sequence = await findInTail(tail.manager, SIGNER, long[index] ?? EMPTY_HEAD);
+    expect([index, sequence !== undefined]).toEqual([index, isThere]);
+  }
 });
