@@ -32,7 +32,7 @@ import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
-import { cutLog } from "../links-log/numbering.ts";
+import { cutLog } from "../links-log/log.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { adoptDatabase, resyncLinks } from "./resync.ts";

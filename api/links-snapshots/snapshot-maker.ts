@@ -28,7 +28,7 @@ import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
-import { type LogHead, numberLog } from "../links-log/numbering.ts";
+import { type LogHead, numberLog } from "../links-log/log.ts";
 import type { LinksLogPublisher } from "../links-log/publisher.ts";
 import type { Sql } from "../postgres.ts";
 import { buildSnapshot } from "./snapshot-builder.ts";
