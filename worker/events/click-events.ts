@@ -62,10 +62,7 @@ function toEvents(key: string, group: readonly PersonalClick[]): ClickEvent[] {
 
 type Column = (typeof ROW_COLUMNS)[number];
 
-/** The columns of a click's event: an imported one has none. */
-const COLUMNS = CLICK_COLUMNS.filter((name) => name !== "imported");
-
-type ClickColumn = (typeof COLUMNS)[number];
+type ClickColumn = (typeof CLICK_COLUMNS)[number];
 
 type Click = { id: string; time: string; link_id: string } & Record<ClickColumn, string>;
 
@@ -109,7 +106,10 @@ function readPersonalClick(line: string, readers: Readers): PersonalClick | unde
   if (!readers.has(readerKey(accountId, mode))) return undefined;
   const [journalId, segment, idx] = [field("journal_id"), field("segment"), field("idx")];
   const time = toMilliseconds(field("ts"));
-  const values = COLUMNS.map((name) => [name, unescapeField(field(name))]);
+  const values = CLICK_COLUMNS.map((name) => [
+    name,
+    name === "imported" ? "no" : unescapeField(field(name)),
+  ]);
   return {
     accountId,
     mode,
