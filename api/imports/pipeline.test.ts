@@ -153,11 +153,12 @@ const visit = (n: number, minutes: number, change: Partial<SourceVisits> = {}): 
   ...change,
 });
 
+const noRecords = () => Promise.resolve([]);
+
 function openLinks(): LinkImports {
   const { sql } = postgres;
   const publisher = { publish: () => Promise.resolve(false) };
-  const none = () => Promise.resolve([]);
-  const domains = new DomainService(sql, publisher, none, RULES.ownHosts, (url) =>
+  const domains = new DomainService(sql, publisher, noRecords, RULES.ownHosts, (url) =>
     Promise.resolve(url),
   );
   return new LinkImports(sql, new LinkPreparation(domains, RULES, new PasswordHashing()), RULES);

@@ -1,6 +1,4 @@
 /** SQL statements on imports: each run writes where it is together with what it did. */
-import type { JSONValue } from "postgres";
-
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -120,8 +118,7 @@ export async function recordLinks(sql: Sql, id: Uuid, page: LinksOfPage): Promis
      where id = ${id} and state = 'links'`;
 }
 
-const toJson = (sql: Sql, cursor: Cursor | null) =>
-  cursor === null ? null : sql.json(cursor as JSONValue);
+const toJson = (sql: Sql, cursor: Cursor | null) => (cursor === null ? null : sql.json(cursor));
 
 /** Finds the links of an import by the ids of its source. */
 export async function findImportLinks(
