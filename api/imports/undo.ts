@@ -20,7 +20,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
 import type { LinkChanges } from "../links/change-links.ts";
-import type { Sql } from "../postgres.ts";
+import { errorCode, type Sql } from "../postgres.ts";
 import type { SegmentPublisher } from "./clicks.ts";
 import {
   findKeptLinks,
@@ -35,6 +35,10 @@ import {
 
 /** Links of one statement. */
 const LINKS_AT_ONCE = 500;
+
+/** The SQLSTATE of a transaction that was ended so that another could go on, and attempts of one. */
+const DEADLOCK = "40P01";
+const ATTEMPTS_MAX = 20;
 
 /** After this time no worker writes counters that it read before the clicks were deleted. */
 const COUNTERS_MS = 5_000;
@@ -84,13 +88,11 @@ export class ImportUndo {
       const found = await findRemovableLinks(this.#sql, id, after, LINKS_AT_ONCE);
       const last = found.at(-1);
       if (last === undefined) return deleted;
-      const { results } = await this.#changes.remove(
-        owner,
-        found.map(({ link_id, version }) => ({
-          id: link_id,
-          requireVersion: (current: number) => requireSame(current, version),
-        })),
-      );
+      const targets = found.map(({ link_id, version }) => ({
+        id: link_id,
+        requireVersion: (current: number) => requireSame(current, version),
+      }));
+      const { results } = await retryDeadlock(() => this.#changes.remove(owner, targets));
       deleted += results.filter((result) => "link" in result).length;
       after = last.source_id;
     }
@@ -124,7 +126,7 @@ export class ImportUndo {
     for await (const links of this.#keptLinks(id)) {
       kept += links.length;
       const left = await readFigures(this.#clickhouse, links, "import != {import: UInt32}", number);
-      await lowerCounters(this.#sql, id, left);
+      await retryDeadlock(() => lowerCounters(this.#sql, id, left));
     }
     return kept;
   }
@@ -137,6 +139,17 @@ export class ImportUndo {
       if (last === undefined) return;
       yield links.map(({ link_id }) => link_id);
       after = last.source_id;
+    }
+  }
+}
+
+/** Workers write the counters of the same links, in another order. */
+async function retryDeadlock<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (errorCode(error) !== DEADLOCK || attempt === ATTEMPTS_MAX) throw error;
     }
   }
 }
