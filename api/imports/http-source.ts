@@ -14,7 +14,7 @@ const BODY_BYTES_MAX = 8 * 1024 ** 2;
 /** Requests of one run: a million pages are more than any account has. */
 const REQUESTS_MAX = 1_000_000;
 
-/** Attempts at a request, and the longest wait that a product may ask for: Bitly counts by hours. */
+/** Attempts at a request, and the longest wait that is taken: Bitly has limits by the hour. */
 const ATTEMPTS_MAX = 6;
 const WAIT_MAX_MS = 3_660_000;
 const FIRST_WAIT_MS = 500;
