@@ -23,10 +23,7 @@ export type SourceLink = {
   left?: readonly string[];
 };
 
-/**
- * Visits of a link of the source: one, or (`daily`) some of a day or an hour, of which no visitor is
- * known.
- */
+/** Visits of a link: one, or (`daily`) some of a day or an hour, of which no visitor is known. */
 export type SourceVisits = {
   linkId: string;
   /** Of one visit its time; of a day or an hour its start in the source's time zone. */
