@@ -11,6 +11,7 @@ import { SegmentPublisher } from "../../api/imports/clicks.ts";
 import { ImportCounters } from "../../api/imports/counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "../../api/imports/pipeline.ts";
 import { type ImportRow, ImportService, unwrittenImport } from "../../api/imports/service.ts";
+import type { Source } from "../../api/imports/source.ts";
 import { ImportUndo, type Undone } from "../../api/imports/undo.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
 import { LinkChanges } from "../../api/links/change-links.ts";
@@ -81,7 +82,8 @@ export function addImportCommands(program: Command, installation: Installation):
         const location = await complete(given ?? (await ask(`${kind.location}: `)), installation);
         if (kind.identify(location, row.options) !== row.identity)
           throw new Error(`This import is of ${row.identity}.`);
-        await importer.run(row, kind, location, options);
+        await using source = await openSource(kind, location, row.options, installation);
+        await importer.run(row, source, options);
       }),
     );
 }
@@ -130,12 +132,13 @@ function addSource(imports: Command, installation: Installation, kind: SourceKin
       const identity = kind.identify(location, own);
       const mode = options.test ? ("test" as const) : ("live" as const);
       const owner = { accountId: options.account, mode };
+      await using source = await openSource(kind, location, own, installation);
       if (options.dryRun) {
         const row = unwrittenImport(owner, kind.name, identity, own);
-        return await importer.check(row, kind, location, options);
+        return await importer.check(row, source, options);
       }
       const row = await importer.imports.begin(owner, kind.name, identity, own);
-      await importer.run(row, kind, location, options);
+      await importer.run(row, source, options);
     }),
   );
 }
@@ -157,6 +160,18 @@ async function complete(location: string, { env }: Installation): Promise<string
   if (url === null || url.username === "" || url.password !== "") return location;
   url.password = encodeURIComponent(env["SOURCE_PASSWORD"] ?? (await ask("Password: ")));
   return url.href;
+}
+
+/** Opens a source with its secret, of the environment or from the terminal. */
+async function openSource(
+  kind: SourceKind,
+  location: string,
+  options: SourceSettings,
+  { env }: Installation,
+): Promise<Source> {
+  const { secret } = kind;
+  const given = secret === undefined ? "" : (env["SOURCE_PASSWORD"] ?? (await ask(`${secret}: `)));
+  return kind.open(location, options, given);
 }
 
 /** Processes of the API publish what is in the outbox. */
@@ -197,8 +212,7 @@ class Importer {
   }
 
   /** Runs an import until it is done, and prints what it did. */
-  async run(row: ImportRow, kind: SourceKind, location: string, options: Common): Promise<void> {
-    await using source = kind.open(location, row.options);
+  async run(row: ImportRow, source: Source, options: Common): Promise<void> {
     await using output = new ImportOutput(options.report);
     const run = this.#open(output);
     const id = encodeId("imp", row.id);
@@ -219,8 +233,7 @@ class Importer {
   }
 
   /** Prints what an import would do. */
-  async check(row: ImportRow, kind: SourceKind, location: string, options: Common): Promise<void> {
-    await using source = kind.open(location, row.options);
+  async check(row: ImportRow, source: Source, options: Common): Promise<void> {
     await using output = new ImportOutput(options.report);
     const run = this.#open(output);
     await run.check(row, source, this.#signal);
