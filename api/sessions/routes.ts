@@ -2,7 +2,9 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
@@ -10,18 +12,55 @@ import type { Session } from "../http/principal.ts";
 import type { Call, ResponseSettings } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
-import {
-  changePasswordBody,
-  deviceListResponse,
-  requestResetBody,
-  resetOptionsResponse,
-  resetUserResponse,
-  sessionResponse,
-  signInBody,
-  useResetBody,
-} from "./model.ts";
 import type { PasswordResets } from "./resets.ts";
 import { type ClientInfo, notSignedIn, type SessionService, toUserResponse } from "./service.ts";
+
+const signInBody = z.strictObject({ email, password: plainPassword });
+
+const changePasswordBody = z.strictObject({
+  current_password: plainPassword,
+  new_password: newPassword,
+});
+
+const requestResetBody = z.strictObject({
+  email,
+  /** The language of the mail. */
+  language: z.enum(Object.keys(CATALOGUES)).default(FALLBACK),
+});
+
+const useResetBody = z.strictObject({ password: newPassword });
+
+const resetOptionsResponse = z.object({
+  /** Whether a link can be mailed; else an owner of the account or the operator makes one. */
+  by_mail: z.boolean(),
+});
+
+/** Who has a link sets the password, so they may know whose it is. */
+const resetUserResponse = z.object({ email: z.string() });
+
+const sessionResponse = z.object({
+  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  accounts: z.array(
+    z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
+  ),
+  /** Where short links are served. */
+  short_url: z.string(),
+  /** Whether mails are set up: without them, reports have no recipients. */
+  sends_mails: z.boolean(),
+});
+
+const deviceListResponse = z.object({
+  data: z.array(
+    z.object({
+      user_agent: z.string().nullable(),
+      browser: z.string().nullable(),
+      os: z.string().nullable(),
+      created_at: z.iso.datetime(),
+      last_seen_at: z.iso.datetime(),
+      current: z.boolean(),
+    }),
+  ),
+});
 
 type SessionResponse = z.output<typeof sessionResponse>;
 
