@@ -10,6 +10,7 @@ export type IdKind =
   | "link"
   | "dom"
   | "user"
+  | "sess"
   | "inv"
   | "rule"
   | "arm"

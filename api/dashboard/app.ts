@@ -18,11 +18,13 @@ import type { Sql } from "../postgres.ts";
 import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
 import type { Services } from "../services.ts";
 import { Attempts } from "../sessions/attempts.ts";
-import { authLibrary } from "../sessions/better-auth.ts";
+import { AuthLibrary } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
+import { PasswordAttempts } from "../sessions/password-attempts.ts";
 import { PasswordStrength } from "../sessions/password-strength.ts";
 import { PasswordResets } from "../sessions/resets.ts";
-import { resetRoutes, sessionRoutes } from "../sessions/routes.ts";
+import { resetRoutes, secondFactorRoutes, sessionRoutes } from "../sessions/routes.ts";
+import { SecondFactors } from "../sessions/second-factor.ts";
 import { SessionService } from "../sessions/service.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
 import { UserService } from "../sessions/users.ts";
@@ -32,16 +34,19 @@ import { listenOptions, Site, type SiteContext, stopSite } from "../site.ts";
 /** People who sign in. */
 export class People {
   readonly sessions: SessionService;
+  readonly factors: SecondFactors;
   readonly resets: PasswordResets;
   readonly members: MemberService;
 
   /** `origin` is the dashboard's; `secret` signs its cookies. */
   constructor(sql: Sql, passwords: PasswordHashing, origin: string, secret: string) {
-    const library = authLibrary(sql, passwords, origin, secret);
+    const library = new AuthLibrary(sql, passwords, origin, secret);
     const attempts = new Attempts(sql, secret);
     const devices = new DeviceCookies(secret, origin.startsWith("https:"));
+    const tries = new PasswordAttempts(sql, attempts, devices);
     const strength = new PasswordStrength();
-    this.sessions = new SessionService(sql, library, attempts, devices, strength);
+    this.sessions = new SessionService(sql, library, attempts, tries, strength);
+    this.factors = new SecondFactors(sql, library, tries);
     this.resets = new PasswordResets(sql, attempts, passwords, strength);
     const users = new UserService(sql, library, strength);
     this.members = new MemberService(sql, users);
@@ -86,7 +91,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 export function dashboardSite(
   context: SiteContext,
   services: SiteServices,
-  { sessions, resets, members }: People,
+  { sessions, factors, resets, members }: People,
   { assets, origin }: { assets: Assets; origin: string },
 ) {
   const site = new Site(context, new SessionAuthenticator(sessions, members), {
@@ -102,6 +107,7 @@ export function dashboardSite(
   const app = new Elysia({ name: "dashboard", normalize: false })
     .use(site.journey)
     .use(sessionRoutes(auth, sessions, (user) => members.listAccounts(user), context))
+    .use(secondFactorRoutes(auth, factors))
     .use(resetRoutes(auth, resets, context.sendsMails))
     .use(invitationRoutes(auth, members, sessions))
     .use(memberRoutes(auth, members))

@@ -1,12 +1,15 @@
 /**
- * Better Auth, configured for the dashboard's passwords and sessions. It is only called as a
+ * Better Auth, configured for the dashboard's sign-ins and sessions. It is only called as a
  * library; none of its HTTP endpoints is reachable.
  */
-import { type Auth, betterAuth, type BetterAuthOptions } from "better-auth";
+import { betterAuth, type BetterAuthOptions } from "better-auth";
+import { isAPIError } from "better-auth/api";
+import { twoFactor } from "better-auth/plugins/two-factor";
 import { PostgresJSDialect } from "kysely-postgres-js";
 
 import { PASSWORD_LENGTH } from "../../shared/contracts/users.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
+import { type ApiError, unavailable } from "../http/errors.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { endSurplusSessions } from "./sql.ts";
@@ -38,14 +41,45 @@ const CREDENTIAL_COLUMNS = {
   ...times,
 };
 
-/** `url` is the dashboard's; `secret` signs the cookies. */
-export const authLibrary = (
-  sql: Sql,
-  passwords: UserPasswords,
-  url: string,
-  secret: string,
-): Auth =>
-  betterAuth<BetterAuthOptions>({
+/** How long the password of a sign-in is good for its second factor. */
+const CHALLENGE_SECONDS = 600;
+
+/** The second factor: codes of an app (RFC 6238), and recovery codes. */
+const secondFactor = () =>
+  twoFactor({
+    issuer: "Shorthop",
+    twoFactorCookieMaxAge: CHALLENGE_SECONDS,
+    schema: {
+      user: { fields: { twoFactorEnabled: "has_second_factor" } },
+      twoFactor: {
+        modelName: "second_factors",
+        fields: {
+          backupCodes: "recovery_codes",
+          userId: "user_id",
+          failedVerificationCount: "wrong_codes",
+          lockedUntil: "locked_until",
+        },
+      },
+    },
+  });
+
+export class AuthLibrary {
+  readonly api;
+  readonly context;
+
+  /** `url` is the dashboard's; `secret` signs the cookies and encrypts second factors. */
+  constructor(sql: Sql, passwords: UserPasswords, url: string, secret: string) {
+    const auth = betterAuth({
+      ...optionsOf(sql, passwords, url, secret),
+      plugins: [secondFactor()],
+    });
+    this.api = auth.api;
+    this.context = auth.$context;
+  }
+}
+
+const optionsOf = (sql: Sql, passwords: UserPasswords, url: string, secret: string) =>
+  ({
     baseURL: url,
     secret,
     telemetry: { enabled: false },
@@ -104,7 +138,25 @@ export const authLibrary = (
       database: { generateId: "uuid" },
       ipAddress: { disableIpTracking: true },
     },
-  });
+  }) satisfies BetterAuthOptions;
 
 const shorten = (userAgent: string | null | undefined): string | null =>
   userAgent?.slice(0, USER_AGENT_LENGTH_MAX).toWellFormed() ?? null;
+
+/**
+ * Replaces the library's errors: an internal failure by `unavailable`, a rejection by what
+ * `toError` makes of its code.
+ */
+export async function translateErrors<T>(
+  result: Promise<T>,
+  toError?: (code: string) => ApiError,
+): Promise<T> {
+  try {
+    return await result;
+  } catch (error) {
+    if (!isAPIError(error)) throw error;
+    if (error.statusCode >= 500) throw unavailable(error);
+    if (toError !== undefined) throw toError(error.body?.code ?? "");
+    throw error;
+  }
+}

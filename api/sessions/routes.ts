@@ -1,66 +1,34 @@
-/** `/auth`: signing in to and out of the dashboard, and setting a new password. */
+/** `/auth`: signing in to and out of the dashboard, second factors, and setting a new password. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/users.ts";
-import type { Uuid } from "../../shared/ids.ts";
-import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
+import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Session } from "../http/principal.ts";
-import type { Call, ResponseSettings } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
+import {
+  changePasswordBody,
+  confirmBody,
+  deviceListResponse,
+  enrolmentResponse,
+  passwordBody,
+  recoveryCodesResponse,
+  requestResetBody,
+  resetOptionsResponse,
+  resetUserResponse,
+  secondFactorResponse,
+  sessionResponse,
+  signInBody,
+  signInByCodeBody,
+  signInResponse,
+  useResetBody,
+} from "./model.ts";
+import { clientInfo, requireSession, setCookies } from "./requests.ts";
 import type { PasswordResets } from "./resets.ts";
-import { type ClientInfo, notSignedIn, type SessionService, toUserResponse } from "./service.ts";
-
-const signInBody = z.strictObject({ email, password: plainPassword });
-
-const changePasswordBody = z.strictObject({
-  current_password: plainPassword,
-  new_password: newPassword,
-});
-
-const requestResetBody = z.strictObject({
-  email,
-  /** The language of the mail. */
-  language: z.enum(Object.keys(CATALOGUES)).default(FALLBACK),
-});
-
-const useResetBody = z.strictObject({ password: newPassword });
-
-const resetOptionsResponse = z.object({
-  /** Whether a link can be mailed; else an owner of the account or the operator makes one. */
-  by_mail: z.boolean(),
-});
-
-/** Who has a link sets the password, so they may know whose it is. */
-const resetUserResponse = z.object({ email: z.string() });
-
-const sessionResponse = z.object({
-  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
-  accounts: z.array(
-    z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
-  ),
-  /** Where short links are served. */
-  short_url: z.string(),
-  /** Whether mails are set up: without them, reports have no recipients. */
-  sends_mails: z.boolean(),
-});
-
-const deviceListResponse = z.object({
-  data: z.array(
-    z.object({
-      user_agent: z.string().nullable(),
-      browser: z.string().nullable(),
-      os: z.string().nullable(),
-      created_at: z.iso.datetime(),
-      last_seen_at: z.iso.datetime(),
-      current: z.boolean(),
-    }),
-  ),
-});
+import type { SecondFactors } from "./second-factor.ts";
+import { type SessionService, toUserResponse } from "./service.ts";
 
 type SessionResponse = z.output<typeof sessionResponse>;
 
@@ -76,13 +44,28 @@ export const sessionRoutes = (
     .post(
       "/sign-in",
       async ({ call, request, body, set }) => {
-        setCookies(set, await sessions.signIn(body, clientInfo(call, request)));
-        return { success: true, message: "Signed in." };
+        const { cookies, needsCode } = await sessions.signIn(body, clientInfo(call, request));
+        setCookies(set, cookies);
+        const message = needsCode ? "Send a code to sign in." : "Signed in.";
+        return { success: true, message, needs_code: needsCode };
       },
       {
         access: "public",
         jsonBody: "required",
         body: signInBody,
+        response: { 200: signInResponse },
+      },
+    )
+    .post(
+      "/sign-in/code",
+      async ({ call, request, body, set }) => {
+        setCookies(set, await sessions.signInByCode(body.code, clientInfo(call, request)));
+        return { success: true, message: "Signed in." };
+      },
+      {
+        access: "public",
+        jsonBody: "required",
+        body: signInByCodeBody,
         response: { 200: successResponse },
       },
     )
@@ -139,6 +122,7 @@ export const sessionRoutes = (
       "/devices",
       async ({ call }) => ({
         data: (await sessions.devices(requireSession(call))).map((row) => ({
+          id: encodeId("sess", row.id),
           user_agent: row.user_agent,
           ...namesOf(row.user_agent ?? ""),
           created_at: row.created_at.toISOString(),
@@ -147,6 +131,81 @@ export const sessionRoutes = (
         })),
       }),
       { access: "session", response: { 200: deviceListResponse } },
+    )
+    .delete(
+      "/devices/:id",
+      async ({ call, params }) => {
+        await sessions.end(requireSession(call), decodeId("sess", params.id));
+        return { success: true, message: "The session has ended." };
+      },
+      {
+        access: "session",
+        params: z.object({ id: z.string() }),
+        response: { 200: successResponse },
+      },
+    );
+
+/** `/auth/second-factor`: how users have to sign in with a code, too. */
+export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =>
+  new Elysia({ name: "second factors", prefix: "/auth/second-factor" })
+    .use(auth)
+    .get("", ({ call }) => factors.state(requireSession(call)), {
+      access: "session",
+      response: { 200: secondFactorResponse },
+    })
+    .post(
+      "",
+      ({ call, request, body }) =>
+        factors.begin(requireSession(call), body.password, clientInfo(call, request)),
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: enrolmentResponse },
+      },
+    )
+    .post(
+      "/confirm",
+      async ({ call, request, body, set }) => {
+        setCookies(set, await factors.confirm(body.code, clientInfo(call, request)));
+        return { success: true, message: "The second factor is set up." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: confirmBody,
+        response: { 200: successResponse },
+      },
+    )
+    .post(
+      "/recovery-codes",
+      async ({ call, request, body }) => ({
+        recovery_codes: await factors.replaceCodes(
+          requireSession(call),
+          body.password,
+          clientInfo(call, request),
+        ),
+      }),
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: recoveryCodesResponse },
+      },
+    )
+    .post(
+      "/remove",
+      async ({ call, request, body, set }) => {
+        const client = clientInfo(call, request);
+        setCookies(set, await factors.remove(requireSession(call), body.password, client));
+        return { success: true, message: "The second factor has been removed." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: successResponse },
+      },
     );
 
 const tokenParams = z.object({ token: z.string().max(100) });
@@ -213,24 +272,3 @@ function namesOf(userAgent: string): { browser: string | null; os: string | null
 }
 
 const knownOnly = (name: string): string | null => (name === UNKNOWN_AGENT ? null : name);
-
-/** The session of a route with `access: "session"`. */
-function requireSession(call: Call | undefined): Session {
-  if (call?.session === undefined) throw notSignedIn();
-  return call.session;
-}
-
-/** Passes only the cookie and the browser's name to the library. */
-function clientInfo(call: Call | undefined, request: Request): ClientInfo {
-  const headers = new Headers();
-  for (const name of ["cookie", "user-agent"]) {
-    const value = request.headers.get(name);
-    if (value !== null) headers.set(name, value);
-  }
-  return { address: call?.address ?? "", headers };
-}
-
-/** The framework writes one header for each value. */
-function setCookies(set: ResponseSettings, cookies: string[]): void {
-  if (cookies.length > 0) Object.assign(set.headers, { "set-cookie": cookies });
-}

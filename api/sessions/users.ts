@@ -1,14 +1,13 @@
-/** Users of the dashboard: creating and deleting them, and setting their passwords. */
+/** Users of the dashboard: creating and deleting them, and how they sign in. */
 import { randomBytes } from "node:crypto";
 
-import type { Auth } from "better-auth";
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { authLibrary } from "./better-auth.ts";
+import { AuthLibrary } from "./better-auth.ts";
 import { PasswordStrength } from "./password-strength.ts";
 import {
   deleteResets,
@@ -19,6 +18,7 @@ import {
   type LockedUser,
   lockUserByEmail,
   markEmailVerified,
+  removeSecondFactor,
   type UserRow,
 } from "./sql.ts";
 
@@ -26,10 +26,10 @@ export type NewUser = { email: string; name: string; password: string };
 
 export class UserService {
   readonly #sql: Sql;
-  readonly #library: Auth;
+  readonly #library: AuthLibrary;
   readonly #strength: PasswordStrength;
 
-  constructor(sql: Sql, library: Auth, strength: PasswordStrength) {
+  constructor(sql: Sql, library: AuthLibrary, strength: PasswordStrength) {
     this.#sql = sql;
     this.#library = library;
     this.#strength = strength;
@@ -41,7 +41,7 @@ export class UserService {
    */
   static forOperators(sql: Sql): UserService {
     const secret = randomBytes(32).toString("hex");
-    const library = authLibrary(sql, new PasswordHashing(), "http://localhost", secret);
+    const library = new AuthLibrary(sql, new PasswordHashing(), "http://localhost", secret);
     return new UserService(sql, library, new PasswordStrength());
   }
 
@@ -88,11 +88,22 @@ export class UserService {
     this.#strength.require(password, [email]);
     const user = await findUserByEmail(this.#sql, email);
     if (user === undefined) return false;
-    const context = await this.#library.$context;
+    const context = await this.#library.context;
     await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
     await context.internalAdapter.deleteUserSessions(user.id);
     await deleteResets(this.#sql, user.id);
     return true;
+  }
+
+  /**
+   * Removes the second factor of the user of an address, and ends their sessions. Returns false
+   * when there is no such user, or they have none.
+   */
+  async removeSecondFactor(email: string): Promise<boolean> {
+    return await this.#sql.begin(async (sql) => {
+      const user = await lockUserByEmail(sql, email);
+      return user !== undefined && (await removeSecondFactor(sql, user.id));
+    });
   }
 
   /** Finds the user who has an e-mail address, and locks them until the transaction ends. */

@@ -50,7 +50,11 @@ const formatFiles = (): string =>
   );
 
 const OTHER_SECRETS = [
-  ["`DASHBOARD_SECRET`", "API", "sessions of any user of the dashboard"],
+  [
+    "`DASHBOARD_SECRET`",
+    "API",
+    "sessions of any user of the dashboard; together with the database, second factors",
+  ],
   ["password in `SMTP_URL`", "API", "sends mails as the installation"],
   [
     "`LINKS_SIGNING_KEY`",

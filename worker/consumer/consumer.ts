@@ -183,8 +183,8 @@ export class Consumer {
   }
 
   async #ensure(stream: ClicksStream): Promise<void> {
-    const { config, log } = this.#context;
-    await stream.ensure(config.CLICKS_BYTES_MAX, config.NATS_REPLICAS, log);
+    const { config } = this.#context;
+    await stream.ensure(config.CLICKS_BYTES_MAX, config.NATS_REPLICAS);
   }
 
   /** Resolves when no worker has fetched segments for a while, or when this one stops. */

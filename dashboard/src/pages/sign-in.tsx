@@ -1,23 +1,32 @@
-/** The sign-in page. */
+/** The sign-in page: a password, and a code for those who have a second factor. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
-import { send } from "../data/http.ts";
+import { getJson, send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
-import { PasswordField, TextField } from "../ui/field.tsx";
+import { Form, PasswordField, TextField } from "../ui/field.tsx";
 import { Logo } from "../ui/logo.tsx";
+import { AuthCard } from "../ui/page.tsx";
 import { ErrorAlert } from "../ui/states.tsx";
 
 export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
   const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
+  const [needsCode, setNeedsCode] = useState(false);
   const queryClient = useQueryClient();
   const signIn = useMutation({
-    mutationFn: () => send("/auth/sign-in", { method: "POST", body: { email, password } }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
+    mutationFn: () =>
+      getJson<{ needs_code: boolean }>("/auth/sign-in", {
+        method: "POST",
+        body: { email, password },
+      }),
+    async onSuccess({ needs_code }) {
+      if (needs_code) setNeedsCode(true);
+      else await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
+    },
     onError: () => setPassword(""),
   });
 
@@ -26,6 +35,15 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
     signIn.mutate();
   }
 
+  if (needsCode)
+    return (
+      <CodeStep
+        onBack={() => {
+          setPassword("");
+          setNeedsCode(false);
+        }}
+      />
+    );
   return (
     <main className="auth-page">
       <form className="auth-card" onSubmit={submit}>
@@ -55,5 +73,35 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
         <p className="hint">{t("signIn.hint")}</p>
       </form>
     </main>
+  );
+}
+
+/** Asks for the code of an app, or a recovery code. */
+function CodeStep({ onBack }: { onBack: () => void }) {
+  const [code, setCode] = useState("");
+  const queryClient = useQueryClient();
+  const signIn = useMutation({
+    mutationFn: () => send("/auth/sign-in/code", { method: "POST", body: { code } }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
+    onError: () => setCode(""),
+  });
+  return (
+    <AuthCard title={t("signIn.codeTitle")}>
+      <Form action={t("signIn.title")} task={signIn} onSubmit={() => signIn.mutate()}>
+        <TextField
+          label={t("signIn.code")}
+          hint={t("signIn.codeHint")}
+          autoComplete="one-time-code"
+          spellCheck={false}
+          autoFocus
+          required
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
+        />
+      </Form>
+      <Button variant="quiet" onClick={onBack}>
+        {t("signIn.startAgain")}
+      </Button>
+    </AuthCard>
   );
 }

@@ -1,0 +1,85 @@
+/** Request and response bodies of `/auth`. */
+import * as z from "zod";
+
+import {
+  appCode,
+  email,
+  newPassword,
+  plainPassword,
+  ROLES,
+  signInCode,
+} from "../../shared/contracts/users.ts";
+import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
+import { successResponse } from "../http/common-schemas.ts";
+
+export const signInBody = z.strictObject({ email, password: plainPassword });
+
+/** Whether a code is needed, which `/auth/sign-in/code` takes. */
+export const signInResponse = successResponse.extend({ needs_code: z.boolean() });
+
+export const signInByCodeBody = z.strictObject({ code: signInCode });
+
+/** Whoever changes how they sign in enters their password. */
+export const passwordBody = z.strictObject({ password: plainPassword });
+
+export const confirmBody = z.strictObject({ code: appCode });
+
+export const secondFactorResponse = z.object({
+  enabled: z.boolean(),
+  recovery_codes_left: z.int(),
+});
+
+/** Only this response contains the secret, as a URI and as the image of a QR code. */
+export const enrolmentResponse = z.object({
+  uri: z.string(),
+  qr: z.string(),
+  recovery_codes: z.array(z.string()),
+});
+
+export const recoveryCodesResponse = z.object({ recovery_codes: z.array(z.string()) });
+
+export const changePasswordBody = z.strictObject({
+  current_password: plainPassword,
+  new_password: newPassword,
+});
+
+export const requestResetBody = z.strictObject({
+  email,
+  /** The language of the mail. */
+  language: z.enum(Object.keys(CATALOGUES)).default(FALLBACK),
+});
+
+export const useResetBody = z.strictObject({ password: newPassword });
+
+export const resetOptionsResponse = z.object({
+  /** Whether a link can be mailed; else an owner of the account or the operator makes one. */
+  by_mail: z.boolean(),
+});
+
+/** Who has a link sets the password, so they may know whose it is. */
+export const resetUserResponse = z.object({ email: z.string() });
+
+export const sessionResponse = z.object({
+  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  accounts: z.array(
+    z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
+  ),
+  /** Where short links are served. */
+  short_url: z.string(),
+  /** Whether mails are set up: without them, reports have no recipients. */
+  sends_mails: z.boolean(),
+});
+
+export const deviceListResponse = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      user_agent: z.string().nullable(),
+      browser: z.string().nullable(),
+      os: z.string().nullable(),
+      created_at: z.iso.datetime(),
+      last_seen_at: z.iso.datetime(),
+      current: z.boolean(),
+    }),
+  ),
+});
