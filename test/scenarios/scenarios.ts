@@ -69,6 +69,20 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "the shipped executables start, migrate and serve in an otherwise empty directory",
   },
   {
+    name: "import-history",
+    files: ["test/scenarios/import-history.test.ts"],
+    seconds: 60,
+    paths: [
+      "api/imports/**",
+      "api/links/import-links.ts",
+      "cli/accounts/import{s,-sources}.ts",
+      "worker/enrich/**",
+      "shared/contracts/imported-visit.ts",
+    ],
+    proves:
+      "links and visits of a YOURLS arrive once though the import is killed, and undone leave nothing",
+  },
+  {
     name: "last-clicks",
     files: ["test/scenarios/last-clicks.test.ts"],
     seconds: 60,

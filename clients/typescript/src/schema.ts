@@ -2044,6 +2044,11 @@ export interface components {
          */
         host?: string | string[];
         /**
+         * @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
+         * @example no
+         */
+        imported?: string | string[];
+        /**
          * @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example de
          */
@@ -4920,6 +4925,11 @@ export interface components {
        */
       id: string;
       /**
+       * @description `yes` for a visit of another product, which was imported, else `no`.
+       * @example no
+       */
+      imported: string;
+      /**
        * @description The preferred language of the browser.
        * @example de
        */
@@ -5421,6 +5431,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6219,6 +6230,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6929,6 +6941,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7003,6 +7017,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7078,6 +7094,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7155,6 +7173,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7230,6 +7250,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7305,6 +7327,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7378,6 +7402,8 @@ export interface operations {
         domain?: string | string[];
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7447,6 +7473,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7520,6 +7548,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7595,6 +7625,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7694,6 +7726,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7802,6 +7836,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7874,6 +7910,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7946,6 +7984,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -8066,6 +8106,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -8142,6 +8184,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Only clicks of this link. */
