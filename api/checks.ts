@@ -9,7 +9,7 @@ import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import { type NatsFiles, natsLogin, probeNats } from "../shared/nats.ts";
 import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams, withConnection } from "../shared/stream-checks.ts";
-import { describeBackups, readBackups } from "./backups.ts";
+import { describeBackups, readBackups } from "./backups/service.ts";
 import { clickHouseClient } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { describeOutbox, readOutbox } from "./links-log/outbox.ts";

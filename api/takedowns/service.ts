@@ -12,14 +12,19 @@ import { OPERATOR } from "../http/principal.ts";
 import { isAcknowledged, numberAll } from "../links-log/numbering.ts";
 import { addToOutbox } from "../links-log/outbox.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-/** Kinds of takedowns that cover many links. */
-export type TakedownKind = "account" | "host";
+import {
+  deleteTakedown,
+  drawVersion,
+  hasAccount,
+  insertTakedown,
+  listTakedowns,
+  lockTakedowns,
+  selectTakedowns,
+  type Takedown,
+  type TakedownKind,
+} from "./sql.ts";
 
-/**
- * A takedown, and when it was created. The subject of an account is its UUID, that of a host the
- * host in lower case.
- */
-export type Takedown = { kind: TakedownKind; subject: string; created_at: Date };
+export type { TakedownKind } from "./sql.ts";
 
 /** How long an API process may use an outdated list. */
 const STALE_MS = 1_000;
@@ -72,21 +77,17 @@ export async function changeTakedowns(
   down: boolean,
 ): Promise<boolean> {
   return await sql.begin(async (transaction) => {
-    await transaction`lock table takedowns in share row exclusive mode`;
-    if (down && kind === "account" && !(await hasAccount(transaction, subject))) return false;
-    const { count } = down
-      ? await transaction`
-          insert into takedowns (kind, subject) values (${kind}, ${subject}) on conflict do nothing`
-      : await transaction`
-          delete from takedowns where kind = ${kind} and subject = ${subject}`;
-    if (!down && count === 0) return false;
-    const type = down ? "account.taken_down" : "account.restored";
-    if (count > 0) await recordTakedown(transaction, kind, subject, type);
+    await lockTakedowns(transaction);
+    if (down) {
+      if (kind === "account" && !(await hasAccount(transaction, subject))) return false;
+      if (await insertTakedown(transaction, kind, subject))
+        await recordTakedown(transaction, kind, subject, "account.taken_down");
+    } else if (await deleteTakedown(transaction, kind, subject))
+      await recordTakedown(transaction, kind, subject, "account.restored");
+    else return false;
     const list = await selectTakedowns(transaction);
     requireFits(list);
-    const [{ version }] = await transaction<[{ version: number }]>`
-      select next_link_version()::float8 as version`;
-    await addToOutbox(transaction, [takedownNotice(version, list)]);
+    await addToOutbox(transaction, [takedownNotice(await drawVersion(transaction), list)]);
     return true;
   });
 }
@@ -134,19 +135,4 @@ export async function waitUntilPublished(sql: Sql): Promise<boolean> {
 }
 
 /** All takedowns of accounts and hosts, the newest first. */
-export const findTakedowns = async (sql: Sql): Promise<Takedown[]> =>
-  await sql<Takedown[]>`
-    select kind, subject, created_at from takedowns order by created_at desc, kind, subject`;
-
-async function selectTakedowns(sql: Sql | Transaction): Promise<TakedownList> {
-  const [row] = await sql<[{ accounts: string[]; hosts: string[] }]>`
-    select coalesce(array_agg(subject order by subject) filter (where kind = 'account'), '{}') as accounts,
-           coalesce(array_agg(subject order by subject) filter (where kind = 'host'), '{}') as hosts
-      from takedowns`;
-  return row;
-}
-
-async function hasAccount(transaction: Transaction, id: string): Promise<boolean> {
-  const rows = await transaction`select from accounts where id = ${id}`;
-  return rows.length > 0;
-}
+export const findTakedowns = async (sql: Sql): Promise<Takedown[]> => await listTakedowns(sql);

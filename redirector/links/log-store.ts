@@ -1,8 +1,8 @@
-import { Database, type Statement } from "bun:sqlite";
 /**
  * Writes the links store as the links log says: the states of entries, and what the store then has
  * of the log, in one transaction.
  */
+import { Database, type Statement } from "bun:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 
 import { type LogState, readLogState, setLogState } from "../../shared/links-store/log-state.ts";

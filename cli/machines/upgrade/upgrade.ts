@@ -7,7 +7,6 @@ import { existsSync, readFileSync } from "node:fs";
 
 import type { Command } from "commander";
 
-import type { Sql } from "../../../api/postgres.ts";
 import type { Installation } from "../../installation.ts";
 import { Host } from "../host.ts";
 import { Units, WORKER } from "../units.ts";
@@ -19,6 +18,7 @@ import {
   requireLater,
   savePackages,
 } from "./packages.ts";
+import { runGrants } from "./sql.ts";
 
 const GRANTS = "/usr/share/shorthop/postgres/grants.sql";
 
@@ -140,11 +140,4 @@ export class Upgrade {
     for (const unit of running) await host.show(["systemctl", "start", unit]);
     await this.#units.waitUntilReady(running);
   }
-}
-
-/** Runs the statements of `grants.sql`, unless the installation has users of its own. */
-async function runGrants(sql: Sql, statements: string): Promise<void> {
-  const roles = await sql`
-    select from pg_roles where rolname in ('shorthop_api', 'shorthop_worker')`;
-  if (roles.length === 2) await sql.unsafe(statements).simple();
 }

@@ -19,8 +19,9 @@ import {
 } from "../../shared/links-log/entry.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
-import { acknowledgeEntries, numberLog, selectEntries } from "./numbering.ts";
+import { numberLog } from "./numbering.ts";
 import { addToOutbox } from "./outbox.ts";
+import { acknowledgeEntries, selectEntries } from "./sql.ts";
 
 setDefaultTimeout(60_000);
 
