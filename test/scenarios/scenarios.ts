@@ -179,6 +179,13 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
+    name: "python-client",
+    files: ["test/scenarios/python-client.test.ts"],
+    seconds: 90,
+    paths: ["clients/python/**"],
+    proves: "the Python package installs from both its forms, and its README's programs run",
+  },
+  {
     name: "shlink-web",
     files: ["test/scenarios/shlink-web.test.ts"],
     seconds: 120,
