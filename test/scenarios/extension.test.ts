@@ -1,0 +1,149 @@
+/**
+ * Goal: the browser extension shortens a tab, copies the short URL, and says what went wrong. Its
+ * screens are in `.local/extension-screens`.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+
+import { buildExtension, EXTENSION } from "../../clients/extension/build.ts";
+import { createAccount } from "../harness/admin.ts";
+import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+
+const SCREENS = join(PROJECT_DIR, ".local/extension-screens");
+
+/** The shell that other tests use has no extensions. */
+const CHROMIUM = Bun.which("chromium") ?? Bun.which("google-chrome");
+
+if (CHROMIUM === null) console.warn("!!! There is no Chromium with extensions: NOT TESTED HERE");
+
+/** The id that Chromium gives to an extension in a folder. */
+const idOf = (folder: string): string =>
+  createHash("sha256")
+    .update(folder)
+    .digest("hex")
+    .slice(0, 32)
+    .replaceAll(/./g, (digit) => String.fromCodePoint(97 + Number.parseInt(digit, 16)));
+
+let stack: Stack;
+let profile: string;
+let browser: BrowserContext;
+let key: string;
+
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  mkdirSync(SCREENS, { recursive: true });
+  profile = mkdtempSync(join(tmpdir(), "shorthop-extension-"));
+  stack = await startStack({ empty: true });
+  ({ key } = await createAccount(stack, "enterprise"));
+  await buildExtension();
+  allowCalls(new URL(stack.info().api_url).origin);
+  browser = await chromium.launchPersistentContext(profile, {
+    executablePath: CHROMIUM,
+    headless: false,
+    permissions: ["clipboard-read", "clipboard-write"],
+    args: [
+      "--headless=new",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      `--disable-extensions-except=${EXTENSION}`,
+      `--load-extension=${EXTENSION}`,
+    ],
+  });
+}, 120_000);
+afterAll(async () => {
+  if (CHROMIUM === null) return;
+  await browser.close();
+  await stack[Symbol.asyncDispose]();
+  rmSync(profile, { recursive: true, force: true });
+});
+
+/** What a user does who accepts the question of the browser, which a program cannot. */
+function allowCalls(origin: string): void {
+  const path = join(EXTENSION, "manifest.json");
+  const manifest: object = JSON.parse(readFileSync(path, "utf8"));
+  writeFileSync(path, JSON.stringify({ ...manifest, host_permissions: [`${origin}/*`] }));
+}
+
+const openPage = async (name: string): Promise<Page> => {
+  const page = await browser.newPage();
+  await page.goto(`chrome-extension://${idOf(EXTENSION)}/${name}`);
+  return page;
+};
+
+async function saveOptions(server: string, apiKey: string): Promise<Page> {
+  const page = await openPage("options.html");
+  await page.getByLabel("Server").fill(server);
+  await page.getByLabel("API key").fill(apiKey);
+  await page.getByLabel("Tags").fill("from browser, x");
+  await page.getByRole("button", { name: "Save" }).click();
+  return page;
+}
+
+/** Opens the popup over a page, as a click on the icon does. */
+async function openPopup(options: Page, over: Page): Promise<Page> {
+  await over.bringToFront();
+  const opened = browser.waitForEvent("page");
+  await options.evaluate(() => Reflect.get(globalThis, "chrome").action.openPopup());
+  return await opened;
+}
+
+const textOf = (page: Page, role: "status" | "alert"): Promise<string | null> =>
+  page.getByRole(role).filter({ hasText: /./ }).textContent();
+
+test.skipIf(CHROMIUM === null)(
+  "a key that does not work is refused as the options are saved",
+  async () => {
+    const page = await saveOptions(stack.info().api_url, "sk_live_wrong");
+    expect(await textOf(page, "alert")).toContain("API key");
+    await page.screenshot({ path: join(SCREENS, "options-refused.png") });
+    await page.close();
+  },
+  60_000,
+);
+
+test.skipIf(CHROMIUM === null)(
+  "a tab is shortened once, and its short URL copied",
+  async () => {
+    const options = await saveOptions(stack.info().api_url, key);
+    expect(await textOf(options, "status")).toContain("Saved");
+    await options.screenshot({ path: join(SCREENS, "options.png") });
+    const page = await browser.newPage();
+    await page.goto(`${stack.info().api_url}/docs/errors`);
+    const shown: string[] = [];
+    for (const time of ["first", "second"]) {
+      const popup = await openPopup(options, page);
+      expect(await textOf(popup, "status")).toBe("Copied");
+      shown.push(await popup.locator("#short-url").inputValue());
+      await popup.screenshot({ path: join(SCREENS, `popup-${time}.png`) });
+      await popup.close();
+    }
+    expect(shown[0]).toStartWith(stack.info().short_url);
+    expect(shown[1]).toBe(shown[0]);
+    const copied = await page.evaluate("navigator.clipboard.readText()");
+    expect(copied).toBe(shown[0] ?? "");
+    const { status, headers } = await fetch(shown[0] ?? "", { redirect: "manual" });
+    expect([status, headers.get("location")]).toEqual([302, `${stack.info().api_url}/docs/errors`]);
+  },
+  60_000,
+);
+
+test.skipIf(CHROMIUM === null)(
+  "a page of the browser, and a server that is away, are said",
+  async () => {
+    const options = await openPage("options.html");
+    const page = await browser.newPage();
+    await page.goto("about:blank");
+    const popup = await openPopup(options, page);
+    expect(await textOf(popup, "alert")).toContain("cannot be shortened");
+    await popup.screenshot({ path: join(SCREENS, "popup-refused.png") });
+  },
+  60_000,
+);
