@@ -94,7 +94,7 @@ _shorthop; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const script = print(shell);
     expect(script).toContain("shorten");
     if (Bun.which(shell) === null) return;
-    const { exitCode, stderr } = Bun.spawnSync([shell, "--no-execute"], {
+    const { exitCode, stderr } = Bun.spawnSync([shell, "-n"], {
       stdin: Buffer.from(script),
     });
     expect([exitCode, stderr.toString()]).toEqual([0, ""]);

@@ -9,9 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { type BrowserContext, chromium, type Page } from "playwright-core";
+import * as z from "zod";
 
 import { buildExtension, EXTENSION } from "../../clients/extension/build.ts";
 import { createAccount } from "../harness/admin.ts";
+import { eventually } from "../harness/eventually.ts";
+import { freePort } from "../harness/ports.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
 const SCREENS = join(PROJECT_DIR, ".local/extension-screens");
@@ -33,6 +36,7 @@ let stack: Stack;
 let profile: string;
 let browser: BrowserContext;
 let key: string;
+const debugPort = freePort();
 
 beforeAll(async () => {
   if (CHROMIUM === null) return;
@@ -48,6 +52,7 @@ beforeAll(async () => {
     permissions: ["clipboard-read", "clipboard-write"],
     args: [
       "--headless=new",
+      `--remote-debugging-port=${debugPort}`,
       "--no-sandbox",
       "--disable-gpu",
       "--disable-quic",
@@ -87,12 +92,80 @@ async function saveOptions(server: string, apiKey: string): Promise<Page> {
   return page;
 }
 
-/** Opens the popup over a page, as a click on the icon does. */
-async function openPopup(options: Page, over: Page): Promise<Page> {
-  await over.bringToFront();
-  const opened = browser.waitForEvent("page");
-  await options.evaluate(() => Reflect.get(globalThis, "chrome").action.openPopup());
-  return await opened;
+/**
+ * The popup of the extension, which the driver of the browser does not show as a page: it is spoken
+ * to over the browser's own protocol.
+ */
+class Popup {
+  readonly #socket: WebSocket;
+  #calls = 0;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+  }
+
+  /** Opens it over a page, as a click on the icon does. */
+  static async open(options: Page, over: Page): Promise<Popup> {
+    await over.bringToFront();
+    await options.evaluate(() => Reflect.get(globalThis, "chrome").action.openPopup());
+    const address = await eventually(findPopup, 10_000);
+    const socket = new WebSocket(address);
+    await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
+    return new Popup(socket);
+  }
+
+  /** The text of an element of the page, or the value of a field. */
+  async read(selector: string): Promise<string> {
+    const expression = `(({ value, textContent }) => value ?? textContent)(document.querySelector("${selector}"))`;
+    const { result } = await this.#call("Runtime.evaluate", { expression }, evaluated);
+    return result.value;
+  }
+
+  async screenshot(path: string): Promise<void> {
+    const { data } = await this.#call("Page.captureScreenshot", {}, captured);
+    writeFileSync(path, Buffer.from(data, "base64"));
+  }
+
+  async close(): Promise<void> {
+    this.#socket.send(JSON.stringify({ id: ++this.#calls, method: "Page.close" }));
+    await eventually(async () => {
+      expect(await listTargets()).not.toContainEqual(expect.objectContaining({ url: POPUP_URL }));
+    }, 10_000);
+  }
+
+  async #call<Schema extends z.ZodType>(
+    method: string,
+    params: object,
+    schema: Schema,
+  ): Promise<z.output<Schema>> {
+    const id = ++this.#calls;
+    const answer = new Promise<unknown>((resolve) => {
+      const listen = ({ data }: MessageEvent): void => {
+        const message: unknown = JSON.parse(String(data));
+        if (Reflect.get(Object(message), "id") !== id) return;
+        this.#socket.removeEventListener("message", listen);
+        resolve(Reflect.get(Object(message), "result"));
+      };
+      this.#socket.addEventListener("message", listen);
+    });
+    this.#socket.send(JSON.stringify({ id, method, params }));
+    return schema.parse(await answer);
+  }
+}
+
+const evaluated = z.object({ result: z.object({ value: z.string() }) });
+const captured = z.object({ data: z.string() });
+const targets = z.array(z.looseObject({ url: z.string(), webSocketDebuggerUrl: z.string() }));
+
+const POPUP_URL = `chrome-extension://${idOf(EXTENSION)}/popup.html`;
+
+const listTargets = async () =>
+  targets.parse(await (await fetch(`http://127.0.0.1:${debugPort}/json/list`)).json());
+
+async function findPopup(): Promise<string> {
+  const popup = (await listTargets()).find(({ url }) => url === POPUP_URL);
+  if (popup === undefined) throw new Error("The popup has not opened.");
+  return popup.webSocketDebuggerUrl;
 }
 
 const textOf = (page: Page, role: "status" | "alert"): Promise<string | null> =>
@@ -119,10 +192,10 @@ test.skipIf(CHROMIUM === null)(
     await page.goto(`${stack.info().api_url}/docs/errors`);
     const shown: string[] = [];
     for (const time of ["first", "second"]) {
-      const popup = await openPopup(options, page);
-      expect(await textOf(popup, "status")).toBe("Copied");
-      shown.push(await popup.locator("#short-url").inputValue());
-      await popup.screenshot({ path: join(SCREENS, `popup-${time}.png`) });
+      const popup = await Popup.open(options, page);
+      await eventually(async () => expect(await popup.read("#status")).toBe("Copied"), 10_000);
+      shown.push(await popup.read("#short-url"));
+      await popup.screenshot(join(SCREENS, `popup-${time}.png`));
       await popup.close();
     }
     expect(shown[0]).toStartWith(stack.info().short_url);
@@ -141,9 +214,11 @@ test.skipIf(CHROMIUM === null)(
     const options = await openPage("options.html");
     const page = await browser.newPage();
     await page.goto("about:blank");
-    const popup = await openPopup(options, page);
-    expect(await textOf(popup, "alert")).toContain("cannot be shortened");
-    await popup.screenshot({ path: join(SCREENS, "popup-refused.png") });
+    const popup = await Popup.open(options, page);
+    await eventually(async () => {
+      expect(await popup.read("#error")).toContain("cannot be shortened");
+    }, 10_000);
+    await popup.screenshot(join(SCREENS, "popup-refused.png"));
   },
   60_000,
 );

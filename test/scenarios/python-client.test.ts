@@ -17,7 +17,9 @@ const CLIENT_DIR = join(PROJECT_DIR, "clients/python");
 
 /** What `pip` calls to build a package, without a build environment, which it would download. */
 const BUILD = `import sys, setuptools.build_meta as build
-build.build_wheel(sys.argv[1]); build.build_sdist(sys.argv[1])`;
+folder = sys.argv[1]
+build.build_wheel(folder)
+build.build_sdist(folder)`;
 
 const LINKS = 10_000;
 

@@ -11,7 +11,6 @@ import { SignedOut } from "./settings.ts";
 import { Terminal } from "./terminal.ts";
 
 const terminal = new Terminal(process.stdin, process.stdout, process.stderr, process.env);
-process.exitCode = await run(process.argv.slice(2));
 
 async function run(words: readonly string[]): Promise<number> {
   try {
@@ -36,3 +35,5 @@ function describe(error: unknown): string {
   const request = error.requestId === undefined ? "" : ` (request ${error.requestId})`;
   return `${error.message}${error.code === "rate_limited" ? "" : wait}${request}`;
 }
+
+process.exitCode = await run(process.argv.slice(2));
