@@ -59,7 +59,7 @@ let networks = 0;
 async function signIn({ email }: Person, password: string): Promise<Headers | string> {
   const client = { address: `198.51.100.${++networks}`, headers: new Headers() };
   try {
-    const cookies = await services.sessions.signIn({ email, password }, client);
+    const { cookies } = await services.sessions.signIn({ email, password }, client);
     return new Headers({ cookie: cookies.map((cookie) => cookie.split(";")[0]).join("; ") });
   } catch (error) {
     return reasonOf(error);

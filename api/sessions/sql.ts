@@ -1,6 +1,6 @@
 /**
- * SQL of users, their sessions, the limits on password attempts, and links with which people set a
- * new password.
+ * SQL of users, their sessions and second factors, the limits on password attempts, and links with
+ * which people set a new password.
  */
 import type { Uuid } from "../../shared/ids.ts";
 import type { Sql, Transaction } from "../postgres.ts";
@@ -31,21 +31,28 @@ export async function endSurplusSessions(sql: Sql, userId: Uuid): Promise<void> 
 }
 
 /**
- * Ends a session that has just begun if its user's password is not the one any more with which it
- * did; waits for a change of it that is under way. Returns whether it ended the session.
+ * Whether a user's password is still the one that was compared; waits for a change of it that is
+ * under way.
  */
-export async function endIfPasswordChanged(
+export async function isPasswordCurrent(
   sql: Sql,
-  token: string,
   { id, password_hash }: Credentials,
 ): Promise<boolean> {
-  const { count } = await sql`
-    with unchanged as materialized (
-      select from credentials
-       where user_id = ${id} and provider_id = 'credential' and password = ${password_hash}
-         for share
-    )
-    delete from sessions where token = ${token} and not exists (select from unchanged)`;
+  const rows = await sql`
+    select from credentials
+     where user_id = ${id} and provider_id = 'credential' and password = ${password_hash}
+       for share`;
+  return rows.length > 0;
+}
+
+/** Ends the session of a token, if there is one. */
+export async function deleteSession(sql: Sql, token = ""): Promise<void> {
+  await sql`delete from sessions where token = ${token}`;
+}
+
+/** Ends a session of a user; returns false when there is none. */
+export async function endSession(sql: Sql, userId: Uuid, id: Uuid): Promise<boolean> {
+  const { count } = await sql`delete from sessions where id = ${id} and user_id = ${userId}`;
   return count > 0;
 }
 
@@ -54,8 +61,25 @@ export async function isSessionValid(sql: Sql, id: Uuid): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** Deletes sessions that have expired, and sign-ins that were not completed. */
 export async function deleteExpiredSessions(sql: Sql): Promise<void> {
   await sql`delete from sessions where expires_at < now()`;
+  await sql`delete from verifications where expires_at < now()`;
+}
+
+/** Whether a user signs in with a code, too. */
+export async function hasSecondFactor(sql: Sql, userId: Uuid): Promise<boolean> {
+  const rows = await sql`select from users where id = ${userId} and has_second_factor`;
+  return rows.length > 0;
+}
+
+/** Removes a user's second factor, and ends their sessions; returns false when they had none. */
+export async function removeSecondFactor(sql: Transaction, userId: Uuid): Promise<boolean> {
+  const { count } = await sql`
+    update users set has_second_factor = false where id = ${userId} and has_second_factor`;
+  await sql`delete from second_factors where user_id = ${userId}`;
+  if (count > 0) await sql`delete from sessions where user_id = ${userId}`;
+  return count > 0;
 }
 
 /** What a user signs in with. */
@@ -158,20 +182,24 @@ const WAITING_MINUTES = 60;
 /** Who sets a new password. */
 export type ResetUser = { id: Uuid; email: string; name: string };
 
-/** Stores a link by the hash of its token; returns until when it is valid. */
+/**
+ * Stores a link by the hash of its token; returns until when it is valid, or undefined for a user
+ * without a password.
+ */
 export async function insertReset(
   sql: Sql | Transaction,
   { tokenHash, userId, minutes }: { tokenHash: Buffer; userId: Uuid; minutes: number },
-): Promise<Date> {
+): Promise<Date | undefined> {
   await sql`
     delete from password_resets where token_hash in (
       select token_hash from password_resets where user_id = ${userId}
        order by created_at desc, token_hash offset ${RESETS_MAX - 1})`;
-  const [row] = await sql<[{ expires_at: Date }]>`
+  const [row] = await sql<{ expires_at: Date }[]>`
     insert into password_resets (token_hash, user_id, expires_at)
-    values (${tokenHash}, ${userId}, clock_timestamp() + make_interval(mins => ${minutes}))
+    select ${tokenHash}, user_id, clock_timestamp() + make_interval(mins => ${minutes})
+      from credentials where user_id = ${userId} and provider_id = 'credential'
     returning expires_at`;
-  return row.expires_at;
+  return row?.expires_at;
 }
 
 /** Finds the user of a link that is valid. */
@@ -215,7 +243,7 @@ export async function deleteExpiredResets(sql: Sql): Promise<void> {
   await sql`delete from password_resets where expires_at < clock_timestamp()`;
 }
 
-/** Puts a mail with a link to the user of an address into the queue, if somebody has it. */
+/** Puts a mail with a link into the queue, if somebody has the address, and a password. */
 export async function enqueueResetMail(
   sql: Transaction,
   email: string,
@@ -223,7 +251,9 @@ export async function enqueueResetMail(
 ): Promise<void> {
   await sql`
     insert into report_mails (id, kind, user_id, language)
-    select gen_random_uuid(), 'password_reset', id, ${language} from users where email = ${email}`;
+    select gen_random_uuid(), 'password_reset', users.id, ${language}
+      from users join credentials on user_id = users.id and provider_id = 'credential'
+     where email = ${email}`;
 }
 
 /** Whether the user of a mail may still expect it. */
