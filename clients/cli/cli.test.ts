@@ -66,20 +66,20 @@ describe("a table", () => {
   });
 });
 
-describe("completion", () => {
-  const print = (shell: string): string =>
-    outputOf({}, (terminal) =>
-      buildProgram({}, terminal).parse(["completion", shell], { from: "user" }),
-    );
+const completionOf = (shell: string): string =>
+  outputOf({}, (terminal) =>
+    buildProgram({}, terminal).parse(["completion", shell], { from: "user" }),
+  );
 
-  /** What bash offers after these words. */
-  function completeInBash(words: string[]): string[] {
-    const script = `${print("bash")}
+/** What bash offers after these words. */
+function completeInBash(words: string[]): string[] {
+  const script = `${completionOf("bash")}
 COMP_WORDS=(${words.map((word) => `"${word}"`).join(" ")}); COMP_CWORD=${words.length - 1}
 _shorthop; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return Bun.spawnSync(["bash", "-c", script]).stdout.toString().trim().split("\n");
-  }
+  return Bun.spawnSync(["bash", "-c", script]).stdout.toString().trim().split("\n");
+}
 
+describe("completion", () => {
   test.each<[string[], string[]]>([
     [["shorthop", "sho"], ["shorten"]],
     [["shorthop", "links", "o"], ["open"]],
@@ -91,7 +91,7 @@ _shorthop; printf '%s\\n' "\${COMPREPLY[@]}"`;
   });
 
   test.each(["zsh", "fish"])("%s parses its script", (shell) => {
-    const script = print(shell);
+    const script = completionOf(shell);
     expect(script).toContain("shorten");
     if (Bun.which(shell) === null) return;
     const { exitCode, stderr } = Bun.spawnSync([shell, "-n"], {

@@ -191,10 +191,12 @@ function kindOf(resource: string, name: string, { parameters }: Operation): Kind
   if (kind !== undefined) return kind;
   if (resource === "analytics.csv") return { method: "csv", returns: () => "str" };
   if (/(?:^|_)all$/.test(name)) return PAGES;
-  const headers = parameters.filter((each) => each.in === "header").map((each) => each.name);
-  if (headers.includes("Idempotency-Key")) return { method: "create", header: "idempotency_key" };
-  if (headers.includes("If-Match")) return { method: "change", header: "if_match" };
-  if (headers.includes("X-Share-Access")) return { method: "shared", header: "access" };
+  const headers = new Set(
+    parameters.filter((each) => each.in === "header").map((each) => each.name),
+  );
+  if (headers.has("Idempotency-Key")) return { method: "create", header: "idempotency_key" };
+  if (headers.has("If-Match")) return { method: "change", header: "if_match" };
+  if (headers.has("X-Share-Access")) return { method: "shared", header: "access" };
   return JSON_CALL;
 }
 
@@ -207,16 +209,17 @@ export async function generatePackage(): Promise<Map<string, string>> {
   for (const [name, schema] of Object.entries(document.components.schemas))
     models.add(name, schema);
   const resources = printResources(operations, models);
-  const own = (name: string): string => readFileSync(join(PACKAGE, "_async", name), "utf8");
   return new Map([
     ["models.py", MODELS_HEAD + models.print()],
     ["_async/resources.py", resources],
     ["_sync/__init__.py", HEADER],
     ["_sync/resources.py", toBlocking(resources)],
-    ["_sync/calls.py", HEADER + toBlocking(own("calls.py"))],
-    ["_sync/client.py", HEADER + toBlocking(own("client.py"))],
+    ["_sync/calls.py", HEADER + toBlocking(readOwn("calls.py"))],
+    ["_sync/client.py", HEADER + toBlocking(readOwn("client.py"))],
   ]);
 }
+
+const readOwn = (name: string): string => readFileSync(join(PACKAGE, "_async", name), "utf8");
 
 const MODELS_HEAD = `${HEADER}"""The types of requests and responses."""
 
@@ -256,7 +259,7 @@ type Document = {
 function listOperations(paths: Document["paths"]): Map<string, Operation> {
   const all = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, documented]): [string, Operation] => {
-      const { operationId: id, summary, parameters = [], requestBody, responses } = documented;
+      const { operationId: id, summary, parameters, requestBody, responses } = documented;
       const [, response] = Object.entries(responses).find(([status]) => status[0] === "2") ?? [];
       const [media = "", content] = Object.entries(response?.content ?? {})[0] ?? [];
       const schema = content?.schema ?? {};

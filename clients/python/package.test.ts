@@ -14,7 +14,7 @@ import { PYTHON } from "./python.ts";
 const MYPY = "/usr/bin/mypy";
 
 /** `merge` in another form. */
-const LEFT_OUT = ["tags.rename"];
+const LEFT_OUT = new Set(["tags.rename"]);
 
 test("what is generated matches the API", async () => {
   for (const [path, text] of await generatePackage())
@@ -26,7 +26,7 @@ test("it has the functions of the TypeScript client, in snake case", () => {
     Object.keys(names).map((name) => `${resource}.${name}`.replace("limits.get", "limits")),
   );
   const typeScript = listFunctions(createClient({ baseUrl: "http://localhost" }))
-    .filter((name) => !LEFT_OUT.includes(name))
+    .filter((name) => !LEFT_OUT.has(name))
     .map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
   expect(functions.toSorted()).toEqual(typeScript.toSorted());
 });

@@ -176,7 +176,7 @@ describe("clicks", () => {
 
 test("events are printed and posted to a program of this machine", async () => {
   const received: string[] = [];
-  await using receiver = Bun.serve({
+  using receiver = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: async (request) => {
@@ -200,26 +200,26 @@ test("events are printed and posted to a program of this machine", async () => {
 
 const contentSchema = z.object({ content: z.tuple([z.object({ text: z.string() })]) });
 
+async function connect(options: string[]): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" });
+  const env = { PATH: process.env["PATH"] ?? "", HOME: home, ...login() };
+  const command = {
+    command: NODE,
+    args: [BUILT, "mcp", ...options],
+    env,
+    stderr: "ignore" as const,
+  };
+  await client.connect(new StdioClientTransport(command));
+  return client;
+}
+
+async function call(client: Client, name: string, given: Record<string, unknown>) {
+  const result = await client.callTool({ name, arguments: given });
+  const { content } = contentSchema.parse(result);
+  return { isError: result.isError === true, text: content[0].text };
+}
+
 describe("the tools for assistants", () => {
-  async function connect(options: string[]): Promise<Client> {
-    const client = new Client({ name: "test", version: "1" });
-    const env = { PATH: process.env["PATH"] ?? "", HOME: home, ...login() };
-    const command = {
-      command: NODE,
-      args: [BUILT, "mcp", ...options],
-      env,
-      stderr: "ignore" as const,
-    };
-    await client.connect(new StdioClientTransport(command));
-    return client;
-  }
-
-  async function call(client: Client, name: string, given: Record<string, unknown>) {
-    const result = await client.callTool({ name, arguments: given });
-    const { content } = contentSchema.parse(result);
-    return { isError: result.isError === true, text: content[0].text };
-  }
-
   test("only read unless writing is allowed, and say which of them destroy something", async () => {
     const reading = await connect([]);
     const { tools } = await reading.listTools();

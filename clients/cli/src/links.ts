@@ -197,7 +197,8 @@ function readRows(text: string): NewLink[] {
 export async function findId(client: Client, given: string): Promise<string> {
   if (given.startsWith("link_")) return given;
   // A short URL without its scheme has a slash; a scheme is only needed to parse it.
-  const isUrl = given.includes("://") || /^[^/]+\.[^/]+\//.test(given);
+  const [host = "", ...path] = given.split("/");
+  const isUrl = given.includes("://") || (path.length > 0 && host.includes("."));
   const query = isUrl
     ? { short_url: given.includes("://") ? given : `https://${given}` }
     : { alias: given };

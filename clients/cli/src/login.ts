@@ -11,7 +11,8 @@ export function addLoginCommands(program: Command, settings: Settings, terminal:
     .description("Store where the API is and an API key for it, in a file that only you can read")
     .argument("[url]", "where the API is, such as https://api.example.com")
     .action(async (given: string | undefined) => {
-      const url = (given ?? (await terminal.ask("URL of the API: "))).replace(/\/+$/, "");
+      const asked = given ?? (await terminal.ask("URL of the API: "));
+      const url = asked.endsWith("/") ? asked.slice(0, -1) : asked;
       const key = await terminal.ask("API key: ", { isSecret: true });
       // A key that does not work is said at once.
       await createClient({ baseUrl: url, apiKey: key }).limits();

@@ -16,7 +16,7 @@ const ROWS = 20;
 const periodOption = () =>
   new Option("--period <period>", "the last hours or days").choices(PERIODS).default("30d");
 
-type StatsOptions = { period: Period; by?: string; timezone?: string; json: boolean };
+type Asked = { period: Period; by?: string; timezone?: string; json: boolean };
 
 export function addStatsCommands(program: Command, settings: Settings, terminal: Terminal): void {
   program
@@ -29,7 +29,7 @@ export function addStatsCommands(program: Command, settings: Settings, terminal:
     .option("--by <dimension>", "such as country, city, device, browser, referrer, link or tag")
     .option("--timezone <name>", "the time zone of days, such as Europe/Berlin")
     .option("--json", "print JSON", false)
-    .action(async (given: string | undefined, options: StatsOptions) => {
+    .action(async (given: string | undefined, options: Asked) => {
       const client = settings.client();
       const id = given === undefined ? undefined : await findId(client, given);
       if (options.by === undefined) await printDays(client, terminal, id, options);
@@ -53,7 +53,7 @@ async function printDays(
   client: Client,
   terminal: Terminal,
   id: string | undefined,
-  { period, timezone, json }: StatsOptions,
+  { period, timezone, json }: Asked,
 ): Promise<void> {
   const query = { period, ...(timezone === undefined ? {} : { timezone }) };
   const report =
@@ -76,7 +76,7 @@ async function printBreakdown(
   terminal: Terminal,
   id: string | undefined,
   by: string,
-  { period, timezone, json }: StatsOptions,
+  { period, timezone, json }: Asked,
 ): Promise<void> {
   const query = { by, period, limit: ROWS, ...(timezone === undefined ? {} : { timezone }) };
   const report =

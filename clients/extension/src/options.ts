@@ -39,7 +39,7 @@ async function save(): Promise<void> {
 }
 
 const readForm = (): Settings => ({
-  server: input("server").value.trim().replace(/\/+$/, ""),
+  server: input("server").value.trim(),
   key: input("key").value.trim(),
   domain: input("domain").value.trim(),
   tags: input("tags")

@@ -356,6 +356,7 @@ BulkAnalyticsQueryFilters = TypedDict(
         "language": 'NotRequired[str | list[str]]',
         "host": 'NotRequired[str | list[str]]',
         "trigger": 'NotRequired[str | list[str]]',
+        "imported": 'NotRequired[str | list[str]]',
         "utm_source": 'NotRequired[str | list[str]]',
         "utm_medium": 'NotRequired[str | list[str]]',
         "utm_campaign": 'NotRequired[str | list[str]]',
@@ -406,7 +407,7 @@ class NewShare(TypedDict):
 
     link_id: NotRequired[str | None]
     name: NotRequired[str | None]
-    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
+    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "imported", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
     timezone: NotRequired[str]
     password: NotRequired[str | None]
     embed_origins: NotRequired[list[str]]
@@ -417,7 +418,7 @@ class ShareChange(TypedDict):
     """The fields of a share to change. Omitted fields keep their value; null removes a value."""
 
     name: NotRequired[str | None]
-    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
+    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "imported", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
     timezone: NotRequired[str]
     password: NotRequired[str | None]
     embed_origins: NotRequired[list[str]]
@@ -1297,6 +1298,7 @@ ListedClick = TypedDict(
         "language": 'str',
         "host": 'str',
         "trigger": 'str',
+        "imported": 'str',
         "utm_source": 'str',
         "utm_medium": 'str',
         "utm_campaign": 'str',
@@ -2016,6 +2018,7 @@ class AnalyticsAccountArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2045,6 +2048,7 @@ class AnalyticsAccountGeoArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2074,6 +2078,7 @@ class AnalyticsAccountDevicesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2101,6 +2106,7 @@ class AnalyticsAccountReferrersArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2129,6 +2135,7 @@ class AnalyticsAccountBreakdownArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2159,6 +2166,7 @@ class AnalyticsAccountBreakdownAllArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2196,6 +2204,7 @@ class AnalyticsAccountTimesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2223,6 +2232,7 @@ class AnalyticsSummaryArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2251,6 +2261,7 @@ class AnalyticsGeoArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2280,6 +2291,7 @@ class AnalyticsDevicesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2307,6 +2319,7 @@ class AnalyticsReferrersArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2335,6 +2348,7 @@ class AnalyticsTargetsArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2362,6 +2376,7 @@ class AnalyticsBreakdownArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2392,6 +2407,7 @@ class AnalyticsBreakdownAllArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2428,6 +2444,7 @@ class AnalyticsTimesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2473,6 +2490,7 @@ AnalyticsBulkArgumentsFilters = TypedDict(
         "language": 'NotRequired[str | list[str]]',
         "host": 'NotRequired[str | list[str]]',
         "trigger": 'NotRequired[str | list[str]]',
+        "imported": 'NotRequired[str | list[str]]',
         "utm_source": 'NotRequired[str | list[str]]',
         "utm_medium": 'NotRequired[str | list[str]]',
         "utm_campaign": 'NotRequired[str | list[str]]',
@@ -2498,6 +2516,7 @@ class AnalyticsStreamArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2525,6 +2544,7 @@ class AnalyticsCsvAccountArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2554,6 +2574,7 @@ class AnalyticsCsvAccountGeoArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2583,6 +2604,7 @@ class AnalyticsCsvAccountDevicesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2610,6 +2632,7 @@ class AnalyticsCsvAccountReferrersArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2638,6 +2661,7 @@ class AnalyticsCsvAccountBreakdownArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2668,6 +2692,7 @@ class AnalyticsCsvAccountTimesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2705,6 +2730,7 @@ class AnalyticsCsvSummaryArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2733,6 +2759,7 @@ class AnalyticsCsvGeoArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2762,6 +2789,7 @@ class AnalyticsCsvDevicesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2789,6 +2817,7 @@ class AnalyticsCsvReferrersArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2817,6 +2846,7 @@ class AnalyticsCsvTargetsArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2844,6 +2874,7 @@ class AnalyticsCsvBreakdownArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2874,6 +2905,7 @@ class AnalyticsCsvTimesArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2901,6 +2933,7 @@ class ClicksListArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2931,6 +2964,7 @@ class ClicksAllArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2960,6 +2994,7 @@ class ClicksCsvArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -2990,6 +3025,7 @@ class ClicksExportArguments(TypedDict):
     language: NotRequired[str | list[str]]
     host: NotRequired[str | list[str]]
     trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
     utm_source: NotRequired[str | list[str]]
     utm_medium: NotRequired[str | list[str]]
     utm_campaign: NotRequired[str | list[str]]
@@ -3037,7 +3073,7 @@ class KeysRotateArguments(TypedDict):
 class SharesCreateArguments(TypedDict):
     link_id: NotRequired[str | None]
     name: NotRequired[str | None]
-    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
+    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "imported", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
     timezone: NotRequired[str]
     password: NotRequired[str | None]
     embed_origins: NotRequired[list[str]]
@@ -3050,7 +3086,7 @@ class SharesAllArguments(TypedDict):
 
 class SharesUpdateArguments(TypedDict):
     name: NotRequired[str | None]
-    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
+    breakdowns: NotRequired[list[Literal["country", "region", "city", "continent", "device", "browser", "os", "referrer", "referrer_path", "language", "host", "trigger", "imported", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content"]]]
     timezone: NotRequired[str]
     password: NotRequired[str | None]
     embed_origins: NotRequired[list[str]]
