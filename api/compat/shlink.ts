@@ -4,7 +4,6 @@
  */
 import * as z from "zod";
 
-import type { rulesResponse } from "../../shared/contracts/link-rules.ts";
 import { TAG_LENGTH_MAX } from "../../shared/contracts/link-schemas.ts";
 import { failuresResponse } from "../analytics/failures/model.ts";
 import { accountResponse } from "../analytics/responses.ts";
@@ -14,6 +13,7 @@ import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { PAGE_SIZE_MAX } from "../http/pagination.ts";
 import { fullLink, linkListResponse, linkResponse } from "../links/responses.ts";
 import { changedTagResponse, progressResponse, tagListResponse } from "../tags/model.ts";
+import { rulesBody, toConditions, toRules } from "./shlink-rules.ts";
 import { listVisits, paginationOf, toSummary } from "./shlink-visits.ts";
 import {
   type Answer,
@@ -447,72 +447,3 @@ const TYPES: ReadonlyMap<string, string> = new Map([
   ["tag_taken", "tag-conflict"],
   ["unauthorized", "invalid-api-key"],
 ]);
-
-/** Conditions that are the same but for their names: Shlink's, and ours. */
-const SAME: ReadonlyMap<string, string> = new Map([
-  ["language", "language"],
-  ["ip-address", "ip"],
-  ["geolocation-country-code", "country"],
-]);
-
-/** What Shlink calls devices are kinds of devices, and systems. */
-const DEVICES: ReadonlyMap<string, readonly [type: string, value: string]> = new Map([
-  ["mobile", ["device", "mobile"]],
-  ["desktop", ["device", "desktop"]],
-  ["android", ["os", "Android"]],
-  ["ios", ["os", "iOS"]],
-  ["windows", ["os", "Windows"]],
-  ["macos", ["os", "macOS"]],
-  ["linux", ["os", "Linux"]],
-  ["chromeos", ["os", "ChromeOS"]],
-]);
-
-const QUERIES = ["valueless-query-param", "any-value-query-param", "query-param"] as const;
-
-const condition = z.object({
-  type: z.enum(["device", ...SAME.keys(), ...QUERIES]),
-  matchKey: z.string().nullish(),
-  matchValue: z.string().nullish(),
-});
-
-const rulesBody = z.object({
-  redirectRules: z.array(z.object({ longUrl: z.string(), conditions: z.array(condition) })),
-});
-
-type Condition = z.output<typeof condition>;
-type OwnCondition = z.output<typeof rulesResponse>[number]["conditions"][number];
-
-/** Rules as `/v1` takes them, which checks their values. */
-const toRules = ({ redirectRules }: z.output<typeof rulesBody>) =>
-  redirectRules.map(({ longUrl: url, conditions }) => ({
-    url,
-    conditions: conditions.map(toOwn),
-  }));
-
-function toOwn({ type, matchKey: name, matchValue }: Condition): object {
-  const value = matchValue ?? "";
-  if (type === "device") {
-    const [own, named] = DEVICES.get(value.toLowerCase()) ?? ["device", value];
-    return { type: own, in: [named] };
-  }
-  const same = SAME.get(type);
-  if (same !== undefined) return { type: same, in: [value] };
-  if (type === "any-value-query-param") return { type: "query", name };
-  return { type: "query", name, in: [type === "query-param" ? value : ""] };
-}
-
-/** The conditions of a rule; undefined where Shlink has none that means the same. */
-function toConditions(conditions: readonly OwnCondition[]): Condition[] | undefined {
-  const known = conditions.flatMap((own) => fromOwn(own) ?? []);
-  return known.length < conditions.length ? undefined : known;
-}
-
-/** The condition of Shlink that becomes this one. */
-function fromOwn(own: OwnCondition): Condition | undefined {
-  const matchKey = "name" in own ? own.name : null;
-  const [matchValue = ""] = "in" in own && own.in !== undefined ? own.in : [];
-  return [
-    ...[...DEVICES.keys()].map((name) => ({ type: "device", matchKey, matchValue: name })),
-    ...[...SAME.keys(), ...QUERIES].map((type) => ({ type, matchKey, matchValue })),
-  ].find((known) => Bun.deepEquals(toOwn(known), own));
-}
