@@ -7,6 +7,7 @@ import { addKeyCommands } from "./accounts/keys.ts";
 import { addDomainCommands, addTakedownCommands } from "./accounts/takedowns.ts";
 import { addUserCommands } from "./accounts/users.ts";
 import { Installation } from "./installation.ts";
+import { addAuditCommands } from "./machines/audit.ts";
 import { addBackupCommands } from "./machines/backup/commands.ts";
 import { addCheckRollupsCommand } from "./machines/check-rollups.ts";
 import { addClickCommands } from "./machines/clicks.ts";
@@ -49,6 +50,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   const links = program.command("links").description("Short links");
   addTakedownCommands(links, installation);
   addLinkCommands(links, installation);
+  addAuditCommands(program, installation);
   addStatusCommand(program, installation);
   addClickCommands(program, installation);
   addRegionCommands(program, installation);

@@ -7,7 +7,7 @@ import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
-import type { Call, ResponseSettings } from "../http/request-context.ts";
+import { type Call, originOf, type ResponseSettings } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
 import {
@@ -63,16 +63,18 @@ export const sessionRoutes = (
     )
     .post(
       "/sign-out",
-      async ({ request, set }) => {
-        setCookies(set, await sessions.signOut(request.headers));
+      async ({ call, request, set }) => {
+        const client = clientInfo(call, request);
+        setCookies(set, await sessions.signOut(requireSession(call), client));
         return { success: true, message: "Signed out." };
       },
       { access: "session", response: { 200: successResponse } },
     )
     .post(
       "/sign-out-everywhere",
-      async ({ request, set }) => {
-        setCookies(set, await sessions.signOutEverywhere(request.headers));
+      async ({ call, request, set }) => {
+        const client = clientInfo(call, request);
+        setCookies(set, await sessions.signOut(requireSession(call), client, true));
         return { success: true, message: "Signed out everywhere." };
       },
       { access: "session", response: { 200: successResponse } },
@@ -153,8 +155,8 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
     })
     .post(
       "/:token",
-      async ({ params, body }) => {
-        await resets.use(params.token, body.password);
+      async ({ call, params, body }) => {
+        await resets.use(params.token, body.password, originOf(call));
         return { success: true, message: "The password has been set. Sign in with it." };
       },
       {
@@ -182,13 +184,13 @@ function requireSession(call: Call | undefined): Session {
 }
 
 /** Passes only the cookie and the browser's name to the library. */
-function clientInfo(call: Call | undefined, request: Request): ClientInfo {
+function clientInfo(call: Call, request: Request): ClientInfo {
   const headers = new Headers();
   for (const name of ["cookie", "user-agent"]) {
     const value = request.headers.get(name);
     if (value !== null) headers.set(name, value);
   }
-  return { address: call?.address ?? "", headers };
+  return { address: call.address, origin: originOf(call), headers };
 }
 
 /** The framework writes one header for each value. */

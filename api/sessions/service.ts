@@ -6,16 +6,19 @@ import type { Auth } from "better-auth";
 import { isAPIError } from "better-auth/api";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { recordOfUser } from "../events/record.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
-import type { Session, User } from "../http/principal.ts";
+import type { Actor, Origin, Session, User } from "../http/principal.ts";
 import { type KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import type { DeviceCookies } from "./device-cookie.ts";
 import type { PasswordStrength } from "./password-strength.ts";
 import {
+  countUnknownSignIn,
   type Credentials,
   deleteResets,
+  deleteSessions,
   endIfPasswordChanged,
   findUserByEmail,
   isSessionValid,
@@ -88,30 +91,37 @@ export class SessionService {
         returnHeaders: true,
       }),
       wrongCredentials,
-    );
+    ).catch(async (error: unknown) => {
+      if (error instanceof ApiError && error.reason === "unauthorized")
+        await this.#recordSignIn("session.refused", user?.id, client);
+      throw error;
+    });
     // Created at this moment: without the attempt of a known user it is not signed in.
     if (user === undefined) throw wrongCredentials();
     // Whoever sets a new password meanwhile has ended the sessions that there were.
     if (await endIfPasswordChanged(this.#sql, response.token, user)) throw wrongCredentials();
+    // Nobody has the session's token before it is recorded.
+    await this.#recordSignIn("session.started", user.id, client);
     return [...headers.getSetCookie(), await this.#succeed(attempt, user, client.headers)];
   }
 
-  async signOut(headers: Headers): Promise<string[]> {
+  /** Ends a session, or every session of its user; the library only clears the cookies. */
+  async signOut(session: Session, client: ClientInfo, everywhere = false): Promise<string[]> {
+    const { id, user } = session;
+    await this.#sql.begin(async (sql) => {
+      const sessions = await deleteSessions(sql, user.id, everywhere ? undefined : id);
+      await recordOfUser(sql, user.id, actorOf(user.id, client), "session.ended", { sessions });
+    });
+    const { headers } = client;
     const response = await translateErrors(
       this.#library.api.signOut({ headers, returnHeaders: true }),
     );
     return response.headers.getSetCookie();
   }
 
-  /** Ends every session of the user, including this one. */
-  async signOutEverywhere(headers: Headers): Promise<string[]> {
-    await translateErrors(this.#library.api.revokeSessions({ headers }), notSignedIn);
-    return await this.signOut(headers);
-  }
-
   /** Changes the password, ends every other session, and continues this one under a new token. */
   async changePassword(
-    { user: { email, name } }: Session,
+    { user: { id, email, name } }: Session,
     current: string,
     next: string,
     client: ClientInfo,
@@ -128,8 +138,24 @@ export class SessionService {
     );
     const user = await findUserByEmail(this.#sql, email);
     if (user === undefined) throw notSignedIn();
-    await deleteResets(this.#sql, user.id);
+    await this.#sql.begin(async (sql) => {
+      await deleteResets(sql, user.id);
+      await recordOfUser(sql, id, actorOf(id, client), "user.password_changed");
+    });
     return [...headers.getSetCookie(), await this.#succeed(attempt, user, client.headers)];
+  }
+
+  /** Records a sign-in with a password; for an address of nobody, a count takes as long. */
+  async #recordSignIn(
+    type: "session.started" | "session.refused",
+    userId: Uuid | undefined,
+    client: ClientInfo,
+  ): Promise<void> {
+    await this.#sql.begin((sql) =>
+      userId === undefined
+        ? countUnknownSignIn(sql)
+        : recordOfUser(sql, userId, actorOf(userId, client), type, { method: "password" }),
+    );
   }
 
   /** Consumes an attempt at the password of the user who has an address, or of nobody. */
@@ -162,8 +188,13 @@ function requireUnexhausted(correct: KeyWindow, user: Uuid): void {
 
 type SignIn = { email: string; password: string };
 
-/** The client of a password attempt: its address, and the headers that the session stores. */
-export type ClientInfo = { address: string; headers: Headers };
+/**
+ * The client of a password attempt: its address, what the ledger keeps of that, and the headers
+ * that the session stores.
+ */
+export type ClientInfo = { address: string; origin: Origin; headers: Headers };
+
+const actorOf = (id: Uuid, { origin }: ClientInfo): Actor => ({ type: "user", id, origin });
 
 export const toUserResponse = ({ id, ...user }: User) => ({ id: encodeId("user", id), ...user });
 

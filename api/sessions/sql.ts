@@ -54,6 +54,17 @@ export async function isSessionValid(sql: Sql, id: Uuid): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** Ends one session of a user, or all; returns how many that were. */
+export async function deleteSessions(
+  sql: Transaction,
+  userId: Uuid,
+  id: Uuid | undefined,
+): Promise<number> {
+  const { count } = await sql`
+    delete from sessions where user_id = ${userId} ${id === undefined ? sql`` : sql`and id = ${id}`}`;
+  return count;
+}
+
 export async function deleteExpiredSessions(sql: Sql): Promise<void> {
   await sql`delete from sessions where expires_at < now()`;
 }
@@ -115,6 +126,19 @@ export const listUsers = (sql: Sql): Promise<UserRow[]> =>
            array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
       from users u order by u.created_at, u.id`;
 
+/** Counts a sign-in as nobody, by day (UTC): strangers can make any number of them. */
+export async function countUnknownSignIn(sql: Transaction): Promise<void> {
+  await sql`
+    insert into unknown_sign_ins as counted (day, count) values ((now() at time zone 'utc')::date, 1)
+    on conflict (day) do update set count = counted.count + 1`;
+}
+
+/** How many sign-ins as nobody there were, the newest days first. */
+export const listUnknownSignIns = (sql: Sql): Promise<{ day: string; count: number }[]> =>
+  sql<{ day: string; count: number }[]>`
+    select day::text as day, count::float8 as count from unknown_sign_ins
+     order by unknown_sign_ins.day desc limit 31`;
+
 type AttemptWindow = { spent: number; resets_ms: number; now_ms: number };
 
 /**
@@ -144,8 +168,9 @@ export async function refundAttempt(sql: Sql, key: Buffer): Promise<void> {
   await sql`update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${key}`;
 }
 
-/** Deletes windows that closed long ago. */
+/** Deletes windows that closed long ago, and counts of sign-ins of more than a year ago. */
 export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
+  await sql`delete from unknown_sign_ins where day < now() - interval '400 days'`;
   await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
 }
 
@@ -185,25 +210,25 @@ export async function findResetUser(sql: Sql, tokenHash: Buffer): Promise<ResetU
 
 /**
  * Uses a link up, and its user's others with it: sets the password and ends every session. Returns
- * false, and changes nothing, when the link is not valid any more.
+ * the user; undefined, and changes nothing, when the link is not valid any more.
  */
 export async function applyReset(
   sql: Transaction,
   tokenHash: Buffer,
   passwordHash: string,
-): Promise<boolean> {
+): Promise<Uuid | undefined> {
   const [used] = await sql<{ user_id: Uuid }[]>`
     delete from password_resets
      where token_hash = ${tokenHash} and expires_at > clock_timestamp()
     returning user_id`;
-  if (used === undefined) return false;
+  if (used === undefined) return undefined;
   const { count } = await sql`
     update credentials set password = ${passwordHash}, updated_at = now()
      where user_id = ${used.user_id} and provider_id = 'credential'`;
   if (count !== 1) throw new Error("The user has no password that could be replaced.");
-  await sql`delete from sessions where user_id = ${used.user_id}`;
+  await deleteSessions(sql, used.user_id, undefined);
   await deleteResets(sql, used.user_id);
-  return true;
+  return used.user_id;
 }
 
 /** Deletes a user's links: those made before their password changed, or they joined an account. */

@@ -5,16 +5,20 @@ import type { Auth } from "better-auth";
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
+import { recordOfUser } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
+import { OPERATOR } from "../http/principal.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { authLibrary } from "./better-auth.ts";
 import { PasswordStrength } from "./password-strength.ts";
 import {
   deleteResets,
+  deleteSessions,
   deleteUser,
   findUserByEmail,
   isEmailVerified,
+  listUnknownSignIns,
   listUsers,
   type LockedUser,
   lockUserByEmail,
@@ -90,8 +94,11 @@ export class UserService {
     if (user === undefined) return false;
     const context = await this.#library.$context;
     await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
-    await context.internalAdapter.deleteUserSessions(user.id);
-    await deleteResets(this.#sql, user.id);
+    await this.#sql.begin(async (sql) => {
+      await deleteSessions(sql, user.id, undefined);
+      await deleteResets(sql, user.id);
+      await recordOfUser(sql, user.id, OPERATOR, "user.password_changed");
+    });
     return true;
   }
 
@@ -103,6 +110,11 @@ export class UserService {
   /** Deletes a user, with their sessions and memberships, which the caller records. */
   remove(transaction: Transaction, id: Uuid): Promise<void> {
     return deleteUser(transaction, id);
+  }
+
+  /** How many refused sign-ins there were with addresses that nobody has, by day. */
+  listUnknownSignIns(): Promise<{ day: string; count: number }[]> {
+    return listUnknownSignIns(this.#sql);
   }
 
   /** Lists all users, with the accounts they are members of. */
