@@ -312,7 +312,7 @@ async function countVisitors(
   if (linkIds.length === 0) return new Map();
   const rows = await queryRows<{ link_id: Uuid; visitors: string }>(
     clickhouse,
-    `SELECT link_id, uniqExact(visitor) AS visitors
+    `SELECT link_id, uniqExact(nullIf(visitor, 0)) AS visitors
        FROM clicks
       WHERE link_id IN {link_ids: Array(UUID)} AND class = 'human'
       GROUP BY link_id`,

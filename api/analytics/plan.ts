@@ -281,9 +281,12 @@ export const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1
  */
 export const ANALYTICS_EXACT_CLICKS_MAX = 1_000_000;
 
-/** Aggregates for the distinct visitors of raw clicks: exact, or within 1.5 % in bounded memory. */
-export const EXACT_VISITORS = "uniqExact(visitor)";
-export const ESTIMATED_VISITORS = "uniqCombined64(14)(visitor)";
+/**
+ * Aggregates for the distinct visitors of raw clicks: exact, or within 1.5 % in bounded memory. 0
+ * is no visitor.
+ */
+export const EXACT_VISITORS = "uniqExact(nullIf(visitor, 0))";
+export const ESTIMATED_VISITORS = "uniqCombined64(14)(nullIf(visitor, 0))";
 
 /** Runs a statement with the parameters of the query, and further ones. */
 export const readRows = <Row>(

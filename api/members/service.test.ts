@@ -52,7 +52,7 @@ class Browser {
   async signIn(password: string, from = elsewhere(), email = address): Promise<string> {
     const client = { address: from, origin: ORIGIN, headers: this.headers() };
     try {
-      this.#keep(await this.#services.sessions.signIn({ email, password }, client));
+      this.#keep((await this.#services.sessions.signIn({ email, password }, client)).cookies);
       return "in";
     } catch (error) {
       return reasonOf(error);

@@ -61,7 +61,7 @@ const ORIGIN = { network: "198.51.100.0/24", request_id: "test" };
 async function signIn({ email }: Person, password: string): Promise<Headers | string> {
   const client = { address: `198.51.100.${++networks}`, origin: ORIGIN, headers: new Headers() };
   try {
-    const cookies = await services.sessions.signIn({ email, password }, client);
+    const { cookies } = await services.sessions.signIn({ email, password }, client);
     return new Headers({ cookie: cookies.map((cookie) => cookie.split(";")[0]).join("; ") });
   } catch (error) {
     return reasonOf(error);

@@ -40,6 +40,7 @@ export function addUserCommands(program: Command, installation: Installation): v
   addList(users, installation);
   addPassword(users, installation);
   addResetLink(users, installation);
+  addSecondFactorRemoval(users, installation);
   addJoining(users, installation);
   addRemoval(users, installation);
 }
@@ -126,6 +127,21 @@ function addResetLink(users: Command, installation: Installation): void {
           url: `${dashboardUrl}${resetPath(reset.token)}`,
           expires_at: reset.expires_at.toISOString(),
         });
+      }),
+    );
+}
+
+function addSecondFactorRemoval(users: Command, installation: Installation): void {
+  users
+    .command("remove-second-factor")
+    .description("Let a user who has lost it sign in without a second factor; ends their sessions")
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
+    .option("--json", "print JSON", false)
+    .action((options: { email: string; json: boolean }) =>
+      installation.withDatabase(async (sql) => {
+        const removed = await UserService.forOperators(sql).removeSecondFactor(options.email);
+        mustExist(removed, "user with a second factor");
+        print(options.json, { email: options.email, second_factor: false });
       }),
     );
 }

@@ -10,6 +10,7 @@ const AUDIT_TYPES = {
   "session.ended": "A member signed out, here or everywhere.",
   "user.created": "The operator created a user.",
   "user.password_changed": "The password of a member was changed.",
+  "user.second_factor_changed": "A member set up a second factor, removed it, or made other codes.",
   "member.invited": "Somebody was invited to the account.",
   "member.invitation_withdrawn": "An invitation was withdrawn.",
   "account.created": "The operator created the account.",

@@ -137,6 +137,8 @@ const records = (types: string, change: Change): Recorded => ({
   change,
 });
 
+const CODES = "It needs the app of a second factor: api/sessions/second-factor.test.ts.";
+
 const READS = "It reads, and changes nothing.";
 
 const viewChanges = (path: string, query: string): Record<string, Recorded> => ({
@@ -371,6 +373,22 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       await signIn(stack, { ...user, password: "wrong password" }).catch(() => undefined);
     };
   }),
+  "POST /auth/sign-in/code": { none: CODES },
+  "POST /auth/second-factor": { none: "Nothing has changed until it is confirmed." },
+  "POST /auth/second-factor/confirm": { none: CODES },
+  "POST /auth/second-factor/recovery-codes": { none: CODES },
+  "POST /auth/second-factor/remove": { none: CODES },
+  "POST /auth/oidc": { none: "Nothing has changed until the provider sends somebody back." },
+  "DELETE /auth/devices/:id": records("session.ended", async () => {
+    const { user, theirs } = await signInAsMember();
+    await signIn(stack, user);
+    const { body } = await theirs.send("/auth/devices");
+    const { data } = z
+      .object({ data: z.array(z.object({ id: z.string(), current: z.boolean() })) })
+      .parse(body);
+    const other = data.find(({ current }) => !current);
+    return () => theirs.send(`/auth/devices/${other?.id}`, { method: "DELETE" });
+  }),
   "POST /auth/sign-out": records("session.ended", async () => {
     const { theirs } = await signInAsMember();
     return () => theirs.send("/auth/sign-out", { method: "POST" });
@@ -424,6 +442,10 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
     "account.updated",
     async () => () => admin(stack, ["accounts", "suspend", account.id, "--minutes", "0"]),
   ),
+  "import yourls": { none: ELSEWHERE },
+  "import undo": { none: ELSEWHERE },
+  "import resume": { none: ELSEWHERE },
+  "import list": { none: READS },
   "audit list": { none: READS },
   "audit sign-ins": { none: READS },
   "audit verify": { none: READS },
@@ -468,6 +490,7 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
     const { email } = await createUser(stack, account.id, "member");
     return () => admin(stack, ["users", "set-password", "--email", email]);
   }),
+  "users remove-second-factor": { none: CODES },
   "users reset-link": records("member.reset_link_created", async () => {
     const { email } = await createUser(stack, account.id, "member");
     return () => admin(stack, ["users", "reset-link", "--email", email]);

@@ -2044,6 +2044,11 @@ export interface components {
          */
         host?: string | string[];
         /**
+         * @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
+         * @example no
+         */
+        imported?: string | string[];
+        /**
          * @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example de
          */
@@ -4939,6 +4944,11 @@ export interface components {
        */
       id: string;
       /**
+       * @description `yes` for a visit of another product, which was imported, else `no`.
+       * @example no
+       */
+      imported: string;
+      /**
        * @description The preferred language of the browser.
        * @example de
        */
@@ -5441,6 +5451,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6239,6 +6250,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6949,6 +6961,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7023,6 +7037,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7098,6 +7114,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7175,6 +7193,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7250,6 +7270,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7325,6 +7347,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7398,6 +7422,8 @@ export interface operations {
         domain?: string | string[];
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7467,6 +7493,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7540,6 +7568,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7615,6 +7645,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7714,6 +7746,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7822,6 +7856,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7894,6 +7930,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7966,6 +8004,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -8086,6 +8126,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -8162,6 +8204,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Only clicks of this link. */
@@ -8418,6 +8462,7 @@ export interface operations {
               | "session.ended"
               | "user.created"
               | "user.password_changed"
+              | "user.second_factor_changed"
               | "member.invited"
               | "member.invitation_withdrawn"
               | "account.created"
@@ -8473,6 +8518,7 @@ export interface operations {
               | "session.ended"
               | "user.created"
               | "user.password_changed"
+              | "user.second_factor_changed"
               | "member.invited"
               | "member.invitation_withdrawn"
               | "account.created"

@@ -128,7 +128,7 @@ const queryName = (value: unknown): string =>
     : "";
 
 const FILTERS =
-  /^(?:country|region|city|continent|device|browser|os|referrer|referrer_path|language|host|trigger|utm_\w+|tag|domain|class)$/;
+  /^(?:country|region|city|continent|device|browser|os|referrer|referrer_path|language|host|trigger|imported|utm_\w+|tag|domain|class)$/;
 
 const filterValues: Measure = ({ query }) =>
   query

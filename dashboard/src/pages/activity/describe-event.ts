@@ -149,6 +149,7 @@ const NAMES: Readonly<Record<ShownType, TextKey>> = {
   "session.ended": "activity.types.session_ended",
   "user.created": "activity.types.user_created",
   "user.password_changed": "activity.types.user_password_changed",
+  "user.second_factor_changed": "activity.types.user_second_factor_changed",
   "member.invited": "activity.types.member_invited",
   "member.invitation_withdrawn": "activity.types.member_invitation_withdrawn",
   "account.created": "activity.types.account_created",
