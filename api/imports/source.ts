@@ -23,10 +23,10 @@ export type SourceLink = {
   left?: readonly string[];
 };
 
-/** Visits of a link of the source: one, or (`daily`) all of a day, of which no more is known. */
+/** Visits of a link: one, or (`daily`) some of a day or an hour, of which no visitor is known. */
 export type SourceVisits = {
   linkId: string;
-  /** Of one visit its time; of a day its start in the source's time zone. */
+  /** Of one visit its time; of a day or an hour its start in the source's time zone. */
   at: Date;
   daily: boolean;
   count: number;

@@ -64,7 +64,7 @@ export async function lockLinkByName(
   const [found] = await transaction<{ id: Uuid }[]>`
     select link.id
       from links link left join domains domain on domain.id = link.domain_id
-     where (link.alias = ${alias} or link.folded and lower(link.alias) = lower(${alias}))
+     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
            and (link.domain_id is null and ${host}::text is null
                 or domain.host = ${host} and domain.verified_at is not null)
        for update of link`;
@@ -398,7 +398,7 @@ export async function findAliasHolders(
        union all
        select link.id, link.account_id, link.mode, link.target_url from links link
         where requested.folded and link.domain_id = requested.domain_id
-          and lower(link.alias) = lower(requested.alias) and link.folded
+          and fold_alias(link.alias) = fold_alias(requested.alias) and link.folded
      ) holder`;
   return new Map(rows.map((row) => [row.requested, row]));
 }
@@ -418,7 +418,7 @@ export async function findConflicts(
                            where link.domain_id is null and link.alias = requested.alias and link.id <> requested.id)
            or requested.folded
               and exists (select from links link
-                           where link.domain_id = requested.domain_id and lower(link.alias) = lower(requested.alias)
+                           where link.domain_id = requested.domain_id and fold_alias(link.alias) = fold_alias(requested.alias)
                              and link.folded and link.id <> requested.id) as alias_taken,
            exists (select from links link
                     where link.account_id = ${accountId} and link.mode = ${mode}

@@ -3,12 +3,15 @@
  * needed to read the source, such as a password, is in memory only.
  */
 import type { Command } from "commander";
+import type { NatsConnection } from "nats";
 import * as z from "zod";
 
 import { DomainService } from "../../api/domains/service.ts";
 import { SegmentPublisher } from "../../api/imports/clicks.ts";
+import { ImportCounters } from "../../api/imports/counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "../../api/imports/pipeline.ts";
 import { type ImportRow, ImportService, unwrittenImport } from "../../api/imports/service.ts";
+import type { Source } from "../../api/imports/source.ts";
 import { ImportUndo, type Undone } from "../../api/imports/undo.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
 import { LinkChanges } from "../../api/links/change-links.ts";
@@ -79,7 +82,8 @@ export function addImportCommands(program: Command, installation: Installation):
         const location = await complete(given ?? (await ask(`${kind.location}: `)), installation);
         if (kind.identify(location, row.options) !== row.identity)
           throw new Error(`This import is of ${row.identity}.`);
-        await importer.run(row, kind, location, options);
+        await using source = await openSource(kind, location, row.options, installation);
+        await importer.run(row, source, options);
         await installation.recordCommand("import resume", { import: encodeId("imp", id) });
       }),
     );
@@ -130,12 +134,13 @@ function addSource(imports: Command, installation: Installation, kind: SourceKin
       const identity = kind.identify(location, own);
       const mode = options.test ? ("test" as const) : ("live" as const);
       const owner = { accountId: options.account, mode };
+      await using source = await openSource(kind, location, own, installation);
       if (options.dryRun) {
         const row = unwrittenImport(owner, kind.name, identity, own);
-        return await importer.check(row, kind, location, options);
+        return await importer.check(row, source, options);
       }
       const row = await importer.imports.begin(owner, kind.name, identity, own);
-      await importer.run(row, kind, location, options);
+      await importer.run(row, source, options);
       await installation.recordCommand(`import ${kind.name}`, { import: encodeId("imp", row.id) });
     }),
   );
@@ -160,6 +165,18 @@ async function complete(location: string, { env }: Installation): Promise<string
   return url.href;
 }
 
+/** Opens a source with its secret, of the environment or from the terminal. */
+async function openSource(
+  kind: SourceKind,
+  location: string,
+  options: SourceSettings,
+  { env }: Installation,
+): Promise<Source> {
+  const { secret } = kind;
+  const given = secret === undefined ? "" : (env["SOURCE_PASSWORD"] ?? (await ask(`${secret}: `)));
+  return kind.open(location, options, given);
+}
+
 /** Processes of the API publish what is in the outbox. */
 const OUTBOX: LinksPublisher = { publish: () => Promise.resolve(false) };
 
@@ -170,9 +187,16 @@ class Importer {
   readonly #links: LinkImports;
   readonly #changes: LinkChanges;
   readonly #publisher: SegmentPublisher;
+  readonly #clickhouse: ClickHouse;
   readonly #signal: AbortSignal;
 
-  constructor(sql: Sql, rules: DestinationRules, publisher: SegmentPublisher, signal: AbortSignal) {
+  constructor(
+    sql: Sql,
+    clickhouse: ClickHouse,
+    rules: DestinationRules,
+    nats: NatsConnection,
+    signal: AbortSignal,
+  ) {
     const domains: DomainService = new DomainService(
       sql,
       OUTBOX,
@@ -185,15 +209,15 @@ class Importer {
     this.#sql = sql;
     this.#links = new LinkImports(sql, preparation, rules);
     this.#changes = new LinkChanges(sql, OUTBOX, preparation, rules.shortUrl.href);
-    this.#publisher = publisher;
+    this.#publisher = new SegmentPublisher(nats, signal);
+    this.#clickhouse = clickhouse;
     this.#signal = signal;
   }
 
   /** Runs an import until it is done, and prints what it did. */
-  async run(row: ImportRow, kind: SourceKind, location: string, options: Common): Promise<void> {
-    await using source = kind.open(location, row.options);
+  async run(row: ImportRow, source: Source, options: Common): Promise<void> {
     await using output = new ImportOutput(options.report);
-    const run = new ImportRun(this.#sql, this.#links, this.#publisher, output);
+    const run = this.#open(output);
     const id = encodeId("imp", row.id);
     const done = await run.run(row, source, this.#signal).catch((error: unknown) => {
       console.error(`It did not end: shorthop import resume ${id}`);
@@ -202,15 +226,19 @@ class Importer {
     print(options.json, { ...describe(done), published: await waitUntilPublished(this.#sql) });
   }
 
+  #open(output: ImportObserver): ImportRun {
+    const counters = new ImportCounters(this.#sql, this.#clickhouse);
+    return new ImportRun(this.#sql, this.#links, this.#publisher, counters, output);
+  }
+
   undo(row: ImportRow, clickhouse: ClickHouse): Promise<Undone> {
     return new ImportUndo(this.#sql, clickhouse, this.#changes, this.#publisher).undo(row);
   }
 
   /** Prints what an import would do. */
-  async check(row: ImportRow, kind: SourceKind, location: string, options: Common): Promise<void> {
-    await using source = kind.open(location, row.options);
+  async check(row: ImportRow, source: Source, options: Common): Promise<void> {
     await using output = new ImportOutput(options.report);
-    const run = new ImportRun(this.#sql, this.#links, this.#publisher, output);
+    const run = this.#open(output);
     await run.check(row, source, this.#signal);
     const { created, same, taken, refused } = row;
     print(options.json, { dry_run: true, created, same, taken, refused });
@@ -281,10 +309,12 @@ async function withImporter(
   });
   try {
     const rules = await readRules(installation);
-    await installation.withNats(async (nats) => {
-      const publisher = new SegmentPublisher(nats, stopping.signal);
-      await work(new Importer(sql, rules, publisher, stopping.signal));
-    });
+    const { signal } = stopping;
+    await installation.withNats((nats) =>
+      installation.withClickHouse((clickhouse) =>
+        work(new Importer(sql, clickhouse, rules, nats, signal)),
+      ),
+    );
   } finally {
     process.off("SIGINT", stop);
     await sql.end({ timeout: 1 });

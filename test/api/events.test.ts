@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Command } from "commander";
 import * as z from "zod";
 
+import { SOURCES } from "../../cli/accounts/import-sources.ts";
 import { buildProgram } from "../../cli/program.ts";
 import { admin, createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
@@ -442,7 +443,9 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
     "account.updated",
     async () => () => admin(stack, ["accounts", "suspend", account.id, "--minutes", "0"]),
   ),
-  "import yourls": { none: ELSEWHERE },
+  ...Object.fromEntries(
+    SOURCES.map(({ name }): [string, Recorded] => [`import ${name}`, { none: ELSEWHERE }]),
+  ),
   "import undo": { none: ELSEWHERE },
   "import resume": { none: ELSEWHERE },
   "import list": { none: READS },

@@ -3622,7 +3622,7 @@ export interface components {
     /** @description The fields of a link to change. Omitted fields keep their value; null removes a value. */
     LinkChange: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -3786,7 +3786,7 @@ export interface components {
     /** @description A link, and the fields of it to change. */
     LinkChangeOfMany: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -4735,7 +4735,7 @@ export interface components {
     /** @description A link to create or change, identified by your own id. */
     LinkUpsert: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
@@ -5126,7 +5126,7 @@ export interface components {
     /** @description A link to create; only `url` is required. */
     NewLink: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
