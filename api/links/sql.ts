@@ -397,7 +397,7 @@ export async function findAliasHolders(
        union all
        select link.id, link.account_id, link.mode, link.target_url from links link
         where requested.folded and link.domain_id = requested.domain_id
-          and lower(link.alias) = lower(requested.alias) and link.folded
+          and fold_alias(link.alias) = fold_alias(requested.alias) and link.folded
      ) holder`;
   return new Map(rows.map((row) => [row.requested, row]));
 }
