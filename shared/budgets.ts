@@ -359,6 +359,14 @@ export const WINDOWS = {
     takenBy:
       "the same for one user on a device on which they have signed in before: only these count there",
   },
+  second_factor_codes: {
+    by: "user",
+    header: "uses of a code",
+    limit: 1,
+    // A code is right for three steps of half a minute (RFC 6238 §5.2).
+    seconds: 120,
+    takenBy: "each right code of a second factor: a used one is refused; counted in PostgreSQL",
+  },
   correct_passwords: {
     by: "user",
     header: "correct passwords of a user",

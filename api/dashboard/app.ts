@@ -2,47 +2,74 @@
  * The dashboard's site, on its own port: its files, sign-in, and the resources of /v1 for users
  * with a session, under `/api/:account/:mode`.
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+
 import { Elysia } from "elysia";
 
+import type { Log } from "../../shared/log.ts";
 import type { ApiContext } from "../context.ts";
 import { notFound } from "../http/errors.ts";
 import { addressOf } from "../http/request-context.ts";
 import { FileBudget } from "../limits/windows.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import { MemberService } from "../members/service.ts";
+import { oidcRoutes } from "../oidc/routes.ts";
+import { OidcService } from "../oidc/service.ts";
+import { type OidcSettings, readOidcSettings } from "../oidc/settings.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
 import type { Services } from "../services.ts";
 import { Attempts } from "../sessions/attempts.ts";
-import { authLibrary } from "../sessions/better-auth.ts";
+import { AuthLibrary, librarySettings } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
-import { PasswordStrength } from "../sessions/password-strength.ts";
+import { PasswordAttempts } from "../sessions/password-attempts.ts";
+import { PasswordRules } from "../sessions/password-rules.ts";
 import { PasswordResets } from "../sessions/resets.ts";
-import { resetRoutes, sessionRoutes } from "../sessions/routes.ts";
+import { resetRoutes, secondFactorRoutes, sessionRoutes } from "../sessions/routes.ts";
+import { SecondFactors } from "../sessions/second-factor.ts";
 import { SessionService } from "../sessions/service.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
 import { UserService } from "../sessions/users.ts";
 import { sharedRoutes } from "../shares/public/routes.ts";
 import { listenOptions, Site, type SiteContext, stopSite } from "../site.ts";
-import { type Assets, findAsset, readAssets } from "./assets.ts";
 
 /** People who sign in. */
 export class People {
   readonly sessions: SessionService;
+  readonly factors: SecondFactors;
   readonly resets: PasswordResets;
   readonly members: MemberService;
+  /** The provider that people sign in with; undefined without one. */
+  readonly oidc: OidcService | undefined;
+  /** How people can sign in. */
+  readonly methods: { provider: string | null; provider_only: boolean };
 
   /** `origin` is the dashboard's; `secret` signs its cookies. */
-  constructor(sql: Sql, passwords: PasswordHashing, origin: string, secret: string) {
-    const library = authLibrary(sql, passwords, origin, secret);
+  constructor(
+    sql: Sql,
+    passwords: PasswordHashing,
+    origin: string,
+    secret: string,
+    provider?: { settings: OidcSettings; log: Log },
+  ) {
+    const options = librarySettings(sql, passwords, origin, secret);
+    const library = new AuthLibrary(options);
     const attempts = new Attempts(sql, secret);
     const devices = new DeviceCookies(secret, origin.startsWith("https:"));
-    const strength = new PasswordStrength();
-    this.sessions = new SessionService(sql, library, attempts, devices, strength);
-    this.resets = new PasswordResets(sql, attempts, passwords, strength);
-    const users = new UserService(sql, library, strength);
+    const tries = new PasswordAttempts(sql, attempts, devices);
+    const settings = provider?.settings;
+    const only = settings?.only === true;
+    const rules = new PasswordRules(only ? settings.breakGlass : undefined);
+    const users = new UserService(sql, library, rules);
     this.members = new MemberService(sql, users);
+    this.oidc =
+      provider && new OidcService(sql, provider.settings, this.members, options, provider.log);
+    this.sessions = new SessionService(sql, library, attempts, tries, rules, this.oidc);
+    this.factors = new SecondFactors(sql, library, tries);
+    this.resets = new PasswordResets(sql, attempts, passwords, rules);
+    this.methods = { provider: settings?.name ?? null, provider_only: only };
   }
 }
 
@@ -51,10 +78,13 @@ export class People {
  * configured. Throws when its files are missing.
  */
 export function listenDashboard(context: ApiContext, services: Services): string | undefined {
-  const { config, sql, lifecycle, dashboardUrl: origin } = context;
+  const { config, sql, lifecycle, log, dashboardUrl: origin } = context;
   const { DASHBOARD_SECRET: secret, DASHBOARD_HOST: hostname, DASHBOARD_PORT: port } = config;
   if (origin === undefined || secret === undefined) return undefined;
-  const people = new People(sql, services.passwords, origin, secret);
+  const settings = readOidcSettings(config);
+  const provider = settings && { settings, log };
+  const people = new People(sql, services.passwords, origin, secret, provider);
+  if (people.oidc !== undefined) lifecycle.onStop("oidc", people.oidc.confirmRepeatedly());
   const assets = readAssets(config.DASHBOARD_DIR);
   const app = dashboardSite(context, services, people, { assets, origin });
   const shared = config.INSTANCE !== undefined;
@@ -84,7 +114,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 export function dashboardSite(
   context: SiteContext,
   services: SiteServices,
-  { sessions, resets, members }: People,
+  { sessions, factors, resets, members, oidc, methods }: People,
   { assets, origin }: { assets: Assets; origin: string },
 ) {
   const site = new Site(context, new SessionAuthenticator(sessions, members), {
@@ -99,7 +129,9 @@ export function dashboardSite(
   const { shared } = services;
   const app = new Elysia({ name: "dashboard", normalize: false })
     .use(site.journey)
-    .use(sessionRoutes(auth, sessions, (user) => members.listAccounts(user), context))
+    .use(sessionRoutes(auth, sessions, methods, (user) => members.listAccounts(user), context))
+    .use(secondFactorRoutes(auth, factors))
+    .use(oidc === undefined ? new Elysia() : oidcRoutes(auth, oidc))
     .use(resetRoutes(auth, resets, context.sendsMails))
     .use(invitationRoutes(auth, members, sessions))
     .use(memberRoutes(auth, members))
@@ -114,4 +146,78 @@ export function dashboardSite(
     Object.assign(set.headers, headers);
     return new Response(body);
   });
+}
+
+type Encoding = "br" | "gzip" | "identity";
+
+type Asset = {
+  type: string;
+  /** The file's name contains a hash of its content, so it never changes. */
+  immutable: boolean;
+  bodies: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
+};
+
+type Assets = ReadonlyMap<string, Asset>;
+
+const PAGE = "/index.html";
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+  json: "application/json",
+};
+
+/** Reads the output folder of `bun dashboard/build.ts`. Throws when it contains no `index.html`. */
+function readAssets(folder: string): Assets {
+  const assets = new Map<string, Asset>();
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const type = TYPES[entry.name.split(".").at(-1) ?? ""];
+    // Skips files that are not served under their own name, such as compressed variants.
+    if (type === undefined) continue;
+    assets.set(`/${relative(folder, path)}`, {
+      type,
+      immutable: /-[0-9a-z]{8}\.\w+$/.test(entry.name),
+      bodies: {
+        identity: read(path),
+        br: read(`${path}.br`),
+        gzip: read(`${path}.gz`),
+      },
+    });
+  }
+  if (!assets.has(PAGE)) throw new Error(`There is no dashboard in ${folder}.`);
+  return assets;
+}
+
+const read = (path: string): Uint8Array<ArrayBuffer> => new Uint8Array(readFileSync(path));
+
+type AssetResponse = { headers: Record<string, string>; body: Uint8Array<ArrayBuffer> };
+
+/**
+ * Finds the file of a path. Returns `index.html` for every other path, which the client-side router
+ * resolves.
+ */
+function findAsset(assets: Assets, path: string, acceptEncoding: string | null): AssetResponse {
+  const asset = assets.get(path) ?? assets.get(PAGE);
+  if (asset === undefined) throw new Error("The dashboard has no page.");
+  const encoding = chooseEncoding(acceptEncoding ?? "");
+  return {
+    body: asset.bodies[encoding],
+    headers: {
+      "content-type": asset.type,
+      "cache-control": asset.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+      vary: "Accept-Encoding",
+      ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+    },
+  };
+}
+
+function chooseEncoding(accepted: string): Encoding {
+  const parts = accepted.split(",").filter((part) => !/;\s*q=0(\.0*)?\s*$/.test(part));
+  const names = new Set(parts.map((part) => part.split(";")[0]?.trim().toLowerCase()));
+  if (names.has("br")) return "br";
+  return names.has("gzip") ? "gzip" : "identity";
 }

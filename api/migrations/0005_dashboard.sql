@@ -1,4 +1,4 @@
--- People who sign in to the dashboard. The first four tables are laid out as the authentication
+-- People who sign in to the dashboard. The first five tables are laid out as the authentication
 -- library wants them (api/sessions/better-auth.ts); nothing else writes to them.
 
 create table users (
@@ -7,6 +7,8 @@ create table users (
   name text not null,
   email_verified boolean not null default false,
   image text,
+  -- Whether the user signs in with a code, too: once one has been sent, the row of second_factors counts.
+  has_second_factor boolean not null default false,
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now()
 );
@@ -39,13 +41,30 @@ create table credentials (
   access_token_expires_at timestamptz(3),
   refresh_token_expires_at timestamptz(3),
   scope text,
+  -- Of a user who signs in with a provider: when it last vouched for them, and was last asked to.
+  confirmed_at timestamptz(3) not null default now(),
+  asked_at timestamptz(3) not null default now(),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now()
 );
 
 create index credentials_by_user on credentials (user_id);
+create unique index credentials_by_provider on credentials (provider_id, account_id);
 
--- For confirmations by e-mail, which the library wants a place for; nothing is sent yet.
+-- Codes of an app, and recovery codes: both encrypted by DASHBOARD_SECRET.
+create table second_factors (
+  id uuid primary key default gen_random_uuid(),
+  user_id uuid not null unique references users (id) on delete cascade,
+  secret text not null,
+  recovery_codes text not null,
+  -- Whether a code of the app has come.
+  verified boolean not null default false,
+  -- Wrong codes in a row, and until when none is accepted.
+  wrong_codes integer not null default 0,
+  locked_until timestamptz(3)
+);
+
+-- What a sign-in of several steps waits for.
 create table verifications (
   id uuid primary key default gen_random_uuid(),
   identifier text not null,
@@ -80,6 +99,12 @@ create table invitations (
 );
 
 create index invitations_by_account on invitations (account_id, created_at);
+
+-- Attempts to sign in as nobody, by day (UTC).
+create table unknown_sign_ins (
+  day date primary key,
+  count bigint not null
+);
 
 -- Tries at passwords, by a hash of what is tried from or for. Unlogged: a crash of the server forgets
 -- the open windows and nothing else.

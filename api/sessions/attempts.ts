@@ -9,6 +9,7 @@ import { createHmac } from "node:crypto";
 
 import { addressGroups } from "../../shared/addresses.ts";
 import { WINDOWS } from "../../shared/budgets.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { consumeAttempt, refundAttempt } from "./sql.ts";
@@ -61,6 +62,13 @@ export class Attempts {
   async refund(attempt: Attempt): Promise<void> {
     for (const [name, key] of listWindows(attempt))
       await refundAttempt(this.#sql, this.#hash(name, key));
+  }
+
+  /** Whether a right code of a user's app is used for the first time while it is right. */
+  async isFirstUse(userId: Uuid, code: string): Promise<boolean> {
+    const key = this.#hash("second_factor_codes", `${userId}\n${code}`);
+    const window = WINDOWS.second_factor_codes;
+    return (await consumeAttempt(this.#sql, key, window)).spent <= window.limit;
   }
 
   async #consume(

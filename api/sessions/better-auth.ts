@@ -1,12 +1,15 @@
 /**
- * Better Auth, configured for the dashboard's passwords and sessions. It is only called as a
+ * Better Auth, configured for the dashboard's sign-ins and sessions. It is only called as a
  * library; none of its HTTP endpoints is reachable.
  */
-import { type Auth, betterAuth, type BetterAuthOptions } from "better-auth";
+import { betterAuth, type BetterAuthOptions } from "better-auth";
+import { isAPIError } from "better-auth/api";
+import { twoFactor } from "better-auth/plugins/two-factor";
 import { PostgresJSDialect } from "kysely-postgres-js";
 
 import { PASSWORD_LENGTH } from "../../shared/contracts/users.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
+import { type ApiError, unavailable } from "../http/errors.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { endSurplusSessions } from "./sql.ts";
@@ -38,73 +41,126 @@ const CREDENTIAL_COLUMNS = {
   ...times,
 };
 
-/** `url` is the dashboard's; `secret` signs the cookies. */
-export const authLibrary = (
+/** How long the password of a sign-in is good for its second factor. */
+const CHALLENGE_SECONDS = 600;
+
+/** The second factor: codes of an app (RFC 6238), and recovery codes. */
+const secondFactor = () =>
+  twoFactor({
+    issuer: "Shorthop",
+    twoFactorCookieMaxAge: CHALLENGE_SECONDS,
+    schema: {
+      user: { fields: { twoFactorEnabled: "has_second_factor" } },
+      twoFactor: {
+        modelName: "second_factors",
+        fields: {
+          backupCodes: "recovery_codes",
+          userId: "user_id",
+          failedVerificationCount: "wrong_codes",
+          lockedUntil: "locked_until",
+        },
+      },
+    },
+  });
+
+export class AuthLibrary {
+  readonly api;
+  readonly context;
+
+  constructor(options: LibrarySettings) {
+    const auth = betterAuth({ ...options, plugins: [secondFactor()] });
+    this.api = auth.api;
+    this.context = auth.$context;
+  }
+}
+
+/** The options of the library, without plugins. */
+export type LibrarySettings = Omit<BetterAuthOptions, "plugins" | "baseURL"> & { baseURL: string };
+
+/** `url` is the dashboard's; `secret` signs the cookies and encrypts second factors and tokens. */
+export const librarySettings = (
   sql: Sql,
   passwords: UserPasswords,
   url: string,
   secret: string,
-): Auth =>
-  betterAuth<BetterAuthOptions>({
-    baseURL: url,
-    secret,
-    telemetry: { enabled: false },
-    logger: { disabled: true },
-    database: { dialect: new PostgresJSDialect({ postgres: sql }), type: "postgres" },
-    emailAndPassword: {
-      enabled: true,
-      // Users are created only by this process, for an operator or an invitation; there is no
-      // sign-up.
-      autoSignIn: false,
-      minPasswordLength: PASSWORD_LENGTH.min,
-      maxPasswordLength: PASSWORD_LENGTH.max,
-      password: {
-        hash: (password) => passwords.hashForUser(password),
-        verify: ({ hash, password }) => passwords.verifyForUser(password, hash),
-      },
+): LibrarySettings => ({
+  baseURL: url,
+  secret,
+  telemetry: { enabled: false },
+  logger: { disabled: true },
+  database: { dialect: new PostgresJSDialect({ postgres: sql }), type: "postgres" },
+  emailAndPassword: {
+    enabled: true,
+    // Users are created only by this process, for an operator or an invitation; there is no
+    // sign-up.
+    autoSignIn: false,
+    minPasswordLength: PASSWORD_LENGTH.min,
+    maxPasswordLength: PASSWORD_LENGTH.max,
+    password: {
+      hash: (password) => passwords.hashForUser(password),
+      verify: ({ hash, password }) => passwords.verifyForUser(password, hash),
     },
-    user: {
-      modelName: "users",
-      fields: { emailVerified: "email_verified", ...times },
+  },
+  user: {
+    modelName: "users",
+    fields: { emailVerified: "email_verified", ...times },
+  },
+  session: {
+    modelName: "sessions",
+    fields: {
+      userId: "user_id",
+      expiresAt: "expires_at",
+      userAgent: "user_agent",
+      ipAddress: "ip_address",
+      ...times,
     },
+    expiresIn: SESSION_SECONDS,
+    updateAge: EXTENDED_EVERY_SECONDS,
+  },
+  databaseHooks: {
     session: {
-      modelName: "sessions",
-      fields: {
-        userId: "user_id",
-        expiresAt: "expires_at",
-        userAgent: "user_agent",
-        ipAddress: "ip_address",
-        ...times,
-      },
-      expiresIn: SESSION_SECONDS,
-      updateAge: EXTENDED_EVERY_SECONDS,
-    },
-    databaseHooks: {
-      session: {
-        create: {
-          before: (session) =>
-            Promise.resolve({ data: { ...session, userAgent: shorten(session.userAgent) } }),
-          after: ({ userId }) => endSurplusSessions(sql, userId),
-        },
+      create: {
+        before: (session) =>
+          Promise.resolve({ data: { ...session, userAgent: shorten(session.userAgent) } }),
+        after: ({ userId }) => endSurplusSessions(sql, userId),
       },
     },
-    account: {
-      modelName: "credentials",
-      fields: CREDENTIAL_COLUMNS,
-    },
-    verification: {
-      modelName: "verifications",
-      fields: { expiresAt: "expires_at", ...times },
-    },
-    // It would store clients' addresses in plain text; `attempts.ts` limits attempts instead.
-    rateLimit: { enabled: false },
-    advanced: {
-      cookiePrefix: "shorthop",
-      defaultCookieAttributes: { sameSite: "strict", httpOnly: true, path: "/" },
-      database: { generateId: "uuid" },
-      ipAddress: { disableIpTracking: true },
-    },
-  });
+  },
+  account: {
+    modelName: "credentials",
+    fields: CREDENTIAL_COLUMNS,
+  },
+  verification: {
+    modelName: "verifications",
+    fields: { expiresAt: "expires_at", ...times },
+  },
+  // It would store clients' addresses in plain text; `attempts.ts` limits attempts instead.
+  rateLimit: { enabled: false },
+  advanced: {
+    cookiePrefix: "shorthop",
+    defaultCookieAttributes: { sameSite: "strict", httpOnly: true, path: "/" },
+    database: { generateId: "uuid" },
+    ipAddress: { disableIpTracking: true },
+  },
+});
 
 const shorten = (userAgent: string | null | undefined): string | null =>
   userAgent?.slice(0, USER_AGENT_LENGTH_MAX).toWellFormed() ?? null;
+
+/**
+ * Replaces the library's errors: an internal failure by `unavailable`, a rejection by what
+ * `toError` makes of its code.
+ */
+export async function translateErrors<T>(
+  result: Promise<T>,
+  toError?: (code: string) => ApiError,
+): Promise<T> {
+  try {
+    return await result;
+  } catch (error) {
+    if (!isAPIError(error)) throw error;
+    if (error.statusCode >= 500) throw unavailable(error);
+    if (toError !== undefined) throw toError(error.body?.code ?? "");
+    throw error;
+  }
+}

@@ -1,10 +1,53 @@
 /** Request and response bodies of `/auth`. */
 import * as z from "zod";
 
-import { email, newPassword, plainPassword, ROLES } from "../../shared/contracts/users.ts";
+import {
+  appCode,
+  email,
+  newPassword,
+  plainPassword,
+  ROLES,
+  signInCode,
+} from "../../shared/contracts/users.ts";
 import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
+import { successResponse } from "../http/common-schemas.ts";
 
 export const signInBody = z.strictObject({ email, password: plainPassword });
+
+/** How people can sign in. */
+export const methodsResponse = z.object({
+  /** The name of the provider, if there is one. */
+  provider: z.string().nullable(),
+  /** Whether the provider is the only way, but for one user. */
+  provider_only: z.boolean(),
+});
+
+/** With `url`, the browser goes there to end the session of the provider. */
+export const signOutResponse = successResponse.extend({ url: z.string().optional() });
+
+/** Whether a code is needed, which `/auth/sign-in/code` takes. */
+export const signInResponse = successResponse.extend({ needs_code: z.boolean() });
+
+export const signInByCodeBody = z.strictObject({ code: signInCode });
+
+/** Whoever changes how they sign in enters their password. */
+export const passwordBody = z.strictObject({ password: plainPassword });
+
+export const confirmBody = z.strictObject({ code: appCode });
+
+export const secondFactorResponse = z.object({
+  enabled: z.boolean(),
+  recovery_codes_left: z.int(),
+});
+
+/** Only this response contains the secret, as a URI and as the image of a QR code. */
+export const enrolmentResponse = z.object({
+  uri: z.string(),
+  qr: z.string(),
+  recovery_codes: z.array(z.string()),
+});
+
+export const recoveryCodesResponse = z.object({ recovery_codes: z.array(z.string()) });
 
 export const changePasswordBody = z.strictObject({
   current_password: plainPassword,
@@ -29,6 +72,8 @@ export const resetUserResponse = z.object({ email: z.string() });
 
 export const sessionResponse = z.object({
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  /** Whether the user signs in with a password; else with the provider. */
+  has_password: z.boolean(),
   accounts: z.array(
     z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
   ),
@@ -41,6 +86,7 @@ export const sessionResponse = z.object({
 export const deviceListResponse = z.object({
   data: z.array(
     z.object({
+      id: z.string(),
       user_agent: z.string().nullable(),
       browser: z.string().nullable(),
       os: z.string().nullable(),

@@ -1,49 +1,79 @@
-/** `/auth`: signing in to and out of the dashboard, and setting a new password. */
+/** `/auth`: signing in to and out of the dashboard, second factors, and setting a new password. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import type { Uuid } from "../../shared/ids.ts";
+import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Session } from "../http/principal.ts";
-import type { Call, ResponseSettings } from "../http/request-context.ts";
+import { originOf } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
 import {
   changePasswordBody,
+  confirmBody,
   deviceListResponse,
+  enrolmentResponse,
+  methodsResponse,
+  passwordBody,
+  recoveryCodesResponse,
   requestResetBody,
   resetOptionsResponse,
   resetUserResponse,
+  secondFactorResponse,
   sessionResponse,
   signInBody,
+  signInByCodeBody,
+  signInResponse,
+  signOutResponse,
   useResetBody,
 } from "./model.ts";
+import { clientInfo, requireSession, setCookies } from "./requests.ts";
 import type { PasswordResets } from "./resets.ts";
-import { type ClientInfo, notSignedIn, type SessionService, toUserResponse } from "./service.ts";
+import type { SecondFactors } from "./second-factor.ts";
+import { type SessionService, toUserResponse } from "./service.ts";
 
 type SessionResponse = z.output<typeof sessionResponse>;
 
-/** `listAccounts` lists the accounts that a user is a member of. */
+/**
+ * `methods` says how people can sign in; `listAccounts` lists the accounts that a user is a member
+ * of.
+ */
 export const sessionRoutes = (
   auth: AccessPlugin,
   sessions: SessionService,
+  methods: z.output<typeof methodsResponse>,
   listAccounts: (userId: Uuid) => Promise<SessionResponse["accounts"]>,
   { shortUrl, sendsMails }: SiteContext,
 ) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
     .use(auth)
+    .get("/methods", () => methods, { access: "public", response: { 200: methodsResponse } })
     .post(
       "/sign-in",
       async ({ call, request, body, set }) => {
-        setCookies(set, await sessions.signIn(body, clientInfo(call, request)));
-        return { success: true, message: "Signed in." };
+        const { cookies, needsCode } = await sessions.signIn(body, clientInfo(call, request));
+        setCookies(set, cookies);
+        const message = needsCode ? "Send a code to sign in." : "Signed in.";
+        return { success: true, message, needs_code: needsCode };
       },
       {
         access: "public",
         jsonBody: "required",
         body: signInBody,
+        response: { 200: signInResponse },
+      },
+    )
+    .post(
+      "/sign-in/code",
+      async ({ call, request, body, set }) => {
+        setCookies(set, await sessions.signInByCode(body.code, clientInfo(call, request)));
+        return { success: true, message: "Signed in." };
+      },
+      {
+        access: "public",
+        jsonBody: "required",
+        body: signInByCodeBody,
         response: { 200: successResponse },
       },
     )
@@ -54,6 +84,7 @@ export const sessionRoutes = (
         setCookies(set, cookies);
         return {
           user: toUserResponse(session.user),
+          has_password: await sessions.hasPassword(session),
           accounts: await listAccounts(session.user.id),
           short_url: shortUrl,
           sends_mails: sendsMails,
@@ -63,19 +94,23 @@ export const sessionRoutes = (
     )
     .post(
       "/sign-out",
-      async ({ request, set }) => {
-        setCookies(set, await sessions.signOut(request.headers));
-        return { success: true, message: "Signed out." };
+      async ({ call, request, set }) => {
+        const client = clientInfo(call, request);
+        const { cookies, url } = await sessions.signOut(requireSession(call), client);
+        setCookies(set, cookies);
+        return { success: true, message: "Signed out.", url };
       },
-      { access: "session", response: { 200: successResponse } },
+      { access: "session", response: { 200: signOutResponse } },
     )
     .post(
       "/sign-out-everywhere",
-      async ({ request, set }) => {
-        setCookies(set, await sessions.signOutEverywhere(request.headers));
-        return { success: true, message: "Signed out everywhere." };
+      async ({ call, request, set }) => {
+        const client = clientInfo(call, request);
+        const { cookies, url } = await sessions.signOut(requireSession(call), client, true);
+        setCookies(set, cookies);
+        return { success: true, message: "Signed out everywhere.", url };
       },
-      { access: "session", response: { 200: successResponse } },
+      { access: "session", response: { 200: signOutResponse } },
     )
     .post(
       "/password",
@@ -100,6 +135,7 @@ export const sessionRoutes = (
       "/devices",
       async ({ call }) => ({
         data: (await sessions.devices(requireSession(call))).map((row) => ({
+          id: encodeId("sess", row.id),
           user_agent: row.user_agent,
           ...namesOf(row.user_agent ?? ""),
           created_at: row.created_at.toISOString(),
@@ -108,6 +144,83 @@ export const sessionRoutes = (
         })),
       }),
       { access: "session", response: { 200: deviceListResponse } },
+    )
+    .delete(
+      "/devices/:id",
+      async ({ call, params, request }) => {
+        const client = clientInfo(call, request);
+        await sessions.end(requireSession(call), decodeId("sess", params.id), client);
+        return { success: true, message: "The session has ended." };
+      },
+      {
+        access: "session",
+        params: z.object({ id: z.string() }),
+        response: { 200: successResponse },
+      },
+    );
+
+/** `/auth/second-factor`: how users have to sign in with a code, too. */
+export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =>
+  new Elysia({ name: "second factors", prefix: "/auth/second-factor" })
+    .use(auth)
+    .get("", ({ call }) => factors.state(requireSession(call)), {
+      access: "session",
+      response: { 200: secondFactorResponse },
+    })
+    .post(
+      "",
+      ({ call, request, body }) =>
+        factors.begin(requireSession(call), body.password, clientInfo(call, request)),
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: enrolmentResponse },
+      },
+    )
+    .post(
+      "/confirm",
+      async ({ call, request, body, set }) => {
+        const client = clientInfo(call, request);
+        setCookies(set, await factors.confirm(requireSession(call), body.code, client));
+        return { success: true, message: "The second factor is set up." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: confirmBody,
+        response: { 200: successResponse },
+      },
+    )
+    .post(
+      "/recovery-codes",
+      async ({ call, request, body }) => ({
+        recovery_codes: await factors.replaceCodes(
+          requireSession(call),
+          body.password,
+          clientInfo(call, request),
+        ),
+      }),
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: recoveryCodesResponse },
+      },
+    )
+    .post(
+      "/remove",
+      async ({ call, request, body, set }) => {
+        const client = clientInfo(call, request);
+        setCookies(set, await factors.remove(requireSession(call), body.password, client));
+        return { success: true, message: "The second factor has been removed." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: successResponse },
+      },
     );
 
 const tokenParams = z.object({ token: z.string().max(100) });
@@ -153,8 +266,8 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
     })
     .post(
       "/:token",
-      async ({ params, body }) => {
-        await resets.use(params.token, body.password);
+      async ({ call, params, body }) => {
+        await resets.use(params.token, body.password, originOf(call));
         return { success: true, message: "The password has been set. Sign in with it." };
       },
       {
@@ -174,24 +287,3 @@ function namesOf(userAgent: string): { browser: string | null; os: string | null
 }
 
 const knownOnly = (name: string): string | null => (name === UNKNOWN_AGENT ? null : name);
-
-/** The session of a route with `access: "session"`. */
-function requireSession(call: Call | undefined): Session {
-  if (call?.session === undefined) throw notSignedIn();
-  return call.session;
-}
-
-/** Passes only the cookie and the browser's name to the library. */
-function clientInfo(call: Call | undefined, request: Request): ClientInfo {
-  const headers = new Headers();
-  for (const name of ["cookie", "user-agent"]) {
-    const value = request.headers.get(name);
-    if (value !== null) headers.set(name, value);
-  }
-  return { address: call?.address ?? "", headers };
-}
-
-/** The framework writes one header for each value. */
-function setCookies(set: ResponseSettings, cookies: string[]): void {
-  if (cookies.length > 0) Object.assign(set.headers, { "set-cookie": cookies });
-}

@@ -1,48 +1,63 @@
 /**
- * Signing in and out, and looking up sessions. Better Auth checks the passwords and manages the
- * sessions.
+ * Signing in and out, and looking up sessions. Better Auth checks passwords and codes, and manages
+ * the sessions.
  */
-import type { Auth } from "better-auth";
-import { isAPIError } from "better-auth/api";
+import * as z from "zod";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { ApiError, unavailable } from "../http/errors.ts";
+import { recordOfUser } from "../events/record.ts";
+import { ApiError, notFound } from "../http/errors.ts";
 import type { Session, User } from "../http/principal.ts";
-import { type KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
-import type { Attempt, Attempts } from "./attempts.ts";
-import type { DeviceCookies } from "./device-cookie.ts";
-import type { PasswordStrength } from "./password-strength.ts";
+import type { Attempts } from "./attempts.ts";
+import { type AuthLibrary, translateErrors } from "./better-auth.ts";
+import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
+import type { PasswordRules } from "./password-rules.ts";
+import { isTotp, wrongCode, wrongPassword } from "./second-factor.ts";
+import { recordOwn, recordSignIn, userActor } from "./sign-ins.ts";
 import {
-  type Credentials,
   deleteResets,
-  endIfPasswordChanged,
+  deleteSession,
+  endSessions,
+  findChallenged,
   findUserByEmail,
+  isPasswordCurrent,
   isSessionValid,
   listSessions,
   type SessionRow,
 } from "./sql.ts";
 
+/** What has ended a session: with `url`, the browser goes there to end that of the provider. */
+export type SignedOut = { cookies: string[]; url: string | undefined };
+
+/** With whom some sign in. */
+export interface Provider {
+  signOut(headers: Headers): Promise<SignedOut>;
+}
+
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
 export class SessionService {
   readonly #sql: Sql;
-  readonly #library: Auth;
+  readonly #library: AuthLibrary;
   readonly #attempts: Attempts;
-  readonly #devices: DeviceCookies;
-  readonly #strength: PasswordStrength;
+  readonly #passwords: PasswordAttempts;
+  readonly #rules: PasswordRules;
+  readonly #provider: Provider | undefined;
 
   constructor(
     sql: Sql,
-    library: Auth,
+    library: AuthLibrary,
     attempts: Attempts,
-    devices: DeviceCookies,
-    strength: PasswordStrength,
+    passwords: PasswordAttempts,
+    rules: PasswordRules,
+    provider: Provider | undefined,
   ) {
     this.#sql = sql;
     this.#library = library;
     this.#attempts = attempts;
-    this.#devices = devices;
-    this.#strength = strength;
+    this.#passwords = passwords;
+    this.#rules = rules;
+    this.#provider = provider;
   }
 
   /** Finds the session of a request's cookie; throws `unauthorized` when there is none. */
@@ -68,45 +83,125 @@ export class SessionService {
     if (!(await isSessionValid(this.#sql, id))) throw notSignedIn();
   }
 
+  /** Whether the user has a password; else they sign in with the provider. */
+  async hasPassword({ user }: Session): Promise<boolean> {
+    const credentials = await findUserByEmail(this.#sql, user.email);
+    return typeof credentials?.password_hash === "string";
+  }
+
   /** Lists where the user is signed in, the most recently seen first. */
   async devices({ id, user }: Session): Promise<(SessionRow & { current: boolean })[]> {
     const rows = await listSessions(this.#sql, user.id);
     return rows.map((row) => ({ ...row, current: row.id === id }));
   }
 
-  /**
-   * Signs in the user of an address. Throws `unauthorized` for a wrong e-mail address or password,
-   * after as much work for either, and `rate_limited`.
-   */
-  async signIn({ email, password }: SignIn, client: ClientInfo): Promise<string[]> {
-    const { user, attempt } = await this.#beginAttempt(email, client);
-    // For an unknown address, the library hashes the password, as it does to compare it.
-    const { headers, response } = await translateErrors(
-      this.#library.api.signInEmail({
-        body: { email, password },
-        headers: client.headers,
-        returnHeaders: true,
-      }),
-      wrongCredentials,
-    );
-    // Created at this moment: without the attempt of a known user it is not signed in.
-    if (user === undefined) throw wrongCredentials();
-    // Whoever sets a new password meanwhile has ended the sessions that there were.
-    if (await endIfPasswordChanged(this.#sql, response.token, user)) throw wrongCredentials();
-    return [...headers.getSetCookie(), await this.#succeed(attempt, user, client.headers)];
+  /** Ends a session of the user. Throws `not_found`. */
+  async end({ user }: Session, id: Uuid | undefined, { origin }: ClientInfo): Promise<void> {
+    await this.#sql.begin(async (sql) => {
+      const sessions = id === undefined ? 0 : await endSessions(sql, user.id, { only: id });
+      if (sessions === 0) throw notFound("session");
+      const actor = userActor(user.id, origin);
+      await recordOfUser(sql, user.id, actor, "session.ended", { sessions });
+    });
   }
 
-  async signOut(headers: Headers): Promise<string[]> {
+  /**
+   * Signs in the user of an address; one with a second factor has then to send a code. Throws
+   * `unauthorized` for a wrong e-mail address or password, after as much work for either, and
+   * `rate_limited`.
+   */
+  async signIn({ email, password }: SignIn, client: ClientInfo): Promise<SignedIn> {
+    const isAllowed = this.#rules.isAllowed(email);
+    const { result, cookie } = await this.#passwords.make(email, client, async (user) => {
+      // For an unknown address, the library hashes the password, as it does to compare it.
+      const { headers, response } = await translateErrors(
+        this.#library.api.signInEmail({
+          body: { email: isAllowed ? email : NOBODY, password },
+          headers: client.headers,
+          returnHeaders: true,
+        }),
+        wrongCredentials,
+      ).catch(async (error: unknown) => {
+        if (isRefusal(error)) await this.#record("session.refused", user?.id, "password", client);
+        throw error;
+      });
+      // Created at this moment: without the attempt of a known user it is not signed in.
+      if (user === undefined) throw wrongCredentials();
+      const token = tokenOf(response);
+      // Whoever sets a new password meanwhile has ended the sessions that there were.
+      if (!(await isPasswordCurrent(this.#sql, user))) {
+        await deleteSession(this.#sql, token);
+        throw wrongCredentials();
+      }
+      if (token !== undefined) await this.#record("session.started", user.id, "password", client);
+      const cookies = headers.getSetCookie();
+      return token === undefined
+        ? { cookies: cookies.filter((cookie) => CHALLENGE.test(cookie)), needsCode: true }
+        : { cookies, needsCode: false };
+    });
+    return { ...result, cookies: [...result.cookies, cookie] };
+  }
+
+  /**
+   * Signs in who has entered the password, by a code of their app or a recovery code. Throws
+   * `unauthorized` for a wrong code, or when it comes too late; and `rate_limited`.
+   */
+  async signInByCode(code: string, client: ClientInfo): Promise<string[]> {
+    const request = { body: { code }, headers: onlyChallenge(client.headers) };
+    const { api } = this.#library;
+    const userId = await findChallenged(this.#sql, challengeOf(client.headers));
+    const method = isTotp(code) ? "password and code" : "password and recovery code";
+    const { headers, response } = await translateErrors(
+      isTotp(code)
+        ? api.verifyTOTP({ ...request, returnHeaders: true })
+        : api.verifyBackupCode({ ...request, returnHeaders: true }),
+      wrongCode,
+    ).catch(async (error: unknown) => {
+      if (isRefusal(error)) await this.#record("session.refused", userId, method, client);
+      throw error;
+    });
+    const { token, user } = signedIn.parse(response);
+    const credentials = await findUserByEmail(this.#sql, user.email);
+    const isGood =
+      credentials !== undefined &&
+      // Somebody may have set another password since this browser has sent one.
+      this.#passwords.isRecognized(client.headers, credentials) &&
+      (await isPasswordCurrent(this.#sql, credentials)) &&
+      (await this.#attempts.isFirstUse(user.id, code));
+    if (!isGood) await deleteSession(this.#sql, token);
+    await this.#record(isGood ? "session.started" : "session.refused", user.id, method, client);
+    if (!isGood) throw wrongCode();
+    return headers.getSetCookie();
+  }
+
+  #record(
+    type: "session.started" | "session.refused",
+    userId: Uuid | undefined,
+    method: string,
+    { origin }: ClientInfo,
+  ): Promise<void> {
+    return recordSignIn(this.#sql, type, { userId, method, origin });
+  }
+
+  /**
+   * Ends a session, and with `everywhere` all others of its user. The library ends that of the
+   * request, after it is recorded: with it goes what ends the provider's.
+   */
+  async signOut(
+    { id, user }: Session,
+    { headers, origin }: ClientInfo,
+    everywhere = false,
+  ): Promise<SignedOut> {
+    await this.#sql.begin(async (sql) => {
+      const others = everywhere ? await endSessions(sql, user.id, { except: id }) : 0;
+      const actor = userActor(user.id, origin);
+      await recordOfUser(sql, user.id, actor, "session.ended", { sessions: others + 1 });
+    });
+    if (this.#provider !== undefined) return await this.#provider.signOut(headers);
     const response = await translateErrors(
       this.#library.api.signOut({ headers, returnHeaders: true }),
     );
-    return response.headers.getSetCookie();
-  }
-
-  /** Ends every session of the user, including this one. */
-  async signOutEverywhere(headers: Headers): Promise<string[]> {
-    await translateErrors(this.#library.api.revokeSessions({ headers }), notSignedIn);
-    return await this.signOut(headers);
+    return { cookies: response.headers.getSetCookie(), url: undefined };
   }
 
   /** Changes the password, ends every other session, and continues this one under a new token. */
@@ -116,54 +211,37 @@ export class SessionService {
     next: string,
     client: ClientInfo,
   ): Promise<string[]> {
-    const { attempt } = await this.#beginAttempt(email, client);
-    this.#strength.require(next, [email, name]);
-    const { headers } = await translateErrors(
-      this.#library.api.changePassword({
-        body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
-        headers: client.headers,
-        returnHeaders: true,
-      }),
-      () => new ApiError("invalid_request", "The current password is wrong."),
-    );
+    const { result: headers } = await this.#passwords.make(email, client, async () => {
+      this.#rules.requireStrong(next, [email, name]);
+      const changed = await translateErrors(
+        this.#library.api.changePassword({
+          body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
+          headers: client.headers,
+          returnHeaders: true,
+        }),
+        wrongPassword,
+      );
+      return changed.headers;
+    });
     const user = await findUserByEmail(this.#sql, email);
     if (user === undefined) throw notSignedIn();
     await deleteResets(this.#sql, user.id);
-    return [...headers.getSetCookie(), await this.#succeed(attempt, user, client.headers)];
-  }
-
-  /** Consumes an attempt at the password of the user who has an address, or of nobody. */
-  async #beginAttempt(email: string, { address, headers }: ClientInfo) {
-    const user = await findUserByEmail(this.#sql, email);
-    const attempt: Attempt = {
-      address,
-      user: user?.id ?? email.toLowerCase(),
-      device: user === undefined ? undefined : this.#devices.find(headers, user),
-    };
-    await this.#attempts.consume(attempt);
-    if (user !== undefined) requireUnexhausted(this.#attempts.correct, user.id);
-    return { user, attempt };
-  }
-
-  /** Gives the attempt back, and returns a cookie by which the device is known from now on. */
-  async #succeed(attempt: Attempt, user: Credentials, headers: Headers): Promise<string> {
-    this.#attempts.correct.consume(user.id);
-    await this.#attempts.refund(attempt);
-    return this.#devices.issue(headers, user);
+    const { origin } = client;
+    await recordOwn(this.#sql, "user.password_changed", { userId: user.id, origin, change: "own" });
+    return [...headers.getSetCookie(), this.#passwords.recognize(client.headers, user)];
   }
 }
+
+/** An address that nobody has; its password takes as much work as another. */
+const NOBODY = "nobody@localhost.invalid";
 
 const wrongCredentials = (): ApiError =>
   new ApiError("unauthorized", "The e-mail address or the password is wrong.");
 
-function requireUnexhausted(correct: KeyWindow, user: Uuid): void {
-  if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
-}
-
 type SignIn = { email: string; password: string };
 
-/** The client of a password attempt: its address, and the headers that the session stores. */
-export type ClientInfo = { address: string; headers: Headers };
+/** Whole `Set-Cookie` values, and whether they are worth a session only with a code. */
+type SignedIn = { cookies: string[]; needsCode: boolean };
 
 export const toUserResponse = ({ id, ...user }: User) => ({ id: encodeId("user", id), ...user });
 
@@ -174,16 +252,27 @@ const toSession = ({ session, user }: { session: { id: Uuid }; user: User }): Se
 
 export const notSignedIn = (): ApiError => new ApiError("unauthorized", "Sign in first.");
 
-/**
- * Replaces the library's errors: an internal failure by `unavailable`, a rejection by `toError`.
- */
-async function translateErrors<T>(result: Promise<T>, toError?: () => ApiError): Promise<T> {
-  try {
-    return await result;
-  } catch (error) {
-    if (!isAPIError(error)) throw error;
-    if (error.statusCode >= 500) throw unavailable(error);
-    if (toError !== undefined) throw toError();
-    throw error;
-  }
+const signedIn = z.object({
+  token: z.string(),
+  user: z.object({ id: z.string(), email: z.string() }),
+});
+
+/** The token of the session that has begun; undefined if a code is asked for. */
+const tokenOf = (response: unknown): string | undefined => signedIn.safeParse(response).data?.token;
+
+/** The cookie between password and code. */
+const CHALLENGE = /(?:^|; ?)((?:__Secure-)?shorthop\.two_factor=[^;]*)/;
+
+const challengeOf = (headers: Headers): string =>
+  CHALLENGE.exec(headers.get("cookie") ?? "")?.[1] ?? "";
+
+/** Whether an error says that somebody may not sign in. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.reason === "unauthorized";
+
+/** Leaves a browser's session out: the library would take the code for that of its user. */
+function onlyChallenge(headers: Headers): Headers {
+  const kept = new Headers(headers);
+  kept.set("cookie", challengeOf(headers));
+  return kept;
 }

@@ -1,6 +1,6 @@
 /**
- * SQL of users, their sessions, the limits on password attempts, and links with which people set a
- * new password.
+ * SQL of users, their sessions and second factors, the limits on password attempts, and links with
+ * which people set a new password.
  */
 import type { Uuid } from "../../shared/ids.ts";
 import type { Sql, Transaction } from "../postgres.ts";
@@ -31,22 +31,45 @@ export async function endSurplusSessions(sql: Sql, userId: Uuid): Promise<void> 
 }
 
 /**
- * Ends a session that has just begun if its user's password is not the one any more with which it
- * did; waits for a change of it that is under way. Returns whether it ended the session.
+ * Whether a user's password is still the one that was compared; waits for a change of it that is
+ * under way.
  */
-export async function endIfPasswordChanged(
+export async function isPasswordCurrent(
   sql: Sql,
-  token: string,
   { id, password_hash }: Credentials,
 ): Promise<boolean> {
+  const rows = await sql`
+    select from credentials
+     where user_id = ${id} and provider_id = 'credential' and password = ${password_hash}
+       for share`;
+  return rows.length > 0;
+}
+
+/** Ends the session of a token, if there is one. */
+export async function deleteSession(sql: Sql, token = ""): Promise<void> {
+  await sql`delete from sessions where token = ${token}`;
+}
+
+/** Ends sessions of a user: all, one only, or all except one. Returns how many that were. */
+export async function endSessions(
+  sql: Transaction,
+  userId: Uuid,
+  { only, except }: { only?: Uuid; except?: Uuid } = {},
+): Promise<number> {
   const { count } = await sql`
-    with unchanged as materialized (
-      select from credentials
-       where user_id = ${id} and provider_id = 'credential' and password = ${password_hash}
-         for share
-    )
-    delete from sessions where token = ${token} and not exists (select from unchanged)`;
-  return count > 0;
+    delete from sessions
+     where user_id = ${userId} and (${only ?? null}::uuid is null or id = ${only ?? null})
+       and id is distinct from ${except ?? null}`;
+  return count;
+}
+
+/** Who has entered the password, and has to send a code with this cookie; undefined for nobody. */
+export async function findChallenged(sql: Sql, cookie: string): Promise<Uuid | undefined> {
+  const identifier = /two_factor=(2fa-\w{1,100})/.exec(cookie)?.[1] ?? "";
+  const [row] = await sql<{ id: Uuid }[]>`
+    select users.id from verifications join users on users.id::text = verifications.value
+     where identifier = ${identifier}`;
+  return row?.id;
 }
 
 export async function isSessionValid(sql: Sql, id: Uuid): Promise<boolean> {
@@ -54,8 +77,25 @@ export async function isSessionValid(sql: Sql, id: Uuid): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** Deletes sessions that have expired, and sign-ins that were not completed. */
 export async function deleteExpiredSessions(sql: Sql): Promise<void> {
   await sql`delete from sessions where expires_at < now()`;
+  await sql`delete from verifications where expires_at < now()`;
+}
+
+/** Whether a user signs in with a code, too. */
+export async function hasSecondFactor(sql: Sql, userId: Uuid): Promise<boolean> {
+  const rows = await sql`select from users where id = ${userId} and has_second_factor`;
+  return rows.length > 0;
+}
+
+/** Removes a user's second factor, and ends their sessions; returns false when they had none. */
+export async function removeSecondFactor(sql: Transaction, userId: Uuid): Promise<boolean> {
+  const { count } = await sql`
+    update users set has_second_factor = false where id = ${userId} and has_second_factor`;
+  await sql`delete from second_factors where user_id = ${userId}`;
+  if (count > 0) await sql`delete from sessions where user_id = ${userId}`;
+  return count > 0;
 }
 
 /** What a user signs in with. */
@@ -115,6 +155,19 @@ export const listUsers = (sql: Sql): Promise<UserRow[]> =>
            array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
       from users u order by u.created_at, u.id`;
 
+/** Counts a sign-in as nobody, by day (UTC): strangers can make any number of them. */
+export async function countUnknownSignIn(sql: Transaction): Promise<void> {
+  await sql`
+    insert into unknown_sign_ins as counted (day, count) values ((now() at time zone 'utc')::date, 1)
+    on conflict (day) do update set count = counted.count + 1`;
+}
+
+/** How many sign-ins as nobody there were, the newest days first. */
+export const listUnknownSignIns = (sql: Sql): Promise<{ day: string; count: number }[]> =>
+  sql<{ day: string; count: number }[]>`
+    select day::text as day, count::float8 as count from unknown_sign_ins
+     order by unknown_sign_ins.day desc limit 31`;
+
 type AttemptWindow = { spent: number; resets_ms: number; now_ms: number };
 
 /**
@@ -144,8 +197,9 @@ export async function refundAttempt(sql: Sql, key: Buffer): Promise<void> {
   await sql`update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${key}`;
 }
 
-/** Deletes windows that closed long ago. */
+/** Deletes windows that closed long ago, and counts of sign-ins of more than a year ago. */
 export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
+  await sql`delete from unknown_sign_ins where day < now() - interval '400 days'`;
   await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
 }
 
@@ -158,20 +212,24 @@ const WAITING_MINUTES = 60;
 /** Who sets a new password. */
 export type ResetUser = { id: Uuid; email: string; name: string };
 
-/** Stores a link by the hash of its token; returns until when it is valid. */
+/**
+ * Stores a link by the hash of its token; returns until when it is valid, or undefined for a user
+ * without a password.
+ */
 export async function insertReset(
   sql: Sql | Transaction,
   { tokenHash, userId, minutes }: { tokenHash: Buffer; userId: Uuid; minutes: number },
-): Promise<Date> {
+): Promise<Date | undefined> {
   await sql`
     delete from password_resets where token_hash in (
       select token_hash from password_resets where user_id = ${userId}
        order by created_at desc, token_hash offset ${RESETS_MAX - 1})`;
-  const [row] = await sql<[{ expires_at: Date }]>`
+  const [row] = await sql<{ expires_at: Date }[]>`
     insert into password_resets (token_hash, user_id, expires_at)
-    values (${tokenHash}, ${userId}, clock_timestamp() + make_interval(mins => ${minutes}))
+    select ${tokenHash}, user_id, clock_timestamp() + make_interval(mins => ${minutes})
+      from credentials where user_id = ${userId} and provider_id = 'credential'
     returning expires_at`;
-  return row.expires_at;
+  return row?.expires_at;
 }
 
 /** Finds the user of a link that is valid. */
@@ -185,25 +243,25 @@ export async function findResetUser(sql: Sql, tokenHash: Buffer): Promise<ResetU
 
 /**
  * Uses a link up, and its user's others with it: sets the password and ends every session. Returns
- * false, and changes nothing, when the link is not valid any more.
+ * the user; undefined, and changes nothing, when the link is not valid any more.
  */
 export async function applyReset(
   sql: Transaction,
   tokenHash: Buffer,
   passwordHash: string,
-): Promise<boolean> {
+): Promise<Uuid | undefined> {
   const [used] = await sql<{ user_id: Uuid }[]>`
     delete from password_resets
      where token_hash = ${tokenHash} and expires_at > clock_timestamp()
     returning user_id`;
-  if (used === undefined) return false;
+  if (used === undefined) return undefined;
   const { count } = await sql`
     update credentials set password = ${passwordHash}, updated_at = now()
      where user_id = ${used.user_id} and provider_id = 'credential'`;
   if (count !== 1) throw new Error("The user has no password that could be replaced.");
-  await sql`delete from sessions where user_id = ${used.user_id}`;
+  await endSessions(sql, used.user_id);
   await deleteResets(sql, used.user_id);
-  return true;
+  return used.user_id;
 }
 
 /** Deletes a user's links: those made before their password changed, or they joined an account. */
@@ -215,7 +273,7 @@ export async function deleteExpiredResets(sql: Sql): Promise<void> {
   await sql`delete from password_resets where expires_at < clock_timestamp()`;
 }
 
-/** Puts a mail with a link to the user of an address into the queue, if somebody has it. */
+/** Puts a mail with a link into the queue, if somebody has the address, and a password. */
 export async function enqueueResetMail(
   sql: Transaction,
   email: string,
@@ -223,7 +281,9 @@ export async function enqueueResetMail(
 ): Promise<void> {
   await sql`
     insert into report_mails (id, kind, user_id, language)
-    select gen_random_uuid(), 'password_reset', id, ${language} from users where email = ${email}`;
+    select gen_random_uuid(), 'password_reset', users.id, ${language}
+      from users join credentials on user_id = users.id and provider_id = 'credential'
+     where email = ${email}`;
 }
 
 /** Whether the user of a mail may still expect it. */

@@ -1,24 +1,28 @@
-/** Users of the dashboard: creating and deleting them, and setting their passwords. */
+/** Users of the dashboard: creating and deleting them, and how they sign in. */
 import { randomBytes } from "node:crypto";
 
-import type { Auth } from "better-auth";
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
+import { recordOfUser } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
+import { OPERATOR } from "../http/principal.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { authLibrary } from "./better-auth.ts";
-import { PasswordStrength } from "./password-strength.ts";
+import { AuthLibrary, librarySettings } from "./better-auth.ts";
+import { PasswordRules } from "./password-rules.ts";
 import {
   deleteResets,
   deleteUser,
+  endSessions,
   findUserByEmail,
   isEmailVerified,
+  listUnknownSignIns,
   listUsers,
   type LockedUser,
   lockUserByEmail,
   markEmailVerified,
+  removeSecondFactor,
   type UserRow,
 } from "./sql.ts";
 
@@ -26,13 +30,13 @@ export type NewUser = { email: string; name: string; password: string };
 
 export class UserService {
   readonly #sql: Sql;
-  readonly #library: Auth;
-  readonly #strength: PasswordStrength;
+  readonly #library: AuthLibrary;
+  readonly #rules: PasswordRules;
 
-  constructor(sql: Sql, library: Auth, strength: PasswordStrength) {
+  constructor(sql: Sql, library: AuthLibrary, rules: PasswordRules) {
     this.#sql = sql;
     this.#library = library;
-    this.#strength = strength;
+    this.#rules = rules;
   }
 
   /**
@@ -41,13 +45,14 @@ export class UserService {
    */
   static forOperators(sql: Sql): UserService {
     const secret = randomBytes(32).toString("hex");
-    const library = authLibrary(sql, new PasswordHashing(), "http://localhost", secret);
-    return new UserService(sql, library, new PasswordStrength());
+    const options = librarySettings(sql, new PasswordHashing(), "http://localhost", secret);
+    const library = new AuthLibrary(options);
+    return new UserService(sql, library, new PasswordRules());
   }
 
   /** Throws `invalid_request` for a password of a new user that is too weak. */
   requireStrong({ email, name, password }: NewUser): void {
-    this.#strength.require(password, [email, name]);
+    this.#rules.requireStrong(password, [email, name]);
   }
 
   async findByEmail(email: string): Promise<Uuid | undefined> {
@@ -59,7 +64,8 @@ export class UserService {
    * the address, or when the password is too weak.
    */
   async create({ email, name, password }: NewUser): Promise<Uuid> {
-    this.#strength.require(password, [email, name]);
+    this.#rules.requireAllowed(email);
+    this.#rules.requireStrong(password, [email, name]);
     const body = { email: email.toLowerCase(), name, password };
     const created = await this.#library.api.signUpEmail({ body }).catch((error: unknown) => error);
     const found = await findUserByEmail(this.#sql, email);
@@ -81,18 +87,49 @@ export class UserService {
   }
 
   /**
-   * Sets a new password and ends every session. Returns false when there is no such user; throws as
-   * `create`.
+   * Sets a new password and ends every session; a user who has signed in with a provider signs in
+   * with the password instead. Returns false when there is no such user; throws as `create`.
    */
   async setPassword(email: string, password: string): Promise<boolean> {
-    this.#strength.require(password, [email]);
+    this.#rules.requireStrong(password, [email]);
     const user = await findUserByEmail(this.#sql, email);
     if (user === undefined) return false;
-    const context = await this.#library.$context;
-    await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
-    await context.internalAdapter.deleteUserSessions(user.id);
-    await deleteResets(this.#sql, user.id);
+    const { internalAdapter, password: passwords } = await this.#library.context;
+    const hash = await passwords.hash(password);
+    if (user.password_hash === null) await this.#makeLocal(user.id, hash);
+    else await internalAdapter.updatePassword(user.id, hash);
+    await this.#sql.begin(async (sql) => {
+      await endSessions(sql, user.id);
+      await deleteResets(sql, user.id);
+      await recordOfUser(sql, user.id, OPERATOR, "user.password_changed");
+    });
     return true;
+  }
+
+  async #makeLocal(userId: Uuid, hash: string): Promise<void> {
+    const { internalAdapter } = await this.#library.context;
+    await internalAdapter.deleteAccounts(userId);
+    await internalAdapter.linkAccount({
+      userId,
+      providerId: "credential",
+      accountId: userId,
+      password: hash,
+    });
+  }
+
+  /**
+   * Removes the second factor of the user of an address, and ends their sessions. Returns false
+   * when there is no such user, or they have none.
+   */
+  async removeSecondFactor(email: string): Promise<boolean> {
+    return await this.#sql.begin(async (sql) => {
+      const user = await lockUserByEmail(sql, email);
+      if (user === undefined || !(await removeSecondFactor(sql, user.id))) return false;
+      await recordOfUser(sql, user.id, OPERATOR, "user.second_factor_changed", {
+        change: "removed",
+      });
+      return true;
+    });
   }
 
   /** Finds the user who has an e-mail address, and locks them until the transaction ends. */
@@ -103,6 +140,11 @@ export class UserService {
   /** Deletes a user, with their sessions and memberships, which the caller records. */
   remove(transaction: Transaction, id: Uuid): Promise<void> {
     return deleteUser(transaction, id);
+  }
+
+  /** How many refused sign-ins there were with addresses that nobody has, by day. */
+  listUnknownSignIns(): Promise<{ day: string; count: number }[]> {
+    return listUnknownSignIns(this.#sql);
   }
 
   /** Lists all users, with the accounts they are members of. */

@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 
 import { type Command, Option } from "commander";
 
+import { recordOfUser } from "../../api/events/record.ts";
+import { OPERATOR } from "../../api/http/principal.ts";
 import { readOrigins } from "../../api/mail/settings.ts";
 import { MemberService } from "../../api/members/service.ts";
 import { resetPath } from "../../api/sessions/resets.ts";
@@ -38,6 +40,7 @@ export function addUserCommands(program: Command, installation: Installation): v
   addList(users, installation);
   addPassword(users, installation);
   addResetLink(users, installation);
+  addSecondFactorRemoval(users, installation);
   addJoining(users, installation);
   addRemoval(users, installation);
 }
@@ -62,6 +65,7 @@ function addCreation(users: Command, installation: Installation): void {
         const { password, shown } = await choosePassword(options.passwordStdin);
         const id = await members.createProven({ email, name, password });
         if (account !== undefined) await members.add(account, id, role);
+        else await sql.begin((sql) => recordOfUser(sql, id, OPERATOR, "user.created"));
         print(options.json, { id: encodeId("user", id), email, ...shown });
       }),
     );
@@ -123,6 +127,21 @@ function addResetLink(users: Command, installation: Installation): void {
           url: `${dashboardUrl}${resetPath(reset.token)}`,
           expires_at: reset.expires_at.toISOString(),
         });
+      }),
+    );
+}
+
+function addSecondFactorRemoval(users: Command, installation: Installation): void {
+  users
+    .command("remove-second-factor")
+    .description("Let a user who has lost it sign in without a second factor; ends their sessions")
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
+    .option("--json", "print JSON", false)
+    .action((options: { email: string; json: boolean }) =>
+      installation.withDatabase(async (sql) => {
+        const removed = await UserService.forOperators(sql).removeSecondFactor(options.email);
+        mustExist(removed, "user with a second factor");
+        print(options.json, { email: options.email, second_factor: false });
       }),
     );
 }

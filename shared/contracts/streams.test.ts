@@ -1,23 +1,9 @@
 import { describe, expect, test } from "bun:test";
 
-import {
-  DiscardPolicy,
-  ErrorCode,
-  type JetStreamManager,
-  nanos,
-  NatsError,
-  RetentionPolicy,
-  StorageType,
-  type StreamConfig,
-} from "nats";
+import { DiscardPolicy, nanos, RetentionPolicy, StorageType, type StreamConfig } from "nats";
 
 import { HOUR_MS } from "../durations.ts";
-import {
-  CLICKS_SUBJECT,
-  clicksStreamProblem,
-  ensureDeadLettersStream,
-  MissingSubjectError,
-} from "./streams.ts";
+import { CLICKS_SUBJECT, clicksStreamProblem } from "./streams.ts";
 
 const sound = {
   subjects: [CLICKS_SUBJECT],
@@ -50,29 +36,5 @@ describe("a stream of clicks", () => {
     { duplicate_window: nanos(1_000) },
   ])("that could lose clicks, or count them twice, is rejected: %o", (change) => {
     expect(clicksStreamProblem({ ...sound, ...change })).toBeString();
-  });
-});
-
-const ensureWith = (update: () => Promise<unknown>): Promise<void> => {
-  const streams = { info: async () => ({ config: { subjects: ["clicks_dlq.page"] } }), update };
-  // Only these two requests are sent.
-  return ensureDeadLettersStream({ streams } as unknown as JetStreamManager, 1);
-};
-
-describe("a stream without its present subject", () => {
-  test("that only an operator may update is an error with the command to run", async () => {
-    const denied = new NatsError("Permissions Violation", ErrorCode.PermissionsViolation);
-    const error = await ensureWith(() => Promise.reject(denied)).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(MissingSubjectError);
-    expect(String(error)).toContain(
-      "nats stream edit CLICKS_DLQ --subjects=clicks_dlq.page,clicks_dlq.segment",
-    );
-  });
-
-  test("is not taken for one that only an operator may update when the connection fails", async () => {
-    const late = new NatsError("TIMEOUT", ErrorCode.Timeout);
-    expect(await ensureWith(() => Promise.reject(late)).catch((thrown: unknown) => thrown)).toBe(
-      late,
-    );
   });
 });

@@ -76,11 +76,6 @@ const STREAM_NAME_IN_USE = 10_058;
 /** JetStream's error codes for a consumer that exists with another configuration. */
 export const CONSUMER_EXISTS: ReadonlySet<number | undefined> = new Set([10_013, 10_105, 10_148]);
 
-/** A stream lacks a subject that this process may not add. Its messages can still be consumed. */
-export class MissingSubjectError extends Error {
-  override name = "MissingSubjectError";
-}
-
 /**
  * Creates the stream of ledgers of click limits unless it exists. Each subject keeps its last
  * ledger for ever.
@@ -101,10 +96,9 @@ export const ensureLimitsStream = (manager: JetStreamManager, replicas: number):
   });
 
 /**
- * Creates the stream of segments unless it exists, and adds {@link CLICKS_SUBJECT} to one that
- * lacks it. With `discard: new` a full stream rejects segments, so redirectors keep them in their
- * journals and none is silently deleted. Throws {@link MissingSubjectError}, or an error when the
- * existing stream could lose clicks silently.
+ * Creates the stream of segments unless it exists. With `discard: new` a full stream rejects
+ * segments, so redirectors keep them in their journals and none is silently deleted. Throws when
+ * the existing stream could lose clicks silently.
  */
 export async function ensureClicksStream(
   manager: JetStreamManager,
@@ -148,10 +142,7 @@ export function clicksStreamProblem(config: StreamConfig): string | undefined {
   return undefined;
 }
 
-/**
- * Creates the dead-letter queue unless it exists, and adds {@link DEAD_LETTERS_SUBJECT} to one that
- * lacks it. Dead letters do not expire. Throws {@link MissingSubjectError}.
- */
+/** Creates the dead-letter queue unless it exists. Dead letters do not expire. */
 export const ensureDeadLettersStream = (
   manager: JetStreamManager,
   replicas: number,
@@ -169,15 +160,13 @@ export const ensureDeadLettersStream = (
 
 type StreamSettings = Partial<StreamConfig> & { name: string; subjects: string[] };
 
-/** Creates a stream unless it exists, and adds subjects that it lacks. */
+/** Creates a stream unless it exists. */
 export async function ensureStream(
   manager: JetStreamManager,
   settings: StreamSettings,
 ): Promise<void> {
   try {
-    const { config } = await manager.streams.info(settings.name);
-    // A mirror of a far region has no subjects of its own (regions.ts).
-    if (config.mirror === undefined) await addSubjects(manager, settings, config.subjects);
+    await manager.streams.info(settings.name);
   } catch (error) {
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
     try {
@@ -186,31 +175,6 @@ export async function ensureStream(
       // Another process created it in between, perhaps with the operator's settings.
       if (jetStreamErrorCode(addError) !== STREAM_NAME_IN_USE) throw addError;
     }
-  }
-}
-
-/**
- * Adds missing subjects to an existing stream, so that a stream of an earlier version is carried
- * over. Its old subjects stay: messages stored under them are still consumed, and processes of the
- * earlier version can publish.
- */
-async function addSubjects(
-  manager: JetStreamManager,
-  { name, subjects }: StreamSettings,
-  present: readonly string[],
-): Promise<void> {
-  const missing = subjects.filter((subject) => !present.includes(subject));
-  if (missing.length === 0) return;
-  const all = [...present, ...missing];
-  try {
-    await manager.streams.update(name, { subjects: all });
-  } catch (cause) {
-    // With the permissions of deploy/nats only an operator may update a stream.
-    if (!(cause instanceof NatsError && cause.isPermissionError())) throw cause;
-    throw new MissingSubjectError(
-      `The stream ${name} does not accept ${missing.join(", ")}. Run: nats stream edit ${name} --subjects=${all.join(",")}`,
-      { cause },
-    );
   }
 }
 

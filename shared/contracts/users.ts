@@ -30,4 +30,23 @@ export const plainPassword = z.string().min(1).max(PASSWORD_LENGTH.max);
 
 export const newPassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENGTH.max);
 
+/** Longest code that somebody types, with the spaces that apps show in it. */
+const TYPED_CODE_LENGTH_MAX = 40;
+
+const typedCode = (form: RegExp, message: string) =>
+  z
+    .string()
+    .max(TYPED_CODE_LENGTH_MAX, { abort: true })
+    .overwrite((code) => code.replaceAll(/\s/g, ""))
+    .regex(form, message);
+
+/** A code of an app (RFC 6238). */
+export const appCode = typedCode(/^\d{6}$/, "must be six digits");
+
+/** A code of an app, or a recovery code. */
+export const signInCode = typedCode(
+  /^(?:\d{6}|[\dA-Za-z]{5}-[\dA-Za-z]{5})$/,
+  "must be the six digits of the app, or a recovery code",
+);
+
 export const userName = plainText(PERSON_NAME_LENGTH_MAX).trim().min(1);

@@ -196,6 +196,12 @@ describe("every request of the dashboard", () => {
   });
 });
 
+const sendCode = (code: unknown) =>
+  call(url("/auth/sign-in/code"), {
+    body: { code },
+    headers: { ...browserHeaders(stack), ...fromElsewhere() },
+  });
+
 describe("signing in", () => {
   test("sets a cookie that scripts and other sites cannot get, with a token that no attacker has chosen", async () => {
     const user = await createUser(stack, account.id);
@@ -277,6 +283,13 @@ describe("signing in", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(1);
   });
 
+  test("rejects malformed codes, and codes without a password", async () => {
+    for (const code of ["", "12345", "1234567", "x".repeat(100_000), "aaaaa_aaaaa", 123_456, null])
+      expect(codeOf(await sendCode(code))).toEqual([400, "invalid_request"]);
+    for (const code of ["123456", "123 456", "aaaaa-aaaaa"])
+      expect(codeOf(await sendCode(code))).toEqual([401, "unauthorized"]);
+  });
+
   test("rejects malformed bodies", async () => {
     for (const body of [{}, { email: "x" }, { email: "a@example.com" }, [], "{", { email: 1 }]) {
       const response = await call(url("/auth/sign-in"), {
@@ -337,6 +350,24 @@ describe("a session", () => {
     const devices = z.object({ data: z.array(z.object({ current: z.boolean() })) }).parse(body);
     expect(devices.data.filter(({ current }) => current)).toHaveLength(1);
     expect(devices.data).toHaveLength(2);
+  });
+
+  test("ends another session of its user by id, and none of others", async () => {
+    const user = await createUser(stack, account.id);
+    const [one, two] = [await signIn(stack, user), await signIn(stack, user)];
+    const stranger = await signIn(stack, await createUser(stack, account.id));
+    const { data } = z
+      .object({ data: z.array(z.object({ id: z.string(), current: z.boolean() })) })
+      .parse((await two.send("/auth/devices")).body);
+    const id = data.find(({ current }) => !current)?.id ?? "";
+    const end = (session: Session, path = id) =>
+      session.send(`/auth/devices/${path}`, { method: "DELETE" });
+    expect(codeOf(await end(stranger))).toEqual([404, "not_found"]);
+    expect(await isAlive(one)).toBe(true);
+    expect((await end(two)).status).toBe(200);
+    expect([await isAlive(one), await isAlive(two)]).toEqual([false, true]);
+    for (const path of [id, "sess_none", "x".repeat(2_000), "%00"])
+      expect(codeOf(await end(two, path))).toEqual([404, "not_found"]);
   });
 
   test("is named by its browser and system, as far as its user agent tells them", async () => {

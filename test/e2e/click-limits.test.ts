@@ -109,50 +109,6 @@ describe("a limited link", () => {
     await links.change(id, { max_clicks: null });
     await eventually(async () => expect((await links.follow(alias)).status).toBe(302), RECOVERY_MS);
   });
-
-  test("gives its destination to no HEAD, and spends nothing by one", async () => {
-    const { id, alias } = await links.create({ max_clicks: 1 });
-    for (let i = 0; i < 5; i++) {
-      const head = await links.follow(alias, { method: "HEAD" });
-      expect([head.status, head.headers.get("location")]).toEqual([200, null]);
-      expect(head.headers.get("cache-control")).toBe("private, no-store");
-    }
-    expect(await links.read(id)).toMatchObject({ clicks_left: 1 });
-    expect((await links.followSettled(alias)).status).toBe(302);
-    await eventually(
-      async () => expect((await links.follow(alias, { method: "HEAD" })).status).toBe(410),
-      RECOVERY_MS,
-    );
-  });
-
-  test("for people leads no bot on, whatever it says it is, unless it spends a click", async () => {
-    const { id, alias } = await links.create({ max_clicks: 2, limit_counts: "human" });
-    for (const userAgent of [BOT, "Slackbot-LinkExpanding 1.0", "Microsoft Office Word 2014"]) {
-      const response = await links.follow(alias, { headers: { "user-agent": userAgent } });
-      expect([response.status, response.headers.get("location")]).toEqual([200, null]);
-    }
-    const prefetch = { "user-agent": BROWSER, "sec-purpose": "prefetch" };
-    expect((await links.follow(alias, { headers: prefetch })).status).toBe(200);
-    expect(await links.read(id)).toMatchObject({ clicks_left: 2 });
-    // Who only says to be a bot presses the button, and spends a click as everybody.
-    const pressed = await links.follow(alias, {
-      method: "POST",
-      body: "confirm=yes",
-      headers: { "user-agent": BOT, "content-type": "application/x-www-form-urlencoded" },
-    });
-    expect([pressed.status, pressed.headers.get("location")]).toEqual([302, DESTINATION]);
-    const person = await eventually(async () => {
-      const response = await links.follow(alias, { headers: { "user-agent": BROWSER } });
-      expect(response.status).toBe(302);
-      return response;
-    }, RECOVERY_MS);
-    expect(person.headers.get("location")).toBe(DESTINATION);
-    await eventually(
-      async () =>
-        expect((await links.follow(alias, { headers: { "user-agent": BOT } })).status).toBe(410),
-      RECOVERY_MS,
-    );
-  });
 });
 
 /** Presses the button of the confirmation. */
@@ -187,28 +143,5 @@ describe("the confirmation", () => {
     expect([pressed.status, pressed.headers.get("location")]).toEqual([302, DESTINATION]);
     await eventually(async () => expect((await press(alias)).status).toBe(410), RECOVERY_MS);
     await eventually(async () => expect((await links.read(id))["clicks"]).toBe(1), RECOVERY_MS);
-  });
-
-  test("works without a limit, and a right password confirms as well", async () => {
-    const { alias } = await links.create({ confirm: true });
-    expect((await links.follow(alias)).status).toBe(200);
-    expect((await press(alias)).status).toBe(302);
-    const secret = await links.create({ confirm: true, max_clicks: 2, password: "open sesame" });
-    expect((await links.follow(secret.alias)).status).toBe(401);
-    expect((await press(secret.alias)).status).toBe(401);
-    const entered = await press(secret.alias, "password=open+sesame");
-    expect([entered.status, entered.headers.get("location")]).toEqual([302, DESTINATION]);
-    // Who comes back with the cookie gets the button.
-    const cookie = entered.headers.get("set-cookie")?.split(";")[0] ?? "";
-    const page = await links.follow(secret.alias, { headers: { cookie } });
-    expect([page.status, page.headers.get("location")]).toEqual([200, null]);
-    await eventually(
-      async () => expect((await press(secret.alias, undefined, { cookie })).status).toBe(302),
-      RECOVERY_MS,
-    );
-    await eventually(
-      async () => expect((await links.follow(secret.alias)).status).toBe(410),
-      RECOVERY_MS,
-    );
   });
 });

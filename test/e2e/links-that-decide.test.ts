@@ -44,13 +44,6 @@ const expectSoon = (
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 describe("schedule and state", () => {
-  test("a plain link is active, and has no fields of settings", async () => {
-    const { id } = await links.create({});
-    const link = await links.read(id);
-    expect(link).toMatchObject({ status: "active" });
-    expect(Object.keys(link)).not.toContainAnyValues(["disabled", "starts_at"]);
-  });
-
   test("a link that has not started and a disabled one answer as an alias without a link", async () => {
     const unknown = await callOnce(`${stack.info().short_url}/no-such-alias`);
     const scheduled = await links.create({ starts_at: inMs(3_600_000), password: "secret" });
@@ -185,22 +178,6 @@ describe("rules", () => {
     const without = await links.change(id, { rules: [] });
     expect(without["rules"]).toBeUndefined();
     await expectSoon(alias, [302, "https://example.com/plain"], { "user-agent": IPHONE });
-  });
-
-  test("are asked after the password, and forward the query", async () => {
-    const { alias } = await links.create({
-      rules: APP_STORES,
-      password: "secret",
-      forward_query: true,
-    });
-    const url = `${stack.info().short_url}/${alias}?x=1`;
-    const headers = {
-      "user-agent": IPHONE,
-      "content-type": "application/x-www-form-urlencoded",
-    };
-    expect((await callOnce(url, { headers: { "user-agent": IPHONE } })).status).toBe(401);
-    const { status, headers: answer } = await callOnce(url, { headers, body: "password=secret" });
-    expect([status, answer.get("location")]).toEqual([302, "https://apps.apple.com/app/id1?x=1"]);
   });
 
   test.each<[string, Json, string, string]>([
@@ -387,6 +364,34 @@ describe("rules", () => {
     expect(seen.size).toBe(rules.length + 1);
   });
 });
+
+test("a path beyond the alias is appended to the URLs of rules and arms, also on a redirector that did not have the link", async () => {
+  const { id, alias } = await links.create({
+    url: "https://example.com/arm?x=1#top",
+    forward_path: "append",
+    rules: [{ url: "https://example.com/rule/", conditions: [{ type: "query", name: "r" }] }],
+    split: { arms: [{ url: "https://example.com/arm?x=1#top", weight: 99 }] },
+  });
+  const other = await startRedirector(stack);
+  try {
+    for (const origin of [stack.info().short_url, other.url]) {
+      expect(await follow(`${alias}/a?r`, {}, origin)).toEqual([302, "https://example.com/rule/a"]);
+      expect(await follow(`${alias}/a`, {}, origin)).toEqual([
+        302,
+        "https://example.com/arm/a?x=1#top",
+      ]);
+    }
+    await eventually(async () => expect((await links.read(id))["clicks"]).toBe(4), 60_000);
+  } finally {
+    await other.stop();
+  }
+  const changed = await links.change(id, { forward_path: null });
+  expect(changed["forward_path"]).toBeUndefined();
+  await expectSoon(`${alias}/a`, [404, null]);
+  expect(codeOf(await links.send(`/v1/links/${id}`, "PATCH", { forward_path: "prepend" }))).toEqual(
+    [400, "invalid_request"],
+  );
+}, 120_000);
 
 const SPLIT_VISITORS = 200;
 

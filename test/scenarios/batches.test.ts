@@ -4,15 +4,13 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
-import { AckPolicy, DeliverPolicy, nanos } from "nats";
-
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences } from "../../shared/clicks/rollups.ts";
 import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { admin, runAdmin } from "../harness/admin.ts";
-import { BATCH_TIMEOUT_MS, BatchWorkers, INSERT, MANIFEST } from "../harness/batch-workers.ts";
+import { BATCH_TIMEOUT_MS, BatchWorkers, INSERT } from "../harness/batch-workers.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createJournal, REFERRER_HOST, type TestSegment } from "../harness/segments.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
@@ -63,18 +61,6 @@ async function killDuringInsert(): Promise<TestSegment[]> {
 const OTHER_ROWS = { SHORT_HOSTS: REFERRER_HOST };
 
 describe("a worker that is killed", () => {
-  test("before the manifest", async () => {
-    const { segments } = await batches.publishAndHold(MANIFEST, "before");
-    await batches.replaceWorker();
-    await batches.expectStoredOnce(segments);
-  });
-
-  test("between manifest and insert", async () => {
-    const { segments } = await batches.publishAndHold(INSERT, "before");
-    await batches.replaceWorker();
-    await batches.expectStoredOnce(segments);
-  });
-
   test("between manifest and insert, which arrives later", async () => {
     const { hold, segments } = await batches.publishAndHold(INSERT, "before");
     await batches.replaceWorker();
@@ -83,14 +69,6 @@ describe("a worker that is killed", () => {
     const later = batches.nextSegments(2);
     await batches.publish(later);
     await batches.expectStoredOnce(later);
-  });
-
-  test("between insert and acknowledgements", async () => {
-    const { segments } = await batches.publishAndHold(INSERT, "after");
-    await batches.replaceWorker();
-    await batches.expectStoredOnce(segments);
-    await batches.waitUntilAcknowledged();
-    await batches.expectNothingTwice();
   });
 
   test("during an insert that is not in every view, and the next has other rows", async () => {
@@ -300,39 +278,6 @@ test("a poison segment among fifty goes to the dead letters alone", async () => 
   cure();
   await admin(stack, ["dlq", "retry"]);
   await batches.expectStoredOnce([poison]);
-});
-
-test("clicks in flight are carried over from the version that inserted each segment by itself", async () => {
-  const [stored, waiting] = [batches.nextSegments(3), batches.nextSegments(3)];
-  await batches.worker.stop();
-  // As that version left it: no log, its consumer, and segments that are inserted but not
-  // acknowledged.
-  await batches.clickhouse.command({ query: "TRUNCATE TABLE batches" });
-  const manager = await batches.nats.jetstreamManager();
-  await manager.consumers.delete(CLICKS_STREAM, CLICKS_WORKER);
-  await manager.consumers.add(CLICKS_STREAM, {
-    durable_name: CLICKS_WORKER,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(10_000),
-    deliver_policy: DeliverPolicy.All,
-    max_deliver: -1,
-    max_ack_pending: 256,
-  });
-  for (const { journalId, segment, clicks } of stored) {
-    await batches.clickhouse.command({
-      query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, segment, idx)
-              SELECT now64(3), '${newUuid()}', '${newUuid()}', 'live', 'human', '${journalId}', ${segment}, number
-                FROM numbers(${clicks})
-              SETTINGS insert_deduplication_token = '${journalId}:${segment}',
-                       deduplicate_blocks_in_dependent_materialized_views = 1`,
-    });
-  }
-  await batches.publish([...stored, ...waiting]);
-  batches.worker = await batches.startOwner();
-  await batches.expectStoredOnce(waiting);
-  // Everything that is in the stream is delivered again, and found in the clicks.
-  await batches.waitUntilAcknowledged();
-  await batches.expectNothingTwice();
 });
 
 test("a ClickHouse that was restored without its log stores nothing twice, however old the clicks are", async () => {

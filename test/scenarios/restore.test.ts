@@ -8,17 +8,13 @@ import type { ClickHouseParts, TableMonth } from "../../cli/machines/backup/mani
 import { Directory } from "../../cli/machines/backup/storage.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
-import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
-import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
+import { findDifferences, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { DAY_MS } from "../../shared/durations.ts";
-import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
-import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
-import { wholeDays } from "../harness/whole-days.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -63,86 +59,6 @@ test("clicks that are dumped by month are the same after their restore, and all 
   }, TIMEOUT_MS);
   await stack.stop();
   removeDataDir(to);
-});
-
-/** The table of a version whose clicks have a page, and no segment and no target. */
-const EARLIER_TABLE = `
-  CREATE TABLE clicks (
-    ts DateTime64(3, 'UTC'),
-    link_id UUID,
-    account_id UUID,
-    mode Enum8('live' = 1, 'test' = 2),
-    class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3),
-    class_reason LowCardinality(String),
-    visitor UInt64,
-    continent LowCardinality(String),
-    country LowCardinality(String),
-    region LowCardinality(String),
-    region_name LowCardinality(String),
-    city LowCardinality(String),
-    browser LowCardinality(String),
-    os LowCardinality(String),
-    device Enum8('other' = 0, 'mobile' = 1, 'desktop' = 2, 'tablet' = 3),
-    referrer LowCardinality(String),
-    referrer_path String,
-    language LowCardinality(String),
-    utm_source LowCardinality(String),
-    utm_medium LowCardinality(String),
-    utm_campaign LowCardinality(String),
-    utm_term LowCardinality(String),
-    utm_content LowCardinality(String),
-    host LowCardinality(String),
-    journal_id UUID,
-    page UInt32,
-    idx UInt16
-  ) ENGINE = MergeTree PARTITION BY toYYYYMM(ts) ORDER BY (link_id, ts)`;
-
-/** Clicks of three months, and the rollups of their buckets. */
-const EARLIER_CLICKS = 3_000;
-const EARLIER_DAYS = 70;
-
-test("clicks that an earlier version dumped months ago are the same after their restore into an empty ClickHouse, and so are their rollups", async () => {
-  await using stack = await startStack({ empty: true });
-  const log = processLog("test", "silent");
-  await using databases = new AsyncDisposableStack();
-  const open = async (name: string) => {
-    const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
-    await ensureDatabase(url);
-    const clickhouse = connectClickHouse(url);
-    databases.defer(() => clickhouse.close());
-    return clickhouse;
-  };
-  const earlier = await open("earlier");
-  await earlier.command({ query: EARLIER_TABLE });
-  await earlier.command({
-    query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, utm_source, host, journal_id, page, idx)
-            SELECT now() - INTERVAL number * ${EARLIER_DAYS * 86_400} / ${EARLIER_CLICKS} SECOND,
-                   toUUID(concat('00000000-0000-7000-8000-00000000000', toString(number % 5))),
-                   toUUID('00000000-0000-7000-8000-0000000000aa'), 'live', number % 7 = 0 ? 'bot' : 'human', number % 100,
-                   ['DE', 'AT', 'ZZ'][number % 3 + 1], 'mobile', 'direct', concat('a\tb', toString(number % 4)), 'localhost',
-                   toUUID('00000000-0000-7000-8000-0000000000bb'), number, 1
-              FROM numbers(${EARLIER_CLICKS})`,
-  });
-  const storage = new Directory(join(stack.dataDir, "earlier-dumps"));
-  const months = await new ClickHouseBackup(earlier, storage).dumpTable("clicks", [], "earlier");
-  expect(months.length).toBeGreaterThan(1);
-
-  const restored = await open("restored");
-  await migrateClickHouse(restored, log);
-  // As `shorthop migrate` does: before, no bucket counts as whole, and none is compared.
-  await rememberRetention(restored);
-  const parts = partsWith(months);
-  expect(await new ClickHouseBackup(restored, storage).restore(parts)).toBe(EARLIER_CLICKS);
-  const counts = `SELECT toString(toYYYYMM(ts)) AS month, toString(link_id) AS link, toString(class) AS class,
-                         toString(utm_source) AS source, toString(country) AS country, toFloat64(count()) AS clicks,
-                         toFloat64(uniqExact(visitor)) AS visitors, toFloat64(sum(page)) AS pages
-                    FROM clicks GROUP BY ALL ORDER BY ALL`;
-  expect(await queryRows(restored, counts)).toEqual(await queryRows(earlier, counts));
-  // Where a click came from, as this version knows it.
-  const moved = "SELECT toFloat64(count()) AS clicks FROM clicks WHERE segment != page";
-  expect(await queryRows(restored, moved)).toEqual([{ clicks: 0 }]);
-  const range = { from: nowSeconds() - (EARLIER_DAYS + 2) * 86_400, to: nowSeconds() + 86_400 };
-  expect(await findDifferences(restored, wholeDays(range))).toEqual([]);
 });
 
 /**

@@ -7,7 +7,6 @@ import { expect, test } from "bun:test";
 import type { JsMsg } from "nats";
 
 import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
-import { processLog } from "../../shared/log.ts";
 import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
@@ -26,7 +25,7 @@ async function openStream() {
   const connection = await server.connect();
   const geo = { locate: () => UNKNOWN_LOCATION, databases: () => [] };
   const stream = new ClicksStream(connection, new Enricher(geo, "secret", new Set()));
-  await stream.ensure(BYTES_MAX, 1, processLog("test", "silent"));
+  await stream.ensure(BYTES_MAX, 1);
   const client = connection.jetstream();
   for (let i = 0; i < MESSAGES; i++) await client.publish(CLICKS_SUBJECT, MESSAGE);
   const consumer = await stream.consumer();

@@ -23,11 +23,9 @@ import {
   ensureClicksStream,
   ensureDeadLettersStream,
   jetStreamErrorCode,
-  MissingSubjectError,
   PULL_SEGMENTS,
 } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
 import type { Position } from "../batches/batch-log.ts";
 import type { BatchSegment } from "../batches/clicks-table.ts";
 import type { SegmentSource } from "../batches/owner.ts";
@@ -76,15 +74,10 @@ export class ClicksStream implements SegmentSource {
   }
 
   /** Creates the streams and the durable consumer that are missing, streams with these bounds. */
-  async ensure(bytesMax: number, replicas: number, log: Log): Promise<void> {
-    /** Until an operator adds the subject, the segments that are in the stream can be consumed. */
-    function reportMissingSubject(error: unknown): void {
-      if (!(error instanceof MissingSubjectError)) throw error;
-      log.error({ error }, "stream_subject_missing");
-    }
+  async ensure(bytesMax: number, replicas: number): Promise<void> {
     const manager = await this.connection.jetstreamManager();
-    await ensureClicksStream(manager, bytesMax, replicas).catch(reportMissingSubject);
-    await ensureDeadLettersStream(manager, replicas).catch(reportMissingSubject);
+    await ensureClicksStream(manager, bytesMax, replicas);
+    await ensureDeadLettersStream(manager, replicas);
     await ensureConsumer(manager);
   }
 

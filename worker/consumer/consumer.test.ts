@@ -5,22 +5,10 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { ClickHouseError } from "@clickhouse/client";
-import {
-  AckPolicy,
-  DeliverPolicy,
-  DiscardPolicy,
-  nanos,
-  NatsError,
-  RetentionPolicy,
-  StorageType,
-} from "nats";
+import { NatsError } from "nats";
 
 import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
-import {
-  listDeadLetters,
-  REASON_HEADER,
-  retryDeadLetter,
-} from "../../shared/contracts/dead-letters.ts";
+import { REASON_HEADER } from "../../shared/contracts/dead-letters.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -418,25 +406,6 @@ test.concurrent(
   },
 );
 
-longTest("the consumer of the version before gets the settings of this one", async () => {
-  await using world = await openWorld();
-  const { manager, stored, start, publish } = world;
-  await manager.consumers.add(CLICKS_STREAM, {
-    durable_name: CLICKS_WORKER,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(10_000),
-    deliver_policy: DeliverPolicy.All,
-    max_deliver: -1,
-    max_ack_pending: 256,
-  });
-  const { id, bytes } = createSegment([newUuid()]);
-  await publish(bytes);
-  start();
-  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
-  const { config } = await manager.consumers.info(CLICKS_STREAM, CLICKS_WORKER);
-  expect(config.max_ack_pending).toBe(10_000);
-});
-
 test.concurrent(
   "the valid clicks of a torn segment are stored, and it is counted as torn",
   async () => {
@@ -534,63 +503,6 @@ describe("a stream that gets full", () => {
     await eventually(async () => expect(stored().toSorted()).toEqual(ids), REDELIVERED_MS);
   });
 });
-
-longTest(
-  "streams of the previous version are carried over: segments and dead letters in them are neither lost nor refused",
-  async () => {
-    await using world = await openWorld();
-    const { nats, manager, stored, start, publish, waitUntilAcknowledged } = world;
-    await manager.streams.delete(CLICKS_STREAM);
-    // As they were created when their subjects were named after pages.
-    await manager.streams.add({
-      name: CLICKS_STREAM,
-      description: "Pages of clicks on their way to ClickHouse",
-      subjects: ["clicks.page"],
-      storage: StorageType.File,
-      retention: RetentionPolicy.Limits,
-      discard: DiscardPolicy.New,
-      max_age: nanos(72 * 3_600_000),
-      max_bytes: STREAM_BYTES_MAX,
-      duplicate_window: nanos(3_600_000),
-    });
-    await manager.streams.add({
-      name: DEAD_LETTERS_STREAM,
-      description: "Pages of clicks that ClickHouse refused, with the reason",
-      subjects: ["clicks_dlq.page"],
-      storage: StorageType.File,
-      retention: RetentionPolicy.Limits,
-      discard: DiscardPolicy.New,
-      duplicate_window: nanos(3_600_000),
-    });
-    const client = nats.jetstream();
-    const [waiting, dead, late, next] = [1, 2, 3, 4].map(() => createSegment([newUuid()]));
-    if (!waiting || !dead || !late || !next) throw new Error("There are four segments.");
-    await client.publish("clicks.page", waiting.bytes, { msgID: waiting.id });
-    await client.publish("clicks_dlq.page", dead.bytes, { msgID: dead.id });
-
-    start();
-    await eventually(async () => expect(stored()).toEqual([waiting.id]), SOON_MS);
-
-    // A redirector that published before the upgrade publishes the segment once more after it.
-    const republished = await client.publish(CLICKS_SUBJECT, waiting.bytes, { msgID: waiting.id });
-    expect(republished.duplicate).toBe(true);
-    await client.publish(CLICKS_SUBJECT, next.bytes, { msgID: next.id });
-    // A redirector that is not upgraded yet.
-    await client.publish("clicks.page", late.bytes, { msgID: late.id });
-    await publish(Buffer.from("no segment"));
-    await eventually(async () => expect(await listDeadLetters(manager)).toHaveLength(2), SOON_MS);
-    expect((await listDeadLetters(manager)).map(({ segment }) => segment)).toEqual([dead.id, null]);
-    expect(await retryDeadLetter(manager, client, 1)).toBe(true);
-    await eventually(
-      async () =>
-        expect(stored().toSorted()).toEqual(
-          [waiting, dead, late, next].map(({ id }) => id).toSorted(),
-        ),
-      SOON_MS,
-    );
-    await waitUntilAcknowledged();
-  },
-);
 
 test.concurrent("a consumer whose streams are deleted recreates them and continues", async () => {
   await using world = await openWorld();

@@ -492,7 +492,7 @@ export interface paths {
     };
     /**
      * List events, oldest or newest first
-     * @description The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.
+     * @description The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. With the scope `audit:read` also who signed in, how the account was run, and from which networks. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.
      *
      *     Requires the scope `events:read`.
      */
@@ -2044,6 +2044,11 @@ export interface components {
          */
         host?: string | string[];
         /**
+         * @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
+         * @example no
+         */
+        imported?: string | string[];
+        /**
          * @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example de
          */
@@ -2994,6 +2999,25 @@ export interface components {
        */
       mode: "live" | "test";
       /**
+       * @description From where it was caused, for callers with the scope `audit:read`; null for what no request caused.
+       * @example {
+       *       "network": "203.0.113.0/24",
+       *       "request_id": "0195c2a4-7e1f-7000-8000-3f6d5b2c1a90"
+       *     }
+       */
+      origin?: {
+        /**
+         * @description The network of the client: an IPv4 /24, or an IPv6 /48.
+         * @example 203.0.113.0/24
+         */
+        network: string;
+        /**
+         * @description The `X-Request-Id` of the request.
+         * @example 0195c2a4-7e1f-7000-8000-3f6d5b2c1a90
+         */
+        request_id: string;
+      } | null;
+      /**
        * @description What happened. Types are added: ignore those that you do not know.
        * @example link.created
        */
@@ -3598,7 +3622,7 @@ export interface components {
     /** @description The fields of a link to change. Omitted fields keep their value; null removes a value. */
     LinkChange: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -3762,7 +3786,7 @@ export interface components {
     /** @description A link, and the fields of it to change. */
     LinkChangeOfMany: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -4711,7 +4735,7 @@ export interface components {
     /** @description A link to create or change, identified by your own id. */
     LinkUpsert: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
@@ -4920,6 +4944,11 @@ export interface components {
        */
       id: string;
       /**
+       * @description `yes` for a visit of another product, which was imported, else `no`.
+       * @example no
+       */
+      imported: string;
+      /**
        * @description The preferred language of the browser.
        * @example de
        */
@@ -5075,6 +5104,7 @@ export interface components {
         | "webhooks:read"
         | "webhooks:write"
         | "events:read"
+        | "audit:read"
         | "reports:read"
         | "reports:write"
       )[];
@@ -5096,7 +5126,7 @@ export interface components {
     /** @description A link to create; only `url` is required. */
     NewLink: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
@@ -5421,6 +5451,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6219,6 +6250,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6929,6 +6961,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7003,6 +7037,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7078,6 +7114,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7155,6 +7193,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7230,6 +7270,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7305,6 +7347,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7378,6 +7422,8 @@ export interface operations {
         domain?: string | string[];
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7447,6 +7493,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7520,6 +7568,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7595,6 +7645,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7694,6 +7746,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7802,6 +7856,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7874,6 +7930,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7946,6 +8004,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -8066,6 +8126,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -8142,6 +8204,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Only clicks of this link. */
@@ -8351,6 +8415,8 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
+        /** @description Only what this key or user caused. */
+        actor_id?: string;
         /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Only events about this link. */
@@ -8391,6 +8457,31 @@ export interface operations {
               | "report.ready"
               | "webhook.disabled"
               | "webhook.test"
+              | "session.started"
+              | "session.refused"
+              | "session.ended"
+              | "user.created"
+              | "user.password_changed"
+              | "user.second_factor_changed"
+              | "member.invited"
+              | "member.invitation_withdrawn"
+              | "account.created"
+              | "account.updated"
+              | "branding.updated"
+              | "tag.updated"
+              | "view.saved"
+              | "view.deleted"
+              | "clicks.exported"
+              | "webhook.created"
+              | "webhook.updated"
+              | "webhook.rotated"
+              | "webhook.replayed"
+              | "webhook.deleted"
+              | "report.created"
+              | "report.updated"
+              | "report.deleted"
+              | "report.unsubscribed"
+              | "operator.command"
             )
           | (
               | "link.created"
@@ -8422,6 +8513,31 @@ export interface operations {
               | "report.ready"
               | "webhook.disabled"
               | "webhook.test"
+              | "session.started"
+              | "session.refused"
+              | "session.ended"
+              | "user.created"
+              | "user.password_changed"
+              | "user.second_factor_changed"
+              | "member.invited"
+              | "member.invitation_withdrawn"
+              | "account.created"
+              | "account.updated"
+              | "branding.updated"
+              | "tag.updated"
+              | "view.saved"
+              | "view.deleted"
+              | "clicks.exported"
+              | "webhook.created"
+              | "webhook.updated"
+              | "webhook.rotated"
+              | "webhook.replayed"
+              | "webhook.deleted"
+              | "report.created"
+              | "report.updated"
+              | "report.deleted"
+              | "report.unsubscribed"
+              | "operator.command"
             )[];
         /** @description How many seconds to wait for an event while there is none. */
         wait?: number;

@@ -1,23 +1,86 @@
-/** The sign-in page. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+/** The sign-in page: the provider, or a password, and a code for those with a second factor. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
-import { send } from "../data/http.ts";
+import { getJson, send } from "../data/http.ts";
 import { SESSION_KEY } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
-import { PasswordField, TextField } from "../ui/field.tsx";
-import { Logo } from "../ui/logo.tsx";
-import { ErrorAlert } from "../ui/states.tsx";
+import { Form, PasswordField, TextField } from "../ui/field.tsx";
+import { AuthCard } from "../ui/page.tsx";
+import { Alert, ErrorAlert } from "../ui/states.tsx";
 
-export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
+type Methods = { provider: string | null; provider_only: boolean };
+
+/** Why the provider's word was not enough. */
+const REFUSALS = [
+  "access_denied",
+  "break_glass",
+  "email_not_verified",
+  "failed",
+  "last_owner",
+  "no_role",
+  "not_linked",
+] as const;
+
+export function SignInPage({ email = "" }: { email?: string }) {
+  const [needsCode, setNeedsCode] = useState(false);
+  const [wantsPassword, setWantsPassword] = useState(false);
+  const methods = useQuery({
+    queryKey: ["sign-in methods"],
+    queryFn: () => getJson<Methods>("/auth/methods"),
+  });
+  if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} />;
+  const provider = methods.data?.provider ?? null;
+  const hidesPassword = methods.data?.provider_only === true && !wantsPassword;
+  return (
+    <AuthCard title={t("signIn.title")}>
+      {provider !== null && <ProviderButton name={provider} />}
+      {hidesPassword ? (
+        <Button variant="quiet" onClick={() => setWantsPassword(true)}>
+          {t("signIn.withPassword")}
+        </Button>
+      ) : (
+        <PasswordStep email={email} onCode={() => setNeedsCode(true)} />
+      )}
+    </AuthCard>
+  );
+}
+
+/** Leads to the provider, and says why it has led back. */
+function ProviderButton({ name }: { name: string }) {
+  const reason = new URLSearchParams(location.search).get("sign-in");
+  const refusal = REFUSALS.find((known) => known === reason);
+  const begin = useMutation({
+    mutationFn: () => getJson<{ url: string }>("/auth/oidc", { method: "POST" }),
+    onSuccess: ({ url }) => location.assign(url),
+  });
+  return (
+    <>
+      {refusal !== undefined && <Alert>{t(`signIn.refused.${refusal}`)}</Alert>}
+      <ErrorAlert error={begin.error} />
+      <Button variant="primary" loading={begin.isPending} onClick={() => begin.mutate()}>
+        {t("signIn.withProvider", { name })}
+      </Button>
+    </>
+  );
+}
+
+function PasswordStep({ email: initialEmail, onCode }: { email: string; onCode: () => void }) {
   const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
   const queryClient = useQueryClient();
   const signIn = useMutation({
-    mutationFn: () => send("/auth/sign-in", { method: "POST", body: { email, password } }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
+    mutationFn: () =>
+      getJson<{ needs_code: boolean }>("/auth/sign-in", {
+        method: "POST",
+        body: { email, password },
+      }),
+    async onSuccess({ needs_code }) {
+      if (needs_code) onCode();
+      else await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
+    },
     onError: () => setPassword(""),
   });
 
@@ -27,33 +90,59 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
   }
 
   return (
-    <main className="auth-page">
-      <form className="auth-card" onSubmit={submit}>
-        <Logo />
-        <h1>{t("signIn.title")}</h1>
+    <form className="stack" onSubmit={submit}>
+      <TextField
+        label={t("signIn.email")}
+        type="email"
+        autoComplete="username"
+        required
+        autoFocus={initialEmail === ""}
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+      />
+      <PasswordField
+        label={t("signIn.password")}
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <ErrorAlert error={signIn.error} />
+      <Button type="submit" variant="primary" loading={signIn.isPending}>
+        {t("signIn.title")}
+      </Button>
+      <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
+      <p className="hint">{t("signIn.hint")}</p>
+    </form>
+  );
+}
+
+/** Asks for the code of an app, or a recovery code. */
+function CodeStep({ onBack }: { onBack: () => void }) {
+  const [code, setCode] = useState("");
+  const queryClient = useQueryClient();
+  const signIn = useMutation({
+    mutationFn: () => send("/auth/sign-in/code", { method: "POST", body: { code } }),
+    onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
+    onError: () => setCode(""),
+  });
+  return (
+    <AuthCard title={t("signIn.codeTitle")}>
+      <Form action={t("signIn.title")} task={signIn} onSubmit={() => signIn.mutate()}>
         <TextField
-          label={t("signIn.email")}
-          type="email"
-          autoComplete="username"
+          label={t("signIn.code")}
+          hint={t("signIn.codeHint")}
+          autoComplete="one-time-code"
+          spellCheck={false}
+          autoFocus
           required
-          autoFocus={initialEmail === ""}
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
+          value={code}
+          onChange={(event) => setCode(event.target.value)}
         />
-        <PasswordField
-          label={t("signIn.password")}
-          autoComplete="current-password"
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-        <ErrorAlert error={signIn.error} />
-        <Button type="submit" variant="primary" loading={signIn.isPending}>
-          {t("signIn.title")}
-        </Button>
-        <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
-        <p className="hint">{t("signIn.hint")}</p>
-      </form>
-    </main>
+      </Form>
+      <Button variant="quiet" onClick={onBack}>
+        {t("signIn.startAgain")}
+      </Button>
+    </AuthCard>
   );
 }

@@ -1,4 +1,4 @@
-/** The user's password and sessions. */
+/** How the user signs in, their language, and their sessions. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
@@ -18,12 +18,15 @@ import { setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
+import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
+import { SecondFactor } from "./second-factor.tsx";
 
 type UserSession = {
+  id: string;
   user_agent: string | null;
   browser: string | null;
   os: string | null;
@@ -36,9 +39,16 @@ export function ProfilePage() {
   const { session } = useAccountContext();
   return (
     <Page title={t("settings.profile.title")} intro={`${session.user.name}, ${session.user.email}`}>
-      <Card title={t("settings.profile.password")}>
-        <PasswordForm />
-      </Card>
+      {session.has_password && (
+        <>
+          <Card title={t("settings.profile.password")}>
+            <PasswordForm />
+          </Card>
+          <Card title={t("settings.secondFactor.title")}>
+            <SecondFactor />
+          </Card>
+        </>
+      )}
       <Card title={t("settings.profile.language")}>
         <LanguageField />
       </Card>
@@ -129,13 +139,17 @@ function Sessions() {
     queryFn: async () => (await getJson<{ data: UserSession[] }>("/auth/devices")).data,
   });
   const signOutEverywhere = useMutation({ mutationFn: () => signOut(true) });
+  const end = useApiMutation((id: string) => send(`/auth/devices/${id}`, { method: "DELETE" }), {
+    invalidate: [["sessions"]],
+    successMessage: t("settings.profile.ended"),
+  });
   return (
     <QueryBoundary query={sessions} label={t("settings.profile.loadingSessions")} lines={2}>
       {(data) => (
         <>
           <ul className="rows">
-            {data.map(({ created_at, last_seen_at, ...session }) => (
-              <li key={`${created_at} ${session.user_agent}`}>
+            {data.map(({ id, created_at, last_seen_at, ...session }) => (
+              <li key={id}>
                 <span>
                   <strong {...(session.user_agent !== null && { title: session.user_agent })}>
                     {describeBrowser(session)}
@@ -150,10 +164,19 @@ function Sessions() {
                     })}
                   </span>
                 </span>
+                {!session.current && (
+                  <Button
+                    variant="quiet"
+                    aria-label={t("settings.profile.endOf", { browser: describeBrowser(session) })}
+                    onClick={() => end.mutate(id)}
+                  >
+                    {t("settings.profile.end")}
+                  </Button>
+                )}
               </li>
             ))}
           </ul>
-          <ErrorAlert error={signOutEverywhere.error} />
+          <ErrorAlert error={end.error ?? signOutEverywhere.error} />
           <Button
             variant="danger"
             loading={signOutEverywhere.isPending}
@@ -171,7 +194,7 @@ function Sessions() {
 function describeBrowser({
   browser,
   os,
-}: Omit<UserSession, "created_at" | "last_seen_at">): string {
+}: Omit<UserSession, "id" | "created_at" | "last_seen_at">): string {
   if (browser === null) return os ?? t("settings.profile.unknownBrowser");
   return os === null ? browser : t("settings.profile.browserOn", { browser, system: os });
 }

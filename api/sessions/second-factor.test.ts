@@ -1,0 +1,242 @@
+/**
+ * Goal: who has set up a second factor gets in by password and code together, and nobody by less: a
+ * code counts once, few wrong ones are accepted, and a recovery code replaces the app once. Method:
+ * a real PostgreSQL, and codes by an implementation of RFC 6238 of the tests' own.
+ */
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  setDefaultTimeout,
+  test,
+} from "bun:test";
+
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
+import { codeOf } from "../../test/harness/totp.ts";
+import type { Session } from "../http/principal.ts";
+import type { Enrolment } from "./second-factor.ts";
+
+// Starts a real server, on a machine that may be busy.
+setDefaultTimeout(120_000);
+
+const PASSWORD = "tomato-harbor-lantern";
+const NEXT = "pepper-anchor-window";
+
+let postgres: TestPostgres;
+let services: SessionServices;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  services = openSessionServices(postgres);
+});
+afterAll(async () => await postgres[Symbol.asyncDispose]());
+
+const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
+
+let people = 0;
+
+/** A browser of a user, which keeps the cookies that it gets. */
+class Browser {
+  readonly email: string;
+  readonly #cookies = new Map<string, string>();
+
+  constructor(email: string) {
+    this.email = email;
+  }
+
+  get client() {
+    const cookie = [...this.#cookies].map((pair) => pair.join("=")).join("; ");
+    const origin = { network: "198.51.100.0/24", request_id: "test" };
+    return { address: `198.51.100.${++people % 250}`, origin, headers: new Headers({ cookie }) };
+  }
+
+  keep(cookies: readonly string[]): void {
+    for (const cookie of cookies) {
+      const [name = "", value = ""] = (cookie.split(";")[0] ?? "").split("=");
+      if (/max-age=0/i.test(cookie)) this.#cookies.delete(name);
+      else this.#cookies.set(name, value);
+    }
+  }
+
+  /** "in", "code" if one is needed, or the error's code. */
+  async signIn(password = PASSWORD): Promise<string> {
+    try {
+      const signIn = { email: this.email, password };
+      const { cookies, needsCode } = await services.sessions.signIn(signIn, this.client);
+      this.keep(cookies);
+      return needsCode ? "code" : "in";
+    } catch (error) {
+      return reasonOf(error);
+    }
+  }
+
+  /** "in", or the error's code. */
+  async sendCode(code: string): Promise<string> {
+    try {
+      this.keep(await services.sessions.signInByCode(code, this.client));
+      return "in";
+    } catch (error) {
+      return reasonOf(error);
+    }
+  }
+
+  session(): Promise<Session> {
+    return services.sessions.find(this.client.headers);
+  }
+
+  /** Whether a session is open. */
+  isIn(): Promise<boolean> {
+    return this.session().then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async begin(password = PASSWORD): Promise<Enrolment> {
+    return await services.factors.begin(await this.session(), password, this.client);
+  }
+}
+
+async function addPerson(): Promise<Browser> {
+  const email = `person-${++people}@example.com`;
+  await services.users.create({ email, name: "Somebody", password: PASSWORD });
+  const browser = new Browser(email);
+  expect(await browser.signIn()).toBe("in");
+  return browser;
+}
+
+/** Sets up a second factor, with the code of the step before this one. */
+async function enrol(browser: Browser): Promise<Enrolment> {
+  const made = await browser.begin();
+  browser.keep(
+    await services.factors.confirm(await browser.session(), codeOf(made.uri, -1), browser.client),
+  );
+  return made;
+}
+
+describe("a user with a second factor", () => {
+  let person: Browser;
+  let made: Enrolment;
+  let elsewhere: Browser;
+  beforeEach(async () => {
+    person = await addPerson();
+    made = await enrol(person);
+    elsewhere = new Browser(person.email);
+  });
+
+  test("signs in with password and code, and with neither alone", async () => {
+    expect(await person.isIn()).toBe(true);
+    expect(await elsewhere.sendCode(codeOf(made.uri))).toBe("unauthorized");
+    expect(await elsewhere.signIn()).toBe("code");
+    expect(await elsewhere.isIn()).toBe(false);
+    expect(await elsewhere.sendCode("000000")).toBe("unauthorized");
+    expect(await elsewhere.sendCode(codeOf(made.uri))).toBe("in");
+    expect(await elsewhere.isIn()).toBe(true);
+    expect((await elsewhere.session()).user.email).toBe(person.email);
+  });
+
+  test("can use a code once", async () => {
+    const code = codeOf(made.uri);
+    const thief = new Browser(person.email);
+    expect([await elsewhere.signIn(), await thief.signIn()]).toEqual(["code", "code"]);
+    const outcomes = await Promise.all([elsewhere.sendCode(code), thief.sendCode(code)]);
+    expect(outcomes.toSorted()).toEqual(["in", "unauthorized"]);
+    expect([await elsewhere.isIn(), await thief.isIn()].filter(Boolean)).toHaveLength(1);
+  });
+
+  test("uses each recovery code once in place of the app", async () => {
+    const [one = "", two = ""] = made.recovery_codes;
+    expect(made.recovery_codes).toHaveLength(10);
+    expect([await elsewhere.signIn(), await elsewhere.sendCode(one)]).toEqual(["code", "in"]);
+    const again = new Browser(person.email);
+    expect([await again.signIn(), await again.sendCode(one)]).toEqual(["code", "unauthorized"]);
+    expect(await again.sendCode(two)).toBe("in");
+    const session = await again.session();
+    expect(await services.factors.state(session)).toEqual({
+      enabled: true,
+      recovery_codes_left: 8,
+    });
+    const made2 = await services.factors.replaceCodes(session, PASSWORD, again.client);
+    expect(made2).toHaveLength(10);
+    const third = new Browser(person.email);
+    expect(await third.signIn()).toBe("code");
+    expect(await third.sendCode(made.recovery_codes[2] ?? "")).toBe("unauthorized");
+    expect(await third.sendCode(made2[0] ?? "")).toBe("in");
+  });
+
+  test("starts again after five wrong codes, and waits after ten", async () => {
+    const guess = async () => {
+      expect(await elsewhere.signIn()).toBe("code");
+      for (let i = 0; i < 5; i++) expect(await elsewhere.sendCode("000000")).toBe("unauthorized");
+    };
+    await guess();
+    expect(await elsewhere.sendCode(codeOf(made.uri))).toBe("unauthorized");
+    await guess();
+    expect(await elsewhere.signIn()).toBe("code");
+    expect(await elsewhere.sendCode(codeOf(made.uri))).toBe("rate_limited");
+    expect(await elsewhere.isIn()).toBe(false);
+  });
+
+  test("does not get in by a code after a password that is another one now", async () => {
+    expect(await elsewhere.signIn()).toBe("code");
+    expect(await services.users.setPassword(person.email, NEXT)).toBe(true);
+    expect(await elsewhere.sendCode(codeOf(made.uri))).toBe("unauthorized");
+    expect(await elsewhere.isIn()).toBe(false);
+    expect([await elsewhere.signIn(), await elsewhere.signIn(NEXT)]).toEqual([
+      "unauthorized",
+      "code",
+    ]);
+    expect(await elsewhere.sendCode(codeOf(made.uri, 1))).toBe("in");
+  });
+
+  test("removes it with the password, and not without", async () => {
+    const remove = async (password: string) =>
+      person.keep(await services.factors.remove(await person.session(), password, person.client));
+    expect(await remove("not the password").catch(reasonOf)).toBe("invalid_request");
+    expect(await elsewhere.signIn()).toBe("code");
+    await remove(PASSWORD);
+    expect(await person.isIn()).toBe(true);
+    expect(await new Browser(person.email).signIn()).toBe("in");
+  });
+
+  test("loses it, and every session, by the operator", async () => {
+    expect(await services.users.removeSecondFactor(person.email)).toBe(true);
+    expect(await person.isIn()).toBe(false);
+    expect(await elsewhere.signIn()).toBe("in");
+    expect(await services.users.removeSecondFactor(person.email)).toBe(false);
+    expect(await services.users.removeSecondFactor("nobody@example.com")).toBe(false);
+  });
+
+  test("finds no secret in a copy of the database", async () => {
+    const rows = JSON.stringify(await postgres.sql`select * from second_factors`);
+    const secret = new URL(made.uri).searchParams.get("secret") ?? "none";
+    for (const text of [secret, ...made.recovery_codes]) expect(rows).not.toContain(text);
+  });
+});
+
+describe("setting it up", () => {
+  test("changes nothing before a code of the app has come", async () => {
+    const person = await addPerson();
+    await person.begin();
+    expect(await new Browser(person.email).signIn()).toBe("in");
+    const { uri } = await person.begin();
+    const session = await person.session();
+    const confirm = (code: string) => services.factors.confirm(session, code, person.client);
+    expect(await confirm("000000").catch(reasonOf)).toBe("invalid_request");
+    expect(await new Browser(person.email).signIn()).toBe("in");
+    person.keep(await confirm(codeOf(uri)));
+    expect(await new Browser(person.email).signIn()).toBe("code");
+    expect(await person.begin().catch(reasonOf)).toBe("invalid_request");
+  });
+
+  test("needs the password, whose wrong attempts count", async () => {
+    const person = await addPerson();
+    const outcomes: string[] = [];
+    for (let i = 0; i < 11; i++)
+      outcomes.push(await person.begin("not the password").then(() => "made", reasonOf));
+    expect(outcomes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => "invalid_request"));
+    expect(outcomes[10]).toBe("rate_limited");
+  });
+});

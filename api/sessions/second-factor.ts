@@ -1,0 +1,123 @@
+/**
+ * A user's second factor: codes of an app, and recovery codes that each work once. Better Auth has
+ * the secrets; whoever changes something sends the password.
+ */
+import QRCode from "qrcode";
+import * as z from "zod";
+
+import { ApiError } from "../http/errors.ts";
+import type { Session } from "../http/principal.ts";
+import type { Sql } from "../postgres.ts";
+import { type AuthLibrary, translateErrors } from "./better-auth.ts";
+import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
+import { recordOwn } from "./sign-ins.ts";
+import { hasSecondFactor } from "./sql.ts";
+
+/** What is shown once, and counts as soon as a code of the app has come. */
+export type Enrolment = { uri: string; qr: string; recovery_codes: string[] };
+
+/** Functions that return cookies return whole `Set-Cookie` values for the response. */
+export class SecondFactors {
+  readonly #sql: Sql;
+  readonly #library: AuthLibrary;
+  readonly #passwords: PasswordAttempts;
+
+  constructor(sql: Sql, library: AuthLibrary, passwords: PasswordAttempts) {
+    this.#sql = sql;
+    this.#library = library;
+    this.#passwords = passwords;
+  }
+
+  /** Whether the user has a second factor, and how many recovery codes are left. */
+  async state({ user }: Session): Promise<{ enabled: boolean; recovery_codes_left: number }> {
+    if (!(await hasSecondFactor(this.#sql, user.id)))
+      return { enabled: false, recovery_codes_left: 0 };
+    const codes = await translateErrors(
+      this.#library.api.viewBackupCodes({ body: { userId: user.id } }),
+    );
+    return { enabled: true, recovery_codes_left: codes.backupCodes.length };
+  }
+
+  /** Makes a secret and recovery codes. Throws `invalid_request` when there is a second factor. */
+  async begin(session: Session, password: string, client: ClientInfo): Promise<Enrolment> {
+    const { headers } = client;
+    const made = await this.#change(session, client, () =>
+      this.#library.api.enableTwoFactor({ body: { password }, headers }),
+    );
+    const { totpURI: uri, backupCodes: recovery_codes } = enrolment.parse(made.result);
+    const svg = await QRCode.toString(uri, { type: "svg", errorCorrectionLevel: "M", margin: 2 });
+    const qr = `data:image/svg+xml;base64,${Buffer.from(svg).toString("base64")}`;
+    return { uri, qr, recovery_codes };
+  }
+
+  /** From now on the user signs in with a code, too. Throws `invalid_request` for a wrong one. */
+  async confirm(session: Session, code: string, client: ClientInfo): Promise<string[]> {
+    const { headers } = client;
+    const confirmed = await translateErrors(
+      this.#library.api.verifyTOTP({ body: { code }, headers, returnHeaders: true }),
+      () => new ApiError("invalid_request", WRONG_CODE),
+    );
+    await this.#record(session, client, "set up");
+    return confirmed.headers.getSetCookie();
+  }
+
+  /** Makes other recovery codes. */
+  async replaceCodes(session: Session, password: string, client: ClientInfo): Promise<string[]> {
+    const { headers } = client;
+    const { result } = await this.#change(session, client, () =>
+      this.#library.api.generateBackupCodes({ body: { password }, headers }),
+    );
+    await this.#record(session, client, "other recovery codes");
+    return result.backupCodes;
+  }
+
+  /** Removes the second factor. */
+  async remove(session: Session, password: string, client: ClientInfo): Promise<string[]> {
+    const { headers } = client;
+    const { result, cookie } = await this.#change(session, client, () =>
+      this.#library.api.disableTwoFactor({ body: { password }, headers, returnHeaders: true }),
+    );
+    await this.#record(session, client, "removed");
+    return [...result.headers.getSetCookie(), cookie];
+  }
+
+  #record({ user }: Session, { origin }: ClientInfo, change: string): Promise<void> {
+    const own = { userId: user.id, origin, change };
+    return recordOwn(this.#sql, "user.second_factor_changed", own);
+  }
+
+  #change<Result>({ user }: Session, client: ClientInfo, work: () => Promise<Result>) {
+    return this.#passwords.make(user.email, client, () => translateErrors(work(), refusalOf));
+  }
+}
+
+const enrolment = z.object({ totpURI: z.string(), backupCodes: z.array(z.string()) });
+
+/** Whether a code is one of an app; recovery codes have letters. */
+export const isTotp = (code: string): boolean => /^\d+$/.test(code);
+
+export const wrongPassword = (): ApiError =>
+  new ApiError("invalid_request", "The current password is wrong.");
+
+const refusalOf = (code: string): ApiError =>
+  code === "INVALID_PASSWORD"
+    ? wrongPassword()
+    : new ApiError("invalid_request", "The second factor has been changed meanwhile.");
+
+const WRONG_CODE = "The code is wrong, or has been used.";
+
+/** Time until codes are accepted again after many wrong ones in a row, as in the library. */
+const LOCKED_SECONDS = 900;
+
+/** The error of a sign-in that its code did not complete, by the code of the library's error. */
+export function wrongCode(code = ""): ApiError {
+  if (code === "ACCOUNT_TEMPORARILY_LOCKED")
+    return new ApiError("rate_limited", "Too many codes were wrong. Try again later.", {
+      retryAfterSeconds: LOCKED_SECONDS,
+    });
+  const isOver = ["INVALID_TWO_FACTOR_COOKIE", "TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE"].includes(code);
+  return new ApiError(
+    "unauthorized",
+    isOver ? "Sign in again: it took too long, or too many codes were wrong." : WRONG_CODE,
+  );
+}
