@@ -225,13 +225,13 @@ const signedIn = z.object({
 /** The token of the session that has begun; undefined if a code is asked for. */
 const tokenOf = (response: unknown): string | undefined => signedIn.safeParse(response).data?.token;
 
-/** The cookie between password and code. */
-const CHALLENGE = /(?:^|; ?)((?:__Secure-)?shorthop\.two_factor=[^;]*)/;
+/** The cookie between the two steps of a sign-in. */
+const CHALLENGE = /^(?:__Secure-)?shorthop\.(?:two_factor|passkey)=/;
 
-/** Leaves a browser's session out: the library would take the code for that of its user. */
-function onlyChallenge(headers: Headers): Headers {
-  const [, challenge = ""] = CHALLENGE.exec(headers.get("cookie") ?? "") ?? [];
+/** Leaves a browser's session out: the library would take the second step for one of its user. */
+export function onlyChallenge(headers: Headers): Headers {
+  const pairs = (headers.get("cookie") ?? "").split("; ");
   const kept = new Headers(headers);
-  kept.set("cookie", challenge);
+  kept.set("cookie", pairs.filter((pair) => CHALLENGE.test(pair)).join("; "));
   return kept;
 }
