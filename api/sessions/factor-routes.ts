@@ -42,7 +42,8 @@ export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =
     .post(
       "/confirm",
       async ({ call, request, body, set }) => {
-        setCookies(set, await factors.confirm(body.code, clientInfo(call, request)));
+        const client = clientInfo(call, request);
+        setCookies(set, await factors.confirm(requireSession(call), body.code, client));
         return { success: true, message: "The second factor is set up." };
       },
       {
@@ -116,7 +117,7 @@ export const passkeyRoutes = (auth: AccessPlugin, passkeys: Passkeys) =>
     .post(
       "",
       async ({ call, request, body, set }) => {
-        await passkeys.add(body.response, body.name, clientInfo(call, request));
+        await passkeys.add(requireSession(call), body, clientInfo(call, request));
         set.status = 201;
         return { success: true, message: "The passkey has been added." };
       },

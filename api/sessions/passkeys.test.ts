@@ -41,6 +41,7 @@ const outcomeOf = (work: Promise<unknown>): Promise<string> => work.then(() => "
 let people = 0;
 const clientWith = (...cookies: readonly string[]): ClientInfo => ({
   address: `198.51.100.${++people % 250}`,
+  origin: { network: "198.51.100.0/24", request_id: "test" },
   headers: new Headers({ cookie: cookies.map((cookie) => cookie.split(";")[0]).join("; ") }),
 });
 
@@ -62,7 +63,8 @@ async function add(
   const client = clientWith(...cookies);
   const { options, cookies: more } = await services.passkeys.begin(session, PASSWORD, client);
   const made = authenticator.create(options["challenge"], settings);
-  await services.passkeys.add(made, "This machine", clientWith(...cookies, ...more));
+  const body = { response: made, name: "This machine" };
+  await services.passkeys.add(session, body, clientWith(...cookies, ...more));
 }
 
 const challenge = () => services.passkeys.challenge(clientWith());
@@ -139,12 +141,35 @@ describe("a passkey", () => {
     expect(await outcomeOf(begin)).toBe("invalid_request");
   });
 
+  test("is in the ledger: added, used, refused and removed", async () => {
+    const accountId = await postgres.addAccount();
+    await services.members.add(accountId, person.session.user.id, "member");
+    const other = new Authenticator();
+    await add(person, other);
+    await signIn(other);
+    await signIn(other, { ...HERE, isVerified: false });
+    const [, row] = await services.passkeys.list(person.session);
+    const client = clientWith(...person.cookies);
+    await services.passkeys.remove(person.session, row?.id, PASSWORD, client);
+    const events = await postgres.sql<{ type: string; what: string }[]>`
+      select type, coalesce(data->>'change', data->>'method') as what from events
+       where account_id = ${accountId} and type <> 'member.joined' order by id`;
+    expect(events.map(({ type, what }) => `${type}: ${what}`)).toEqual([
+      "user.second_factor_changed: passkey added",
+      "session.started: passkey",
+      "session.refused: passkey",
+      "user.second_factor_changed: passkey removed",
+    ]);
+  });
+
   test("that another user has made is not added to one's own", async () => {
     const other = await addPerson();
     const client = clientWith(...person.cookies);
     const { options, cookies } = await services.passkeys.begin(person.session, PASSWORD, client);
     const made = new Authenticator().create(options["challenge"], HERE);
-    const mixed = services.passkeys.add(made, "X", clientWith(...other.cookies, ...cookies));
+    const body = { response: made, name: "X" };
+    const mixedClient = clientWith(...other.cookies, ...cookies);
+    const mixed = services.passkeys.add(other.session, body, mixedClient);
     expect(await outcomeOf(mixed)).toBe("invalid_request");
     expect(await services.passkeys.list(other.session)).toEqual([]);
   });

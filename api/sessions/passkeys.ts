@@ -13,8 +13,15 @@ import type { PasskeyAnswer, PasskeyAttestation } from "./model.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
 import { wrongPassword } from "./second-factor.ts";
-import { onlyChallenge } from "./service.ts";
-import { deletePasskey, deleteSession, listPasskeys, type PasskeyRow } from "./sql.ts";
+import { isRefusal, onlyChallenge } from "./service.ts";
+import { recordOwn, recordSignIn } from "./sign-ins.ts";
+import {
+  deletePasskey,
+  deleteSession,
+  findPasskeyUser,
+  listPasskeys,
+  type PasskeyRow,
+} from "./sql.ts";
 
 /** Passkeys of a user: more than anybody has devices. */
 const PASSKEYS_MAX = 20;
@@ -56,14 +63,17 @@ export class Passkeys {
   }
 
   /** Adds what the authenticator has made. Throws `invalid_request`. */
-  async add(response: PasskeyAttestation, name: string, client: ClientInfo): Promise<void> {
+  async add(
+    session: Session,
+    { response, name }: { response: PasskeyAttestation; name: string },
+    client: ClientInfo,
+  ): Promise<void> {
+    const { headers } = client;
     await translateErrors(
-      this.#library.api.verifyPasskeyRegistration({
-        body: { response, name },
-        headers: client.headers,
-      }),
+      this.#library.api.verifyPasskeyRegistration({ body: { response, name }, headers }),
       notAdded,
     );
+    await this.#recordChange(session, client, "passkey added");
   }
 
   /** Removes a passkey. Throws `invalid_request` for a wrong password, and `not_found`. */
@@ -76,6 +86,7 @@ export class Passkeys {
     await this.#confirm(session, password, client);
     const removed = id !== undefined && (await deletePasskey(this.#sql, session.user.id, id));
     if (!removed) throw notFound("passkey");
+    await this.#recordChange(session, client, "passkey removed");
   }
 
   /** Begins a sign-in with any passkey of the browser's. */
@@ -91,7 +102,10 @@ export class Passkeys {
   }
 
   /** Signs in the user of a passkey. Throws `unauthorized`. */
-  async signIn(response: PasskeyAnswer, { headers }: ClientInfo): Promise<string[]> {
+  async signIn(response: PasskeyAnswer, { headers, origin }: ClientInfo): Promise<string[]> {
+    const userId = await findPasskeyUser(this.#sql, response.id);
+    const record = (type: "session.started" | "session.refused") =>
+      recordSignIn(this.#sql, type, { userId, method: "passkey", origin });
     const verified = await translateErrors(
       this.#library.api.verifyPasskeyAuthentication({
         body: { response },
@@ -99,11 +113,21 @@ export class Passkeys {
         returnHeaders: true,
       }),
       notAccepted,
-    );
+    ).catch(async (error: unknown) => {
+      if (isRefusal(error)) await record("session.refused");
+      throw error;
+    });
     const { session, user } = signedIn.parse(verified.response);
-    if (this.#rules.isAllowed(user.email)) return verified.headers.getSetCookie();
-    await deleteSession(this.#sql, session.token);
-    throw notAccepted();
+    const isAllowed = this.#rules.isAllowed(user.email);
+    if (!isAllowed) await deleteSession(this.#sql, session.token);
+    await record(isAllowed ? "session.started" : "session.refused");
+    if (!isAllowed) throw notAccepted();
+    return verified.headers.getSetCookie();
+  }
+
+  #recordChange({ user }: Session, { origin }: ClientInfo, change: string): Promise<void> {
+    const own = { userId: user.id, origin, change };
+    return recordOwn(this.#sql, "user.second_factor_changed", own);
   }
 
   /** Whoever changes how they sign in enters their password. */
