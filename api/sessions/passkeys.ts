@@ -48,7 +48,7 @@ export class Passkeys {
     return listPasskeys(this.#sql, user.id);
   }
 
-  /** Begins to add a passkey. Throws `invalid_request` for a wrong password, and beyond the most. */
+  /** Begins to add one. Throws `invalid_request` for a wrong password, and beyond the most. */
   async begin(session: Session, password: string, client: ClientInfo): Promise<Challenge> {
     await this.#confirm(session, password, client);
     if ((await this.list(session)).length >= PASSKEYS_MAX)
