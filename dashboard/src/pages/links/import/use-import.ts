@@ -2,23 +2,17 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
+import { findDateOrder, type TagSeparator } from "../../../../../shared/link-csv/cells.ts";
+import { DATE_FIELDS, findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
+import type { FileRow } from "../../../../../shared/link-csv/file.ts";
+import { listHosts } from "../../../../../shared/link-csv/row.ts";
+import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { getErrorMessage } from "../../../languages/errors.ts";
-import { findDateOrder, type TagSeparator } from "../link-csv.ts";
 import { checkItems, importItems, type ImportProgress } from "./import-run.ts";
-import {
-  DATE_FIELDS,
-  type DomainChoice,
-  findField,
-  type ImportChoices,
-  type ImportItem,
-  type Mapping,
-  type PlanInput,
-} from "./model.ts";
+import { type DomainChoice, type ImportChoices, type ImportItem, type PlanInput } from "./model.ts";
 import { planRows } from "./plan.ts";
-import { type FileRow, type ImportFile, readImportFile } from "./read-file.ts";
-import { listHosts } from "./read-row.ts";
-import { suggestMapping } from "./services.ts";
+import { type ImportFile, readImportFile } from "./read-file.ts";
 
 /** How far an import is. Changing a column or an option returns to `map`. */
 type Stage =
