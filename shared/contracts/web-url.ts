@@ -120,8 +120,8 @@ const TOP_LEVEL = /^\p{L}[\p{L}\p{N}-]+$/u;
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
 /**
- * Returns a text without what nobody sees at its ends, with `https://` before a host without a scheme: `example.com/x` is
- * `https://example.com/x`.
+ * Returns a text without what nobody sees at its ends, with `https://` before a host without a
+ * scheme: `example.com/x` is `https://example.com/x`.
  */
 export function completeUrl(text: string): string {
   const url = trimInvisible(text);

@@ -13,7 +13,8 @@ import {
   SETTING_CELLS,
   type TagSeparator,
 } from "./cells.ts";
-import { DATE_FIELDS, type ReadCell, SETTING_FIELDS } from "./fields.ts";
+import { DATE_FIELDS, findField, type Mapping, type ReadCell, SETTING_FIELDS } from "./fields.ts";
+import type { FileRow, LinkFile } from "./file.ts";
 
 /** How cells are read that can mean several things. */
 export type ReadOptions = {
@@ -25,6 +26,29 @@ export type ReadOptions = {
   /** What comes first in dates that could be read in two ways; undefined until it is chosen. */
   dateOrder: DateOrder | undefined;
 };
+
+/** How the cells of a file are read unless somebody says otherwise. */
+export const suggestReading = ({ rows, service }: LinkFile, mapping: Mapping): ReadOptions => ({
+  archived: "keep",
+  backHalves: "custom",
+  dateOrder: findDateOrder(listDates(rows, mapping)).order,
+  separator: service?.separator ?? findSeparator(rows, findField(mapping, "tags")),
+});
+
+/** The texts of the columns that are dates. */
+export const listDates = (rows: readonly FileRow[], mapping: Mapping): string[] => {
+  const columns = DATE_FIELDS.map((field) => findField(mapping, field)).filter((i) => i >= 0);
+  return rows.flatMap(({ cells }) => columns.map((column) => cells[column] ?? ""));
+};
+
+/** Rows that show what separates tags. */
+const SAMPLED_ROWS = 1_000;
+
+function findSeparator(rows: readonly FileRow[], column: number): TagSeparator {
+  const texts = rows.slice(0, SAMPLED_ROWS).map(({ cells }) => cells[column] ?? "");
+  const separators = ["|", ";"] as const;
+  return separators.find((separator) => texts.some((text) => text.includes(separator))) ?? ",";
+}
 
 /** Why the links of a row are not imported, with what a sentence about it needs. */
 export type RowProblem = {

@@ -13,13 +13,14 @@ import {
   IMPORT_FIELDS,
   type ImportField,
 } from "../../../../../shared/link-csv/fields.ts";
+import { listDates } from "../../../../../shared/link-csv/row.ts";
 import { t } from "../../../languages/translate.ts";
 import { ChoiceField, SelectField, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
 import { changeTarget, type DomainChoice, type ImportChoices, type PlanInput } from "./model.ts";
-import { type ChosenFile, listDates } from "./use-import.ts";
+import type { ChosenFile } from "./use-import.ts";
 
 /** Different cells of a column shown as examples. */
 const EXAMPLES_MAX = 2;
