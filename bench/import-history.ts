@@ -45,13 +45,13 @@ const live = linkSchema.parse(
   (await call(`${api_url}/v1/links`, { key, body: { url: "https://example.com/live" } })).body,
 );
 
+let [linksSeconds, memory, isRunning] = [NaN, 0, true];
 const alone = await measureLive(5);
 const run = Bun.spawn(
   await commandOf(["import", "yourls", source.url, "--account", account?.id ?? "", "--json"]),
   { env: { ...process.env, SHORTHOP_DATA_DIR: stack.dataDir }, stdout: "pipe", stderr: "inherit" },
 );
 const start = performance.now();
-let [linksSeconds, memory, isRunning] = [NaN, 0, true];
 const watching = watch();
 const beside = await measureLive(Infinity);
 await watching;

@@ -276,8 +276,8 @@ export const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1
 /**
  * Up to this many clicks in a range, distinct visitors are counted exactly; beyond, they are
  * estimated (1.5 % error). A link's `unique_clicks` is exact only up to the smaller
- * `COUNTERS_EXACT_CLICKS_MAX` (worker/counters.ts) and estimated beyond (0.8 % error). Above that
- * limit it may differ from the link's analytics within these errors.
+ * `COUNTERS_EXACT_CLICKS_MAX` (shared/clicks/totals.ts) and estimated beyond (0.8 % error). Above
+ * that limit it may differ from the link's analytics within these errors.
  */
 export const ANALYTICS_EXACT_CLICKS_MAX = 1_000_000;
 

@@ -139,8 +139,6 @@ export class SegmentPublisher {
   #manager: JetStreamManager | undefined;
   /** Segments that may be published before it is looked again. */
   #room = 0;
-  /** Of the last message in the stream that is one of these segments. */
-  #sequence = 0;
 
   constructor(nats: NatsConnection, signal: AbortSignal) {
     this.#nats = nats;
@@ -157,25 +155,16 @@ export class SegmentPublisher {
     }
     this.#room--;
     const options = { msgID: formatSegmentId(id), timeout: PUBLISH_MS };
-    const { seq } = await this.#retry(() =>
-      this.#nats.jetstream().publish(CLICKS_SUBJECT, data, options),
-    );
-    this.#sequence = Math.max(this.#sequence, seq);
+    await this.#retry(() => this.#nats.jetstream().publish(CLICKS_SUBJECT, data, options));
   }
 
   /** Resolves when workers have stored all that is in the stream. */
-  async drainAll(): Promise<void> {
+  async drain(): Promise<void> {
     const { state } = await this.#retry(async () => {
       const manager = await this.#nats.jetstreamManager({ checkAPI: false });
       return await manager.streams.info(CLICKS_STREAM);
     });
-    this.#sequence = state.last_seq;
-    await this.drain();
-  }
-
-  /** Resolves when workers have stored what was published. */
-  async drain(): Promise<void> {
-    while ((await this.#readConsumer()).ack_floor.stream_seq < this.#sequence)
+    while ((await this.#readConsumer()).ack_floor.stream_seq < state.last_seq)
       await this.#pause(POLL_MS);
   }
 

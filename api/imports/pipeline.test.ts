@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import { AckPolicy, DeliverPolicy } from "nats";
 
+import type { ClickHouseReader } from "../../shared/clicks/query.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { parseImportedVisit } from "../../shared/contracts/imported-visit.ts";
@@ -22,6 +23,7 @@ import { LinkImports } from "../links/import-links.ts";
 import { LinkPreparation } from "../links/prepare-link.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { SegmentPublisher } from "./clicks.ts";
+import { ImportCounters } from "./counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "./pipeline.ts";
 import { type ImportRow, ImportService } from "./service.ts";
 import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
@@ -36,6 +38,11 @@ const RULES = {
   allowPrivate: false,
   shortUrl: new URL("https://sho.rt"),
   ownHosts: new Set(["sho.rt"]),
+};
+
+/** There is no ClickHouse: the scenario `import-history` has one. */
+const NO_CLICKS: ClickHouseReader = {
+  query: () => Promise.resolve({ json: () => Promise.resolve([]) }),
 };
 
 let postgres: TestPostgres;
@@ -173,7 +180,8 @@ async function run(row: ImportRow, source: Source, reports = new Reports()): Pro
   const { signal } = new AbortController();
   try {
     const publisher = new SegmentPublisher(connection, signal);
-    const importing = new ImportRun(postgres.sql, openLinks(), publisher, reports);
+    const counters = new ImportCounters(postgres.sql, NO_CLICKS);
+    const importing = new ImportRun(postgres.sql, openLinks(), publisher, counters, reports);
     return await importing.run(row, source, signal);
   } finally {
     await connection.close();
@@ -311,7 +319,8 @@ describe("an import", () => {
     const connection = await nats.connect();
     const { signal } = new AbortController();
     const publisher = new SegmentPublisher(connection, signal);
-    const checking = new ImportRun(postgres.sql, openLinks(), publisher, reports);
+    const counters = new ImportCounters(postgres.sql, NO_CLICKS);
+    const checking = new ImportRun(postgres.sql, openLinks(), publisher, counters, reports);
     const links = [link(1, { alias: "checked" }), link(2, { alias: "checked/no/", url: "no" })];
     await checking.check(row, new MemorySource(links, []), signal);
     await connection.close();

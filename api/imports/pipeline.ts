@@ -4,6 +4,7 @@
  * 1. Links, page by page: each is checked by the rules of the API, and created unless its alias is
  *    there (`api/links/import-links.ts`).
  * 2. Visits, page by page: clicks of these links, published to workers (`clicks.ts`).
+ * 3. When workers have stored them, the counters of the links (`counters.ts`).
  *
  * With each page it is written what became of it and where it ended. A run that is killed goes on
  * there: links have ids that follow from the import and their source, and segments of clicks have
@@ -23,6 +24,7 @@ import {
   toClicks,
   toSegments,
 } from "./clicks.ts";
+import type { ImportCounters } from "./counters.ts";
 import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
 import {
   findImport,
@@ -34,6 +36,7 @@ import {
   recordLinks,
   recordPublishing,
   recordVisits,
+  setImportState,
 } from "./sql.ts";
 
 /** Links of one statement, and segments that are planned together. */
@@ -58,12 +61,20 @@ export class ImportRun {
   readonly #sql: Sql;
   readonly #links: LinkImports;
   readonly #publisher: SegmentPublisher;
+  readonly #counters: ImportCounters;
   readonly #observer: ImportObserver;
 
-  constructor(sql: Sql, links: LinkImports, publisher: SegmentPublisher, observer: ImportObserver) {
+  constructor(
+    sql: Sql,
+    links: LinkImports,
+    publisher: SegmentPublisher,
+    counters: ImportCounters,
+    observer: ImportObserver,
+  ) {
     this.#sql = sql;
     this.#links = links;
     this.#publisher = publisher;
+    this.#counters = counters;
     this.#observer = observer;
   }
 
@@ -73,14 +84,14 @@ export class ImportRun {
    */
   async run({ id, number }: ImportRow, source: Source, signal: AbortSignal): Promise<ImportRow> {
     const isHeld = await holdImport(this.#sql, number, async () => {
-      for (let row = await this.#read(id); row.state === "links" || row.state === "visits";) {
+      for (let row = await this.#read(id); ; row = await this.#read(id)) {
         if (row.state === "links") await this.#importLinks(row, source, signal);
-        else await this.#importVisits(row, source, signal);
-        row = await this.#read(id);
+        else if (row.state === "visits") await this.#importVisits(row, source, signal);
+        else if (row.state === "counters") await this.#count(row);
+        else break;
       }
     });
     if (!isHeld) throw new Error("Another process is running this import.");
-    await this.#publisher.drain();
     return await this.#read(id);
   }
 
@@ -139,6 +150,13 @@ export class ImportRun {
       [before, publishing] = [before + made, []];
       this.#note(row, counts);
     }
+  }
+
+  /** Writes the counters when all clicks are stored, those of an earlier run too. */
+  async #count(row: ImportRow): Promise<void> {
+    await this.#publisher.drain();
+    await this.#counters.raise(row);
+    await setImportState(this.#sql, row.id, "done");
   }
 
   /**

@@ -5,7 +5,7 @@ import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import type { Cursor } from "./source.ts";
 
-export type ImportState = "links" | "visits" | "done" | "undoing" | "undone";
+export type ImportState = "links" | "visits" | "counters" | "done" | "undoing" | "undone";
 
 /** What an import has done with the links and visits of its source. */
 export type ImportCounts = {
@@ -151,13 +151,13 @@ export type VisitsOfPage = Record<"visits" | "left_out", number> & {
 };
 
 /**
- * Records that a page of visits is published, and where it ended; after the last one the import is
- * done. Returns false if another run has done so.
+ * Records that a page of visits is published, and where it ended; after the last one come the
+ * counters. Returns false if another run has done so.
  */
 export async function recordVisits(sql: Sql, id: Uuid, page: VisitsOfPage): Promise<boolean> {
   const { count } = await sql`
     update imports
-       set state = ${page.page_end === null ? "done" : "visits"}, page_end = ${toJson(sql, page.page_end)},
+       set state = ${page.page_end === null ? "counters" : "visits"}, page_end = ${toJson(sql, page.page_end)},
            segments = segments + ${page.segments}, publishing = '{}',
            visits = visits + ${page.visits}, left_out = left_out + ${page.left_out}, updated_at = now()
      where id = ${id} and state = 'visits' and segments = ${page.before}`;
@@ -198,15 +198,27 @@ export const findKeptLinks = async (
 export type LinkFigures = {
   link_id: Uuid;
   clicks: number;
-  bots: number;
-  unique: number;
+  unique_clicks: number;
+  bot_clicks: number;
   /** Unix milliseconds; 0 for none. */
   last_click: number;
 };
 
 const figuresOf = (sql: Sql, figures: readonly LinkFigures[]) => sql`
   jsonb_to_recordset(${sql.json([...figures])}::jsonb)
-    as figures (link_id uuid, clicks bigint, bots bigint, "unique" bigint, last_click bigint)`;
+    as figures (link_id uuid, clicks bigint, unique_clicks bigint, bot_clicks bigint, last_click bigint)`;
+
+/** Raises counters of links to what they have, as workers do. */
+export async function raiseCounters(sql: Sql, figures: readonly LinkFigures[]): Promise<void> {
+  await sql`
+    update link_counters counters
+       set clicks = greatest(counters.clicks, figures.clicks),
+           unique_clicks = greatest(counters.unique_clicks, figures.unique_clicks),
+           bot_clicks = greatest(counters.bot_clicks, figures.bot_clicks),
+           last_click_at = greatest(counters.last_click_at, least(to_timestamp(figures.last_click / 1000.0), now()))
+      from ${figuresOf(sql, figures)}
+     where counters.link_id = figures.link_id`;
+}
 
 /** Notes how many clicks of these links are about to be deleted. */
 export async function noteDeletedClicks(
@@ -216,7 +228,7 @@ export async function noteDeletedClicks(
 ): Promise<void> {
   await sql`
     update import_links imported
-       set deleted_clicks = figures.clicks, deleted_bots = figures.bots
+       set deleted_clicks = figures.clicks, deleted_bots = figures.bot_clicks
       from ${figuresOf(sql, figures)}
      where imported.import_id = ${id} and imported.link_id = figures.link_id`;
 }
@@ -243,14 +255,14 @@ export async function lowerCounters(
     )
     update link_counters counters
        set clicks = greatest(counters.clicks - lowered.clicks, figures.clicks),
-           bot_clicks = greatest(counters.bot_clicks - lowered.bots, figures.bots),
-           unique_clicks = least(figures."unique", greatest(counters.clicks - lowered.clicks, figures.clicks)),
+           bot_clicks = greatest(counters.bot_clicks - lowered.bots, figures.bot_clicks),
+           unique_clicks = least(figures.unique_clicks, greatest(counters.clicks - lowered.clicks, figures.clicks)),
            last_click_at = least(counters.last_click_at, to_timestamp(figures.last_click / 1000.0))
       from lowered join ${figuresOf(sql, left)} on figures.link_id = lowered.link_id
      where counters.link_id = lowered.link_id`;
 }
 
-/** Sets the state of an import that is undone. */
+/** Sets the state of an import. */
 export async function setImportState(sql: Sql, id: Uuid, state: ImportState): Promise<void> {
   await sql`update imports set state = ${state}, updated_at = now() where id = ${id}`;
   if (state === "undone") await sql`delete from import_links where import_id = ${id}`;

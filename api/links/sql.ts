@@ -306,9 +306,10 @@ export async function insertLinks(
       insert into link_counters (link_id, account_id, mode)
       select (fields ->> 'id')::uuid, ${accountId}, ${mode} from drawn
     ), recorded as (
-      insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
+      insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
       select (event ->> 'id')::uuid, ${accountId}, ${mode}, 'link.created', (fields ->> 'id')::uuid,
-             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb
+             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb,
+             ${actor.origin === undefined ? null : sql.json(actor.origin)}::jsonb
         from drawn
       returning type, bytes
     ), outbox as (
@@ -397,7 +398,7 @@ export async function findAliasHolders(
        union all
        select link.id, link.account_id, link.mode, link.target_url from links link
         where requested.folded and link.domain_id = requested.domain_id
-          and lower(link.alias) = lower(requested.alias) and link.folded
+          and fold_alias(link.alias) = fold_alias(requested.alias) and link.folded
      ) holder`;
   return new Map(rows.map((row) => [row.requested, row]));
 }

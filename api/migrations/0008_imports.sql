@@ -10,7 +10,7 @@ create table imports (
   -- names what is imported, without credentials: nothing is imported twice
   identity text not null,
   options jsonb not null,
-  state text not null default 'links' check (state in ('links', 'visits', 'done', 'undoing', 'undone')),
+  state text not null default 'links' check (state in ('links', 'visits', 'counters', 'done', 'undoing', 'undone')),
   -- after the last page whose links or visits are written; null at their beginning
   page_end jsonb,
   -- segments of clicks that are published, and of the page that is being published the clicks of each

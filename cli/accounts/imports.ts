@@ -3,10 +3,12 @@
  * needed to read the source, such as a password, is in memory only.
  */
 import type { Command } from "commander";
+import type { NatsConnection } from "nats";
 import * as z from "zod";
 
 import { DomainService } from "../../api/domains/service.ts";
 import { SegmentPublisher } from "../../api/imports/clicks.ts";
+import { ImportCounters } from "../../api/imports/counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "../../api/imports/pipeline.ts";
 import { type ImportRow, ImportService, unwrittenImport } from "../../api/imports/service.ts";
 import type { Source } from "../../api/imports/source.ts";
@@ -82,6 +84,7 @@ export function addImportCommands(program: Command, installation: Installation):
           throw new Error(`This import is of ${row.identity}.`);
         await using source = await openSource(kind, location, row.options, installation);
         await importer.run(row, source, options);
+        await installation.recordCommand("import resume", { import: encodeId("imp", id) });
       }),
     );
 }
@@ -102,6 +105,7 @@ function addUndo(imports: Command, installation: Installation): void {
         const undone = await installation
           .asOwner()
           .withClickHouse((clickhouse) => importer.undo(row, clickhouse));
+        await installation.recordCommand("import undo", { import: encodeId("imp", id) });
         print(json, { ...describe({ ...row, state: "undone" }), ...undone });
       }),
     );
@@ -137,6 +141,7 @@ function addSource(imports: Command, installation: Installation, kind: SourceKin
       }
       const row = await importer.imports.begin(owner, kind.name, identity, own);
       await importer.run(row, source, options);
+      await installation.recordCommand(`import ${kind.name}`, { import: encodeId("imp", row.id) });
     }),
   );
 }
@@ -182,9 +187,16 @@ class Importer {
   readonly #links: LinkImports;
   readonly #changes: LinkChanges;
   readonly #publisher: SegmentPublisher;
+  readonly #clickhouse: ClickHouse;
   readonly #signal: AbortSignal;
 
-  constructor(sql: Sql, rules: DestinationRules, publisher: SegmentPublisher, signal: AbortSignal) {
+  constructor(
+    sql: Sql,
+    clickhouse: ClickHouse,
+    rules: DestinationRules,
+    nats: NatsConnection,
+    signal: AbortSignal,
+  ) {
     const domains: DomainService = new DomainService(
       sql,
       OUTBOX,
@@ -197,20 +209,26 @@ class Importer {
     this.#sql = sql;
     this.#links = new LinkImports(sql, preparation, rules);
     this.#changes = new LinkChanges(sql, OUTBOX, preparation, rules.shortUrl.href);
-    this.#publisher = publisher;
+    this.#publisher = new SegmentPublisher(nats, signal);
+    this.#clickhouse = clickhouse;
     this.#signal = signal;
   }
 
   /** Runs an import until it is done, and prints what it did. */
   async run(row: ImportRow, source: Source, options: Common): Promise<void> {
     await using output = new ImportOutput(options.report);
-    const run = new ImportRun(this.#sql, this.#links, this.#publisher, output);
+    const run = this.#open(output);
     const id = encodeId("imp", row.id);
     const done = await run.run(row, source, this.#signal).catch((error: unknown) => {
       console.error(`It did not end: shorthop import resume ${id}`);
       throw error;
     });
     print(options.json, { ...describe(done), published: await waitUntilPublished(this.#sql) });
+  }
+
+  #open(output: ImportObserver): ImportRun {
+    const counters = new ImportCounters(this.#sql, this.#clickhouse);
+    return new ImportRun(this.#sql, this.#links, this.#publisher, counters, output);
   }
 
   undo(row: ImportRow, clickhouse: ClickHouse): Promise<Undone> {
@@ -220,7 +238,7 @@ class Importer {
   /** Prints what an import would do. */
   async check(row: ImportRow, source: Source, options: Common): Promise<void> {
     await using output = new ImportOutput(options.report);
-    const run = new ImportRun(this.#sql, this.#links, this.#publisher, output);
+    const run = this.#open(output);
     await run.check(row, source, this.#signal);
     const { created, same, taken, refused } = row;
     print(options.json, { dry_run: true, created, same, taken, refused });
@@ -291,10 +309,12 @@ async function withImporter(
   });
   try {
     const rules = await readRules(installation);
-    await installation.withNats(async (nats) => {
-      const publisher = new SegmentPublisher(nats, stopping.signal);
-      await work(new Importer(sql, rules, publisher, stopping.signal));
-    });
+    const { signal } = stopping;
+    await installation.withNats((nats) =>
+      installation.withClickHouse((clickhouse) =>
+        work(new Importer(sql, clickhouse, rules, nats, signal)),
+      ),
+    );
   } finally {
     process.off("SIGINT", stop);
     await sql.end({ timeout: 1 });

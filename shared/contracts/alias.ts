@@ -8,7 +8,7 @@ export const ALIAS_LENGTH_MAX = 64;
 export const ALIAS_BYTES_MAX = 4 * ALIAS_LENGTH_MAX;
 
 /** The form of generated aliases and of nearly all others, which need no further look. */
-const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
+const PLAIN = /^[A-Za-z0-9_][A-Za-z0-9_-]*(?:\/[A-Za-z0-9_-]+)*$/;
 
 /**
  * A character of an alias, or the slash between two segments. Nobody sees default-ignorable code
@@ -84,8 +84,8 @@ export function aliasProblem(text: string, domain: string | null): string | unde
 }
 
 function hasForm(text: string): boolean {
-  if (PLAIN.test(text)) return true;
   if (text.length > ALIAS_BYTES_MAX || BROKEN.test(text)) return false;
+  if (PLAIN.test(text)) return text.length <= ALIAS_LENGTH_MAX;
   return (
     beginningOf(text) === text &&
     Array.from(text).length <= ALIAS_LENGTH_MAX &&
@@ -128,6 +128,9 @@ export const foldAlias = (alias: string): string =>
 export const encodeAlias = (alias: string): string =>
   alias.split("/").map(encodeURIComponent).join("/");
 
+/** A path without escapes and characters beyond ASCII: nearly every one. */
+const DECODED = /^[!-$&-~]*$/;
+
 /** Escapes in a row; that of a slash is none, as it does not separate segments. */
 const ESCAPES = /(?:%(?!2f)[\da-f]{2})+/gi;
 
@@ -138,16 +141,18 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
  * same, but an escaped slash stays escaped. What is no UTF-8 becomes U+FFFD.
  */
 export const decodeAliasPath = (path: string): string =>
-  path
-    .replaceAll(ESCAPES, (escapes) =>
-      decoder.decode(
-        Uint8Array.from(escapes.slice(1).split("%"), (hex) => Number.parseInt(hex, 16)),
-      ),
-    )
-    .normalize("NFC");
+  DECODED.test(path)
+    ? path
+    : path
+        .replaceAll(ESCAPES, (escapes) =>
+          decoder.decode(
+            Uint8Array.from(escapes.slice(1).split("%"), (hex) => Number.parseInt(hex, 16)),
+          ),
+        )
+        .normalize("NFC");
 
 /** What opens a quotation, and others that are glued to the beginning of an alias. */
-const OPENING = /^[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi}"'`<]*/u;
+const OPENING = /^(?:[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi}"'`<]|%2[Ff])*/u;
 
 /**
  * What is glued to the end of an alias where people write, copy and scan short URLs: punctuation,

@@ -19,12 +19,27 @@ const WITHIN_MS = 20_000;
 
 let stack: SharedStack;
 let account: OwnLinks;
+/** What a webhook got. */
+const delivered: string[] = [];
+const receiver = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  async fetch(request) {
+    delivered.push(await request.text());
+    return new Response(null, { status: 204 });
+  },
+});
 
 beforeAll(async () => {
   stack = await useStack();
   account = await OwnLinks.start(stack);
+  const webhook = { url: `http://127.0.0.1:${receiver.port}/`, events: ["link.created"] };
+  expect((await account.send("/v1/webhooks", "POST", webhook)).status).toBe(201);
 });
-afterAll(async () => await stack[Symbol.asyncDispose]());
+afterAll(async () => {
+  await receiver.stop(true);
+  await stack[Symbol.asyncDispose]();
+});
 
 /** Different in each run: the service's own domain has each alias once. */
 const MARK = crypto.randomUUID().slice(0, 8);
@@ -117,13 +132,18 @@ async function checkCodeAndEvents(id: string, alias: string, path: string): Prom
   });
   const text = await readQr("image/svg+xml", await response.text());
   expect(text?.startsWith(`${origin}/${path}?`)).toBeTrue();
-  // Webhooks have the same events.
+  const link = { alias, short_url: `${origin}/${path}` };
+  await eventually(
+    async () =>
+      expect(delivered.map((body): unknown => JSON.parse(body))).toContainEqual(
+        expect.objectContaining({ data: { link: expect.objectContaining(link) } }),
+      ),
+    WITHIN_MS,
+  );
   await eventually(
     async () =>
       expect(await ask(`/v1/events?${query({ link_id: id, type: "link.created" })}`)).toMatchObject(
-        {
-          data: [{ data: { link: { alias, short_url: `${origin}/${path}` } } }],
-        },
+        { data: [{ data: { link } }] },
       ),
     WITHIN_MS,
   );

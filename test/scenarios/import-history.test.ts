@@ -21,6 +21,9 @@ const SEED = Number(process.env["SHORTHOP_TEST_SEED"] ?? Date.now() % 1_000_000)
 const KILLS = 6;
 const KILL_MS = { min: 300, max: 2_500 };
 
+/** Of a link that is here before. */
+const OWN_CLICKS = 3;
+
 const STORED_MS = 30_000;
 
 type Imported = { id: string; state: string; created: number; same: number; visits: number };
@@ -85,10 +88,10 @@ describe.skipIf(!hasMariaDb())("the history of a YOURLS", () => {
       body: { url: urlOf(7), alias: keywordOf(7) },
     });
     const { short_url, id } = linkSchema.parse(body);
-    for (let i = 0; i < 3; i++) expect((await call(short_url)).status).toBe(302);
+    for (let i = 0; i < OWN_CLICKS; i++) expect((await call(short_url)).status).toBe(302);
     await eventually(async () => {
       const found = await call(`${api_url}/v1/links/${id}`, { key });
-      expect(found.body).toMatchObject({ clicks: 3 });
+      expect(found.body).toMatchObject({ clicks: OWN_CLICKS });
     }, STORED_MS);
     before = await snapshot();
   }, 300_000);
@@ -138,8 +141,14 @@ describe.skipIf(!hasMariaDb())("the history of a YOURLS", () => {
     }
   }
 
-  /** Compares clicks and a rollup with the log, by link and local day in each zone. */
+  /** Compares clicks and a rollup with the log, by link and local day in each zone; and counters. */
   async function expectComplete(): Promise<void> {
+    const [counted] = await withPostgres(
+      stack,
+      (sql) => sql<{ clicks: number }[]>`
+        select sum(clicks + bot_clicks)::integer as clicks from link_counters`,
+    );
+    expect(counted?.clicks).toBe(HISTORY.visits + OWN_CLICKS);
     const aliases = await aliasesById();
     for (const zone of ZONES) {
       const day = new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" });

@@ -186,6 +186,20 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
+    name: "extension",
+    files: ["test/scenarios/extension.test.ts"],
+    seconds: 60,
+    paths: ["clients/extension/**"],
+    proves: "the browser extension shortens a tab, copies the short URL, and says what went wrong",
+  },
+  {
+    name: "python-client",
+    files: ["test/scenarios/python-client.test.ts"],
+    seconds: 90,
+    paths: ["clients/python/**"],
+    proves: "the Python package installs from both its forms, and its README's programs run",
+  },
+  {
     name: "shlink-web",
     files: ["test/scenarios/shlink-web.test.ts"],
     seconds: 120,

@@ -347,8 +347,9 @@ export class Consumer {
     if (owner.settled > settled) counters.recount();
     const reasons = new Map(rejected.map(({ segment, reason }) => [segment, reason]));
     const stored = batch.filter((segment) => !reasons.has(segment));
-    for (const { links, messages, whole, clicks } of stored) {
-      counters.touch(links);
+    for (const { links, messages, whole, clicks, imported } of stored) {
+      // An import counts its links when it is done: those of visitors come first.
+      if (!imported) counters.touch(links);
       acknowledger.acknowledge([...messages.values()], whole, clicks);
     }
     for (const [segment, reason] of reasons) {
