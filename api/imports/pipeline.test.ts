@@ -336,8 +336,13 @@ describe("an import", () => {
     expect(await run(row, stuck).catch(String)).toContain("does not advance");
     const waiting = new MemorySource([], []);
     const reading = Promise.withResolvers<Page<SourceLink>>();
-    waiting.links = () => reading.promise;
+    const begun = Promise.withResolvers<void>();
+    waiting.links = () => {
+      begun.resolve();
+      return reading.promise;
+    };
     const first = run(row, waiting);
+    await begun.promise;
     expect(await run(row, new MemorySource([], [])).catch(String)).toContain("Another process");
     reading.resolve({ rows: [], next: null });
     expect(await first).toMatchObject({ state: "done" });
