@@ -27,8 +27,8 @@ import {
   parseLinkFile,
 } from "../../shared/link-csv/file.ts";
 import {
+  type CellReading,
   type Draft,
-  type ReadOptions,
   readSettings,
   readShortLinks,
   type RowProblem,
@@ -46,7 +46,7 @@ const NO_FIELD = "-";
 export class CsvFile implements Source {
   readonly #file: LinkFile;
   readonly #mapping: Mapping;
-  readonly #options: ReadOptions;
+  readonly #options: CellReading;
   /** The column with the times of creation; -1 without one. */
   readonly #created: number;
 

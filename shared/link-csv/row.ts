@@ -17,7 +17,7 @@ import { DATE_FIELDS, findField, type Mapping, type ReadCell, SETTING_FIELDS } f
 import type { FileRow, LinkFile } from "./file.ts";
 
 /** How cells are read that can mean several things. */
-export type ReadOptions = {
+export type CellReading = {
   /** Whether archived links are imported, as archived ones, or left out. */
   archived: "keep" | "leave";
   /** Whether a link with a custom and a random back-half becomes one link or two. */
@@ -28,7 +28,7 @@ export type ReadOptions = {
 };
 
 /** How the cells of a file are read unless somebody says otherwise. */
-export const suggestReading = ({ rows, service }: LinkFile, mapping: Mapping): ReadOptions => ({
+export const suggestReading = ({ rows, service }: LinkFile, mapping: Mapping): CellReading => ({
   archived: "keep",
   backHalves: "custom",
   dateOrder: findDateOrder(listDates(rows, mapping)).order,
@@ -82,7 +82,7 @@ const SEPARATORS = /[\s,;|]+/;
  */
 export function readShortLinks(
   read: ReadCell,
-  { backHalves }: ReadOptions,
+  { backHalves }: CellReading,
 ): { links: readonly ShortLink[]; notes: readonly RowNote[] } {
   const other = readOther(read);
   const customs = readCustoms(read, other);
@@ -142,7 +142,7 @@ export type Draft = Record<string, unknown> & { url: string };
 /**
  * Reads the settings of a row. Their values are validated with the whole link.
  */
-export function readSettings(read: ReadCell, options: ReadOptions, now: number): RowSettings {
+export function readSettings(read: ReadCell, options: CellReading, now: number): RowSettings {
   const url = completeUrl(read("url"));
   const draft: Draft = { url };
   for (const field of SETTING_FIELDS) {
@@ -179,7 +179,7 @@ const listNotes = (draft: Draft, isCompleted: boolean): RowNote[] => [
 function applyState(
   read: ReadCell,
   draft: Draft,
-  { archived }: ReadOptions,
+  { archived }: CellReading,
 ): RowProblem | undefined {
   const text = read("status");
   const status = text === "" ? "live" : readStatus(text);
@@ -203,7 +203,7 @@ const unknownState = (text: string): RowProblem => ({
 
 const isDateField = (field: string): boolean => DATE_FIELDS.some((one) => one === field);
 
-const readDate = (text: string, { dateOrder }: ReadOptions): string =>
+const readDate = (text: string, { dateOrder }: CellReading): string =>
   readInstant(normalizeOrder(text, dateOrder) ?? text);
 
 function findDateProblem(read: ReadCell, draft: Draft, now: number): RowProblem | undefined {

@@ -4,14 +4,14 @@
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import type { ImportField, Mapping } from "../../../../../shared/link-csv/fields.ts";
-import type { ReadOptions, RowNote, RowProblem } from "../../../../../shared/link-csv/row.ts";
+import type { CellReading, RowNote, RowProblem } from "../../../../../shared/link-csv/row.ts";
 
 /**
  * The domain of new links: that of the file, the service's own (`""`), or a domain of the account.
  */
 export type DomainChoice = { from: "file" } | { domain: string };
 
-export type ImportChoices = ReadOptions & {
+export type ImportChoices = CellReading & {
   domain: DomainChoice;
   /** Tags of all links, beside those of the file, as typed. */
   tags: string;
