@@ -17,6 +17,7 @@ import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.t
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
 import { isMailAddress, parseMailServer } from "./mail/settings.ts";
+import { oidcVariables, requireOidcNeeds } from "./oidc/settings.ts";
 
 /** The metrics port of a single API process, and the base to which instances add their numbers. */
 export const METRICS_PORTS = { single: 9101, instances: 9510 };
@@ -102,6 +103,7 @@ const variables = z.object({
   DASHBOARD_PORT: envPort(3001),
   /** The secret that signs session cookies; the same for all API processes. */
   DASHBOARD_SECRET: z.string().min(32, "must have 32 characters at least").optional(),
+  ...oidcVariables,
   /** The folder of the built dashboard. */
   DASHBOARD_DIR: z.string().default("/opt/shorthop/dashboard"),
 });
@@ -115,6 +117,7 @@ export const configSchema = variables
       DASHBOARD_URL === undefined || DASHBOARD_SECRET !== undefined,
     { path: ["DASHBOARD_SECRET"], message: "must be set with DASHBOARD_URL" },
   )
+  .superRefine(requireOidcNeeds)
   .superRefine((config, context) => {
     if (config.SMTP_URL === undefined) return;
     for (const name of MAIL_NEEDS)

@@ -43,7 +43,8 @@ type Variable =
   | "CLICKHOUSE_URL"
   | "REDIRECTOR_METRICS_URL"
   | "DASHBOARD_URL"
-  | "LINKS_SIGNING_KEY";
+  | "LINKS_SIGNING_KEY"
+  | "SHORT_URL";
 
 /** A URL, and the variables beside it, which may say more of how to connect. */
 type Source = { url: string; variables: Env };

@@ -3,6 +3,7 @@ import { Command, type OutputConfiguration } from "commander";
 
 import { version } from "../shared/version.ts";
 import { addAccountCommands } from "./accounts/accounts.ts";
+import { addImportCommands } from "./accounts/imports.ts";
 import { addKeyCommands } from "./accounts/keys.ts";
 import { addDomainCommands, addTakedownCommands } from "./accounts/takedowns.ts";
 import { addUserCommands } from "./accounts/users.ts";
@@ -49,6 +50,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   const links = program.command("links").description("Short links");
   addTakedownCommands(links, installation);
   addLinkCommands(links, installation);
+  addImportCommands(program, installation);
   addStatusCommand(program, installation);
   addClickCommands(program, installation);
   addRegionCommands(program, installation);

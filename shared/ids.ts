@@ -18,13 +18,22 @@ export type IdKind =
   | "event"
   | "wh"
   | "dlv"
-  | "rpt";
+  | "rpt"
+  | "imp";
 
 /** A UUID in canonical lower-case text. */
 export type Uuid = string;
 
 /** Creates a UUIDv7; later ones sort after earlier ones. */
 export const newUuid = (): Uuid => Bun.randomUUIDv7();
+
+/** A UUIDv7 of a time in Unix milliseconds whose random part is a hash of the content. */
+export function hashedUuid(time: number, content: string): Uuid {
+  const hash = new Bun.CryptoHasher("sha256").update(content).digest("hex");
+  const variant = "89ab"[Number.parseInt(hash[3] ?? "0", 16) & 3] ?? "8";
+  const hex = `${time.toString(16).padStart(12, "0")}7${hash.slice(0, 3)}${variant}${hash.slice(4, 19)}`;
+  return formatUuid(hex);
+}
 
 /** Encodes a UUID as a public id, e.g. `link_01jd…`. */
 export const encodeId = (kind: IdKind, uuid: Uuid): string =>

@@ -130,6 +130,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   "api/mail/queue.ts": "mails: those that members, reports and webhooks are due, some at a time",
   "api/maintenance.ts":
     "notices about links: `ledger_bytes`; proofs of domains: the quota of domains; deletions: of what was paid for when it was written",
+  "api/oidc/service.ts": "asking the provider about members with a session: of the service",
   "api/reports/maker.ts": "reports that are due: `report_statistics`, and `ledger_bytes`",
   "redirector/failures/reporter.ts": "counts of failures: of the service",
   "redirector/http/server.ts": "connections that are idle: of the service",

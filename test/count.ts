@@ -15,9 +15,10 @@ const ROOT = join(import.meta.dir, "..");
 /** Rooms of the product; tests, what serves them, and benchmarks are counted beside them. */
 const ROOMS = ["api", "cli", "clients", "dashboard", "deploy", "redirector", "shared", "worker"];
 
-const SOURCES = "**/*.{ts,tsx,mjs,sql,css,html,lua}";
-const IS_TEST = /\.test\.tsx?$/;
-const IS_GENERATED = /^clients\/typescript\/src\/schema\.ts$|\/(?:node_modules|dist)\//;
+const SOURCES = "**/*.{ts,tsx,mjs,sql,css,html,lua,py}";
+const IS_TEST = /\.test\.tsx?$|\/test_\w+\.py$/;
+const IS_GENERATED =
+  /^clients\/typescript\/src\/schema\.ts$|\/(?:node_modules|dist|_sync)\/|shorthop\/(?:models|_async\/resources)\.py$/;
 
 /** A file of at most so many lines is a small one. */
 const SMALL_LINES = 40;

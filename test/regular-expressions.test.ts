@@ -29,7 +29,7 @@ const dynamic: string[] = [];
 
 for (const folder of FOLDERS) {
   for await (const path of new Bun.Glob(`${folder}/**/*.{ts,tsx,mjs}`).scan(ROOT)) {
-    if (/\.test\.tsx?$/.test(path)) continue;
+    if (/\.test\.tsx?$|\/dist\//.test(path)) continue;
     collect(path, await Bun.file(join(ROOT, path)).text());
   }
 }
@@ -62,8 +62,9 @@ function collect(path: string, text: string): void {
   visit(file);
 }
 
-const isStatic = (part: ts.Node | undefined): boolean =>
-  part === undefined || ts.isStringLiteralLike(part);
+function isStatic(part: ts.Node | undefined): boolean {
+  return part === undefined || ts.isStringLiteralLike(part);
+}
 
 function isRegExp(expression: ts.Expression): boolean {
   return ts.isIdentifier(expression) && expression.text === "RegExp";

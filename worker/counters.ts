@@ -8,6 +8,7 @@ import type postgres from "postgres";
 
 import { type ClickHouseReader, clickTime, queryRows } from "../shared/clicks/query.ts";
 import type { Difference } from "../shared/clicks/rollups.ts";
+import { NO_TOTALS, readTotals, type Totals, TOTALS_TABLE } from "../shared/clicks/totals.ts";
 import { HOUR_SECONDS } from "../shared/durations.ts";
 import type { Uuid } from "../shared/ids.ts";
 import type { Log } from "../shared/log.ts";
@@ -22,33 +23,10 @@ const FLUSH_INTERVAL_MS = 1_000;
 const BATCH = 1_000;
 
 /**
- * Up to this many clicks of all classes, a link's `unique_clicks` is the exact number of distinct
- * visitors; beyond, it is estimated from the rollup (0.8 % error). The API's
- * `ANALYTICS_EXACT_CLICKS_MAX` (api/analytics/plan.ts) is higher, as the API counts on request
- * and this after every click. Between the two limits, `unique_clicks` can differ from the exact
- * analytics by 0.8 %; above both, both are estimates.
- */
-const COUNTERS_EXACT_CLICKS_MAX = 10_000;
-
-/**
- * Up to this many visitors, the rollup's number is exact as well: a state is a set of up to 512
- * hashes before it becomes an estimate. So the raw clicks of most links are not read.
- */
-const EXACT_STATE_VISITORS_MAX = 400;
-
-/**
  * Links with clicks within 72 hours are counted again when a worker starts or takes over. Buckets
  * of the rollup begin up to a day before their clicks.
  */
 const RECENT_SECONDS = (72 + 24) * HOUR_SECONDS;
-
-/** The rollup that counters are read from. */
-const SOURCE = "clicks_1d";
-
-type Totals = { clicks: number; unique_clicks: number; bot_clicks: number };
-
-/** Of a link without clicks. */
-const NO_TOTALS: Totals = { clicks: 0, unique_clicks: 0, bot_clicks: 0 };
 
 export class Counters {
   readonly #sql: postgres.Sql;
@@ -98,7 +76,7 @@ export class Counters {
   /** Marks the links whose rollups were rebuilt, and lowers their counters by the surplus. */
   correct(rebuilt: readonly Difference[]): void {
     for (const difference of rebuilt)
-      if (difference.table === SOURCE)
+      if (difference.table === TOTALS_TABLE)
         this.#links.add(difference.subject, knownByRepair(difference));
   }
 
@@ -219,7 +197,7 @@ class PendingLinks {
 async function readRecentLinks(clickhouse: ClickHouseReader): Promise<Uuid[]> {
   const rows = await queryRows<{ link_id: Uuid }>(
     clickhouse,
-    `SELECT DISTINCT link_id FROM ${SOURCE} WHERE bucket > now() - INTERVAL {seconds: UInt32} SECOND`,
+    `SELECT DISTINCT link_id FROM ${TOTALS_TABLE} WHERE bucket > now() - INTERVAL {seconds: UInt32} SECOND`,
     { seconds: RECENT_SECONDS },
   );
   return rows.map((row) => row.link_id);
@@ -260,65 +238,6 @@ async function readUnknownClicks(
     { link_ids: unknown.map(([linkId]) => linkId), since },
   );
   return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
-}
-
-async function readTotals(
-  clickhouse: ClickHouseReader,
-  linkIds: Uuid[],
-): Promise<Map<Uuid, Totals>> {
-  const rows = await queryRows<TotalsRow>(
-    clickhouse,
-    `SELECT link_id,
-            sumIf(clicks, class = 'human') AS human_clicks,
-            sumIf(clicks, class = 'bot') AS bot_clicks,
-            sum(clicks) AS all_clicks,
-            uniqCombined64MergeIf(14)(visitors, class = 'human') AS visitors
-       FROM ${SOURCE}
-      WHERE link_id IN {link_ids: Array(UUID)}
-      GROUP BY link_id`,
-    { link_ids: linkIds },
-  );
-  const toCount = rows.filter(
-    (row) =>
-      Number(row.visitors) > EXACT_STATE_VISITORS_MAX &&
-      Number(row.all_clicks) <= COUNTERS_EXACT_CLICKS_MAX,
-  );
-  const exact = await countVisitors(
-    clickhouse,
-    toCount.map((row) => row.link_id),
-  );
-  return new Map(
-    rows.map((row) => [
-      row.link_id,
-      {
-        clicks: Number(row.human_clicks),
-        unique_clicks: exact.get(row.link_id) ?? Number(row.visitors),
-        bot_clicks: Number(row.bot_clicks),
-      },
-    ]),
-  );
-}
-
-type TotalsRow = Record<
-  "link_id" | "human_clicks" | "bot_clicks" | "all_clicks" | "visitors",
-  string
->;
-
-/** Counts the visitors of links with at most {@link COUNTERS_EXACT_CLICKS_MAX} raw clicks each. */
-async function countVisitors(
-  clickhouse: ClickHouseReader,
-  linkIds: Uuid[],
-): Promise<Map<Uuid, number>> {
-  if (linkIds.length === 0) return new Map();
-  const rows = await queryRows<{ link_id: Uuid; visitors: string }>(
-    clickhouse,
-    `SELECT link_id, uniqExact(visitor) AS visitors
-       FROM clicks
-      WHERE link_id IN {link_ids: Array(UUID)} AND class = 'human'
-      GROUP BY link_id`,
-    { link_ids: linkIds },
-  );
-  return new Map(rows.map((row) => [row.link_id, Number(row.visitors)]));
 }
 
 type CountersRow = Totals & {

@@ -5,7 +5,7 @@
  */
 import type * as z from "zod";
 
-import { COLUMN_FILTERS, TRIGGERS } from "../../shared/contracts/analytics.ts";
+import { COLUMN_FILTERS, IMPORTED, TRIGGERS } from "../../shared/contracts/analytics.ts";
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/ascii-host.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
@@ -63,6 +63,11 @@ export const filterParameters = {
   ),
   host: parameter("host", "Short domain that was visited.", "short.example.com"),
   trigger: parameter("trigger", "`link` or `qr`: whether a QR code was scanned.", "qr"),
+  imported: parameter(
+    "imported",
+    "`yes` or `no`: whether it is a visit of another product, which was imported.",
+    "no",
+  ),
   utm_source: parameter("utm_source", "`utm_source` of the click.", "newsletter"),
   utm_medium: parameter("utm_medium", "`utm_medium` of the click.", "email"),
   utm_campaign: parameter("utm_campaign", "`utm_campaign` of the click.", "summer"),
@@ -218,6 +223,7 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   host,
   domain: host,
   trigger: { parse: oneOf(TRIGGERS), expected: `one of ${TRIGGERS.join(", ")}` },
+  imported: { parse: oneOf(IMPORTED), expected: `one of ${IMPORTED.join(", ")}` },
   utm_source: utm,
   utm_medium: utm,
   utm_campaign: utm,

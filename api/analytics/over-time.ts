@@ -2,6 +2,7 @@
  * Clicks and visitors over time: totals and a time series of a query's range, and of the range that
  * it is compared with.
  */
+import { VISITORS_STATE } from "../../shared/clicks/rollup-tables.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import type { SummaryRequest } from "./model.ts";
 import { resolveComparison, type Span } from "./period.ts";
@@ -224,14 +225,14 @@ const selectMergedVisitors = (plan: RollupPlan): string => `
        GROUP BY start
       ${withEdge(
         plan,
-        `${BUCKET_START("ts")}, uniqCombined64State(14)(visitor)`,
+        `${BUCKET_START("ts")}, ${VISITORS_STATE}`,
         `AND ${IN_CLASSES} GROUP BY start`,
       )}
     )
    ${BY_START_AND_TOTAL}`;
 
 const selectExactVisitors = ({ whereRaw }: RollupPlan): string => `
-  SELECT grouping(start) AS is_total, ${BUCKET_START("ts")}, uniqExact(visitor) AS unique_visitors
+  SELECT grouping(start) AS is_total, ${BUCKET_START("ts")}, ${EXACT_VISITORS} AS unique_visitors
     FROM clicks
    WHERE ${allOf(whereRaw, RAW_RANGE, IN_CLASSES)}
    ${BY_START_AND_TOTAL}`;

@@ -276,14 +276,17 @@ export const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1
 /**
  * Up to this many clicks in a range, distinct visitors are counted exactly; beyond, they are
  * estimated (1.5 % error). A link's `unique_clicks` is exact only up to the smaller
- * `COUNTERS_EXACT_CLICKS_MAX` (worker/counters.ts) and estimated beyond (0.8 % error). Above that
- * limit it may differ from the link's analytics within these errors.
+ * `COUNTERS_EXACT_CLICKS_MAX` (shared/clicks/totals.ts) and estimated beyond (0.8 % error). Above
+ * that limit it may differ from the link's analytics within these errors.
  */
 export const ANALYTICS_EXACT_CLICKS_MAX = 1_000_000;
 
-/** Aggregates for the distinct visitors of raw clicks: exact, or within 1.5 % in bounded memory. */
-export const EXACT_VISITORS = "uniqExact(visitor)";
-export const ESTIMATED_VISITORS = "uniqCombined64(14)(visitor)";
+/**
+ * Aggregates for the distinct visitors of raw clicks: exact, or within 1.5 % in bounded memory. 0
+ * is no visitor.
+ */
+export const EXACT_VISITORS = "uniqExact(nullIf(visitor, 0))";
+export const ESTIMATED_VISITORS = "uniqCombined64(14)(nullIf(visitor, 0))";
 
 /** Runs a statement with the parameters of the query, and further ones. */
 export const readRows = <Row>(

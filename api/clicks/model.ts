@@ -83,6 +83,10 @@ const fields = {
     description: "`qr` for a scan of the link's QR code, else `link`.",
     examples: ["link"],
   }),
+  imported: z.string().meta({
+    description: "`yes` for a visit of another product, which was imported, else `no`.",
+    examples: ["no"],
+  }),
   utm_source: utm("utm_source"),
   utm_medium: utm("utm_medium"),
   utm_campaign: utm("utm_campaign"),

@@ -58,7 +58,10 @@ const ACTIONS: ReadonlyMap<string, Act> = new Map<string, Act>([
   [`GET groups/${GROUP}`, (v1) => tell(v1, toGroup(v1))],
 ]);
 
-/** What can be asked of a link, `bitlinks/<link>/…`, by its id. */
+/**
+ * What can be asked of a link, `bitlinks/<link>/…`, by its id. A link has slashes in its alias, so
+ * these names are looked for at the end.
+ */
 const STATISTICS: ReadonlyMap<string, (v1: V1, id: string) => Promise<Answer>> = new Map([
   ["clicks", readClicks],
   ["clicks/summary", readTotal],
@@ -66,16 +69,17 @@ const STATISTICS: ReadonlyMap<string, (v1: V1, id: string) => Promise<Answer>> =
   ["referrers", readReferrers],
 ]);
 
-const BITLINK = /^(?:https?:\/\/)?(?<host>[^/]+)\/(?<alias>[^/]+)(?:\/(?<question>.+))?$/;
+const BITLINK = /^(?:https?:\/\/)?(?<host>[^/]+)\/(?<alias>.+)$/;
 
 async function actOnLink(v1: V1, path: string): Promise<Answer> {
   const { method } = v1.request;
-  const id = path.startsWith("bitlinks/") ? path.slice("bitlinks/".length) : "";
-  const { host = "", alias = "", question } = BITLINK.exec(id)?.groups ?? {};
+  const asked = path.startsWith("bitlinks/") ? path.slice("bitlinks/".length) : "";
+  const question = [...STATISTICS.keys()].find((name) => asked.endsWith(`/${name}`));
+  const id = question === undefined ? asked : asked.slice(0, -question.length - 1);
+  const { host = "", alias = "" } = BITLINK.exec(id)?.groups ?? {};
   if (method === "PATCH" && question === undefined) return await change(v1, host, alias);
+  if (method !== "GET") throw notFound("resource");
   const read = question === undefined ? undefined : STATISTICS.get(question);
-  if (method !== "GET" || (question !== undefined && read === undefined))
-    throw notFound("resource");
   const link = await findLink(v1, host, alias);
   return read === undefined ? toJson(200, toBitlink(link)) : await read(v1, link.id);
 }
@@ -85,7 +89,7 @@ const customDomain = (v1: V1, host: string | undefined): string | undefined =>
   host === undefined || BITLY_DOMAINS.has(host) || v1.isOwnHost(host) ? undefined : host;
 
 const findLink = (v1: V1, host: string, alias: string): Promise<Link> =>
-  v1.findLink(alias, customDomain(v1, host));
+  v1.findLink(decodePath(alias), customDomain(v1, host));
 
 type Link = z.output<typeof linkResponse>;
 

@@ -261,7 +261,7 @@ describe("refused, with our status, is", () => {
     ],
     ["no destination", "short-urls", { body: {} }, 400, invalid],
     ["a destination that is none", "short-urls", { body: { longUrl: "x" } }, 400, invalid],
-    ["a slug that is none", "short-urls", { body: { longUrl, customSlug: "a/b" } }, 400, invalid],
+    ["a slug that is none", "short-urls", { body: { longUrl, customSlug: "a//b" } }, 400, invalid],
     [
       "a taken slug",
       "short-urls",

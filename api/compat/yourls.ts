@@ -143,10 +143,16 @@ const statsOf = ({ short_url, original_url, title, created_at, clicks }: Link) =
 });
 
 /** The link of a keyword or a short URL. */
+/** A URL with a scheme, or with a host before its path. */
+const SHORT_URL = /^(?:https?:\/\/|[^/]+\.\p{L}[^/.]*\/)/iu;
+
 async function findLink(v1: V1, fields: Fields): Promise<Link> {
   const short = fields.get("shorturl") ?? "";
-  if (!short.includes("/")) return await v1.findLink(short);
-  return await v1.get(linkResponse, "/v1/links/lookup", { short_url: short });
+  // A keyword may have slashes as well.
+  const isUrl = v1.isOwnHost(short.split("/", 1).join("")) || SHORT_URL.test(short);
+  return isUrl
+    ? await v1.get(linkResponse, "/v1/links/lookup", { short_url: short })
+    : await v1.findLink(short);
 }
 
 async function expand(v1: V1, fields: Fields): Promise<Result> {

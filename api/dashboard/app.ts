@@ -4,21 +4,25 @@
  */
 import { Elysia } from "elysia";
 
+import type { Log } from "../../shared/log.ts";
 import type { ApiContext } from "../context.ts";
 import { notFound } from "../http/errors.ts";
 import { addressOf } from "../http/request-context.ts";
 import { FileBudget } from "../limits/windows.ts";
 import { invitationRoutes, memberRoutes } from "../members/routes.ts";
 import { MemberService } from "../members/service.ts";
+import { oidcRoutes } from "../oidc/routes.ts";
+import { OidcService } from "../oidc/service.ts";
+import { type OidcSettings, readOidcSettings } from "../oidc/settings.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
 import type { Services } from "../services.ts";
 import { Attempts } from "../sessions/attempts.ts";
-import { AuthLibrary } from "../sessions/better-auth.ts";
+import { AuthLibrary, librarySettings } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
 import { PasswordAttempts } from "../sessions/password-attempts.ts";
-import { PasswordStrength } from "../sessions/password-strength.ts";
+import { PasswordRules } from "../sessions/password-rules.ts";
 import { PasswordResets } from "../sessions/resets.ts";
 import { resetRoutes, secondFactorRoutes, sessionRoutes } from "../sessions/routes.ts";
 import { SecondFactors } from "../sessions/second-factor.ts";
@@ -35,19 +39,35 @@ export class People {
   readonly factors: SecondFactors;
   readonly resets: PasswordResets;
   readonly members: MemberService;
+  /** The provider that people sign in with; undefined without one. */
+  readonly oidc: OidcService | undefined;
+  /** How people can sign in. */
+  readonly methods: { provider: string | null; provider_only: boolean };
 
   /** `origin` is the dashboard's; `secret` signs its cookies. */
-  constructor(sql: Sql, passwords: PasswordHashing, origin: string, secret: string) {
-    const library = new AuthLibrary(sql, passwords, origin, secret);
+  constructor(
+    sql: Sql,
+    passwords: PasswordHashing,
+    origin: string,
+    secret: string,
+    provider?: { settings: OidcSettings; log: Log },
+  ) {
+    const options = librarySettings(sql, passwords, origin, secret);
+    const library = new AuthLibrary(options);
     const attempts = new Attempts(sql, secret);
     const devices = new DeviceCookies(secret, origin.startsWith("https:"));
     const tries = new PasswordAttempts(sql, attempts, devices);
-    const strength = new PasswordStrength();
-    this.sessions = new SessionService(sql, library, attempts, tries, strength);
-    this.factors = new SecondFactors(sql, library, tries);
-    this.resets = new PasswordResets(sql, attempts, passwords, strength);
-    const users = new UserService(sql, library, strength);
+    const settings = provider?.settings;
+    const only = settings?.only === true;
+    const rules = new PasswordRules(only ? settings.breakGlass : undefined);
+    const users = new UserService(sql, library, rules);
     this.members = new MemberService(sql, users);
+    this.oidc =
+      provider && new OidcService(sql, provider.settings, this.members, options, provider.log);
+    this.sessions = new SessionService(sql, library, attempts, tries, rules, this.oidc);
+    this.factors = new SecondFactors(sql, library, tries);
+    this.resets = new PasswordResets(sql, attempts, passwords, rules);
+    this.methods = { provider: settings?.name ?? null, provider_only: only };
   }
 }
 
@@ -56,10 +76,13 @@ export class People {
  * configured. Throws when its files are missing.
  */
 export function listenDashboard(context: ApiContext, services: Services): string | undefined {
-  const { config, sql, lifecycle, dashboardUrl: origin } = context;
+  const { config, sql, lifecycle, log, dashboardUrl: origin } = context;
   const { DASHBOARD_SECRET: secret, DASHBOARD_HOST: hostname, DASHBOARD_PORT: port } = config;
   if (origin === undefined || secret === undefined) return undefined;
-  const people = new People(sql, services.passwords, origin, secret);
+  const settings = readOidcSettings(config);
+  const provider = settings && { settings, log };
+  const people = new People(sql, services.passwords, origin, secret, provider);
+  if (people.oidc !== undefined) lifecycle.onStop("oidc", people.oidc.confirmRepeatedly());
   const assets = readAssets(config.DASHBOARD_DIR);
   const app = dashboardSite(context, services, people, { assets, origin });
   const shared = config.INSTANCE !== undefined;
@@ -89,7 +112,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 export function dashboardSite(
   context: SiteContext,
   services: SiteServices,
-  { sessions, factors, resets, members }: People,
+  { sessions, factors, resets, members, oidc, methods }: People,
   { assets, origin }: { assets: Assets; origin: string },
 ) {
   const site = new Site(context, new SessionAuthenticator(sessions, members), {
@@ -104,8 +127,9 @@ export function dashboardSite(
   const { shared } = services;
   const app = new Elysia({ name: "dashboard", normalize: false })
     .use(site.journey)
-    .use(sessionRoutes(auth, sessions, (user) => members.listAccounts(user), context))
+    .use(sessionRoutes(auth, sessions, methods, (user) => members.listAccounts(user), context))
     .use(secondFactorRoutes(auth, factors))
+    .use(oidc === undefined ? new Elysia() : oidcRoutes(auth, oidc))
     .use(resetRoutes(auth, resets, context.sendsMails))
     .use(invitationRoutes(auth, members, sessions))
     .use(memberRoutes(auth, members))

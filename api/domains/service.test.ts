@@ -117,7 +117,7 @@ describe("links on an account's own domain", () => {
       expect([search, read.rows.map(({ id }) => id)]).toEqual([search, expected]);
     }
     for (const domain of [UNICODE, ` ${UNICODE}. `, host.toUpperCase()]) {
-      expect((await links.lookUp(owner, { alias: "found", domain })).id).toBe(custom.id);
+      expect((await links.lookUp(owner, { aliases: ["found"], domain })).id).toBe(custom.id);
       const listed = await links.list(owner, { ...order, domain }, { limit: 10, after: null });
       expect(listed.rows.map(({ id }) => id)).toEqual([custom.id]);
     }

@@ -224,9 +224,9 @@ export async function findCollisions(
 ): Promise<string[]> {
   const rows = await transaction<{ alias: string }[]>`
     select alias from links
-     where domain_id = ${id} and lower(alias) in (
-             select lower(alias) from links where domain_id = ${id} group by lower(alias) having count(*) > 1)
-     order by lower(alias), alias limit ${limit}`;
+     where domain_id = ${id} and fold_alias(alias) in (
+             select fold_alias(alias) from links where domain_id = ${id} group by fold_alias(alias) having count(*) > 1)
+     order by fold_alias(alias), alias limit ${limit}`;
   return rows.map(({ alias }) => alias);
 }
 

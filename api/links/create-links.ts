@@ -257,7 +257,11 @@ const toNamed = (candidate: Candidate, attempt: number): Named => ({
   alias: candidate.body.alias ?? generateAlias(lengthAfter(attempt, candidate.link)),
 });
 
-function toInsertion({ link, alias }: Named, shortUrl: string): Insertion {
+/** What creates a validated link under an alias; `shortUrl` is the origin of short links. */
+export function toInsertion(
+  { link, alias }: PreparedCreation & { alias: string },
+  shortUrl: string,
+): Insertion {
   const row = { ...link, alias, updated_at: link.created_at };
   const event = { id: newUuid(), data: linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl) };
   const state = JSON.stringify(toMessage(toRecordDraft(row)));

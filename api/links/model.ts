@@ -1,6 +1,7 @@
 /** Schemas of link requests, and the rows of links. */
 import * as z from "zod";
 
+import { ALIAS_BYTES_MAX, normalizeAlias } from "../../shared/contracts/alias.ts";
 import {
   CUSTOM_DOMAIN,
   KEY_ID,
@@ -65,9 +66,6 @@ export type UpdateLinkBody = z.output<typeof updateLinkBody>;
 /** A change of one of many links, which can also move it to another domain. */
 export type ManyChangeBody = UpdateLinkBody & { domain?: CreateLinkBody["domain"] };
 
-/** Maximum characters of an alias. */
-export const ALIAS_LENGTH_MAX = 64;
-
 /** Maximum characters of a host name (RFC 1035). */
 const HOST_LENGTH_MAX = 253;
 
@@ -79,6 +77,9 @@ const URL_LENGTH_MAX = 8_192;
 
 /** Maximum characters of the public id of a creator. */
 const CREATOR_LENGTH_MAX = 40;
+
+/** An alias to find, in any Unicode form; characters beyond U+FFFF count twice. */
+const aliasText = z.string().max(ALIAS_BYTES_MAX).overwrite(normalizeAlias);
 
 const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
@@ -107,9 +108,7 @@ export const linkConditions = z.object({
       description: "Only links with this tag; repeated, with all of these tags.",
       examples: ["spring"],
     }),
-  alias: z
-    .string()
-    .max(ALIAS_LENGTH_MAX)
+  alias: aliasText
     .optional()
     .meta({ description: "Exactly this alias.", examples: ["spring-sale"] }),
   domain: z
@@ -186,11 +185,9 @@ export const lookupQuery = includeQuery.extend({
     examples: [SHORT_URL],
   }),
   // A list takes a blank one for none at all, and would return the newest link.
-  alias: z
-    .string()
+  alias: aliasText
     .trim()
     .min(1)
-    .max(ALIAS_LENGTH_MAX)
     .optional()
     .meta({
       description: "The link's alias, in place of its short URL.",

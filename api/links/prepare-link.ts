@@ -1,6 +1,7 @@
 /** Validates requests that create and update links, and turns them into rows. */
 import type * as z from "zod";
 
+import { ALIAS_BYTES_MAX } from "../../shared/contracts/alias.ts";
 import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
 import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -11,14 +12,13 @@ import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { type CustomHosts, type DestinationRules, requireDestination } from "./destinations.ts";
-import {
-  ALIAS_LENGTH_MAX,
-  type CreateLinkBody,
-  type LinkRow,
-  type ManyChangeBody,
-  type NewLink,
-  type UpdateLinkBody,
-  type UpsertLinkBody,
+import type {
+  CreateLinkBody,
+  LinkRow,
+  ManyChangeBody,
+  NewLink,
+  UpdateLinkBody,
+  UpsertLinkBody,
 } from "./model.ts";
 import { requireAlias } from "./names.ts";
 import { sizeProblem } from "./record.ts";
@@ -112,6 +112,7 @@ export class LinkPreparation {
       () => requireDestination(body.url, this.#rules, domains),
       () => prepareSettings(body, this.#rules, domains),
       () => readExpiry(body, created_at),
+      () => requireOneSegment(body.alias, body.forward_path),
     ]);
     return {
       id,
@@ -236,8 +237,14 @@ async function findPlace(
   };
 }
 
-/** An alias of maximum length. */
-const LONGEST_ALIAS = "x".repeat(ALIAS_LENGTH_MAX);
+/** An alias of as many bytes as any can have. */
+const LONGEST_ALIAS = "x".repeat(ALIAS_BYTES_MAX);
+
+/** A path is forwarded by the link at its first segment, so a longer alias would forward none. */
+function requireOneSegment(alias: string | null | undefined, forwardPath: unknown): void {
+  if (typeof forwardPath === "string" && alias?.includes("/") === true)
+    throw invalidField("forward_path", "needs an alias without a slash");
+}
 
 /** The expiry of a new link, which must be in the future, and after its start. */
 function readExpiry({ expires_at, starts_at }: CreateLinkBody, now: Date): Date | null {
@@ -266,6 +273,7 @@ export function applyChange(old: LinkRow, { columns, settings }: LinkChange): Li
   // Which words are reserved depends on the domain.
   if (changed.alias !== old.alias || changed.domain_id !== old.domain_id)
     requireAlias(changed.alias, changed.domain_host);
+  requireOneSegment(changed.alias, extras?.forward_path);
   if (columns.expires_at !== undefined || "starts_at" in settings)
     requireExpiryAfterStart(extras?.starts_at, changed.expires_at);
   return Bun.deepEquals(sitesOf(changed), sitesOf(old))

@@ -1,4 +1,5 @@
 /** Maps links to the records of the links log, which the redirectors read. */
+import { foldAlias } from "../../shared/contracts/alias.ts";
 import {
   type ActiveLink,
   DEFAULT_DOMAIN,
@@ -147,7 +148,7 @@ export const recordDomain = ({ domain_host }: Named): string => domain_host ?? D
 
 /** The alias of a link as the log names it: in lower case where the domain ignores case. */
 export const recordAlias = ({ alias, folded }: { alias: string; folded: boolean }): string =>
-  folded ? alias.toLowerCase() : alias;
+  folded ? foldAlias(alias) : alias;
 
 /** The short link under which a link is published. */
 export const shortLinkOf = (link: Named): ShortLink => ({

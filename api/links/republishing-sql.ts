@@ -19,7 +19,7 @@ export async function lockDomainLinks(
   domainId: Uuid,
   { after, limit, only }: Selection,
 ): Promise<LinkRow[]> {
-  const condition = only === "any" ? transaction`` : transaction`and alias <> lower(alias)`;
+  const condition = only === "any" ? transaction`` : transaction`and alias <> fold_alias(alias)`;
   const locked = await transaction<{ id: Uuid }[]>`
     select id from links
      where domain_id = ${domainId} ${condition} and (${after}::uuid is null or id > ${after})
@@ -95,9 +95,9 @@ export async function findServedAliases(
       ? await sql<{ alias: string }[]>`
           select alias from links where domain_id is null and alias = any (${[...aliases]}::text[])`
       : await sql<{ alias: string }[]>`
-          select case when link.folded then lower(link.alias) else link.alias end as alias
+          select case when link.folded then fold_alias(link.alias) else link.alias end as alias
             from domains domain join links link on link.domain_id = domain.id
            where domain.host = ${domain} and domain.verified_at is not null
-             and (link.alias = any (${[...aliases]}::text[]) or link.folded and lower(link.alias) = any (${[...aliases]}::text[]))`;
+             and (link.alias = any (${[...aliases]}::text[]) or link.folded and fold_alias(link.alias) = any (${[...aliases]}::text[]))`;
   return new Set(rows.map(({ alias }) => alias));
 }

@@ -2,6 +2,7 @@
  * Publishes links again: those of domains that change hands, or that switch between case-sensitive
  * and case-insensitive aliases. During a switch redirectors look up both aliases.
  */
+import { foldAlias } from "../../shared/contracts/alias.ts";
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
@@ -114,7 +115,7 @@ async function toWithdrawals(
   rows: readonly LinkRow[],
 ): Promise<LinkRecord[]> {
   const names = rows.flatMap((row) => {
-    const aliases = new Set([row.alias, row.alias.toLowerCase()]);
+    const aliases = new Set([row.alias, foldAlias(row.alias)]);
     return [...aliases].map((alias) => ({
       version: row.version,
       domain: recordDomain(row),
@@ -170,7 +171,7 @@ async function renewVersions(
   links: readonly LinkRow[],
 ): Promise<LinkRow[]> {
   const names = links.flatMap((link) =>
-    [link.alias, link.alias.toLowerCase()].map((alias) => ({ domain: recordDomain(link), alias })),
+    [link.alias, foldAlias(link.alias)].map((alias) => ({ domain: recordDomain(link), alias })),
   );
   const versions = await lockAliasesAndDrawVersions(transaction, names, links.length);
   const renewed = links.map((link, i) => ({ ...link, version: versions[i] ?? 0 }));

@@ -92,7 +92,7 @@ export const linkRoutes = (
         if ((short_url === undefined) === (alias === undefined))
           throw invalidField("short_url", "exactly one of short_url and alias is required");
         const name =
-          short_url === undefined ? { alias: alias ?? "", domain } : requireShortUrl(short_url);
+          short_url === undefined ? { aliases: [alias ?? ""], domain } : requireShortUrl(short_url);
         const link = await links.lookUp(principalOf(call), name);
         return sendLink(link, set, shortUrl, include);
       },

@@ -61,7 +61,7 @@ const SELECTED_LINKS_MAX = 100_000;
 const NAMED_DOMAINS_MAX = 10;
 
 /** A link by its alias; on the service's own domain if there is none. */
-type LinkName = { alias: string; domain?: string | undefined };
+type LinkName = { aliases: readonly string[]; domain?: string | undefined };
 
 /** A request to create or replace the link with an external id. */
 type Upsert = {
@@ -132,12 +132,22 @@ export class LinkService {
   }
 
   /** As `find`, by the short URL. */
-  async findByName(owner: AccountScope, { alias, domain }: LinkName): Promise<LinkRow> {
+  async findByName(owner: AccountScope, { aliases, domain }: LinkName): Promise<LinkRow> {
+    return await this.find(owner, (await this.#findFirst(owner, aliases, domain))?.id);
+  }
+
+  /** The first of some aliases on a domain that a link of the owner has, and the link. */
+  async #findFirst(owner: AccountScope, aliases: readonly string[], domain: string | undefined) {
     const host = domain ?? this.#rules.shortUrl.hostname;
-    const filter = toFilter(owner, { alias, domain: host, archived: "any" }, this.#rules);
-    const order = { sort: "created_at", order: "desc" } as const;
-    const found = filter && (await findLinks(this.#sql, filter, order, { limit: 1, after: null }));
-    return await this.find(owner, found?.ids[0]);
+    for (const alias of aliases) {
+      const filter = toFilter(owner, { alias, domain: host, archived: "any" }, this.#rules);
+      const order = { sort: "created_at", order: "desc" } as const;
+      const part = { limit: 1, after: null };
+      const [id] =
+        filter === undefined ? [] : (await findLinks(this.#sql, filter, order, part)).ids;
+      if (id !== undefined) return { alias, id };
+    }
+    return undefined;
   }
 
   /**
@@ -178,7 +188,9 @@ export class LinkService {
     const isKnown =
       this.#rules.ownHosts.has(host) ||
       (await this.#domains.findHosts(owner, [host], 0)).known.includes(host);
-    return isKnown ? { ...query, search: undefined, alias: found.alias, domain: host } : query;
+    if (!isKnown) return query;
+    const named = await this.#findFirst(owner, found.aliases, host);
+    return { ...query, search: undefined, alias: named?.alias ?? found.aliases[0], domain: host };
   }
 
   /** Explains where a request for a link would be redirected; throws `not_found`. */

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 
 import { readShortUrl, requireShortUrl, type ShortUrl } from "./short-url.ts";
 
-const HELLO = { domain: "sho.rt", alias: "hello" };
-const BOOK = { domain: "xn--bcher-kva.de", alias: "hello" };
+const HELLO = { domain: "sho.rt", aliases: ["hello"] };
+const BOOK = { domain: "xn--bcher-kva.de", aliases: ["hello"] };
 
 const SHORT_URLS: [text: string, found: ShortUrl][] = [
   ["https://sho.rt/hello", HELLO],
@@ -30,12 +30,17 @@ const SHORT_URLS: [text: string, found: ShortUrl][] = [
   ["<https://sho.rt/hello>", HELLO],
   ["(sho.rt/hello)", HELLO],
   ["“https://sho.rt/hello”", HELLO],
-  // A link with `forward_path` redirects them: who pastes one means that link.
-  ["sho.rt/hello/more/path", HELLO],
-  ["sho.rt/a/b", { domain: "sho.rt", alias: "a" }],
-  ["sho.rt/Hello", { domain: "sho.rt", alias: "Hello" }],
-  ["HTTPS://GO.example.com/a-b_c", { domain: "go.example.com", alias: "a-b_c" }],
-  ["http://localhost:8080/hello?x#top", { domain: "localhost:8080", alias: "hello" }],
+  // A link with `forward_path` redirects them: who pastes one means that link, without another.
+  ["sho.rt/hello/more/path", { domain: "sho.rt", aliases: ["hello/more/path", "hello"] }],
+  ["sho.rt/a/b).", { domain: "sho.rt", aliases: ["a/b", "a"] }],
+  ["sho.rt/hello/%2F", HELLO],
+  ["sho.rt/Hello", { domain: "sho.rt", aliases: ["Hello"] }],
+  ["sho.rt/a.html", { domain: "sho.rt", aliases: ["a.html"] }],
+  ["sho.rt/r%C3%A9sum%c3%a9", { domain: "sho.rt", aliases: ["résumé"] }],
+  ["sho.rt/re\u0301sume\u0301", { domain: "sho.rt", aliases: ["résumé"] }],
+  ["sho.rt/%F0%9F%8E%88🎈", { domain: "sho.rt", aliases: ["🎈🎈"] }],
+  ["HTTPS://GO.example.com/a-b_c", { domain: "go.example.com", aliases: ["a-b_c"] }],
+  ["http://localhost:8080/hello?x#top", { domain: "localhost:8080", aliases: ["hello"] }],
   ["https://bücher.de/hello", BOOK],
   ["BÜCHER.DE/hello", BOOK],
   ["xn--bcher-kva.de/hello?x", BOOK],
@@ -56,7 +61,7 @@ test.each([
   "https://sho.rt",
   "https://sho.rt/",
   "two words/hello",
-  "sho.rt/a.html",
+  "sho.rt/a%2Fb",
   "link_01k5m",
 ])("%j is none", (text) => {
   expect(readShortUrl(text)).toBeUndefined();

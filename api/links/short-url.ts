@@ -1,5 +1,5 @@
 /** Short URLs: of links, and as people paste them, who wrote, copied or scanned them. */
-import { ALIAS_PATTERN, trimAlias } from "../../shared/contracts/alias.ts";
+import { decodeAliasPath, encodeAlias, isAlias, trimAlias } from "../../shared/contracts/alias.ts";
 import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
 import { trimInvisible } from "../../shared/contracts/text.ts";
 import { invalidField } from "../http/errors.ts";
@@ -13,28 +13,35 @@ export function buildShortUrl(
 ): string {
   const url = new URL(shortUrl);
   if (domain_host !== null) url.hostname = domain_host;
-  return `${url.origin}/${alias}`;
+  return `${url.origin}/${encodeAlias(alias)}`;
 }
 
-/** A link by its short URL. */
-export type ShortUrl = { alias: string; domain: string };
+/**
+ * A link by its short URL: the aliases that the path may mean, of which the first one that a link
+ * has counts.
+ */
+export type ShortUrl = { aliases: readonly string[]; domain: string };
 
 /** Most characters of a short URL that is looked up. */
 export const SHORT_URL_LENGTH_MAX = 2_048;
 
 /** A scheme, a host with or without a port, and a path; before them what opens a quotation. */
-const URL_PARTS = /^[\p{Ps}\p{Pi}"'`<]?(?:https?:)?(?:\/\/)?(?<host>[^/?#\s]+)(?<path>\/[^?#]*)/iu;
+const URL_PARTS =
+  /^[\p{Ps}\p{Pi}"'`<]?(?:https?:)?(?:\/\/)?(?<host>(?!https?:\/)[^/?#\s]+)(?<path>\/[^?#]*)/iu;
 
 /**
- * The host and the alias of a short URL; undefined for a text that is none. What follows the alias
- * as a path of its own is no part of it: a link with `forward_path` redirects such URLs too.
+ * The host and the aliases of a short URL; undefined for a text that is none. What follows the
+ * first segment may be no part of the alias: a link with `forward_path` redirects such URLs too.
  */
 export function readShortUrl(text: string): ShortUrl | undefined {
   const { host, path = "" } = URL_PARTS.exec(trimInvisible(text))?.groups ?? {};
   if (host === undefined) return undefined;
-  const decoded = decodePath(path);
-  const alias = trimAlias(decoded) ?? decoded.split("/")[1] ?? "";
-  return ALIAS_PATTERN.test(alias) ? { alias, domain: toAsciiHost(host) } : undefined;
+  const decoded = decodeAliasPath(path);
+  const [, first = ""] = decoded.split("/", 2);
+  const whole = decoded.slice(1);
+  const named = isAlias(whole) ? whole : (trimAlias(decoded) ?? first);
+  const aliases = [...new Set([named, first])].filter(isAlias);
+  return aliases.length === 0 ? undefined : { aliases, domain: toAsciiHost(host) };
 }
 
 /** As {@link readShortUrl}; throws `invalid_request` for a text that is no short URL. */
@@ -42,12 +49,4 @@ export function requireShortUrl(text: string): ShortUrl {
   const found = readShortUrl(text);
   if (found !== undefined) return found;
   throw invalidField("short_url", "must be a short URL such as https://sho.rt/hello");
-}
-
-function decodePath(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
 }

@@ -64,7 +64,7 @@ export async function lockLinkByName(
   const [found] = await transaction<{ id: Uuid }[]>`
     select link.id
       from links link left join domains domain on domain.id = link.domain_id
-     where (link.alias = ${alias} or link.folded and lower(link.alias) = lower(${alias}))
+     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
            and (link.domain_id is null and ${host}::text is null
                 or domain.host = ${host} and domain.verified_at is not null)
        for update of link`;
@@ -251,6 +251,9 @@ export type Insertion = ShortLink & {
   event: { id: Uuid; data: JSONValue };
 };
 
+/** Whether links consume one of the daily quota each. An operator's imports do not. */
+export type QuotaUse = "consumed" | "unlimited";
+
 /** The versions of the inserted links; undefined if the quota was not granted. */
 type Inserted = {
   consumption: Consumption;
@@ -259,28 +262,38 @@ type Inserted = {
   links: Map<Uuid, number> | undefined;
 };
 
+const consumeQuota = (sql: Sql, { accountId, mode }: AccountScope, links: number) => sql`
+  select consumed.*
+    from (select count(held) from locked) locks
+   cross join lateral consume_quota(
+     ${accountId}, ${mode}, 'links_per_day', case when locks.count > 0 then ${links}::integer end
+   ) consumed`;
+
+/** As {@link consumeQuota}, where nothing is consumed. The locks are taken all the same. */
+const grantAll = (sql: Sql) => sql`
+  select true as granted, 0 as allowed, 0 as seconds, 0 as used, 0::float8 as resets_ms, 0::float8 as now_ms
+    from (select count(held) from locked) locks
+   where locks.count > 0`;
+
 /**
  * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
- * daily quota for each. If the quota does not suffice, inserts none. A taken name violates
- * `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then nothing is written
- * or consumed. Locks the short links first and the quota second, so that all creations lock in the
- * same order.
+ * daily quota for each, unless it is unlimited. If the quota does not suffice, inserts none. A
+ * taken name violates `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then
+ * nothing is written or consumed. Locks the short links first and the quota second, so that all
+ * creations lock in the same order.
  */
 export async function insertLinks(
   sql: Sql,
   { accountId, mode, actor }: Author,
   insertions: readonly Insertion[],
+  quota: QuotaUse = "consumed",
 ): Promise<Inserted> {
   const columns = listColumns(sql, COLUMNS);
   type Row = Consumption & { link_id: Uuid | null; version: string; ledger_bytes: number };
   const rows = await sql<[Row, ...Row[]]>`
     with locked as materialized (${selectLocks(sql, insertions)}
     ), quota as materialized (
-      select consumed.*
-        from (select count(held) from locked) locks
-       cross join lateral consume_quota(
-         ${accountId}, ${mode}, 'links_per_day', case when locks.count > 0 then ${insertions.length}::integer end
-       ) consumed
+      ${quota === "consumed" ? consumeQuota(sql, { accountId, mode }, insertions.length) : grantAll(sql)}
     ), drawn as materialized (
       select insertion -> 'row' as fields, insertion, insertion -> 'event' as event,
              jsonb_build_object('version', next_link_version()) as assigned
@@ -357,6 +370,38 @@ export type Conflict = {
   id_taken: boolean;
 };
 
+/** The link that has a requested alias, and where it redirects. */
+export type AliasHolder = {
+  requested: Uuid;
+  id: Uuid;
+  account_id: Uuid;
+  mode: string;
+  target_url: string;
+};
+
+/** Finds the links that have the aliases that these links are to have, whosever they are. */
+export async function findAliasHolders(
+  sql: Sql,
+  requested: readonly RequestedNames[],
+): Promise<Map<Uuid, AliasHolder>> {
+  const rows = await sql<AliasHolder[]>`
+    select requested.id as requested, holder.*
+      from jsonb_to_recordset(${sql.json([...requested])}::jsonb)
+        as requested (id uuid, domain_id uuid, folded boolean, alias text)
+     cross join lateral (
+       select link.id, link.account_id, link.mode, link.target_url from links link
+        where link.domain_id = requested.domain_id and link.alias = requested.alias
+       union all
+       select link.id, link.account_id, link.mode, link.target_url from links link
+        where requested.domain_id is null and link.domain_id is null and link.alias = requested.alias
+       union all
+       select link.id, link.account_id, link.mode, link.target_url from links link
+        where requested.folded and link.domain_id = requested.domain_id
+          and fold_alias(link.alias) = fold_alias(requested.alias) and link.folded
+     ) holder`;
+  return new Map(rows.map((row) => [row.requested, row]));
+}
+
 /** Finds the links whose names another link has, or whose ids are taken. */
 export async function findConflicts(
   sql: Sql | Transaction,
@@ -372,7 +417,7 @@ export async function findConflicts(
                            where link.domain_id is null and link.alias = requested.alias and link.id <> requested.id)
            or requested.folded
               and exists (select from links link
-                           where link.domain_id = requested.domain_id and lower(link.alias) = lower(requested.alias)
+                           where link.domain_id = requested.domain_id and fold_alias(link.alias) = fold_alias(requested.alias)
                              and link.folded and link.id <> requested.id) as alias_taken,
            exists (select from links link
                     where link.account_id = ${accountId} and link.mode = ${mode}

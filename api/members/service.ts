@@ -7,7 +7,7 @@ import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { type Actor, OPERATOR, type User } from "../http/principal.ts";
+import { type Actor, OPERATOR, SYSTEM, type User } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
@@ -188,6 +188,22 @@ export class MemberService {
     return this.#sql.begin((sql) =>
       addAndRecord(sql, { accountId, actor: OPERATOR }, userId, role),
     );
+  }
+
+  /**
+   * Gives a user the role in an account that the provider they sign in with says; with none they
+   * leave it. Throws `invalid_request` when the account would have no owner left.
+   */
+  async follow(accountId: Uuid, userId: Uuid, role: Role | undefined): Promise<void> {
+    const account = { accountId, actor: SYSTEM };
+    await this.#sql.begin(async (sql) => {
+      if (role !== "owner") requireAnotherOwner(await lockOwners(sql, accountId), userId);
+      if (role !== undefined) return await addAndRecord(sql, account, userId, role);
+      const member = await lockMember(sql, accountId, userId);
+      if (member === undefined) return;
+      await removeMember(sql, accountId, userId);
+      await recordMemberEvent(sql, account, "member.removed", member);
+    });
   }
 
   /**

@@ -32,6 +32,11 @@ create index domains_by_check on domains (coalesce(checked_at, verified_at)) whe
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
+-- Aliases as domains that ignore case compare them; foldAlias of shared/contracts/alias.ts does the same. Aliases themselves
+-- compare by bytes, where only letters of ASCII have cases.
+create function fold_alias(alias text) returns text language sql immutable parallel safe
+  return normalize(lower(alias collate "default"), nfc) collate "C";
+
 -- Columns that few links have are null for no.
 create table links (
   id uuid primary key,
@@ -75,7 +80,7 @@ create table links (
 create index links_by_account on links (account_id, mode, created_at desc, id desc);
 create index links_archived on links (account_id, mode, created_at desc, id desc) where archived;
 create index links_by_domain on links (domain_id) where domain_id is not null;
-create unique index links_folded_alias_key on links (domain_id, lower(alias)) where folded;
+create unique index links_folded_alias_key on links (domain_id, fold_alias(alias)) where folded;
 create unique index links_external_id_key on links (account_id, mode, external_id) where external_id is not null;
 create index links_by_target on links (account_id, mode, hashtextextended(target_url, 0));
 create index links_by_expiry on links (account_id, mode, expires_at) where expires_at is not null;

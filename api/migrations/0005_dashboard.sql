@@ -41,11 +41,15 @@ create table credentials (
   access_token_expires_at timestamptz(3),
   refresh_token_expires_at timestamptz(3),
   scope text,
+  -- Of a user who signs in with a provider: when it last vouched for them, and was last asked to.
+  confirmed_at timestamptz(3) not null default now(),
+  asked_at timestamptz(3) not null default now(),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now()
 );
 
 create index credentials_by_user on credentials (user_id);
+create unique index credentials_by_provider on credentials (provider_id, account_id);
 
 -- Codes of an app, and recovery codes: both encrypted by DASHBOARD_SECRET.
 create table second_factors (

@@ -10,6 +10,7 @@ import linksLog from "./0004_links_log.sql" with { type: "text" };
 import dashboard from "./0005_dashboard.sql" with { type: "text" };
 import events from "./0006_events.sql" with { type: "text" };
 import reports from "./0007_reports.sql" with { type: "text" };
+import imports from "./0008_imports.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -24,4 +25,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 5, name: "dashboard", text: dashboard },
   { id: 6, name: "events", text: events },
   { id: 7, name: "reports", text: reports },
+  { id: 8, name: "imports", text: imports },
 ];

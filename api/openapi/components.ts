@@ -92,7 +92,7 @@ const MESSAGES: Readonly<Record<string, string>> = {
   invalid_request: "url is required.",
   invalid_url: "The URL must be an http or https URL.",
   invalid_alias:
-    "An alias has 1 to 64 characters of A–Z, a–z, 0–9, _ and -, and does not start with -.",
+    "An alias has 1 to 64 letters, digits, emoji and characters of -._~, in segments separated by /. It does not start with -, and no segment ends with a dot.",
   alias_taken: 'The alias "summer-sale" is already in use.',
   unauthorized: "The API key is missing or invalid.",
   forbidden: "The API key lacks the scope links:write.",

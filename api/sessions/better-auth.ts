@@ -67,78 +67,82 @@ export class AuthLibrary {
   readonly api;
   readonly context;
 
-  /** `url` is the dashboard's; `secret` signs the cookies and encrypts second factors. */
-  constructor(sql: Sql, passwords: UserPasswords, url: string, secret: string) {
-    const auth = betterAuth({
-      ...optionsOf(sql, passwords, url, secret),
-      plugins: [secondFactor()],
-    });
+  constructor(options: LibrarySettings) {
+    const auth = betterAuth({ ...options, plugins: [secondFactor()] });
     this.api = auth.api;
     this.context = auth.$context;
   }
 }
 
-const optionsOf = (sql: Sql, passwords: UserPasswords, url: string, secret: string) =>
-  ({
-    baseURL: url,
-    secret,
-    telemetry: { enabled: false },
-    logger: { disabled: true },
-    database: { dialect: new PostgresJSDialect({ postgres: sql }), type: "postgres" },
-    emailAndPassword: {
-      enabled: true,
-      // Users are created only by this process, for an operator or an invitation; there is no
-      // sign-up.
-      autoSignIn: false,
-      minPasswordLength: PASSWORD_LENGTH.min,
-      maxPasswordLength: PASSWORD_LENGTH.max,
-      password: {
-        hash: (password) => passwords.hashForUser(password),
-        verify: ({ hash, password }) => passwords.verifyForUser(password, hash),
-      },
+/** The options of the library, without plugins. */
+export type LibrarySettings = Omit<BetterAuthOptions, "plugins" | "baseURL"> & { baseURL: string };
+
+/** `url` is the dashboard's; `secret` signs the cookies and encrypts second factors and tokens. */
+export const librarySettings = (
+  sql: Sql,
+  passwords: UserPasswords,
+  url: string,
+  secret: string,
+): LibrarySettings => ({
+  baseURL: url,
+  secret,
+  telemetry: { enabled: false },
+  logger: { disabled: true },
+  database: { dialect: new PostgresJSDialect({ postgres: sql }), type: "postgres" },
+  emailAndPassword: {
+    enabled: true,
+    // Users are created only by this process, for an operator or an invitation; there is no
+    // sign-up.
+    autoSignIn: false,
+    minPasswordLength: PASSWORD_LENGTH.min,
+    maxPasswordLength: PASSWORD_LENGTH.max,
+    password: {
+      hash: (password) => passwords.hashForUser(password),
+      verify: ({ hash, password }) => passwords.verifyForUser(password, hash),
     },
-    user: {
-      modelName: "users",
-      fields: { emailVerified: "email_verified", ...times },
+  },
+  user: {
+    modelName: "users",
+    fields: { emailVerified: "email_verified", ...times },
+  },
+  session: {
+    modelName: "sessions",
+    fields: {
+      userId: "user_id",
+      expiresAt: "expires_at",
+      userAgent: "user_agent",
+      ipAddress: "ip_address",
+      ...times,
     },
+    expiresIn: SESSION_SECONDS,
+    updateAge: EXTENDED_EVERY_SECONDS,
+  },
+  databaseHooks: {
     session: {
-      modelName: "sessions",
-      fields: {
-        userId: "user_id",
-        expiresAt: "expires_at",
-        userAgent: "user_agent",
-        ipAddress: "ip_address",
-        ...times,
-      },
-      expiresIn: SESSION_SECONDS,
-      updateAge: EXTENDED_EVERY_SECONDS,
-    },
-    databaseHooks: {
-      session: {
-        create: {
-          before: (session) =>
-            Promise.resolve({ data: { ...session, userAgent: shorten(session.userAgent) } }),
-          after: ({ userId }) => endSurplusSessions(sql, userId),
-        },
+      create: {
+        before: (session) =>
+          Promise.resolve({ data: { ...session, userAgent: shorten(session.userAgent) } }),
+        after: ({ userId }) => endSurplusSessions(sql, userId),
       },
     },
-    account: {
-      modelName: "credentials",
-      fields: CREDENTIAL_COLUMNS,
-    },
-    verification: {
-      modelName: "verifications",
-      fields: { expiresAt: "expires_at", ...times },
-    },
-    // It would store clients' addresses in plain text; `attempts.ts` limits attempts instead.
-    rateLimit: { enabled: false },
-    advanced: {
-      cookiePrefix: "shorthop",
-      defaultCookieAttributes: { sameSite: "strict", httpOnly: true, path: "/" },
-      database: { generateId: "uuid" },
-      ipAddress: { disableIpTracking: true },
-    },
-  }) satisfies BetterAuthOptions;
+  },
+  account: {
+    modelName: "credentials",
+    fields: CREDENTIAL_COLUMNS,
+  },
+  verification: {
+    modelName: "verifications",
+    fields: { expiresAt: "expires_at", ...times },
+  },
+  // It would store clients' addresses in plain text; `attempts.ts` limits attempts instead.
+  rateLimit: { enabled: false },
+  advanced: {
+    cookiePrefix: "shorthop",
+    defaultCookieAttributes: { sameSite: "strict", httpOnly: true, path: "/" },
+    database: { generateId: "uuid" },
+    ipAddress: { disableIpTracking: true },
+  },
+});
 
 const shorten = (userAgent: string | null | undefined): string | null =>
   userAgent?.slice(0, USER_AGENT_LENGTH_MAX).toWellFormed() ?? null;

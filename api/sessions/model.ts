@@ -14,6 +14,17 @@ import { successResponse } from "../http/common-schemas.ts";
 
 export const signInBody = z.strictObject({ email, password: plainPassword });
 
+/** How people can sign in. */
+export const methodsResponse = z.object({
+  /** The name of the provider, if there is one. */
+  provider: z.string().nullable(),
+  /** Whether the provider is the only way, but for one user. */
+  provider_only: z.boolean(),
+});
+
+/** With `url`, the browser goes there to end the session of the provider. */
+export const signOutResponse = successResponse.extend({ url: z.string().optional() });
+
 /** Whether a code is needed, which `/auth/sign-in/code` takes. */
 export const signInResponse = successResponse.extend({ needs_code: z.boolean() });
 
@@ -61,6 +72,8 @@ export const resetUserResponse = z.object({ email: z.string() });
 
 export const sessionResponse = z.object({
   user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
+  /** Whether the user signs in with a password; else with the provider. */
+  has_password: z.boolean(),
   accounts: z.array(
     z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
   ),

@@ -18,7 +18,7 @@ import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { hashToken, newToken } from "../url-tokens.ts";
 import type { Attempts } from "./attempts.ts";
-import type { PasswordStrength } from "./password-strength.ts";
+import type { PasswordRules } from "./password-rules.ts";
 import {
   applyReset,
   deleteResets,
@@ -35,9 +35,12 @@ export type Reset = { token: string; expires_at: Date };
 /** The path of the dashboard's page on which a token is used. */
 export const resetPath = (token: string): string => `/reset-password/${token}`;
 
+/** Throws `invalid_request` for a user who has no password that could be forgotten. */
 export async function makeReset(sql: Sql | Transaction, userId: Uuid): Promise<Reset> {
   const { token, hash: tokenHash } = newToken();
   const expires_at = await insertReset(sql, { tokenHash, userId, minutes: RESET_MINUTES });
+  if (expires_at === undefined)
+    throw new ApiError("invalid_request", "This user has no password: they sign in otherwise.");
   return { token, expires_at };
 }
 
@@ -50,13 +53,13 @@ export class PasswordResets {
   readonly #sql: Sql;
   readonly #attempts: Attempts;
   readonly #passwords: UserPasswords;
-  readonly #strength: PasswordStrength;
+  readonly #rules: PasswordRules;
 
-  constructor(sql: Sql, attempts: Attempts, passwords: UserPasswords, strength: PasswordStrength) {
+  constructor(sql: Sql, attempts: Attempts, passwords: UserPasswords, rules: PasswordRules) {
     this.#sql = sql;
     this.#attempts = attempts;
     this.#passwords = passwords;
-    this.#strength = strength;
+    this.#rules = rules;
   }
 
   /**
@@ -67,14 +70,15 @@ export class PasswordResets {
     const address = email.toLowerCase();
     await this.#sql.begin(async (sql) => {
       await this.#attempts.consumeReset(sql, address);
-      await enqueueResetMail(sql, address, language);
+      if (this.#rules.isAllowed(address)) await enqueueResetMail(sql, address, language);
     });
   }
 
-  /** Finds the user of a token; throws `not_found` when it is not valid. */
+  /** Finds the user of a token; throws `not_found` when it is not valid, and `forbidden`. */
   async find(token: string): Promise<ResetUser> {
     const user = await findResetUser(this.#sql, hashToken(token));
     if (user === undefined) throw noReset();
+    this.#rules.requireAllowed(user.email);
     return user;
   }
 
@@ -84,7 +88,7 @@ export class PasswordResets {
    */
   async use(token: string, password: string): Promise<void> {
     const { email, name } = await this.find(token);
-    this.#strength.require(password, [email, name]);
+    this.#rules.requireStrong(password, [email, name]);
     const hash = await this.#passwords.hashForUser(password);
     // Of two uses at once one finds the token gone.
     const used = await this.#sql.begin((sql) => applyReset(sql, hashToken(token), hash));

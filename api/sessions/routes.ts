@@ -13,6 +13,7 @@ import {
   confirmBody,
   deviceListResponse,
   enrolmentResponse,
+  methodsResponse,
   passwordBody,
   recoveryCodesResponse,
   requestResetBody,
@@ -23,6 +24,7 @@ import {
   signInBody,
   signInByCodeBody,
   signInResponse,
+  signOutResponse,
   useResetBody,
 } from "./model.ts";
 import { clientInfo, requireSession, setCookies } from "./requests.ts";
@@ -32,15 +34,20 @@ import { type SessionService, toUserResponse } from "./service.ts";
 
 type SessionResponse = z.output<typeof sessionResponse>;
 
-/** `listAccounts` lists the accounts that a user is a member of. */
+/**
+ * `methods` says how people can sign in; `listAccounts` lists the accounts that a user is a member
+ * of.
+ */
 export const sessionRoutes = (
   auth: AccessPlugin,
   sessions: SessionService,
+  methods: z.output<typeof methodsResponse>,
   listAccounts: (userId: Uuid) => Promise<SessionResponse["accounts"]>,
   { shortUrl, sendsMails }: SiteContext,
 ) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
     .use(auth)
+    .get("/methods", () => methods, { access: "public", response: { 200: methodsResponse } })
     .post(
       "/sign-in",
       async ({ call, request, body, set }) => {
@@ -76,6 +83,7 @@ export const sessionRoutes = (
         setCookies(set, cookies);
         return {
           user: toUserResponse(session.user),
+          has_password: await sessions.hasPassword(session),
           accounts: await listAccounts(session.user.id),
           short_url: shortUrl,
           sends_mails: sendsMails,
@@ -86,18 +94,20 @@ export const sessionRoutes = (
     .post(
       "/sign-out",
       async ({ request, set }) => {
-        setCookies(set, await sessions.signOut(request.headers));
-        return { success: true, message: "Signed out." };
+        const { cookies, url } = await sessions.signOut(request.headers);
+        setCookies(set, cookies);
+        return { success: true, message: "Signed out.", url };
       },
-      { access: "session", response: { 200: successResponse } },
+      { access: "session", response: { 200: signOutResponse } },
     )
     .post(
       "/sign-out-everywhere",
       async ({ request, set }) => {
-        setCookies(set, await sessions.signOutEverywhere(request.headers));
-        return { success: true, message: "Signed out everywhere." };
+        const { cookies, url } = await sessions.signOutEverywhere(request.headers);
+        setCookies(set, cookies);
+        return { success: true, message: "Signed out everywhere.", url };
       },
-      { access: "session", response: { 200: successResponse } },
+      { access: "session", response: { 200: signOutResponse } },
     )
     .post(
       "/password",

@@ -11,7 +11,7 @@ import type { Sql } from "../postgres.ts";
 import type { Attempts } from "./attempts.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
-import type { PasswordStrength } from "./password-strength.ts";
+import type { PasswordRules } from "./password-rules.ts";
 import { isTotp, wrongCode, wrongPassword } from "./second-factor.ts";
 import {
   deleteResets,
@@ -24,26 +24,37 @@ import {
   type SessionRow,
 } from "./sql.ts";
 
+/** What has ended a session: with `url`, the browser goes there to end that of the provider. */
+export type SignedOut = { cookies: string[]; url: string | undefined };
+
+/** With whom some sign in. */
+export interface Provider {
+  signOut(headers: Headers): Promise<SignedOut>;
+}
+
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
 export class SessionService {
   readonly #sql: Sql;
   readonly #library: AuthLibrary;
   readonly #attempts: Attempts;
   readonly #passwords: PasswordAttempts;
-  readonly #strength: PasswordStrength;
+  readonly #rules: PasswordRules;
+  readonly #provider: Provider | undefined;
 
   constructor(
     sql: Sql,
     library: AuthLibrary,
     attempts: Attempts,
     passwords: PasswordAttempts,
-    strength: PasswordStrength,
+    rules: PasswordRules,
+    provider: Provider | undefined,
   ) {
     this.#sql = sql;
     this.#library = library;
     this.#attempts = attempts;
     this.#passwords = passwords;
-    this.#strength = strength;
+    this.#rules = rules;
+    this.#provider = provider;
   }
 
   /** Finds the session of a request's cookie; throws `unauthorized` when there is none. */
@@ -69,6 +80,12 @@ export class SessionService {
     if (!(await isSessionValid(this.#sql, id))) throw notSignedIn();
   }
 
+  /** Whether the user has a password; else they sign in with the provider. */
+  async hasPassword({ user }: Session): Promise<boolean> {
+    const credentials = await findUserByEmail(this.#sql, user.email);
+    return typeof credentials?.password_hash === "string";
+  }
+
   /** Lists where the user is signed in, the most recently seen first. */
   async devices({ id, user }: Session): Promise<(SessionRow & { current: boolean })[]> {
     const rows = await listSessions(this.#sql, user.id);
@@ -87,11 +104,12 @@ export class SessionService {
    * `rate_limited`.
    */
   async signIn({ email, password }: SignIn, client: ClientInfo): Promise<SignedIn> {
+    const isAllowed = this.#rules.isAllowed(email);
     const { result, cookie } = await this.#passwords.make(email, client, async (user) => {
       // For an unknown address, the library hashes the password, as it does to compare it.
       const { headers, response } = await translateErrors(
         this.#library.api.signInEmail({
-          body: { email, password },
+          body: { email: isAllowed ? email : NOBODY, password },
           headers: client.headers,
           returnHeaders: true,
         }),
@@ -139,15 +157,16 @@ export class SessionService {
     throw wrongCode();
   }
 
-  async signOut(headers: Headers): Promise<string[]> {
+  async signOut(headers: Headers): Promise<SignedOut> {
+    if (this.#provider !== undefined) return await this.#provider.signOut(headers);
     const response = await translateErrors(
       this.#library.api.signOut({ headers, returnHeaders: true }),
     );
-    return response.headers.getSetCookie();
+    return { cookies: response.headers.getSetCookie(), url: undefined };
   }
 
   /** Ends every session of the user, including this one. */
-  async signOutEverywhere(headers: Headers): Promise<string[]> {
+  async signOutEverywhere(headers: Headers): Promise<SignedOut> {
     await translateErrors(this.#library.api.revokeSessions({ headers }), notSignedIn);
     return await this.signOut(headers);
   }
@@ -160,7 +179,7 @@ export class SessionService {
     client: ClientInfo,
   ): Promise<string[]> {
     const { result: headers } = await this.#passwords.make(email, client, async () => {
-      this.#strength.require(next, [email, name]);
+      this.#rules.requireStrong(next, [email, name]);
       const changed = await translateErrors(
         this.#library.api.changePassword({
           body: { currentPassword: current, newPassword: next, revokeOtherSessions: true },
@@ -177,6 +196,9 @@ export class SessionService {
     return [...headers.getSetCookie(), this.#passwords.recognize(client.headers, user)];
   }
 }
+
+/** An address that nobody has; its password takes as much work as another. */
+const NOBODY = "nobody@localhost.invalid";
 
 const wrongCredentials = (): ApiError =>
   new ApiError("unauthorized", "The e-mail address or the password is wrong.");

@@ -182,20 +182,24 @@ const WAITING_MINUTES = 60;
 /** Who sets a new password. */
 export type ResetUser = { id: Uuid; email: string; name: string };
 
-/** Stores a link by the hash of its token; returns until when it is valid. */
+/**
+ * Stores a link by the hash of its token; returns until when it is valid, or undefined for a user
+ * without a password.
+ */
 export async function insertReset(
   sql: Sql | Transaction,
   { tokenHash, userId, minutes }: { tokenHash: Buffer; userId: Uuid; minutes: number },
-): Promise<Date> {
+): Promise<Date | undefined> {
   await sql`
     delete from password_resets where token_hash in (
       select token_hash from password_resets where user_id = ${userId}
        order by created_at desc, token_hash offset ${RESETS_MAX - 1})`;
-  const [row] = await sql<[{ expires_at: Date }]>`
+  const [row] = await sql<{ expires_at: Date }[]>`
     insert into password_resets (token_hash, user_id, expires_at)
-    values (${tokenHash}, ${userId}, clock_timestamp() + make_interval(mins => ${minutes}))
+    select ${tokenHash}, user_id, clock_timestamp() + make_interval(mins => ${minutes})
+      from credentials where user_id = ${userId} and provider_id = 'credential'
     returning expires_at`;
-  return row.expires_at;
+  return row?.expires_at;
 }
 
 /** Finds the user of a link that is valid. */
@@ -239,7 +243,7 @@ export async function deleteExpiredResets(sql: Sql): Promise<void> {
   await sql`delete from password_resets where expires_at < clock_timestamp()`;
 }
 
-/** Puts a mail with a link to the user of an address into the queue, if somebody has it. */
+/** Puts a mail with a link into the queue, if somebody has the address, and a password. */
 export async function enqueueResetMail(
   sql: Transaction,
   email: string,
@@ -247,7 +251,9 @@ export async function enqueueResetMail(
 ): Promise<void> {
   await sql`
     insert into report_mails (id, kind, user_id, language)
-    select gen_random_uuid(), 'password_reset', id, ${language} from users where email = ${email}`;
+    select gen_random_uuid(), 'password_reset', users.id, ${language}
+      from users join credentials on user_id = users.id and provider_id = 'credential'
+     where email = ${email}`;
 }
 
 /** Whether the user of a mail may still expect it. */

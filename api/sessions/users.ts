@@ -7,8 +7,8 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { AuthLibrary } from "./better-auth.ts";
-import { PasswordStrength } from "./password-strength.ts";
+import { AuthLibrary, librarySettings } from "./better-auth.ts";
+import { PasswordRules } from "./password-rules.ts";
 import {
   deleteResets,
   deleteUser,
@@ -27,12 +27,12 @@ export type NewUser = { email: string; name: string; password: string };
 export class UserService {
   readonly #sql: Sql;
   readonly #library: AuthLibrary;
-  readonly #strength: PasswordStrength;
+  readonly #rules: PasswordRules;
 
-  constructor(sql: Sql, library: AuthLibrary, strength: PasswordStrength) {
+  constructor(sql: Sql, library: AuthLibrary, rules: PasswordRules) {
     this.#sql = sql;
     this.#library = library;
-    this.#strength = strength;
+    this.#rules = rules;
   }
 
   /**
@@ -41,13 +41,14 @@ export class UserService {
    */
   static forOperators(sql: Sql): UserService {
     const secret = randomBytes(32).toString("hex");
-    const library = new AuthLibrary(sql, new PasswordHashing(), "http://localhost", secret);
-    return new UserService(sql, library, new PasswordStrength());
+    const options = librarySettings(sql, new PasswordHashing(), "http://localhost", secret);
+    const library = new AuthLibrary(options);
+    return new UserService(sql, library, new PasswordRules());
   }
 
   /** Throws `invalid_request` for a password of a new user that is too weak. */
   requireStrong({ email, name, password }: NewUser): void {
-    this.#strength.require(password, [email, name]);
+    this.#rules.requireStrong(password, [email, name]);
   }
 
   async findByEmail(email: string): Promise<Uuid | undefined> {
@@ -59,7 +60,8 @@ export class UserService {
    * the address, or when the password is too weak.
    */
   async create({ email, name, password }: NewUser): Promise<Uuid> {
-    this.#strength.require(password, [email, name]);
+    this.#rules.requireAllowed(email);
+    this.#rules.requireStrong(password, [email, name]);
     const body = { email: email.toLowerCase(), name, password };
     const created = await this.#library.api.signUpEmail({ body }).catch((error: unknown) => error);
     const found = await findUserByEmail(this.#sql, email);
@@ -81,18 +83,31 @@ export class UserService {
   }
 
   /**
-   * Sets a new password and ends every session. Returns false when there is no such user; throws as
-   * `create`.
+   * Sets a new password and ends every session; a user who has signed in with a provider signs in
+   * with the password instead. Returns false when there is no such user; throws as `create`.
    */
   async setPassword(email: string, password: string): Promise<boolean> {
-    this.#strength.require(password, [email]);
+    this.#rules.requireStrong(password, [email]);
     const user = await findUserByEmail(this.#sql, email);
     if (user === undefined) return false;
-    const context = await this.#library.context;
-    await context.internalAdapter.updatePassword(user.id, await context.password.hash(password));
-    await context.internalAdapter.deleteUserSessions(user.id);
+    const { internalAdapter, password: passwords } = await this.#library.context;
+    const hash = await passwords.hash(password);
+    if (user.password_hash === null) await this.#makeLocal(user.id, hash);
+    else await internalAdapter.updatePassword(user.id, hash);
+    await internalAdapter.deleteUserSessions(user.id);
     await deleteResets(this.#sql, user.id);
     return true;
+  }
+
+  async #makeLocal(userId: Uuid, hash: string): Promise<void> {
+    const { internalAdapter } = await this.#library.context;
+    await internalAdapter.deleteAccounts(userId);
+    await internalAdapter.linkAccount({
+      userId,
+      providerId: "credential",
+      accountId: userId,
+      password: hash,
+    });
   }
 
   /**

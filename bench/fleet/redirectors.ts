@@ -5,6 +5,7 @@ import {
   type Click,
   encodeRawClick,
   RECORD_BYTES_MAX,
+  toRawClick,
 } from "../../shared/contracts/click-record.ts";
 import {
   encodeSegmentHeader,
@@ -14,7 +15,6 @@ import {
 import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import { toRawClick } from "../../test/harness/encode-segment.ts";
 
 /**
  * How many redirectors, how many segments each of them seals per second, and the clicks of a

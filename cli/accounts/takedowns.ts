@@ -14,6 +14,7 @@ import {
   type TakedownKind,
   waitUntilPublished,
 } from "../../api/takedowns/service.ts";
+import { decodeAliasPath } from "../../shared/contracts/alias.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseHost, parseId } from "../arguments.ts";
@@ -34,7 +35,7 @@ export function addTakedownCommands(links: Command, installation: Installation):
     links
       .command(name)
       .description(description)
-      .option("--alias <alias>", "the link with this alias")
+      .option("--alias <alias>", "the link with this alias", decodeAliasPath)
       .option("--domain <host>", "its domain (default: the service's own)", parseDomainName)
       .option("--account <id>", "all links of an account (acct_…)", parseId("acct"))
       .option("--host <host>", "all links that redirect to a host or to a name below it", parseHost)

@@ -1,6 +1,7 @@
 /** Goal: whatever the API can do, the client can do. */
 import { expect, test } from "bun:test";
 
+import { listFunctions, membersOf } from "./functions.ts";
 import { readDocument } from "./generate.ts";
 import { type Client, createClient } from "./src/index.ts";
 import type { operations } from "./src/schema.ts";
@@ -149,21 +150,6 @@ const CALLS: Record<keyof operations, Call[]> = {
   unlockSharedStatistics: [({ shared }) => shared.unlock("token", "secret")],
   getLimits: [(client) => client.limits()],
 };
-
-/** The fields and methods of a part of a client. */
-function membersOf(part: object): [string, unknown][] {
-  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(part));
-  const names = [...Object.keys(part), ...methods.filter((name) => name !== "constructor")];
-  return names.map((name) => [name, Reflect.get(part, name)]);
-}
-
-/** The names of all functions of a client. */
-const listFunctions = (part: object, prefix = ""): string[] =>
-  membersOf(part).flatMap(([name, member]) =>
-    typeof member === "object" && member !== null
-      ? listFunctions(member, `${prefix}${name}.`)
-      : [prefix + name],
-  );
 
 /** A copy of a client whose functions note that they were called. */
 function noteCalls<Part extends object>(part: Part, called: Set<string>, prefix = ""): Part {

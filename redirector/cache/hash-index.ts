@@ -121,7 +121,7 @@ export class HashIndex {
   }
 }
 
-/** A domain name has at most 253 characters (RFC 1035), an alias 64. */
+/** A domain name has at most 253 bytes (RFC 1035), an alias `ALIAS_BYTES_MAX`. */
 export const KEY_BYTES_MAX = 512;
 
 /** Finds records in blocks by their keys: a domain, and the bytes of a path. */

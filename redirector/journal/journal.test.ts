@@ -13,9 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-import type { Click } from "../../shared/contracts/click-record.ts";
+import { type Click, toRawClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
-import { toRawClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import {
   canMountDisks,

@@ -3,10 +3,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { toSlice } from "../../shared/bytes.ts";
-import { ALIAS_PATTERN } from "../../shared/contracts/alias.ts";
+import { isAlias } from "../../shared/contracts/alias.ts";
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { type CachedLink, emptyLink } from "../../shared/links-store/record.ts";
-import { decide as decideWith, decideMiss, type Miss, type ShortRequest } from "./decision.ts";
+import { decide as decideWith, decideAt, type Miss, type ShortRequest } from "./decision.ts";
 
 const link = (change: Partial<CachedLink> = {}): CachedLink => ({ ...emptyLink(), ...change });
 
@@ -26,7 +26,7 @@ const get = (change: Partial<ShortRequest> = {}): ShortRequest => ({
 /** Decides about links without settings. */
 const decide = (
   request: ShortRequest,
-  cached: CachedLink | null | undefined,
+  cached: CachedLink | undefined,
   now: number,
   settings: RedirectSettings = {},
   isExhausted = false,
@@ -53,9 +53,8 @@ describe("the decision", () => {
     expect(decide(get(), expiring, NOW).kind).toBe("expired");
   });
 
-  test.each<[string, Partial<ShortRequest>, CachedLink | null | undefined, string]>([
+  test.each<[string, Partial<ShortRequest>, CachedLink | undefined, string]>([
     ["a link that is not cached", {}, undefined, "miss"],
-    ["a link known to be deleted", {}, null, "not_found"],
     ["a host that is not served", { domain: undefined }, link(), "not_found"],
     ["a path that begins with no alias", { path: "/-a/b" }, undefined, "not_found"],
     ["a malformed path", { path: undefined }, undefined, "bad_request"],
@@ -102,7 +101,7 @@ describe("the decision", () => {
       fc.property(fc.string(), fc.string(), (method, path) => {
         const decision = decide(get({ method, path: `/${path}` }), undefined, NOW);
         if (decision.kind === "miss") {
-          expect(decision.alias).toMatch(ALIAS_PATTERN);
+          for (const { alias } of decision.names) expect(isAlias(alias)).toBeTrue();
         }
       }),
     );
@@ -142,8 +141,10 @@ describe("the decision", () => {
     const agent = { userAgent: "Twitterbot/1.0" };
     const kindOf = (request: Partial<ShortRequest>, cached = withSettings(), settings = {}) =>
       decide(get(request), cached, NOW, { preview, ...settings }).kind;
-    expect(decide(get(agent), withSettings(), NOW, { preview })).toEqual({
+    const carded = withSettings();
+    expect(decide(get(agent), carded, NOW, { preview })).toEqual({
       kind: "preview",
+      link: carded,
       preview,
     });
     expect(kindOf({ ...agent, method: "HEAD" })).toBe("redirect");
@@ -163,30 +164,88 @@ const miss = (path: string): Miss => {
   return decision;
 };
 
-/** What is decided once the link at the alias is known; its limit leaves clicks. */
-const kindAt = (
+/** What is decided for the link `abc`, the last that such a path may mean; its limit leaves clicks. */
+function kindAt(
   path: string,
-  cached: CachedLink | null | undefined,
+  cached: CachedLink,
   settings: RedirectSettings = {},
   change: Partial<ShortRequest> = {},
-) =>
-  decideMiss(get({ path, settingsOf: () => ({ settings }), ...change }), miss(path), cached).kind;
+) {
+  const request = get({ path, settingsOf: () => ({ settings }), ...change });
+  const { alias, suffix = "" } = miss(path).names.at(-1) ?? {};
+  expect(alias).toBe("abc");
+  return decideAt(request, suffix, cached).kind;
+}
 
 describe("a path beyond an alias", () => {
-  test("is looked up by the first segment", () => {
-    expect(miss("/abc/d/e")).toEqual({ kind: "miss", domain: "", alias: "abc", suffix: "/d/e" });
-    expect(miss("/abc+")).toEqual({ kind: "miss", domain: "", alias: "abc", suffix: "+" });
-    for (const path of ["/-a/b", "/a.b/c", "/+", "/a+/b"])
-      expect(decide(get({ path }), undefined, NOW).kind).toBe("not_found");
-    for (const path of ["//abc", "/abc%20/b", "/abc++"])
-      expect(miss(path)).toEqual({ kind: "miss", domain: "", alias: "abc", suffix: "" });
+  test.each<[path: string, names: [alias: string, suffix: string][]]>([
+    [
+      "/abc/d/e",
+      [
+        ["abc/d/e", ""],
+        ["abc", "/d/e"],
+      ],
+    ],
+    [
+      "/abc/d.",
+      [
+        ["abc/d", ""],
+        ["abc", "/d."],
+      ],
+    ],
+    ["/abc/d%2Fe", [["abc", "/d%2Fe"]]],
+    [
+      "/abc/d e",
+      [
+        ["abc/d", ""],
+        ["abc", "/d e"],
+      ],
+    ],
+    ["/abc/.", [["abc", "/."]]],
+    ["/abc//d", [["abc", "//d"]]],
+    ["/abc+", [["abc", "+"]]],
+    [
+      "/abc/d+",
+      [
+        ["abc/d", "+"],
+        ["abc", "/d+"],
+      ],
+    ],
+    ["//abc", [["abc", ""]]],
+    ["//abc/d", [["abc/d", ""]]],
+    ["/abc%20/b", [["abc", ""]]],
+    ["/abc++", [["abc", ""]]],
+    [
+      "/a.b/c",
+      [
+        ["a.b/c", ""],
+        ["a.b", "/c"],
+      ],
+    ],
+    [
+      "/r%C3%A9/%f0%9f%8e%88",
+      [
+        ["ré/🎈", ""],
+        ["ré", "/%f0%9f%8e%88"],
+      ],
+    ],
+    ["/r\xc3\xa9", [["ré", ""]]],
+    ["/re%CC%81", [["ré", ""]]],
+    [`/abc/${"d".repeat(1_100)}`, [["abc", `/${"d".repeat(1_100)}`]]],
+  ])("%s is looked up as a whole, then by its first segment", (path, names) => {
+    expect(miss(path).names.map(({ alias, suffix }) => [alias, suffix])).toEqual(names);
   });
+
+  test.each(["/-a/b", "/+", "/a+/b", "/abc%2Fd", "/healthz/a", "/.well-known/a", "/Robots.txt"])(
+    "%s means no link",
+    (path) => {
+      expect(decide(get({ path }), undefined, NOW).kind).toBe("not_found");
+    },
+  );
 
   test("leads somewhere only for a link that forwards it", () => {
     const settings = toSlice(Buffer.from("{}"));
     expect(kindAt("/abc/d", link())).toBe("not_found");
-    expect(kindAt("/abc/d", null)).toBe("not_found");
-    expect(kindAt("/abc/d", undefined)).toBe("miss");
     expect(kindAt("/abc/d", link({ expires_at: 1 }))).toBe("not_found");
     for (const forward_path of ["append", "ignore"] as const) {
       expect(kindAt("/abc/d", link({ settings }), { forward_path })).toBe("redirect");
@@ -203,7 +262,6 @@ describe("a path beyond an alias", () => {
   test("shows the page about a link that is followed without a password", () => {
     expect(kindAt("/abc+", link())).toBe("about");
     expect(kindAt("/abc+", link(), { preview: { title: "Card" } })).toBe("about");
-    expect(kindAt("/abc+", null)).toBe("not_found");
     expect(kindAt("/abc+", link({ password_hash: "x" }))).toBe("not_found");
     expect(kindAt("/abc+", link({ password_hash: "x" }), {}, { method: "POST" })).toBe("not_found");
     expect(kindAt("/abc+", link({ expires_at: 1 }))).toBe("expired");

@@ -6,9 +6,9 @@ import type { LinkFailure } from "../../shared/contracts/analytics.ts";
 import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
-import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
+import type { CachedLink } from "../../shared/links-store/record.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
-import { ABOUT, isGlued, readAliasPath } from "./beyond-alias.ts";
+import { ABOUT, type AliasPath, isGlued, readAliases } from "./beyond-alias.ts";
 import { isForwardable } from "./forwarding.ts";
 
 /** Why a request fails, for statistics. */
@@ -20,7 +20,7 @@ export type Decision =
   /** Request the link's password, or check it. */
   | { kind: "password"; link: CachedLink }
   /** Respond with the link's card; no click. */
-  | { kind: "preview"; preview: Preview }
+  | { kind: "preview"; link: CachedLink; preview: Preview }
   /** Respond with the page about the link; no click. */
   | { kind: "about"; link: CachedLink }
   /**
@@ -46,10 +46,10 @@ export type Decision =
   | { kind: "healthy" }
   | { kind: "method_not_allowed"; allow: string }
   /**
-   * No link is cached at the path. A link must be looked up at the alias, and the request decided
-   * by {@link decideMiss}. `suffix` is the path after the alias, "" for nothing.
+   * No link is cached at the path. A link must be looked up at each of its aliases in turn, and the
+   * request decided by {@link decideAt}.
    */
-  | { kind: "miss"; domain: string; alias: string; suffix: string };
+  | { kind: "miss"; domain: string; names: readonly AliasPath[] };
 
 export type Miss = Extract<Decision, { kind: "miss" }>;
 
@@ -85,17 +85,24 @@ const HEALTH_PATH = "/healthz";
 const READ_METHODS = "GET, HEAD";
 
 /**
- * Decides a request, given the cached link at its path: `null` for a deleted one, `taken_down` for
- * one that takedowns cover, undefined for one that is not cached.
+ * Decides a request, given the cached link at its path: `taken_down` for one that takedowns cover,
+ * undefined when there is none, or when the path may mean another one.
  */
-export function decide(request: ShortRequest, link: CachedState | undefined): Decision {
-  const { method, domain, now } = request;
+export function decide(
+  request: ShortRequest,
+  link: CachedLink | "taken_down" | undefined,
+): Decision {
+  const { method, domain } = request;
   const isRead = method === "GET" || method === "HEAD";
   if (!isRead && method !== "POST") return { kind: "method_not_allowed", allow: READ_METHODS };
   if (domain === undefined || link === undefined)
     return decideWithoutLink(request.path, domain, isRead);
-  if (link === null) return UNKNOWN_ALIAS;
-  if (link === "taken_down") return { kind: "taken_down" };
+  return link === "taken_down" ? { kind: "taken_down" } : decideLink(request, link, isRead);
+}
+
+/** Decides a request for a link, by a method that links have. */
+function decideLink(request: ShortRequest, link: CachedLink, isRead: boolean): FinalDecision {
+  const { method, now } = request;
   const settings = link.settings === null ? undefined : request.settingsOf(link)?.settings;
   if (settings !== undefined) {
     const decision = decideByState(settings, link, request, isRead);
@@ -104,7 +111,7 @@ export function decide(request: ShortRequest, link: CachedState | undefined): De
     // Ignores everything that a person could send along with the link, such as a parameter.
     const isAsked = preview !== undefined && method === "GET" && link.password_hash === null;
     if (isAsked && !isExpired(link, now) && isPreviewAgent(request.userAgent))
-      return { kind: "preview", preview };
+      return { kind: "preview", link, preview };
   }
   if (isExpired(link, now)) return { kind: "expired", failure: { reason: "expired", link } };
   if (link.password_hash !== null) return { kind: "password", link };
@@ -125,26 +132,24 @@ export const isGuarded = (settings: RedirectSettings | undefined): settings is R
 const REDIRECTING: ReadonlySet<Decision["kind"]> = new Set(["redirect", "password", "guarded"]);
 
 /**
- * Decides a request that was a miss, given the cached link at its alias; the same miss without one.
- * If the path continues after the alias, a link that does not forward its path is not found, but
- * for what is glued to its short URL.
+ * Decides a request that was a miss, given the cached link at one of its aliases, which is followed
+ * by `suffix`. If the path continues after the alias, a link that does not forward its path is not
+ * found, but for what is glued to its short URL.
  */
-export function decideMiss(
+export function decideAt(
   request: ShortRequest,
-  miss: Miss,
-  link: CachedState | undefined,
-): Decision {
-  if (link === undefined) return miss;
-  if (miss.suffix === "") return decide(request, link);
+  suffix: string,
+  link: CachedLink | "taken_down",
+): FinalDecision {
   if (link === "taken_down") return { kind: "taken_down" };
-  const isAbout = miss.suffix === ABOUT;
-  if (link === null) return UNKNOWN_ALIAS;
+  const isRead = request.method !== "POST";
+  if (suffix === "") return decideLink(request, link, isRead);
   const settings = request.settingsOf(link)?.settings;
+  if (suffix === ABOUT) return toAbout(decideLink(request, link, isRead), link, settings);
   const forwards = settings?.forward_path;
-  if (!isAbout && forwards === undefined && !isGlued(miss.suffix)) return { kind: "not_found" };
-  const decision = decide(request, link);
-  if (isAbout) return toAbout(decision, link, settings);
-  return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(miss.suffix)
+  if (forwards === undefined && !isGlued(suffix)) return { kind: "not_found" };
+  const decision = decideLink(request, link, isRead);
+  return REDIRECTING.has(decision.kind) && forwards === "append" && !isForwardable(suffix)
     ? { kind: "bad_request" }
     : decision;
 }
@@ -155,10 +160,10 @@ export function decideMiss(
  * programs get a card.
  */
 function toAbout(
-  decision: Decision,
+  decision: FinalDecision,
   link: CachedLink,
   settings: RedirectSettings | undefined,
-): Decision {
+): FinalDecision {
   if (!REDIRECTING.has(decision.kind) && decision.kind !== "preview") return decision;
   return link.password_hash !== null || isGuarded(settings)
     ? { kind: "not_found" }
@@ -174,7 +179,7 @@ function decideByState(
   link: CachedLink,
   request: ShortRequest,
   isRead: boolean,
-): Decision | undefined {
+): FinalDecision | undefined {
   const { now } = request;
   if (taken_down === true) return { kind: "taken_down" };
   // The response equals that of an unknown alias, so it reveals nothing.
@@ -204,8 +209,8 @@ function decideWithoutLink(
   // Load balancers may send requests by address.
   if (domain === undefined) return { kind: isRead && page === "healthy" ? page : "not_found" };
   if (page === undefined) {
-    const found = readAliasPath(path);
-    return found === undefined ? { kind: "not_found" } : { kind: "miss", domain, ...found };
+    const names = readAliases(path);
+    return names.length === 0 ? { kind: "not_found" } : { kind: "miss", domain, names };
   }
   // The root page is configured for the default domain only; a custom domain may not even be served
   // here.

@@ -3,13 +3,14 @@
  * for about pages.
  */
 import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
+import { foldAlias } from "../../shared/contracts/alias.ts";
 import type { LinkFailure } from "../../shared/contracts/analytics.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { ID_BYTES, readUuid } from "../../shared/ids.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { FailureLog } from "../failures/reporter.ts";
 import { normalizePath, type RequestHead, toLatin1 } from "../http/request.ts";
-import { ABOUT, readAliasPath } from "./beyond-alias.ts";
+import { ABOUT, readAliases } from "./beyond-alias.ts";
 import type { Failure } from "./decision.ts";
 import type { DomainFinder } from "./link-finder.ts";
 import type { RequestReader } from "./request-reader.ts";
@@ -36,9 +37,11 @@ export class FailureCounter {
     }
     // On the service's own domain, an alias without a link has no owner.
     if (domain === DEFAULT_DOMAIN) return;
-    const alias = readAliasPath(path)?.alias ?? path.slice(1);
+    const [name] = readAliases(path);
+    if (name === undefined) return;
+    const { alias } = name;
     const isFolded = this.#domains.foldOf(domain) === "all";
-    this.#failures.countUnknownAlias(domain, isFolded ? alias.toLowerCase() : alias);
+    this.#failures.countUnknownAlias(domain, isFolded ? foldAlias(alias) : alias);
   }
 
   /**

@@ -208,7 +208,8 @@ export class PasswordGuard {
       this.#guards.failures.count(incoming.head, { reason: "wrong_password", link });
       return this.#formAgain(incoming, "wrong");
     }
-    const cookie = this.#cookies.issue(link, aliasPathOf(incoming.head));
+    const path = aliasPathOf(incoming.head, this.#reader.forwardsPath(link));
+    const cookie = this.#cookies.issue(link, path);
     if (settings === undefined) {
       const response = this.#redirects.respond(incoming, link, "password");
       return "location" in response ? withCookie(response, cookie) : response;

@@ -2,13 +2,14 @@
  * Finds the requested link, and the settings of its domain: in memory, in the store of the host, or
  * later in the log.
  */
+import { foldAlias } from "../../shared/contracts/alias.ts";
 import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { DOMAIN_ALIAS } from "../../shared/contracts/notices.ts";
 import {
   DEFAULT_REDIRECT_STATUS,
   type RedirectStatus,
 } from "../../shared/contracts/redirect-status.ts";
-import type { CachedState } from "../../shared/links-store/record.ts";
+import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
 import type { DomainResponses, DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { RequestHead } from "../http/request.ts";
@@ -36,12 +37,11 @@ export class LinkFinder {
   }
 
   /**
-   * The cached link at the bytes of a path; undefined when there is none, or when another spelling
-   * may have one.
+   * The cached link at the bytes of a path; undefined when there is none, also when one was
+   * deleted: the path may mean another link.
    */
-  findByPath(domain: string, head: RequestHead): CachedState | undefined {
-    const link = this.#cache.get(domain, head.bytes, head.path);
-    return link === null && domain !== DEFAULT_DOMAIN ? undefined : link;
+  findByPath(domain: string, head: RequestHead): CachedLink | "taken_down" | undefined {
+    return this.#cache.get(domain, head.bytes, head.path) ?? undefined;
   }
 
   /** The cached link of an alias, in the case that the domain uses. */
@@ -49,18 +49,19 @@ export class LinkFinder {
     const state = this.#cache.find(domain, alias);
     if (state !== undefined && state !== null) return state;
     const fold = this.#domains.foldOf(domain);
-    const lower = alias.toLowerCase();
-    if (fold === undefined || lower === alias) return state;
+    if (fold === undefined) return state;
+    const lower = foldAlias(alias);
+    if (lower === alias) return state;
     const folded = this.#cache.find(domain, lower);
     // While the domain switches, an alias as typed may exist that is not cached.
     return folded === null && fold === "switching" ? state : folded;
   }
 
   /**
-   * Loads a link from the store into the cache; returns its record. Undefined when that takes
-   * longer, or when there is none.
+   * Loads a link from the store into the cache; returns its record. Null when the store has none,
+   * and undefined when that takes longer.
    */
-  findStored(domain: string, alias: string): LinkRecord | undefined {
+  findStored(domain: string, alias: string): LinkRecord | null | undefined {
     if (!this.#domains.isKnown(domain)) return undefined;
     const found: LinkRecord[] = [];
     for (const name of this.#aliasesOf(domain, alias)) {
@@ -68,7 +69,7 @@ export class LinkFinder {
       if (record === undefined) return undefined;
       if (record !== null) found.push(record);
     }
-    return firstActive(found);
+    return firstActive(found) ?? null;
   }
 
   /**
@@ -87,8 +88,9 @@ export class LinkFinder {
    */
   #aliasesOf(domain: string, alias: string): string[] {
     const fold = this.#domains.foldOf(domain);
-    const lower = alias.toLowerCase();
-    if (fold === undefined || lower === alias) return [alias];
+    if (fold === undefined) return [alias];
+    const lower = foldAlias(alias);
+    if (lower === alias) return [alias];
     return fold === "all" ? [lower] : [alias, lower];
   }
 }

@@ -358,17 +358,60 @@ describe("the status of a redirect", () => {
 
 describe("a path beyond an alias", () => {
   const forwarding: ActiveLink = { ...link, extras: { forward_path: "append" } };
+  const LONGER = "https://example.com/longer";
 
-  test("is forwarded, and its link fetched once", async () => {
+  test("is forwarded at once, unless the store is slow", async () => {
     const request = createTestHandler();
     inStream = [forwarding];
     expect(locationOf(await request("/abc/d/e"))).toBe("https://example.com/a/d/e");
-    const response = request("/abc/f");
-    expect(response instanceof Promise ? undefined : locationOf(response)).toBe(
-      "https://example.com/a/f",
-    );
-    expect(fetched).toEqual(["/abc"]);
+    expect(fetched).toEqual(["/abc/d/e", "/abc"]);
+    isSlow = false;
+    expect(locationOf(atOnce(request, "/abc/f"))).toBe("https://example.com/a/f");
+    expect(fetched).toHaveLength(2);
     expect(clicks).toHaveLength(2);
+  });
+
+  test("is an alias of its own before it is forwarded, however it is written", async () => {
+    const longer = (alias: string): ActiveLink => ({ ...link, alias, destination: LONGER });
+    inStream = [forwarding, longer("abc/r\u00e9"), longer("\u{1f388}")];
+    const request = createTestHandler();
+    for (isSlow of [true, false])
+      for (const path of [
+        "/abc/r\u00e9",
+        "/abc/r%C3%A9",
+        "/abc/re%cc%81/",
+        "/abc/r%C3%A9).",
+        "/%F0%9F%8E%88",
+      ])
+        expect([path, locationOf(await request(path))]).toEqual([path, LONGER]);
+    expect(statusOf(await request("/abc%2Fr%C3%A9"))).toBe(404);
+    expect(locationOf(await request("/abc/r%C3%A9/more"))).toBe(`${link.destination}/r%C3%A9/more`);
+  });
+
+  test("is forwarded again once its own link is gone", () => {
+    isSlow = false;
+    inStream = [forwarding];
+    const request = createTestHandler();
+    cache.put({ state: "deleted", version: 2, domain: "", alias: "abc/d" });
+    expect(locationOf(atOnce(request, "/abc/d"))).toBe("https://example.com/a/d");
+  });
+
+  test("with an own link has that one's password, card and page, by its whole path", async () => {
+    const own: ActiveLink = { ...link, alias: "abc/r\u00e9" };
+    inStream = [forwarding, { ...own, password_hash: "hash" }];
+    const post = { method: "POST", body: "password=right", fields: FORM };
+    const unlocked = await createTestHandler()("/abc/r\u00e9/", post);
+    expect("headers" in unlocked ? unlocked.headers["set-cookie"] : "").toContain(
+      "; Path=/abc/r%C3%A9; ",
+    );
+    inStream = [forwarding, { ...own, extras: { preview: { title: "Card" } } }];
+    const request = createTestHandler();
+    const card = await request("/abc/re%CC%81", { fields: { "user-agent": "Twitterbot/1.0" } });
+    expect("body" in card ? card.body.toString() : "").toContain(
+      'content="https://sho.rt/abc/re%CC%81"',
+    );
+    const about = await request("/abc/r%C3%A9+");
+    expect("body" in about ? about.body.toString() : "").toContain('href="/abc/r%C3%A9"');
   });
 
   test.each([
@@ -384,12 +427,11 @@ describe("a path beyond an alias", () => {
     );
   });
 
-  test("of a cached link that does not forward it is 404 without a look-up", async () => {
+  test("of a cached link that does not forward it is 404 once the log has no link there", async () => {
     const request = createTestHandler();
     await request("/abc");
-    const response = request("/abc/d");
-    expect(response instanceof Promise ? undefined : statusOf(response)).toBe(404);
-    expect(fetched).toEqual(["/abc"]);
+    expect(statusOf(await request("/abc/d"))).toBe(404);
+    expect(fetched).toEqual(["/abc", "/abc/d", "/abc"]);
   });
 
   test("the page about a link reads the log, and is 503 without it", async () => {
@@ -1178,8 +1220,8 @@ describe("a failed request", () => {
     for (const path of ["/nothing", "/", "/robots.txt"]) await request(path);
     for (const path of [
       "/",
-      "/.env",
-      "/a.php",
+      "/-env",
+      "/a,php",
       "/favicon.ico",
       "/own",
       "/own/more",
@@ -1193,7 +1235,7 @@ describe("a failed request", () => {
     cache.put({ state: "deleted", version: 2, domain: HOST, alias: "own" });
     await request("/own", { host: HOST });
     const names = failures.map(([, , alias]) => alias);
-    expect(names).toEqual(["nothing", "nothing", "nothing", "own"]);
+    expect(names).toEqual(["nothing", "nothing", "nothing/more", "own"]);
   });
 
   test("that could not be looked up does not count", async () => {

@@ -31,15 +31,8 @@ import { FORM_BYTES_MAX, type PasswordCheck } from "../passwords/password.ts";
 import { UnlockCookies } from "../passwords/unlock-cookie.ts";
 import { Lookups } from "../visitors/lookups.ts";
 import type { Locate } from "../visitors/request-facts.ts";
-import { ABOUT, aliasPathOf } from "./beyond-alias.ts";
-import {
-  decide,
-  decideMiss,
-  type Decision,
-  type FinalDecision,
-  type Miss,
-  UNKNOWN_ALIAS,
-} from "./decision.ts";
+import { ABOUT, type AliasPath, aliasPathOf } from "./beyond-alias.ts";
+import { decide, decideAt, type FinalDecision, type Miss, UNKNOWN_ALIAS } from "./decision.ts";
 import { FailureCounter } from "./failure-counter.ts";
 import { Guards, PasswordGuard, toVisit } from "./guards.ts";
 import { DomainFinder, LinkFinder, type LinkSource } from "./link-finder.ts";
@@ -164,7 +157,7 @@ export class Redirector implements RequestHandler {
     const pages = this.#redirects.pages;
     switch (decision.kind) {
       case "preview":
-        return this.#previewPage(incoming, decision.preview);
+        return this.#previewPage(incoming, decision.link, decision.preview);
       case "about":
         return this.#aboutPage(incoming, decision.link, record);
       case "expired_url":
@@ -185,8 +178,9 @@ export class Redirector implements RequestHandler {
   }
 
   /** Renders a link's card for link-preview agents, with its short URL. */
-  #previewPage({ head }: IncomingRequest, preview: Preview): PageResponse {
-    return previewPage(preview, `${this.#scheme}//${head.host}${aliasPathOf(head)}`);
+  #previewPage({ head }: IncomingRequest, link: CachedLink, preview: Preview): PageResponse {
+    const path = aliasPathOf(head, this.#reader.forwardsPath(link));
+    return previewPage(preview, `${this.#scheme}//${head.host}${path}`);
   }
 
   /** Renders the about page `/alias+`, which shows fields of the record that are not cached. */
@@ -204,71 +198,93 @@ export class Redirector implements RequestHandler {
       title: preview?.title,
       createdAt: active && creationTimeOf(active.link_id),
       hostChangedAt: active?.host_changed_at,
-      path: aliasPathOf(incoming.head),
+      path: aliasPathOf(incoming.head, false),
     };
     return this.#redirects.pages.of(incoming.head).about(about, incoming.now);
   }
 
   /**
-   * Responds to a request without a cached link at the path: it may be at its alias, in the store,
-   * or in the log.
+   * Responds to a request without a cached link at the path: the first of its aliases that has a
+   * link decides. It may be in memory, in the store, or in the log.
    */
-  #respondToMiss(incoming: IncomingRequest, miss: Miss): MaybeLater {
-    // A link's about page shows fields that are not cached.
-    if (miss.suffix === ABOUT)
-      return this.#aboutOffHosts.has(this.#reader.hostOf(incoming.head))
-        ? this.#respond(incoming, { kind: "not_found" })
-        : this.#respondFromStore(incoming, miss);
-    const decision = this.#decideMiss(incoming, miss);
-    return decision.kind === "miss"
-      ? this.#respondFromStore(incoming, miss)
-      : this.#respond(incoming, decision);
-  }
-
-  /** Decides with the cached link at the alias of a miss; the same miss when there is none. */
-  #decideMiss(incoming: IncomingRequest, miss: Miss, now = incoming.now): Decision {
-    const request = this.#reader.begin(incoming, now);
-    return decideMiss(request, miss, this.#finder.findCached(miss.domain, miss.alias));
+  #respondToMiss(incoming: IncomingRequest, { domain, names: all }: Miss): MaybeLater {
+    const isOff = this.#aboutOffHosts.has(this.#reader.hostOf(incoming.head));
+    const names = isOff ? all.filter(({ suffix }) => suffix !== ABOUT) : all;
+    if (names.length === 0) return this.#respond(incoming, { kind: "not_found" });
+    let isCertain = true;
+    for (const [i, name] of names.entries()) {
+      // A link's about page shows fields that are not cached.
+      const isAbout = name.suffix === ABOUT;
+      let decision = isAbout ? undefined : this.#decideAt(incoming, domain, name);
+      let record: LinkRecord | undefined;
+      if (decision === undefined) {
+        // A process that is behind looks into neither store nor log: that costs many times as much
+        // as the redirects of cached links, which wait for it.
+        if (this.#isBehind()) return this.#refuse(incoming, "unavailable", "2");
+        const stored = this.#finder.findStored(domain, name.alias);
+        if (stored === null) {
+          isCertain = false;
+          continue;
+        }
+        record = stored;
+        if (record !== undefined) decision = this.#decideAt(incoming, domain, name);
+        if (decision === undefined)
+          return this.#respondOnceFetched(copyRequest(incoming), domain, names.slice(i));
+      }
+      const isNotFound = decision === null || decision.kind === "not_found";
+      if (decision !== null && (isCertain || !isNotFound))
+        return this.#respond(incoming, decision, record);
+    }
+    // What the store lacks may just have been created.
+    return isCertain
+      ? this.#respond(incoming, UNKNOWN_ALIAS)
+      : this.#respondOnceFetched(copyRequest(incoming), domain, names);
   }
 
   /**
-   * Nearly always the store has the link; otherwise the log may have it. A process that is behind
-   * looks into neither: that costs many times as much as the redirects of cached links, which wait
-   * for it.
+   * Decides with the cached link at an alias; null when there is none, and undefined when that is
+   * not in memory.
    */
-  #respondFromStore(incoming: IncomingRequest, miss: Miss): MaybeLater {
-    if (this.#isBehind()) return this.#refuse(incoming, "unavailable", "2");
-    const record = this.#finder.findStored(miss.domain, miss.alias);
-    const decision = record === undefined ? miss : this.#decideMiss(incoming, miss);
-    return decision.kind === "miss"
-      ? this.#respondOnceFetched(copyRequest(incoming), miss)
-      : this.#respond(incoming, decision, record);
+  #decideAt(
+    incoming: IncomingRequest,
+    domain: string,
+    { alias, suffix }: AliasPath,
+    now = incoming.now,
+  ): FinalDecision | null | undefined {
+    const request = this.#reader.begin(incoming, now);
+    const link = this.#finder.findCached(domain, alias);
+    return link === undefined || link === null ? link : decideAt(request, suffix, link);
   }
 
-  async #respondOnceFetched(incoming: IncomingRequest, miss: Miss): Promise<RedirectorResponse> {
+  async #respondOnceFetched(
+    incoming: IncomingRequest,
+    domain: string,
+    names: readonly AliasPath[],
+  ): Promise<RedirectorResponse> {
     const release = this.lookups.acquire(this.#reader.addressOf(incoming));
     if (release === "rate_limited") return this.#refuse(incoming, "rate_limited", "10");
     if (release === "overloaded") return this.#refuse(incoming, "unavailable", "2");
     let found: boolean | undefined;
-    let record: LinkRecord | undefined;
+    let records: readonly (LinkRecord | undefined)[];
     try {
-      record = await this.#finder.fetch(miss.domain, miss.alias);
-      found = record !== undefined;
+      records = await Promise.all(names.map(({ alias }) => this.#finder.fetch(domain, alias)));
+      found = records.some((record) => record !== undefined);
     } catch {
       return this.#refuse(incoming, "unavailable", "2");
     } finally {
       release(found);
     }
-    const decision = record === undefined ? UNKNOWN_ALIAS : this.#decideFetched(incoming, miss);
-    return await settle(this.#respond(incoming, decision, record));
+    const i = records.findIndex((record) => record?.state === "active");
+    const name = names[i];
+    const decision = name && this.#decideFetched(incoming, domain, name);
+    return await settle(this.#respond(incoming, decision ?? UNKNOWN_ALIAS, records[i]));
   }
 
-  /** Decides for a link that was just fetched. */
-  #decideFetched(incoming: IncomingRequest, miss: Miss): FinalDecision {
-    const decision = this.#decideMiss(incoming, miss, Date.now());
-    if (decision.kind !== "miss") return decision;
+  /** Decides for a link that was just fetched; null when its alias was deleted meanwhile. */
+  #decideFetched(incoming: IncomingRequest, domain: string, name: AliasPath) {
+    const decision = this.#decideAt(incoming, domain, name, Date.now());
     // If a link has two aliases, one was deleted.
-    if (miss.domain !== DEFAULT_DOMAIN) return UNKNOWN_ALIAS;
+    if (decision !== undefined || domain !== DEFAULT_DOMAIN) return decision;
     // The cache is too small for this one link.
     throw new Error("A fetched link is not in the cache.");
   }

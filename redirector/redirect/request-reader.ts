@@ -97,6 +97,11 @@ export class RequestReader implements ShortRequest {
     return this.#readSettings;
   }
 
+  /** Whether the path after the alias belongs to the link. */
+  forwardsPath(link: CachedLink): boolean {
+    return link.settings !== null && this.settingsOf(link)?.settings.forward_path !== undefined;
+  }
+
   isExhausted(limit: ClickLimit): boolean {
     return this.#limits.isExhausted(limit);
   }

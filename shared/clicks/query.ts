@@ -73,6 +73,23 @@ export const WITHOUT_CONDITION_CACHE = { use_query_condition_cache: 0 } as const
 export const clickTime = (parameter: string): string =>
   `toDateTime64({${parameter}: UInt32}, 3, 'UTC')`;
 
+/**
+ * How a statement names the tables that store clicks and rollups: on a cluster those of each shard.
+ */
+export async function clickTables(
+  clickhouse: ClickHouseReader,
+): Promise<{ suffix: "" | "_local"; onCluster: string }> {
+  const [row] = await queryRows<{ cluster: string }>(
+    clickhouse,
+    `SELECT extract(engine_full, '^Distributed\\(''([^'']+)') AS cluster FROM system.tables
+      WHERE database = currentDatabase() AND name = 'clicks'`,
+  );
+  const cluster = row?.cluster ?? "";
+  return cluster === ""
+    ? { suffix: "", onCluster: "" }
+    : { suffix: "_local", onCluster: `ON CLUSTER '${cluster}'` };
+}
+
 const AUTHORITIES = "ca_cert";
 
 type ClickHouseServer = { url: string; tls?: { ca_cert: Buffer } };

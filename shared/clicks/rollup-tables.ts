@@ -44,14 +44,17 @@ const where = (...conditions: (string | undefined)[]): string => {
 
 const LINK_KEYS = ["link_id", "account_id", "mode", "bucket"];
 
+/** A state of the visitors of clicks; 0 is none. */
+export const VISITORS_STATE = "uniqCombined64StateIf(14)(visitor, visitor != 0)";
+
 /**
  * The content of `click_sums` for one insert: clicks and a state of their visitors by quarter hour.
  */
 export const selectSums = (condition?: string): string => `
-  SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
-         count() AS clicks, uniqCombined64State(14)(visitor) AS visitors
+  SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class, import,
+         count() AS clicks, ${VISITORS_STATE} AS visitors
     FROM clicks ${where(condition)}
-   GROUP BY link_id, account_id, mode, bucket, class`;
+   GROUP BY link_id, account_id, mode, bucket, class, import`;
 
 /** How a rollup aggregates the sums of an insert. */
 type SumsBy = {
@@ -77,13 +80,13 @@ const ofSums = ({ select, ...rollup }: OfSums): RollupTable => ({
  * bucket.
  */
 const summedBy = (toBucket: "toStartOfHour" | "toStartOfDay", keys: readonly string[]): SumsBy => ({
-  keys: [...keys, "class"],
+  keys: [...keys, "class", "import"],
   measures: ["clicks", "visitors"],
   select: (from) => `
-      SELECT ${keys.slice(0, -1).join(", ")}, ${toBucket}(bucket) AS bucket, class,
+      SELECT ${keys.slice(0, -1).join(", ")}, ${toBucket}(bucket) AS bucket, class, import,
              sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
         FROM ${from}
-       GROUP BY ${keys.join(", ")}, class`,
+       GROUP BY ${keys.join(", ")}, class, import`,
 });
 
 /**
@@ -91,11 +94,11 @@ const summedBy = (toBucket: "toStartOfHour" | "toStartOfDay", keys: readonly str
  * subjects: its link, and its account.
  */
 function ofSubjects(name: string, columns: readonly string[], expressions = columns): RollupTable {
-  const keys = ["subject_id", "account_id", "mode", "bucket", ...columns];
+  const keys = ["subject_id", "account_id", "mode", "bucket", "import", ...columns];
   const table = `clicks_1d_${name}`;
-  const others = ["mode", "bucket", ...columns].join(", ");
+  const others = ["mode", "bucket", "import", ...columns].join(", ");
   const select = (condition?: string, subjects = "link_id, account_id"): string => `
-    SELECT arrayJoin([${subjects}]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
+    SELECT arrayJoin([${subjects}]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket, import,
            ${expressions.join(", ")}, count() AS clicks
       FROM clicks ${where(condition, "class = 'human'")}
      GROUP BY ${keys.join(", ")}`;
@@ -125,10 +128,10 @@ export const ROLLUP_TABLES: readonly RollupTable[] = [
   ofSums({
     table: "clicks_15m",
     bucketSeconds: QUARTER_HOUR_SECONDS,
-    keys: [...LINK_KEYS, "class"],
+    keys: [...LINK_KEYS, "class", "import"],
     measures: ["clicks", "visitors"],
     select: (from) => `
-      SELECT link_id, account_id, mode, bucket, class, clicks, visitors
+      SELECT link_id, account_id, mode, bucket, class, import, clicks, visitors
         FROM ${from}`,
   }),
   ofSums({
@@ -144,10 +147,10 @@ export const ROLLUP_TABLES: readonly RollupTable[] = [
   ofSums({
     table: "clicks_15m_of_account",
     bucketSeconds: QUARTER_HOUR_SECONDS,
-    keys: [...ACCOUNT_KEYS, "link_id", "class"],
+    keys: [...ACCOUNT_KEYS, "link_id", "class", "import"],
     measures: ["clicks"],
     select: (from) => `
-      SELECT account_id, mode, bucket, link_id, class, clicks
+      SELECT account_id, mode, bucket, link_id, class, import, clicks
         FROM ${from}`,
   }),
   ofSums({
@@ -158,13 +161,13 @@ export const ROLLUP_TABLES: readonly RollupTable[] = [
   ofSums({
     table: "clicks_1d_of_account",
     bucketSeconds: DAY_SECONDS,
-    keys: [...ACCOUNT_KEYS, "link_id"],
+    keys: [...ACCOUNT_KEYS, "link_id", "import"],
     measures: ["clicks"],
     select: (from) => `
-      SELECT account_id, mode, toStartOfDay(bucket) AS bucket, link_id, sum(clicks) AS clicks
+      SELECT account_id, mode, toStartOfDay(bucket) AS bucket, link_id, import, sum(clicks) AS clicks
         FROM ${from}
        WHERE class = 'human'
-       GROUP BY account_id, mode, bucket, link_id`,
+       GROUP BY account_id, mode, bucket, link_id, import`,
   }),
   ofSubjects("places", ["country", "region", "region_name", "city"]),
   ofSubjects(

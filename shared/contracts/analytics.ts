@@ -16,6 +16,9 @@ export type UtmName = (typeof UTM_NAMES)[number];
 /** What leads to a click: the short URL as a link, or its QR code. */
 export const TRIGGERS = ["link", "qr"] as const;
 
+/** Whether a click came with an import, or was a redirect here. */
+export const IMPORTED = ["no", "yes"] as const;
+
 /**
  * The parameter, without a value, that a QR code has after the short URL. Redirectors take it off
  * the query of a request before anything reads that.
@@ -36,6 +39,7 @@ export const COLUMN_FILTERS = [
   "language",
   "host",
   "trigger",
+  "imported",
   ...UTM_NAMES,
 ] as const;
 

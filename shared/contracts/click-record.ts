@@ -7,7 +7,7 @@
  *   (`click-text.ts`), 16-byte target UUID
  *   if the flags say that there is a target
  */
-import { type ByteRange, type ByteSlice, emptySlice } from "../bytes.ts";
+import { type ByteRange, type ByteSlice, emptySlice, toSlice } from "../bytes.ts";
 import { formatUuid, ID_BYTES, readUuid, type Uuid, writeUuid } from "../ids.ts";
 import {
   CLICK_TEXT_BYTES_MAX,
@@ -62,6 +62,8 @@ export type Click = {
   query: string;
   /** The rule or arm whose destination it got; undefined for the link's own destination. */
   target?: ClickTarget | undefined;
+  /** A visit of another product: its query is what is known of it (`imported-visit.ts`). */
+  imported?: boolean | undefined;
 };
 
 /** A rule of a link or an arm of its split. */
@@ -75,6 +77,7 @@ const FLAG_RULE = 8;
 const FLAG_ARM = 16;
 const FLAG_EMBEDDED = 32;
 const FLAG_SCANNED = 64;
+const FLAG_IMPORTED = 128;
 
 /**
  * A click at the time of its request. Header values are ranges of the request's bytes, not yet
@@ -100,6 +103,7 @@ export type RawClick = {
   target?: ClickTarget | undefined;
   /** The UTM parameters of the destination as a query. */
   destinationUtm?: Buffer | undefined;
+  imported?: boolean | undefined;
 };
 
 /**
@@ -159,6 +163,29 @@ function writeQueries(
   return offset;
 }
 
+/** Converts a decoded click into one at the time of its request. */
+export function toRawClick(click: Click): RawClick {
+  const texts = [click.userAgent, click.referrer, click.language, click.query].map((text) =>
+    Buffer.from(text),
+  );
+  let end = 0;
+  const [userAgent = EMPTY, referrer = EMPTY, language = EMPTY, query = EMPTY] = texts.map(
+    ({ length }) => ({ start: end, end: (end += length) }),
+  );
+  const ids = Buffer.alloc(2 * ID_BYTES);
+  writeUuid(ids, 0, click.linkId);
+  writeUuid(ids, ID_BYTES, click.accountId);
+  return {
+    ...click,
+    ids: toSlice(ids),
+    bytes: Buffer.concat(texts),
+    userAgent,
+    referrer,
+    language,
+    query,
+  };
+}
+
 /** Creates an empty click whose fields the caller sets; the hot path reuses it. */
 export const newRawClick = (): RawClick => ({
   time: 0,
@@ -177,6 +204,7 @@ export const newRawClick = (): RawClick => ({
   query: EMPTY,
   target: undefined,
   destinationUtm: undefined,
+  imported: false,
 });
 
 const AMPERSAND = 0x26;
@@ -190,6 +218,7 @@ const flagsOf = (click: RawClick): number =>
   (click.embedded ? FLAG_EMBEDDED : 0) |
   (click.scanned ? FLAG_SCANNED : 0) |
   (click.privacy ? FLAG_PRIVACY : 0) |
+  (click.imported === true ? FLAG_IMPORTED : 0) |
   (click.target === undefined ? 0 : click.target.kind === "rule" ? FLAG_RULE : FLAG_ARM);
 
 /** The kind of a click's target; undefined without one. */
@@ -255,6 +284,7 @@ export type EncodedClick = {
   embedded: Click["embedded"];
   scanned: Click["scanned"];
   privacy: Click["privacy"];
+  imported: boolean;
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
   ids: string;
   address: string;
@@ -289,6 +319,7 @@ export function readEncodedClick(segment: Buffer, record: ByteRange): EncodedCli
     embedded: (flags & FLAG_EMBEDDED) !== 0,
     scanned: (flags & FLAG_SCANNED) !== 0,
     privacy: (flags & FLAG_PRIVACY) !== 0,
+    imported: (flags & FLAG_IMPORTED) !== 0,
     address: nextText(),
     host: nextText(),
     userAgent: nextText(),
@@ -320,6 +351,7 @@ export function decodeClick(segment: Buffer, record: ByteRange): Click | undefin
     referrer: decodeText(encoded.referrer),
     language: decodeText(encoded.language),
     query: decodeText(encoded.query),
+    ...(encoded.imported ? { imported: true } : {}),
     ...(target === "" ? {} : { target: decodeTarget(target) }),
   };
 }

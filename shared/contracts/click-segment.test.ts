@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
-import { type Click, RECORD_BYTES_MAX } from "./click-record.ts";
+import { encodeClick, encodeSegment } from "../../test/harness/encode-segment.ts";
+import { type Click, RECORD_BYTES_MAX, toRawClick } from "./click-record.ts";
 import {
   decodeSegment,
   encodeSegmentHeader,

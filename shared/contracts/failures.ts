@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import type { Uuid } from "../ids.ts";
-import { ALIAS_PATTERN } from "./alias.ts";
+import { isAlias } from "./alias.ts";
 import { LINK_FAILURES } from "./analytics.ts";
 
 /** Subject of the reports; one worker takes each (deploy/nats/users.conf says who may send). */
@@ -72,7 +72,7 @@ export const failureReport = z.object({
   domains: z.array(z.object({ domain, requests })).max(REPORTED_DOMAINS_MAX),
   /** The unknown aliases that are named. */
   aliases: z
-    .array(z.object({ domain, alias: z.string().regex(ALIAS_PATTERN), requests }))
+    .array(z.object({ domain, alias: z.string().refine(isAlias), requests }))
     .max(REPORTED_ALIASES_MAX),
 });
 

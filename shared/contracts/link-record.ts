@@ -1,5 +1,6 @@
 /** The state of a short link in the links log: all that a redirector needs to know of it. */
 import type { Uuid } from "../ids.ts";
+import { ALIAS_BYTES_MAX } from "./alias.ts";
 import {
   isBoolean,
   isCount,
@@ -132,14 +133,14 @@ function toRecord(message: Members): LinkRecord | undefined {
   return { ...link, version, domain, alias, state: "active", ...members };
 }
 
-/** Longer than any alias, and than the name of any notice. */
-const ALIAS_LENGTH_MAX = 255;
-
 /** The most characters of a domain name (RFC 1035, 2.3.4). */
 const DOMAIN_LENGTH_MAX = 253;
 
-/** Checks that domain and alias can be part of a subject and of a path. */
-const KEY_PART = /^[!-.0-~]*$/;
+/** Checks that a domain can be followed by a path. */
+const HOST = /^[!-.0-~]*$/;
+
+/** What no alias has: others, of versions with other rules, are only never requested. */
+const NOT_IN_ALIAS = /[\p{Cc}\p{Cs}\s]/u;
 
 type Key = ShortLink & { version: number };
 
@@ -147,12 +148,17 @@ const hasKey = (message: Members): message is Members & Key =>
   isCount(message["version"]) && hasShortLink(message);
 
 const hasShortLink = (message: Members): message is Members & ShortLink =>
-  isKeyPart(message["domain"], DOMAIN_LENGTH_MAX) &&
-  isKeyPart(message["alias"], ALIAS_LENGTH_MAX) &&
-  message["alias"] !== "";
+  isHost(message["domain"]) && isName(message["alias"]);
 
-const isKeyPart = (value: unknown, lengthMax: number): value is string =>
-  isString(value) && value.length <= lengthMax && KEY_PART.test(value);
+const isHost = (value: unknown): value is string =>
+  isString(value) && value.length <= DOMAIN_LENGTH_MAX && HOST.test(value);
+
+const isName = (value: unknown): value is string =>
+  isString(value) &&
+  value !== "" &&
+  value.length <= ALIAS_BYTES_MAX &&
+  Buffer.byteLength(value) <= ALIAS_BYTES_MAX &&
+  !NOT_IN_ALIAS.test(value);
 
 /** Notices have the form of deleted links, with further members. */
 const isDeletedLink = (message: Members & Key): message is Members & DeletedLink =>

@@ -1,6 +1,7 @@
 /** Schemas of requests that create or update links, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { ALIAS_LENGTH_MAX, normalizeAlias } from "./alias.ts";
 import { CUSTOM_DOMAIN, EXPIRES_AT, LONG_URL } from "./examples.ts";
 import {
   destination,
@@ -111,11 +112,12 @@ const optionalFields = {
 };
 
 /** The path of a short URL. `aliasProblem` checks it, because the error is `invalid_alias`. */
-const alias = z.string().meta({
+const alias = z.string().overwrite(normalizeAlias).meta({
   description:
-    "1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.",
-  maxLength: 64,
-  pattern: "^[A-Za-z0-9_][A-Za-z0-9_-]*$",
+    "1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.",
+  maxLength: ALIAS_LENGTH_MAX,
+  // What all tools understand of it: the characters of ASCII, and any beyond.
+  pattern: "^[^\\x00-\\-/:-@\\[-\\^`{-}\\x7f][^\\x00-,:-@\\[-\\^`{-}\\x7f]*$",
 });
 
 export const newLinkBody = z

@@ -1,6 +1,8 @@
 /** Readable host names: `bücher.de` for `xn--bcher-kva.de`, unless it looks like another name. */
 import { decode } from "punycode.js";
 
+import { decodeAliasPath, isAlias } from "./alias.ts";
+
 /** Labels that do not look like others: of one script, or of scripts that are written together. */
 const ALPHABETS: readonly RegExp[] = [
   // Letters of European languages, without phonetic letters, which resemble others.
@@ -30,15 +32,18 @@ const LOOK_ALIKES: readonly RegExp[] = [
  */
 export const readableHost = (host: string): string => host.split(".").map(readableLabel).join(".");
 
-/** Returns a URL without its scheme, and with a readable host. */
+/** Returns a short URL without its scheme, with a readable host and alias. */
 export function readableUrl(url: string): string {
   const [host = "", ...path] = url.replace(/^https?:\/\//, "").split("/");
-  return [readableHost(host), ...path].join("/");
+  const alias = decodeAliasPath(path.join("/"));
+  return [readableHost(host), ...(isAlias(alias) ? [alias] : path)].join("/");
 }
 
-/** Returns a URL with its scheme, and with a readable host. */
+/** Returns a URL with a readable host, as it is but for that. */
 export const withReadableHost = (url: string): string =>
-  (/^https?:\/\//.exec(url)?.[0] ?? "") + readableUrl(url);
+  url.replace(/^(https?:\/\/)?([^/]+)/, (_, scheme: string | undefined, host: string) =>
+    [scheme, readableHost(host)].join(""),
+  );
 
 /** The most characters of a label (RFC 1035). */
 const LABEL_LENGTH_MAX = 63;

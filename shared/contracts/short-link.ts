@@ -12,7 +12,7 @@ export type ShortLink = {
  */
 export const keyOf = ({ domain, alias }: ShortLink): string => `${domain}/${alias}`;
 
-/** The reverse of {@link keyOf}: neither a domain nor an alias has a slash. */
+/** The reverse of {@link keyOf}: a domain has no slash. */
 export function shortLinkOfKey(key: string): ShortLink {
   const slash = key.indexOf("/");
   return { domain: key.slice(0, slash), alias: key.slice(slash + 1) };

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { anyAlias } from "../../test/harness/any-alias.ts";
 import { sliceToString } from "../bytes.ts";
-import { ALIAS_PATTERN } from "../contracts/alias.ts";
 import type { ActiveLink, LinkRecord } from "../contracts/link-record.ts";
 import type { RedirectSettings, Rule } from "../contracts/redirect-settings.ts";
 import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
@@ -24,7 +24,7 @@ import {
 const anyName = {
   version: fc.nat(),
   domain: fc.constantFrom("", "go.example.com"),
-  alias: fc.stringMatching(ALIAS_PATTERN),
+  alias: anyAlias(),
 };
 
 const anySettings: fc.Arbitrary<RedirectSettings> = fc.record(

@@ -39,6 +39,7 @@ test.each([
   ["country", "ZZ", "[unknown]"],
   ["device", "mobile", "[mobile]"],
   ["trigger", "qr", "[qr]"],
+  ["imported", "yes", "[imported]"],
   ["continent", "EU", "[europe]"],
   ["utm_source", "Unknown", "Unknown"],
 ] as const)("a %s that is %p is said in the language of the page: %s", (name, value, text) => {

@@ -24,6 +24,7 @@ const NAMES: Readonly<Record<string, Names>> = {
   device: { mobile: "mobile", desktop: "desktop", tablet: "tablet", other: "other" },
   referrer: { direct: "direct" },
   trigger: { link: "link", qr: "qr" },
+  imported: { no: "visitedHere", yes: "imported" },
 };
 
 /**

@@ -80,10 +80,17 @@ export const CLICKHOUSE_RIGHTS: readonly ClickHouseRight[] = [
     why: "migrations replace tables",
   },
   {
-    what: "delete single rows, merge, freeze or change the storage of tables, drop the database",
+    what: "delete single rows",
     statements: [
-      "ALTER TABLE shorthop.clicks DELETE WHERE 1",
-      "DELETE FROM shorthop.clicks WHERE 1",
+      "DELETE FROM shorthop.victim WHERE b = 2",
+      "ALTER TABLE shorthop.victim DELETE WHERE b = 2 SETTINGS mutations_sync = 2",
+    ],
+    may: ["owner"],
+    why: "`shorthop import undo` deletes the clicks of an import",
+  },
+  {
+    what: "merge, freeze or change the storage of tables, drop the database",
+    statements: [
       "ALTER TABLE shorthop.clicks DROP PARTITION 202601",
       "ALTER TABLE shorthop.clicks FREEZE",
       "ALTER TABLE shorthop.clicks MODIFY SETTING merge_with_ttl_timeout = 1",

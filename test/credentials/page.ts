@@ -55,6 +55,11 @@ const OTHER_SECRETS = [
     "API",
     "sessions of any user of the dashboard; together with the database, second factors",
   ],
+  [
+    "`OIDC_CLIENT_SECRET`",
+    "API",
+    "speaks to the provider as this installation; of use only with codes that it sends here",
+  ],
   ["password in `SMTP_URL`", "API", "sends mails as the installation"],
   [
     "`LINKS_SIGNING_KEY`",

@@ -124,6 +124,7 @@ const FILTERS: [string, () => string][] = [
   ["language", () => "language=eo"],
   ["host", () => `host=${new URL(link.short_url).hostname}`],
   ["trigger", () => "trigger=qr"],
+  ["imported", () => "imported=no"],
   ["utm_source", () => "utm_source=marker-source"],
   ["utm_medium", () => "utm_medium=marker-medium"],
   ["utm_campaign", () => "utm_campaign=marker-campaign"],

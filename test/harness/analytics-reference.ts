@@ -74,6 +74,7 @@ export type Click = {
   language: string;
   host: string;
   trigger: string;
+  imported: string;
   utm_source: string;
   utm_medium: string;
   utm_campaign: string;
@@ -108,6 +109,7 @@ export const anyClick = (now: number, links: number): fc.Arbitrary<Click> =>
     language: fc.constantFrom("", "de", "en"),
     host: fc.constantFrom("sho.rt", "go.example.com"),
     trigger: fc.constantFrom("link", "qr"),
+    imported: fc.constantFrom("no", "yes"),
     utm_source: fc.constantFrom("", "newsletter", "-minus", "\\slash"),
     utm_medium: fc.constantFrom("", "email"),
     utm_campaign: fc.constantFrom("", "summer", "Unknown"),
@@ -155,7 +157,7 @@ export async function insertClicks(
 ): Promise<void> {
   const account_id = decodeId("acct", accountId) ?? "";
   const rows = clicks.map((clicked, idx) => {
-    const { at, link, visitor, place: _, ...click } = clicked;
+    const { at, link, visitor, place: _, imported, ...click } = clicked;
     return {
       ...click,
       ...placeOf(clicked),
@@ -163,6 +165,7 @@ export async function insertClicks(
       link_id: links[link],
       account_id,
       mode: "live",
+      import: imported === "yes" ? 3 : 0,
       // Visitor ids are scoped to a link.
       visitor: link * 1_000 + visitor,
       journal_id: account_id,

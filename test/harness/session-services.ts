@@ -2,10 +2,10 @@
 import { MemberService } from "../../api/members/service.ts";
 import type { UserPasswords } from "../../api/passwords/hashing.ts";
 import { Attempts } from "../../api/sessions/attempts.ts";
-import { AuthLibrary } from "../../api/sessions/better-auth.ts";
+import { AuthLibrary, librarySettings } from "../../api/sessions/better-auth.ts";
 import { DeviceCookies } from "../../api/sessions/device-cookie.ts";
 import { PasswordAttempts } from "../../api/sessions/password-attempts.ts";
-import { PasswordStrength } from "../../api/sessions/password-strength.ts";
+import { PasswordRules } from "../../api/sessions/password-rules.ts";
 import { PasswordResets } from "../../api/sessions/resets.ts";
 import { SecondFactors } from "../../api/sessions/second-factor.ts";
 import { SessionService } from "../../api/sessions/service.ts";
@@ -33,17 +33,17 @@ export function openSessionServices(
       return Bun.password.verify(password, hash);
     },
   };
-  const library = new AuthLibrary(sql, passwords, "http://localhost", SECRET);
-  const strength = new PasswordStrength();
-  const users = new UserService(sql, library, strength);
+  const library = new AuthLibrary(librarySettings(sql, passwords, "http://localhost", SECRET));
+  const rules = new PasswordRules();
+  const users = new UserService(sql, library, rules);
   const attempts = new Attempts(sql, SECRET, correctPasswords);
   const tries = new PasswordAttempts(sql, attempts, new DeviceCookies(SECRET, false));
   return {
     hashed,
     users,
-    resets: new PasswordResets(sql, attempts, passwords, strength),
+    resets: new PasswordResets(sql, attempts, passwords, rules),
     members: new MemberService(sql, users),
-    sessions: new SessionService(sql, library, attempts, tries, strength),
+    sessions: new SessionService(sql, library, attempts, tries, rules, undefined),
     factors: new SecondFactors(sql, library, tries),
   };
 }

@@ -69,6 +69,20 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "the shipped executables start, migrate and serve in an otherwise empty directory",
   },
   {
+    name: "import-history",
+    files: ["test/scenarios/import-history.test.ts"],
+    seconds: 60,
+    paths: [
+      "api/imports/**",
+      "api/links/import-links.ts",
+      "cli/accounts/import{s,-sources}.ts",
+      "worker/enrich/**",
+      "shared/contracts/imported-visit.ts",
+    ],
+    proves:
+      "links and visits of a YOURLS arrive once though the import is killed, and undone leave nothing",
+  },
+  {
     name: "last-clicks",
     files: ["test/scenarios/last-clicks.test.ts"],
     seconds: 60,
@@ -170,6 +184,20 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 90,
     paths: ["redirector/http/**", "redirector/main.ts", "api/main.ts", "shared/lifecycle.ts"],
     proves: "processes are replaced one after another without a failed request",
+  },
+  {
+    name: "extension",
+    files: ["test/scenarios/extension.test.ts"],
+    seconds: 60,
+    paths: ["clients/extension/**"],
+    proves: "the browser extension shortens a tab, copies the short URL, and says what went wrong",
+  },
+  {
+    name: "python-client",
+    files: ["test/scenarios/python-client.test.ts"],
+    seconds: 90,
+    paths: ["clients/python/**"],
+    proves: "the Python package installs from both its forms, and its README's programs run",
   },
   {
     name: "shlink-web",

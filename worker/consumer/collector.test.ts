@@ -24,6 +24,7 @@ const createSegment = (segment: number, clicks: number, bytes: number): HeldSegm
   firstClick: segment,
   lastClick: segment,
   links: [],
+  imported: false,
   whole: true,
   messages: new Map(),
 });
@@ -64,10 +65,28 @@ test("segments are held until they are dropped, also while the next batch is col
   collector.add(createSegment(8, 1, 100));
   const id = { journalId: JOURNAL, segment: 7 };
   expect(collector.find(id)).toBe(batch[0]);
-  expect(collector.firstClick).toBe(7);
+  expect(collector.waitingSince).toBe(7);
   collector.drop(batch);
   expect(collector.find(id)).toBeUndefined();
-  expect(collector.firstClick).toBe(8);
+  expect(collector.waitingSince).toBe(8);
+});
+
+test("a batch has clicks of a bounded number of months, each of which is a part of a table", async () => {
+  const collector = new Collector();
+  let months = 0;
+  for (; collector.hasRoom(); months++) {
+    const time = Date.UTC(2010, months, 15);
+    collector.add({ ...createSegment(months, 1, 100), firstClick: time, lastClick: time });
+  }
+  expect(months).toBe(12);
+  await collector.take();
+  expect(collector.hasRoom()).toBe(true);
+});
+
+test("an imported segment waits since it was published, whatever the times of its clicks", () => {
+  const collector = new Collector();
+  collector.add({ ...createSegment(1, 1, 100), imported: true, publishedAt: 5_000_000_000 });
+  expect(collector.waitingSince).toBe(5_000);
 });
 
 test("a closed collector returns what it has, and keeps nobody waiting for room", async () => {

@@ -19,6 +19,12 @@ const SEGMENTS_MAX = 2_000;
 const BYTES_MAX = 16 * 1024 ** 2;
 
 /**
+ * Most months of a batch's clicks: ClickHouse makes a part of each in every table, and refuses more
+ * than a hundred. Those of redirectors are of one or two; imports have years.
+ */
+const MONTHS_MAX = 12;
+
+/**
  * A batch is closed when its first segment is this old, and the last batch was closed this long
  * ago.
  */
@@ -41,11 +47,20 @@ export type HeldSegment = BatchSegment &
     messages: Map<number, JsMsg>;
   };
 
+/** Since when a segment waits to be stored: its first click, or when an import published it. */
+export const waitingSince = ({ imported, firstClick, publishedAt }: HeldSegment): number =>
+  imported ? publishedAt / NANOSECONDS : firstClick;
+
+const NANOSECONDS = 1_000_000;
+
+const monthOf = (time: number): string => new Date(time).toISOString().slice(0, "YYYY-MM".length);
+
 export class Collector {
   readonly #held = new Map<string, HeldSegment>();
   #batch: HeldSegment[] = [];
   #rows = 0;
   #bytes = 0;
+  #months = new Set<string>();
   #startedAt = 0;
   #closedAt = 0;
   #isClosed = false;
@@ -60,11 +75,13 @@ export class Collector {
     return this.#held.values();
   }
 
-  /** Unix milliseconds of the first click of the held segments; undefined when there is none. */
-  get firstClick(): number | undefined {
+  /** Since when the held segments wait, in Unix milliseconds; undefined when there is none. */
+  get waitingSince(): number | undefined {
     let first: number | undefined;
-    for (const { firstClick } of this.held)
-      if (first === undefined || firstClick < first) first = firstClick;
+    for (const segment of this.held) {
+      const since = waitingSince(segment);
+      if (first === undefined || since < first) first = since;
+    }
     return first;
   }
 
@@ -72,6 +89,7 @@ export class Collector {
   hasRoom(): boolean {
     return (
       this.#batch.length < SEGMENTS_MAX &&
+      this.#months.size < MONTHS_MAX &&
       this.#rows + SEGMENT_CLICKS_MAX <= ROWS_MAX &&
       this.#bytes + SEGMENT_BYTES_MAX <= BYTES_MAX
     );
@@ -88,6 +106,7 @@ export class Collector {
     this.#batch.push(segment);
     this.#rows += segment.clicks;
     this.#bytes += segment.bytes;
+    for (const time of [segment.firstClick, segment.lastClick]) this.#months.add(monthOf(time));
     this.#notify();
   }
 
@@ -109,7 +128,7 @@ export class Collector {
     }
     const taken = this.#batch;
     if (taken.length > 0) this.#closedAt = performance.now();
-    [this.#batch, this.#rows, this.#bytes] = [[], 0, 0];
+    [this.#batch, this.#rows, this.#bytes, this.#months] = [[], 0, 0, new Set()];
     this.#notify();
     return taken;
   }

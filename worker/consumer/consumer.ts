@@ -25,7 +25,7 @@ import type { ClickRecorder } from "../events/recorder.ts";
 import type { Repairs } from "../repairs.ts";
 import { Acknowledger } from "./acknowledger.ts";
 import { ClicksStream } from "./clicks-stream.ts";
-import { Collector, type HeldSegment } from "./collector.ts";
+import { Collector, type HeldSegment, waitingSince } from "./collector.ts";
 
 /** Pause after an interruption, such as a deleted stream. */
 const RESTART_DELAY_MS = 500;
@@ -126,7 +126,7 @@ export class Consumer {
    */
   get lagSeconds(): number | undefined {
     if (this.#tenure === undefined) return undefined;
-    const first = this.#tenure.collector.firstClick;
+    const first = this.#tenure.collector.waitingSince;
     return first === undefined ? 0 : Math.max(0, (Date.now() - first) / 1_000);
   }
 
@@ -347,8 +347,9 @@ export class Consumer {
     if (owner.settled > settled) counters.recount();
     const reasons = new Map(rejected.map(({ segment, reason }) => [segment, reason]));
     const stored = batch.filter((segment) => !reasons.has(segment));
-    for (const { links, messages, whole, clicks } of stored) {
-      counters.touch(links);
+    for (const { links, messages, whole, clicks, imported } of stored) {
+      // An import counts its links when it is done: those of visitors come first.
+      if (!imported) counters.touch(links);
       acknowledger.acknowledge([...messages.values()], whole, clicks);
     }
     for (const [segment, reason] of reasons) {
@@ -357,8 +358,8 @@ export class Consumer {
     }
     if (stored.length === 0) return;
     recorder.add({ rows: stored.map(({ rows }) => rows), place: placeOf(owner) });
-    const firstClick = Math.min(...stored.map((segment) => segment.firstClick));
-    this.#context.metrics.observeBatch((Date.now() - firstClick) / 1_000);
+    const since = Math.min(...stored.map(waitingSince));
+    this.#context.metrics.observeBatch((Date.now() - since) / 1_000);
   }
 
   readonly #retry: Retry = async (operation, isFinal = () => false) => {

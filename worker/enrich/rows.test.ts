@@ -9,19 +9,20 @@ import fc from "fast-check";
 
 import { addressGroups } from "../../shared/addresses.ts";
 import { truncateText } from "../../shared/bytes.ts";
-import type { Click } from "../../shared/contracts/click-record.ts";
+import { type Click, toRawClick } from "../../shared/contracts/click-record.ts";
 import {
   decodeSegment,
   encodeSegmentHeader,
   formatSegmentId,
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
+import { formatImportedVisit } from "../../shared/contracts/imported-visit.ts";
 import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { judgeRequest } from "../../shared/visitors/automation.ts";
 import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
-import { encodeClick, encodeSegment, toRawClick } from "../../test/harness/encode-segment.ts";
+import { encodeClick, encodeSegment } from "../../test/harness/encode-segment.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { Enricher, parseLanguage, ROW_COLUMNS, VisitorHash } from "./rows.ts";
 
@@ -131,6 +132,7 @@ function enrich(click: Click, idx: number): Row {
     idx: String(idx),
     target: click.target === undefined ? "" : `${click.target.kind}:${toHex(click.target.id)}`,
     trigger: click.scanned ? "qr" : "link",
+    import: "0",
   };
 }
 
@@ -351,6 +353,42 @@ describe("a row", () => {
   test("says what led to it", async () => {
     expect(await toRow({ scanned: true })).toMatchObject({ trigger: "qr" });
     expect(await toRow({ scanned: false })).toMatchObject({ trigger: "link" });
+  });
+
+  test("of an imported visit has what the source knows, and else what its headers tell", async () => {
+    const known = { country: "AT", region: "Wien", city: "Vienna", device: "Tablet" };
+    const visit = { import: 7, isVisit: true, ...known, browser: "Opera", os: "" };
+    const imported = { ...CLICK, imported: true, query: formatImportedVisit(visit) };
+    expect(await toRow({ ...imported, userAgent: "" })).toMatchObject({
+      import: "7",
+      class: "human",
+      country: "AT",
+      region_name: "Wien",
+      city: "Vienna",
+      device: "tablet",
+      browser: "Opera",
+      os: "Unknown",
+      utm_source: "",
+    });
+    const { country: _, city: __, ...unplaced } = visit;
+    const query = formatImportedVisit({ ...unplaced, country: "", city: "" });
+    const { country, browser, visitor } = (await toRow({})) ?? {};
+    expect(await toRow({ ...imported, query })).toMatchObject({ country, browser, visitor });
+  });
+
+  test("of an imported visit is a bot's by its user agent, and no visitor's if it is a day's count", async () => {
+    const nothing = { country: "", region: "", city: "", device: "", browser: "", os: "" };
+    const query = (isVisit: boolean) => formatImportedVisit({ import: 7, isVisit, ...nothing });
+    const imported = { ...CLICK, imported: true, query: query(true) };
+    expect(await toRow({ ...imported, userAgent: "Twitterbot/1.0" })).toMatchObject({
+      class: "bot",
+      class_reason: "twitterbot",
+    });
+    expect(await toRow({ ...imported, query: query(false) })).toMatchObject({ visitor: "0" });
+    expect(await toRow({ ...imported, query: "of nobody" })).toMatchObject({
+      import: "4294967295",
+      visitor: "0",
+    });
   });
 
   test("has the class bot or prefetch with its reason", async () => {

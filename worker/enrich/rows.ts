@@ -12,14 +12,17 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { decodeText } from "../../shared/contracts/click-text.ts";
+import { parseImportedVisit } from "../../shared/contracts/imported-visit.ts";
+import { DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
+import { isCountry, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { formatUuid, ID_BYTES, type Uuid } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
-import { parseAgent } from "../../shared/visitors/user-agent.ts";
+import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { escapeField, TextWriter } from "./tab-separated.ts";
 
 /** The columns of the rows, in order: those of the table `incoming_clicks`. */
@@ -53,6 +56,7 @@ export const ROW_COLUMNS = [
   "idx",
   "target",
   "trigger",
+  "import",
 ] as const;
 
 /** A link with new clicks. */
@@ -74,6 +78,8 @@ export type SegmentRows = SegmentId & {
   /** Times of the earliest and the latest click, in Unix milliseconds; infinite without clicks. */
   firstClick: number;
   lastClick: number;
+  /** Whether clicks of it are imported: their times say nothing about how long they waited. */
+  imported: boolean;
   /** False when there are bytes that are not a valid record. */
   whole: boolean;
 };
@@ -103,6 +109,14 @@ type AgentFields = {
 };
 type ReferrerFields = { host: string; fields: Buffer; fieldsWithoutPath: Buffer };
 type LocationFields = { fields: Buffer; fieldsWithoutCity: Buffer };
+/** What a source knows of a visit; undefined for what the address or the user agent tells. */
+type ImportFields = {
+  text: string;
+  number: string;
+  isVisit: boolean;
+  location: Buffer | undefined;
+  agent: Buffer | undefined;
+};
 
 export class Enricher {
   readonly #geo: Geo;
@@ -127,6 +141,9 @@ export class Enricher {
     const text = decodeText(latin1);
     return { text, fields: toFields(text) };
   });
+  readonly #importOf = cached(CACHE_ENTRIES_MAX, (latin1: string) =>
+    toImportFields(decodeText(latin1)),
+  );
   /** By the objects of {@link Geo}. */
   readonly #locations = new WeakMap<GeoLocation, LocationFields>();
 
@@ -161,6 +178,7 @@ export class Enricher {
     const subjects = new Map<string, Subject>();
     let clicks = 0;
     let [firstClick, lastClick] = [Infinity, -Infinity];
+    let imported = false;
     const turn = beginTurn();
     for (const record of scan.records) {
       const click = readEncodedClick(segment, record);
@@ -169,7 +187,9 @@ export class Enricher {
       if (click.time > lastClick) lastClick = click.time;
       let subject = subjects.get(click.ids);
       if (subject === undefined) subjects.set(click.ids, (subject = toSubject(click.ids)));
-      const isHuman = this.#writeClick(writer, click, subject, { segmentId, idx: clicks });
+      const isHuman = click.imported
+        ? this.#writeImported(writer, click, subject)
+        : this.#writeClick(writer, click, subject, { segmentId, idx: clicks });
       if (isHuman && click.time > subject.lastClick) subject.lastClick = click.time;
       writer.bytes(position);
       writer.integer(clicks++);
@@ -177,7 +197,10 @@ export class Enricher {
       writer.ascii(click.target);
       writer.bytes(TAB);
       writer.ascii(click.scanned ? "qr" : "link");
+      writer.bytes(TAB);
+      writer.ascii(click.imported ? this.#importOf(click.query).number : "0");
       writer.bytes(LINE_FEED);
+      if (click.imported) imported = true;
       if (turn.isOver()) await turn.next();
     }
     return {
@@ -188,6 +211,7 @@ export class Enricher {
       links: [...subjects.values()].map(({ linkId, lastClick }) => ({ linkId, lastClick })),
       firstClick,
       lastClick,
+      imported,
       whole: scan.whole,
     };
   }
@@ -228,6 +252,36 @@ export class Enricher {
     writer.bytes(this.#utmOf(click.query));
     writer.bytes(host.fields);
     return verdict.class === "human";
+  }
+
+  /**
+   * As {@link Enricher.#writeClick}, of a visit of another product: what its source knows of it
+   * comes first. A visit without a user agent is a person's, and one of a day's count is no
+   * visitor's.
+   */
+  #writeImported(writer: TextWriter, click: EncodedClick, { linkId, fields }: Subject): boolean {
+    const known = this.#importOf(click.query);
+    const agent = this.#agentOf(click.userAgent);
+    const isJudged = click.userAgent !== "";
+    const host = this.#hostOf(click.host);
+    const referrer = this.#referrerOf(click.referrer);
+    const isOwn =
+      referrer.host !== "" && (referrer.host === host.text || this.#ownHosts.has(referrer.host));
+    const network = click.address === "" ? known.text : addressGroups(click.address).network;
+    writer.integer(click.time);
+    writer.bytes(fields);
+    writer.ascii(click.mode);
+    writer.bytes(isJudged ? agent.kind : HUMAN_KIND);
+    writer.ascii(known.isVisit ? this.#visitorHash.of(linkId, network, agent.text) : NO_VISITOR);
+    writer.bytes(
+      known.location ?? this.#locationFields(this.#geo.locate(click.address), click.privacy),
+    );
+    writer.bytes(isJudged ? agent.fields : (known.agent ?? agent.fields));
+    writer.bytes(isOwn ? DIRECT_FIELDS : referrer.fields);
+    writer.bytes(this.#languageOf(click.language));
+    writer.bytes(NO_UTM_FIELDS);
+    writer.bytes(host.fields);
+    return !isJudged || agent.verdict.class === "human";
   }
 
   #locationFields(location: GeoLocation, privacy: boolean): Buffer {
@@ -271,6 +325,33 @@ function toFields(...texts: readonly string[]): Buffer {
 }
 
 const DIRECT_FIELDS = toFields("direct", "");
+const HUMAN_KIND = toKind({ class: "human", reason: "" });
+const NO_UTM_FIELDS = toFields(...UTM_NAMES.map(() => ""));
+
+/** In the column of visitors: nobody's. Rollups and queries of visitors leave it out. */
+const NO_VISITOR = "0";
+
+/** Reads what a source knows of a visit. Without a continent, which no source has. */
+function toImportFields(text: string): ImportFields {
+  const visit = parseImportedVisit(text);
+  const { country, region, city, device, browser, os } = visit;
+  const code = country.toUpperCase();
+  const known = isCountry(code) ? code : UNKNOWN_COUNTRY;
+  const isPlaced = country !== "" || city !== "";
+  const isAgent = device !== "" || browser !== "" || os !== "";
+  return {
+    text,
+    number: String(visit.import),
+    isVisit: visit.isVisit,
+    location: isPlaced ? toFields("", known, region, region, city) : undefined,
+    agent: isAgent
+      ? toFields(browser || UNKNOWN_AGENT, os || UNKNOWN_AGENT, toDevice(device))
+      : undefined,
+  };
+}
+
+const toDevice = (text: string): string =>
+  DEVICES.find((device) => device === text.toLowerCase()) ?? "other";
 
 /**
  * Returns the primary subtag of the first language of `Accept-Language`, e.g. `de` for

@@ -26,6 +26,7 @@ function rowOf(idx: number, isStored: boolean, more: Values = {}): string {
     journal_id: journalId,
     segment: "4",
     idx: String(idx),
+    import: "0",
     ...more,
   };
   return `${ROW_COLUMNS.map((column) => values[column] ?? "").join("\t")}\n`;
@@ -59,13 +60,14 @@ test("a click has the fields of the list of clicks", async () => {
   expect(Object.keys(event?.data.clicks[0] ?? {}).toSorted()).toEqual(fields.toSorted());
 });
 
-test("only people's clicks make events, of accounts and modes that have readers", async () => {
+test("only people's clicks make events, none of them imported, of accounts and modes that have readers", async () => {
   const other = newUuid();
   const rows = [
     rowOf(0, false, { class: "bot" }),
     rowOf(1, false, { class: "prefetch" }),
     rowOf(2, false, { mode: "test" }),
     rowOf(3, false, { account_id: other }),
+    rowOf(3, false, { import: "7" }),
     rowOf(4, false),
     rowOf(5, false, { segment: "5" }),
   ];

@@ -3,10 +3,8 @@
  * mode, at most 500 in one event. The id follows from these and nothing else, so an event that is
  * made again has the same.
  */
-import { createHash } from "node:crypto";
-
 import { CLICK_COLUMNS } from "../../shared/contracts/analytics.ts";
-import { encodeId, formatUuid, type Uuid } from "../../shared/ids.ts";
+import { encodeId, formatUuid, hashedUuid, type Uuid } from "../../shared/ids.ts";
 import { beginTurn } from "../../shared/turns.ts";
 import { ROW_COLUMNS } from "../enrich/rows.ts";
 import { unescapeField } from "../enrich/tab-separated.ts";
@@ -53,7 +51,7 @@ function toEvents(key: string, group: readonly PersonalClick[]): ClickEvent[] {
     if (first === undefined) break;
     const last = Math.max(...part.map(({ time }) => time));
     events.push({
-      id: eventId(last, `${key} ${first.idx}`),
+      id: hashedUuid(last, `${key} ${first.idx}`),
       account_id: first.accountId,
       mode: first.mode,
       data: { clicks: part.map(({ click }) => click) },
@@ -62,20 +60,11 @@ function toEvents(key: string, group: readonly PersonalClick[]): ClickEvent[] {
   return events;
 }
 
-/** A UUIDv7 whose random part is a hash. */
-function eventId(time: number, content: string): Uuid {
-  const hash = createHash("sha256").update(content).digest("hex");
-  const variant = "89ab"[Number.parseInt(hash[3] ?? "0", 16) & 3] ?? "8";
-  const hex = `${time.toString(16).padStart(12, "0")}7${hash.slice(0, 3)}${variant}${hash.slice(4, 19)}`;
-  return formatUuid(hex);
-}
-
 type Column = (typeof ROW_COLUMNS)[number];
 
-type Click = { id: string; time: string; link_id: string } & Record<
-  (typeof CLICK_COLUMNS)[number],
-  string
->;
+type ClickColumn = (typeof CLICK_COLUMNS)[number];
+
+type Click = { id: string; time: string; link_id: string } & Record<ClickColumn, string>;
 
 /** A click of a person, with its place. */
 type PersonalClick = {
@@ -106,18 +95,21 @@ function* linesOf(rows: Buffer): Generator<string> {
 }
 
 /**
- * Reads the click of a person; undefined for any other, and without a reader. Times and ids are in
- * the form of an insert or in that of ClickHouse.
+ * Reads the click of a person; undefined for any other, an imported one, and without a reader.
+ * Times and ids are in the form of an insert or in that of ClickHouse.
  */
 function readPersonalClick(line: string, readers: Readers): PersonalClick | undefined {
   const fields = line.split("\t");
   const field = (column: Column): string => fields[INDEX[column]] ?? "";
-  if (field("class") !== "human") return undefined;
+  if (field("class") !== "human" || field("import") !== "0") return undefined;
   const [accountId, mode] = [toUuid(field("account_id")), field("mode")];
   if (!readers.has(readerKey(accountId, mode))) return undefined;
   const [journalId, segment, idx] = [field("journal_id"), field("segment"), field("idx")];
   const time = toMilliseconds(field("ts"));
-  const values = CLICK_COLUMNS.map((name) => [name, unescapeField(field(name))]);
+  const values = CLICK_COLUMNS.map((name) => [
+    name,
+    name === "imported" ? "no" : unescapeField(field(name)),
+  ]);
   return {
     accountId,
     mode,
@@ -130,7 +122,7 @@ function readPersonalClick(line: string, readers: Readers): PersonalClick | unde
       time: new Date(time).toISOString(),
       link_id: encodeId("link", toUuid(field("link_id"))),
       // The names are those of the type.
-      ...(Object.fromEntries(values) as Record<(typeof CLICK_COLUMNS)[number], string>),
+      ...(Object.fromEntries(values) as Record<ClickColumn, string>),
     },
   };
 }

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS clicks (
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3) CODEC(ZSTD(1)),
   -- Why it is no human's: the pattern of the user agent, or the request's own word.
   class_reason LowCardinality(String) CODEC(ZSTD(1)),
-  -- Keyed hash of link, address and user agent.
+  -- Keyed hash of link, address and user agent; 0 for a click of which no visitor is known.
   visitor UInt64,
   continent LowCardinality(String) CODEC(ZSTD(1)),
   -- ISO 3166-1 alpha-2; ZZ where unknown.
@@ -41,7 +41,10 @@ CREATE TABLE IF NOT EXISTS clicks (
   page UInt32 CODEC(Delta, ZSTD(1)),
   -- Replaces `page`.
   segment UInt32 DEFAULT page CODEC(Delta, ZSTD(1)),
-  idx UInt16 CODEC(T64, ZSTD(1))
+  idx UInt16 CODEC(T64, ZSTD(1)),
+  -- The number of the import that it came with; 0 for a click of a redirector.
+  import UInt32 CODEC(T64, ZSTD(1)),
+  imported LowCardinality(String) ALIAS if(import = 0, 'no', 'yes')
 ) ENGINE = MergeTree
 PARTITION BY toYYYYMM(ts)
 ORDER BY (link_id, ts)
@@ -55,10 +58,12 @@ CREATE TABLE IF NOT EXISTS click_sums (
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3),
+  import UInt32,
   clicks UInt64,
   visitors AggregateFunction(uniqCombined64(14), UInt64)
 ) ENGINE = Null;
 
+-- Every rollup has the import of its clicks as a key: undoing one deletes its rows, with its visitors.
 -- Counts in 15-minute buckets: the offset of every time zone is a multiple of 15 minutes.
 -- The window makes a repeated insert into clicks have no effect here either.
 CREATE TABLE IF NOT EXISTS clicks_15m (
@@ -67,16 +72,17 @@ CREATE TABLE IF NOT EXISTS clicks_15m (
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3),
+  import UInt32,
   clicks SimpleAggregateFunction(sum, UInt64),
   -- 2^14 registers: 12 KiB at most a state, 0.8 % error.
   visitors AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1))
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(bucket)
-ORDER BY (link_id, bucket, class, account_id, mode)
+ORDER BY (link_id, bucket, class, account_id, mode, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_15m_view TO clicks_15m AS
-SELECT link_id, account_id, mode, bucket, class, clicks, visitors
+SELECT link_id, account_id, mode, bucket, class, import, clicks, visitors
   FROM click_sums;
 
 -- Counts and visitors by the hour: days of most zones begin on one, and a quarter of the states is read.
@@ -86,18 +92,19 @@ CREATE TABLE IF NOT EXISTS clicks_1h (
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3),
+  import UInt32,
   clicks SimpleAggregateFunction(sum, UInt64),
   visitors AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1))
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(bucket)
-ORDER BY (link_id, bucket, class, account_id, mode)
+ORDER BY (link_id, bucket, class, account_id, mode, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1h_view TO clicks_1h AS
-SELECT link_id, account_id, mode, toStartOfHour(bucket) AS bucket, class,
+SELECT link_id, account_id, mode, toStartOfHour(bucket) AS bucket, class, import,
        sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
   FROM click_sums
- GROUP BY link_id, account_id, mode, bucket, class;
+ GROUP BY link_id, account_id, mode, bucket, class, import;
 
 -- Counts and visitors by the UTC day: for axes of such days and for thousands of links at once, a day has one state of
 -- visitors instead of up to 24.
@@ -107,18 +114,19 @@ CREATE TABLE IF NOT EXISTS clicks_1d (
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3),
+  import UInt32,
   clicks SimpleAggregateFunction(sum, UInt64) CODEC(T64, ZSTD(1)),
   visitors AggregateFunction(uniqCombined64(14), UInt64) CODEC(ZSTD(1))
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYear(bucket)
-ORDER BY (link_id, bucket, class, account_id, mode)
+ORDER BY (link_id, bucket, class, account_id, mode, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1d_view TO clicks_1d AS
-SELECT link_id, account_id, mode, toStartOfDay(bucket) AS bucket, class,
+SELECT link_id, account_id, mode, toStartOfDay(bucket) AS bucket, class, import,
        sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
   FROM click_sums
- GROUP BY link_id, account_id, mode, bucket, class;
+ GROUP BY link_id, account_id, mode, bucket, class, import;
 
 -- Counts by quarter hour in the order of accounts, for figures of all links together.
 CREATE TABLE IF NOT EXISTS clicks_15m_of_account (
@@ -127,14 +135,15 @@ CREATE TABLE IF NOT EXISTS clicks_15m_of_account (
   bucket DateTime('UTC'),
   link_id UUID,
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3),
+  import UInt32,
   clicks SimpleAggregateFunction(sum, UInt64)
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(bucket)
-ORDER BY (account_id, mode, bucket, link_id, class)
+ORDER BY (account_id, mode, bucket, link_id, class, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_15m_of_account_view TO clicks_15m_of_account AS
-SELECT account_id, mode, bucket, link_id, class, clicks
+SELECT account_id, mode, bucket, link_id, class, import, clicks
   FROM click_sums;
 
 -- Figures of all links of an account together, by the hour: no row a link.
@@ -143,18 +152,19 @@ CREATE TABLE IF NOT EXISTS clicks_1h_of_account (
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3),
+  import UInt32,
   clicks SimpleAggregateFunction(sum, UInt64),
   visitors AggregateFunction(uniqCombined64(14), UInt64)
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(bucket)
-ORDER BY (account_id, mode, bucket, class)
+ORDER BY (account_id, mode, bucket, class, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1h_of_account_view TO clicks_1h_of_account AS
-SELECT account_id, mode, toStartOfHour(bucket) AS bucket, class,
+SELECT account_id, mode, toStartOfHour(bucket) AS bucket, class, import,
        sum(clicks) AS clicks, uniqCombined64MergeState(14)(visitors) AS visitors
   FROM click_sums
- GROUP BY account_id, mode, bucket, class;
+ GROUP BY account_id, mode, bucket, class, import;
 
 -- Human clicks of an account's links by the UTC day: which of them have the most.
 CREATE TABLE IF NOT EXISTS clicks_1d_of_account (
@@ -162,17 +172,18 @@ CREATE TABLE IF NOT EXISTS clicks_1d_of_account (
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
   link_id UUID,
+  import UInt32,
   clicks SimpleAggregateFunction(sum, UInt64)
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYear(bucket)
-ORDER BY (account_id, mode, bucket, link_id)
+ORDER BY (account_id, mode, bucket, link_id, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1d_of_account_view TO clicks_1d_of_account AS
-SELECT account_id, mode, toStartOfDay(bucket) AS bucket, link_id, sum(clicks) AS clicks
+SELECT account_id, mode, toStartOfDay(bucket) AS bucket, link_id, import, sum(clicks) AS clicks
   FROM click_sums
  WHERE class = 'human'
- GROUP BY account_id, mode, bucket, link_id;
+ GROUP BY account_id, mode, bucket, link_id, import;
 
 -- Human clicks by place and UTC day. A subject is a link, or an account with all of its links: an account's figures are
 -- read without those of each link. A city's row has what it lies in, so it counts for the region and the country, too.
@@ -181,6 +192,7 @@ CREATE TABLE IF NOT EXISTS clicks_1d_places (
   account_id UUID CODEC(ZSTD(1)),
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
+  import UInt32 CODEC(T64, ZSTD(1)),
   country LowCardinality(String) CODEC(ZSTD(1)),
   region LowCardinality(String) CODEC(ZSTD(1)),
   region_name LowCardinality(String) CODEC(ZSTD(1)),
@@ -188,15 +200,15 @@ CREATE TABLE IF NOT EXISTS clicks_1d_places (
   clicks SimpleAggregateFunction(sum, UInt64) CODEC(T64, ZSTD(1))
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYear(bucket)
-ORDER BY (subject_id, mode, bucket, country, region, region_name, city, account_id)
+ORDER BY (subject_id, mode, bucket, country, region, region_name, city, account_id, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1d_places_view TO clicks_1d_places AS
-SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
+SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket, import,
        country, region, region_name, city, count() AS clicks
   FROM clicks
  WHERE class = 'human'
- GROUP BY subject_id, account_id, mode, bucket, country, region, region_name, city;
+ GROUP BY subject_id, account_id, mode, bucket, import, country, region, region_name, city;
 
 -- The same by device, browser and system together.
 CREATE TABLE IF NOT EXISTS clicks_1d_agents (
@@ -204,21 +216,22 @@ CREATE TABLE IF NOT EXISTS clicks_1d_agents (
   account_id UUID CODEC(ZSTD(1)),
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
+  import UInt32 CODEC(T64, ZSTD(1)),
   device LowCardinality(String) CODEC(ZSTD(1)),
   browser LowCardinality(String) CODEC(ZSTD(1)),
   os LowCardinality(String) CODEC(ZSTD(1)),
   clicks SimpleAggregateFunction(sum, UInt64) CODEC(T64, ZSTD(1))
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYear(bucket)
-ORDER BY (subject_id, mode, bucket, device, browser, os, account_id)
+ORDER BY (subject_id, mode, bucket, device, browser, os, account_id, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1d_agents_view TO clicks_1d_agents AS
-SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
+SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket, import,
        toString(device) AS device, browser, os, count() AS clicks
   FROM clicks
  WHERE class = 'human'
- GROUP BY subject_id, account_id, mode, bucket, device, browser, os;
+ GROUP BY subject_id, account_id, mode, bucket, import, device, browser, os;
 
 -- The same by referrer.
 CREATE TABLE IF NOT EXISTS clicks_1d_referrers (
@@ -226,19 +239,20 @@ CREATE TABLE IF NOT EXISTS clicks_1d_referrers (
   account_id UUID CODEC(ZSTD(1)),
   mode Enum8('live' = 1, 'test' = 2),
   bucket DateTime('UTC'),
+  import UInt32 CODEC(T64, ZSTD(1)),
   referrer LowCardinality(String) CODEC(ZSTD(1)),
   clicks SimpleAggregateFunction(sum, UInt64) CODEC(T64, ZSTD(1))
 ) ENGINE = AggregatingMergeTree
 PARTITION BY toYear(bucket)
-ORDER BY (subject_id, mode, bucket, referrer, account_id)
+ORDER BY (subject_id, mode, bucket, referrer, account_id, import)
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS clicks_1d_referrers_view TO clicks_1d_referrers AS
-SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket,
+SELECT arrayJoin([link_id, account_id]) AS subject_id, account_id, mode, toStartOfDay(ts) AS bucket, import,
        referrer, count() AS clicks
   FROM clicks
  WHERE class = 'human'
- GROUP BY subject_id, account_id, mode, bucket, referrer;
+ GROUP BY subject_id, account_id, mode, bucket, import, referrer;
 
 -- The log of batches: who may insert clicks, and which segments are stored (docs/batches.md).
 -- Only entries after the last checkpoint are read, so older ones expire, all equally late. An owner writes a checkpoint at
@@ -355,18 +369,19 @@ CREATE TABLE IF NOT EXISTS incoming_clicks (
   segment UInt32,
   idx UInt16,
   target String,
-  trigger Enum8('link' = 0, 'qr' = 1)
+  trigger Enum8('link' = 0, 'qr' = 1),
+  import UInt32
 ) ENGINE = Null;
 
 -- Last, when everything is there that an insert fills.
 CREATE MATERIALIZED VIEW IF NOT EXISTS click_sums_view TO click_sums AS
-SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class,
-       count() AS clicks, uniqCombined64State(14)(visitor) AS visitors
+SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class, import,
+       count() AS clicks, uniqCombined64StateIf(14)(visitor, visitor != 0) AS visitors
   FROM clicks
- GROUP BY link_id, account_id, mode, bucket, class;
+ GROUP BY link_id, account_id, mode, bucket, class, import;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS incoming_clicks_view TO clicks AS
 SELECT ts, link_id, account_id, mode, class, class_reason, visitor, continent, country, region, region_name, city,
        browser, os, device, referrer, referrer_path, language, utm_source, utm_medium, utm_campaign, utm_term,
-       utm_content, host, journal_id, segment, segment AS page, idx, target, trigger
+       utm_content, host, journal_id, segment, segment AS page, idx, target, trigger, import
   FROM incoming_clicks;

@@ -112,7 +112,9 @@ test("every column that the worker inserts becomes a column of the raw clicks, u
     table: "clicks",
     query: `SELECT ${ROW_COLUMNS.join(", ").replace("segment,", "segment, segment AS page,")} FROM incoming_clicks`,
   });
-  expect(tables.get("clicks")?.columns.toSorted()).toEqual([...ROW_COLUMNS, "page"].toSorted());
+  expect(tables.get("clicks")?.columns.toSorted()).toEqual(
+    [...ROW_COLUMNS, "page", "imported"].toSorted(),
+  );
 });
 
 describe("the query of a rollup", () => {

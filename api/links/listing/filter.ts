@@ -174,13 +174,13 @@ const WORDS_MAX = 8;
  * A word with a character before and after it, which PostgreSQL's trigrams include as the word's
  * start and end.
  */
-const WORD = /[\p{L}\p{N}]+/gu;
+const WORD = /(?<=(?<before>.?))(?<word>[\p{L}\p{N}]+)(?=(?<after>.?))/gsu;
 
 /** The words of a search that the trigram index can find, with their surrounding characters. */
 export function listSearchParts(search: string): string[] {
   const words = [...search.matchAll(WORD)].slice(0, WORDS_MAX);
-  const parts = words.map(({ 0: word, index }) =>
-    search.slice(Math.max(0, index - 1), index + word.length + 1),
+  const parts = words.map(({ groups: { before = "", word = "", after = "" } = {} }) =>
+    [before, word, after].join(""),
   );
   return parts.filter((part) => part.length >= 3);
 }

@@ -331,7 +331,7 @@ function hasAlias(sql: Sql, { alias, accountId, mode }: LinkFilter) {
   const own = sql`array(select id from domains where account_id = ${accountId} and mode = ${mode})`;
   return sql`and (link.alias = ${alias} and link.domain_id is null
     or link.alias = ${alias} and link.domain_id = any (${own})
-    or lower(link.alias) = lower(${alias}) and link.folded and link.domain_id = any (${own}))`;
+    or fold_alias(link.alias) = fold_alias(${alias}) and link.folded and link.domain_id = any (${own}))`;
 }
 
 function isOnDomain(sql: Sql, { domain, accountId, mode }: LinkFilter) {

@@ -314,6 +314,7 @@ test("all texts of the pages are in the catalogue, and every text of the catalog
         breakdowns: [
           breakdownOf("device", "mobile", "desktop", "tablet", "other", ""),
           breakdownOf("trigger", "link", "qr"),
+          breakdownOf("imported", "no", "yes"),
           breakdownOf("continent", "AF", "AN", "AS", "EU", "NA", "OC", "SA", ""),
           breakdownOf("browser", "Unknown"),
           breakdownOf("referrer", "direct"),

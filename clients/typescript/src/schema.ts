@@ -2044,6 +2044,11 @@ export interface components {
          */
         host?: string | string[];
         /**
+         * @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
+         * @example no
+         */
+        imported?: string | string[];
+        /**
          * @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is.
          * @example de
          */
@@ -3598,7 +3603,7 @@ export interface components {
     /** @description The fields of a link to change. Omitted fields keep their value; null removes a value. */
     LinkChange: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -3762,7 +3767,7 @@ export interface components {
     /** @description A link, and the fields of it to change. */
     LinkChangeOfMany: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale-2
        */
       alias?: string;
@@ -4711,7 +4716,7 @@ export interface components {
     /** @description A link to create or change, identified by your own id. */
     LinkUpsert: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
@@ -4920,6 +4925,11 @@ export interface components {
        */
       id: string;
       /**
+       * @description `yes` for a visit of another product, which was imported, else `no`.
+       * @example no
+       */
+      imported: string;
+      /**
        * @description The preferred language of the browser.
        * @example de
        */
@@ -5096,7 +5106,7 @@ export interface components {
     /** @description A link to create; only `url` is required. */
     NewLink: {
       /**
-       * @description 1 to 64 characters of A–Z, a–z, 0–9, _ and -, not starting with -. A few words are reserved, most of them on the service's own domain only.
+       * @description 1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.
        * @example spring-sale
        */
       alias?: string | null;
@@ -5421,6 +5431,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6219,6 +6230,7 @@ export interface components {
         | "language"
         | "host"
         | "trigger"
+        | "imported"
         | "utm_source"
         | "utm_medium"
         | "utm_campaign"
@@ -6929,6 +6941,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7003,6 +7017,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7078,6 +7094,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7155,6 +7173,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7230,6 +7250,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7305,6 +7327,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7378,6 +7402,8 @@ export interface operations {
         domain?: string | string[];
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7447,6 +7473,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7520,6 +7548,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7595,6 +7625,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7694,6 +7726,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -7802,6 +7836,8 @@ export interface operations {
         group_by?: "country" | "region" | "city";
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7874,6 +7910,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -7946,6 +7984,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Name of the operating system, or `Unknown`; case is ignored. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
@@ -8066,6 +8106,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description The maximum number of entries to return. */
@@ -8142,6 +8184,8 @@ export interface operations {
         end_date?: string;
         /** @description Short domain that was visited. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         host?: string | string[];
+        /** @description `yes` or `no`: whether it is a visit of another product, which was imported. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
+        imported?: string | string[];
         /** @description Preferred language of the browser, without a region; empty where it is unknown. Repeat it for alternatives; `-` before a value excludes it, and a backslash takes the next character as it is. */
         language?: string | string[];
         /** @description Only clicks of this link. */

@@ -162,7 +162,9 @@ function useLinkItems(text: string): LinkItems {
   const shown = (data?.data ?? []).filter(
     ({ short_url, title, original_url }) =>
       isCurrent ||
-      `${short_url} ${title} ${original_url}`.toLowerCase().includes(text.toLowerCase()),
+      `${readableUrl(short_url)} ${short_url} ${title} ${original_url}`
+        .toLowerCase()
+        .includes(text.toLowerCase()),
   );
   const items = shown.map((link): PaletteItem => {
     const short = readableUrl(link.short_url);

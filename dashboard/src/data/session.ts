@@ -4,13 +4,15 @@ import { createContext, useContext } from "react";
 
 import type { Role } from "../../../shared/contracts/users.ts";
 import { isSignedOut } from "../languages/errors.ts";
-import { forgetEarlyResponses, getJson, send } from "./http.ts";
+import { forgetEarlyResponses, getJson } from "./http.ts";
 import type { AccountScope, Mode } from "./scope.ts";
 
 type Account = { id: string; name: string; plan: string; role: Role };
 
 export type Session = {
   user: { id: string; email: string; name: string };
+  /** Whether the user signs in with a password; else with the provider. */
+  has_password: boolean;
   accounts: Account[];
   short_url: string;
   sends_mails: boolean;
@@ -38,7 +40,10 @@ export const useSession = () =>
 export function useSignOut() {
   const queryClient = useQueryClient();
   return async (everywhere = false): Promise<void> => {
-    await send(everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out", { method: "POST" });
+    const path = everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out";
+    const { url } = await getJson<{ url?: string }>(path, { method: "POST" });
+    // Where the provider ends its session, and leads back.
+    if (url !== undefined) location.assign(url);
     // Shows the sign-in page first, so that no mounted query refetches the data removed next.
     queryClient.setQueryData(SESSION_KEY, null);
     queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });

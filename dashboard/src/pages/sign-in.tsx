@@ -1,5 +1,5 @@
-/** The sign-in page: a password, and a code for those who have a second factor. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+/** The sign-in page: the provider, or a password, and a code for those with a second factor. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
@@ -8,14 +8,68 @@ import { SESSION_KEY } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, PasswordField, TextField } from "../ui/field.tsx";
-import { Logo } from "../ui/logo.tsx";
 import { AuthCard } from "../ui/page.tsx";
-import { ErrorAlert } from "../ui/states.tsx";
+import { Alert, ErrorAlert } from "../ui/states.tsx";
 
-export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
+type Methods = { provider: string | null; provider_only: boolean };
+
+/** Why the provider's word was not enough. */
+const REFUSALS = [
+  "access_denied",
+  "break_glass",
+  "email_not_verified",
+  "failed",
+  "last_owner",
+  "no_role",
+  "not_linked",
+] as const;
+
+export function SignInPage({ email = "" }: { email?: string }) {
+  const [needsCode, setNeedsCode] = useState(false);
+  const [wantsPassword, setWantsPassword] = useState(false);
+  const methods = useQuery({
+    queryKey: ["sign-in methods"],
+    queryFn: () => getJson<Methods>("/auth/methods"),
+  });
+  if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} />;
+  const provider = methods.data?.provider ?? null;
+  const hidesPassword = methods.data?.provider_only === true && !wantsPassword;
+  return (
+    <AuthCard title={t("signIn.title")}>
+      {provider !== null && <ProviderButton name={provider} />}
+      {hidesPassword ? (
+        <Button variant="quiet" onClick={() => setWantsPassword(true)}>
+          {t("signIn.withPassword")}
+        </Button>
+      ) : (
+        <PasswordStep email={email} onCode={() => setNeedsCode(true)} />
+      )}
+    </AuthCard>
+  );
+}
+
+/** Leads to the provider, and says why it has led back. */
+function ProviderButton({ name }: { name: string }) {
+  const reason = new URLSearchParams(location.search).get("sign-in");
+  const refusal = REFUSALS.find((known) => known === reason);
+  const begin = useMutation({
+    mutationFn: () => getJson<{ url: string }>("/auth/oidc", { method: "POST" }),
+    onSuccess: ({ url }) => location.assign(url),
+  });
+  return (
+    <>
+      {refusal !== undefined && <Alert>{t(`signIn.refused.${refusal}`)}</Alert>}
+      <ErrorAlert error={begin.error} />
+      <Button variant="primary" loading={begin.isPending} onClick={() => begin.mutate()}>
+        {t("signIn.withProvider", { name })}
+      </Button>
+    </>
+  );
+}
+
+function PasswordStep({ email: initialEmail, onCode }: { email: string; onCode: () => void }) {
   const [email, setEmail] = useState(initialEmail);
   const [password, setPassword] = useState("");
-  const [needsCode, setNeedsCode] = useState(false);
   const queryClient = useQueryClient();
   const signIn = useMutation({
     mutationFn: () =>
@@ -24,7 +78,7 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
         body: { email, password },
       }),
     async onSuccess({ needs_code }) {
-      if (needs_code) setNeedsCode(true);
+      if (needs_code) onCode();
       else await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
     },
     onError: () => setPassword(""),
@@ -35,44 +89,31 @@ export function SignInPage({ email: initialEmail = "" }: { email?: string }) {
     signIn.mutate();
   }
 
-  if (needsCode)
-    return (
-      <CodeStep
-        onBack={() => {
-          setPassword("");
-          setNeedsCode(false);
-        }}
-      />
-    );
   return (
-    <main className="auth-page">
-      <form className="auth-card" onSubmit={submit}>
-        <Logo />
-        <h1>{t("signIn.title")}</h1>
-        <TextField
-          label={t("signIn.email")}
-          type="email"
-          autoComplete="username"
-          required
-          autoFocus={initialEmail === ""}
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-        />
-        <PasswordField
-          label={t("signIn.password")}
-          autoComplete="current-password"
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-        <ErrorAlert error={signIn.error} />
-        <Button type="submit" variant="primary" loading={signIn.isPending}>
-          {t("signIn.title")}
-        </Button>
-        <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
-        <p className="hint">{t("signIn.hint")}</p>
-      </form>
-    </main>
+    <form className="stack" onSubmit={submit}>
+      <TextField
+        label={t("signIn.email")}
+        type="email"
+        autoComplete="username"
+        required
+        autoFocus={initialEmail === ""}
+        value={email}
+        onChange={(event) => setEmail(event.target.value)}
+      />
+      <PasswordField
+        label={t("signIn.password")}
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <ErrorAlert error={signIn.error} />
+      <Button type="submit" variant="primary" loading={signIn.isPending}>
+        {t("signIn.title")}
+      </Button>
+      <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
+      <p className="hint">{t("signIn.hint")}</p>
+    </form>
   );
 }
 

@@ -128,7 +128,7 @@ const queryName = (value: unknown): string =>
     : "";
 
 const FILTERS =
-  /^(?:country|region|city|continent|device|browser|os|referrer|referrer_path|language|host|trigger|utm_\w+|tag|domain|class)$/;
+  /^(?:country|region|city|continent|device|browser|os|referrer|referrer_path|language|host|trigger|imported|utm_\w+|tag|domain|class)$/;
 
 const filterValues: Measure = ({ query }) =>
   query
@@ -177,6 +177,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "redirector/redirect/forwarding.ts PARAMETERS_MAX": parameters,
   "redirector/pages/about-page.ts SHOWN_LENGTH_MAX": longest("url"),
   "redirector/cache/hash-index.ts KEY_BYTES_MAX": ({ path }) => decode(path).length,
+  "redirector/redirect/beyond-alias.ts EXAMINED_LENGTH_MAX": ({ path }) => path.length,
   "shared/decision/facts.ts PARAMETERS_MAX": parameters,
   "shared/decision/language.ts ENTRIES_MAX": entries("accept-language", ","),
   "shared/decision/language.ts PARAMETERS_MAX": (request) =>

@@ -60,6 +60,7 @@ const LISTED = new Set([
   "language",
   "host",
   "trigger",
+  "imported",
   "class",
 ]);
 

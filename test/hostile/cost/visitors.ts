@@ -222,6 +222,15 @@ const longAlias: Part = {
   }),
 };
 
+/** A path of characters that aliases have, or of segments: each may be the end of an alias. */
+const aliasLike = (unit: string): Part => ({
+  reaches: ["redirector/redirect/beyond-alias.ts EXAMINED_LENGTH_MAX"],
+  fill: (request, { share, room, nonce }) => ({
+    ...request,
+    path: `/${nonce}${repeat(unit, room * share)}`,
+  }),
+});
+
 /** A link, and the kinds of its visits: each a part that is always filled. */
 export type VisitedLink = {
   alias: string;
@@ -237,6 +246,7 @@ export const LINK_PARTS: readonly Part[] = [
   host,
   aboutPage,
   longAlias,
+  aliasLike("/a"),
   beyond("/"),
   form("length"),
   form("chunks"),
@@ -306,7 +316,18 @@ export const LINK_WITH_ALL = "cost-rules-all";
  */
 export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
   return [
-    link("plain", {}, { plain: PLAIN, "unknown host": host, "unknown alias": longAlias }),
+    link(
+      "plain",
+      {},
+      {
+        plain: PLAIN,
+        "unknown host": host,
+        "unknown alias": longAlias,
+        "path of emoji": aliasLike("%F0%9F%91%8D%F0%9F%8F%BD"),
+        "path of marks": aliasLike("%CC%A3%CC%81"),
+        "path of segments": aliasLike("/a"),
+      },
+    ),
     link("long", { url: LONG_URL, utm_source: "a".repeat(255) }, { about: aboutPage }),
     link(
       "forwarding",

@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import type { EventType } from "../../../../shared/contracts/webhook-schemas.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
@@ -36,7 +37,7 @@ type Resource = z.output<typeof resource>;
 
 const SUBJECTS: Readonly<Record<string, (resource: Resource) => Omit<Subject, "linkId">>> = {
   link: ({ id, title, alias, short_url }) => ({
-    name: short_url === undefined ? (alias ?? "") : short_url.replace(/^https?:\/\//, ""),
+    name: short_url === undefined ? (alias ?? "") : readableUrl(short_url),
     detail: title,
     path: `/links/${id}`,
   }),

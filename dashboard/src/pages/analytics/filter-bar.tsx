@@ -2,7 +2,7 @@
 import { Plus, X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 
-import { TRIGGERS } from "../../../../shared/contracts/analytics.ts";
+import { IMPORTED, TRIGGERS } from "../../../../shared/contracts/analytics.ts";
 import { CONTINENTS, describeValue } from "../../../../shared/statistics/values.ts";
 import { useTags } from "../../data/account-lists.ts";
 import { optionsOf, toCodes } from "../../data/named-values.ts";
@@ -67,6 +67,7 @@ const CHOICES: Partial<Record<FilterName, readonly string[]>> = {
   continent: Object.keys(CONTINENTS),
   class: ["human", "bot", "prefetch"],
   trigger: TRIGGERS,
+  imported: IMPORTED,
 };
 
 /** Filters that choose links, not clicks. */

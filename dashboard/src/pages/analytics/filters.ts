@@ -17,6 +17,7 @@ export const FILTER_LABELS = {
   referrer_path: "analytics.dimensions.referringPage",
   host: "analytics.dimensions.host",
   trigger: "analytics.dimensions.trigger",
+  imported: "analytics.dimensions.imported",
   utm_source: "analytics.dimensions.utmSource",
   utm_medium: "analytics.dimensions.utmMedium",
   utm_campaign: "analytics.dimensions.utmCampaign",

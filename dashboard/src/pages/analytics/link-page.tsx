@@ -69,7 +69,8 @@ const LinkIntro = ({ link }: { link: FullLink }) => (
   <>
     <span className="link-line">
       <a href={link.short_url} target="_blank" rel="noreferrer">
-        {withReadableHost(link.short_url)} <ExternalLink aria-hidden />
+        {`${new URL(link.short_url).protocol}//${readableUrl(link.short_url)}`}{" "}
+        <ExternalLink aria-hidden />
       </a>
       <CopyButton text={link.short_url} label={t("analytics.copyUrl")} />
       <span className="destination" title={link.original_url}>

@@ -4,6 +4,7 @@
  * unchanged, for validation to reject.
  */
 import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts";
+import { decodeAliasPath } from "../../../../shared/contracts/alias.ts";
 
 /**
  * Reads the cells of other services' exports. What cannot be read is returned unchanged, for
@@ -110,15 +111,15 @@ const SHORT_URL =
   /^(?:https?:\/\/(?<full>[^\s/?#:@]+)(?::\d{1,5})?(?<path>[/?#].*)?|(?<host>[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+)(?<rest>\/.*))$/is;
 
 /**
- * Reads a short URL (`https://bit.ly/a`, `bit.ly/a`), a path (`/a/`) or a back-half (`a`). The
- * whole path is the alias: a part of it would be another link.
+ * Reads a short URL (`https://bit.ly/a`, `bit.ly/a`), a path (`/a/`) or a back-half (`a`), raw or
+ * percent-encoded. The whole path is the alias: a part of it would be another link.
  */
 export function readShortLink(text: string): ShortLink {
   const { full, path = "", host, rest = "" } = SHORT_URL.exec(text)?.groups ?? {};
   const found = full ?? host;
-  if (found === undefined) return { alias: trimSlashes(text) };
+  if (found === undefined) return { alias: decodeAliasPath(trimSlashes(text)) };
   const [alias = ""] = (full === undefined ? rest : path).split(/[?#]/, 1);
-  return { alias: trimSlashes(alias), host: found.toLowerCase() };
+  return { alias: decodeAliasPath(trimSlashes(alias)), host: found.toLowerCase() };
 }
 
 /** Without an expression, whose time would grow with the square of the slashes. */

@@ -39,12 +39,16 @@ export function ProfilePage() {
   const { session } = useAccountContext();
   return (
     <Page title={t("settings.profile.title")} intro={`${session.user.name}, ${session.user.email}`}>
-      <Card title={t("settings.profile.password")}>
-        <PasswordForm />
-      </Card>
-      <Card title={t("settings.secondFactor.title")}>
-        <SecondFactor />
-      </Card>
+      {session.has_password && (
+        <>
+          <Card title={t("settings.profile.password")}>
+            <PasswordForm />
+          </Card>
+          <Card title={t("settings.secondFactor.title")}>
+            <SecondFactor />
+          </Card>
+        </>
+      )}
       <Card title={t("settings.profile.language")}>
         <LanguageField />
       </Card>

@@ -5,6 +5,7 @@
 import { Download } from "lucide-react";
 import { useState } from "react";
 
+import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
 import { describePlace, describeValue } from "../../../../../shared/statistics/values.ts";
 import { statisticsLanguage, t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
@@ -165,7 +166,8 @@ function matches({ values, link }: CountedValues, text: string): boolean {
   const shown = Object.entries(values).map(([name, value]) =>
     describeValue(name, value, statisticsLanguage()),
   );
-  const names = [link?.short_url ?? "", link?.title ?? ""];
+  const shortUrl = link?.short_url ?? "";
+  const names = [shortUrl, readableUrl(shortUrl), link?.title ?? ""];
   return [
     ...shown,
     ...Object.values(values),

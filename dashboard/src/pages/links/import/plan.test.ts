@@ -310,10 +310,17 @@ describe("a short link's place", () => {
   });
 
   test("is never half of a path, nor generated where the file has one that is not allowed", () => {
-    const csv = `Short URL,url\nsho.rt/a/b,${URL_A}\nhttps://sho.rt,${URL_A}\nhttps://sho.rt/ü,${URL_A}\n,${URL_A}\n`;
+    const csv = `Short URL,url\nsho.rt/a//b,${URL_A}\nhttps://sho.rt,${URL_A}\nhttps://sho.rt/a%2Fb,${URL_A}\n,${URL_A}\n`;
     const items = plan(csv);
     expect(outcomes(items)).toEqual(["invalid_alias", "no_alias", "invalid_alias", { url: URL_A }]);
     expect(countNotes(items)).toEqual([{ kind: "generated_alias", count: 1 }]);
+  });
+
+  test("is its whole path, in every script, raw and percent-encoded", () => {
+    const paths = ["2024/spring", "v1.2", "r%C3%A9sum%c3%a9", "re\u0301", "🎈"];
+    const csv = `Short URL,url\n${paths.map((path) => `sho.rt/${path},${URL_A}\n`).join("")}`;
+    const aliases = ["2024/spring", "v1.2", "résumé", "ré", "🎈"];
+    expect(outcomes(plan(csv))).toEqual(aliases.map((alias) => ({ url: URL_A, alias })));
   });
 
   test("stays on its domain if that is the account's, and is elsewhere only by choice", () => {

@@ -1,4 +1,6 @@
-/** Rejects weak passwords, with a library (zxcvbn) that knows common passwords and patterns. */
+/**
+ * Who may have a password, and which: a library (zxcvbn) knows common passwords and patterns.
+ */
 import { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
 
@@ -16,11 +18,16 @@ const SCORE_MIN = 2;
 /** The dictionary, once for a process: loading it takes a tenth of a second. */
 let dictionaryOfProcess: ZxcvbnFactory | undefined;
 
-export class PasswordStrength {
+export class PasswordRules {
   readonly #zxcvbn: ZxcvbnFactory;
+  readonly #only: string | undefined;
 
-  /** Loads the dictionary unless this process has it: make one at process start. */
-  constructor() {
+  /**
+   * Loads the dictionary unless this process has it: make one at process start. `only` is the
+   * address of the only user who may have a password.
+   */
+  constructor(only?: string) {
+    this.#only = only;
     this.#zxcvbn = dictionaryOfProcess ??= new ZxcvbnFactory({
       dictionary,
       graphs: adjacencyGraphs,
@@ -32,7 +39,7 @@ export class PasswordStrength {
    * Throws `invalid_request` for a password that is easy to guess, including for someone who knows
    * `words` about its user.
    */
-  require(password: string, words: readonly string[]): void {
+  requireStrong(password: string, words: readonly string[]): void {
     const guessable = words.flatMap((word) => [word, ...word.split(/[@.\s]+/)]);
     const { score } = this.#zxcvbn.check(password.slice(0, SCORED_LENGTH_MAX), guessable);
     if (score >= SCORE_MIN) return;
@@ -40,5 +47,16 @@ export class PasswordStrength {
       "invalid_request",
       "The password is too easy to guess: common words, names and patterns are tried first.",
     );
+  }
+
+  /** Whether the user of an address may sign in with a password, or a passkey. */
+  isAllowed(email: string): boolean {
+    return this.#only === undefined || email.toLowerCase() === this.#only;
+  }
+
+  /** Throws `forbidden` for an address whose user may have no password. */
+  requireAllowed(email: string): void {
+    if (!this.isAllowed(email))
+      throw new ApiError("forbidden", "Passwords are not used here: sign in with your provider.");
   }
 }

@@ -1,0 +1,342 @@
+/**
+ * Goal: whatever a source has is imported once, however often a run ends and begins again, and
+ * nothing that was there is changed.
+ */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+
+import { AckPolicy, DeliverPolicy } from "nats";
+
+import type { ClickHouseReader } from "../../shared/clicks/query.ts";
+import type { Click } from "../../shared/contracts/click-record.ts";
+import { decodeSegment, formatSegmentId } from "../../shared/contracts/click-segment.ts";
+import { parseImportedVisit } from "../../shared/contracts/imported-visit.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_WORKER,
+  ensureClicksStream,
+} from "../../shared/contracts/streams.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { DomainService } from "../domains/service.ts";
+import { LinkImports } from "../links/import-links.ts";
+import { LinkPreparation } from "../links/prepare-link.ts";
+import { PasswordHashing } from "../passwords/hashing.ts";
+import { SegmentPublisher } from "./clicks.ts";
+import { ImportCounters } from "./counters.ts";
+import { type ImportObserver, ImportRun, type LinkReport } from "./pipeline.ts";
+import { type ImportRow, ImportService } from "./service.ts";
+import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+
+setDefaultTimeout(60_000);
+
+const BYTES_MAX = 256 * 1024 ** 2;
+const DAY_MS = 86_400_000;
+const BEGIN = Date.UTC(2024, 10, 20, 23, 30);
+
+const RULES = {
+  allowPrivate: false,
+  shortUrl: new URL("https://sho.rt"),
+  ownHosts: new Set(["sho.rt"]),
+};
+
+/** There is no ClickHouse: the scenario `import-history` has one. */
+const NO_CLICKS: ClickHouseReader = {
+  query: () => Promise.resolve({ json: () => Promise.resolve([]) }),
+};
+
+let postgres: TestPostgres;
+let nats: TestNats;
+beforeAll(async () => {
+  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
+});
+afterAll(async () => {
+  await postgres[Symbol.asyncDispose]();
+  await nats[Symbol.asyncDispose]();
+});
+
+/** Stores each segment once, as the worker does. */
+class Worker {
+  readonly segments = new Map<string, Click[]>();
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+
+  async start(): Promise<this> {
+    const connection = await nats.connect();
+    const manager = await connection.jetstreamManager();
+    await ensureClicksStream(manager, BYTES_MAX, 1);
+    await manager.consumers.add(CLICKS_STREAM, {
+      durable_name: CLICKS_WORKER,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: DeliverPolicy.All,
+    });
+    const consumer = await connection.jetstream().consumers.get(CLICKS_STREAM, CLICKS_WORKER);
+    this.#running = (async () => {
+      while (!this.#stopping.signal.aborted) {
+        for await (const message of await consumer.fetch({ max_messages: 10, expires: 1_000 })) {
+          const segment = decodeSegment(Buffer.from(message.data));
+          if (segment === undefined) throw new Error("It is no segment.");
+          const id = formatSegmentId(segment);
+          if (!this.segments.has(id)) this.segments.set(id, segment.clicks);
+          await message.ackAck();
+        }
+      }
+      await connection.close();
+    })();
+    return this;
+  }
+
+  /** The clicks of an import. */
+  clicksOf(id: Uuid): Click[] {
+    return [...this.segments].flatMap(([name, clicks]) => (name.startsWith(id) ? clicks : []));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+}
+
+/** Links and visits in pages; ends a run at a page, as a crash would. */
+class MemorySource implements Source {
+  readonly #links: readonly SourceLink[];
+  readonly #visits: readonly SourceVisits[];
+  readonly #pageSize: number;
+  readonly #failsAt: number;
+  #pages = 0;
+
+  constructor(
+    links: readonly SourceLink[],
+    visits: readonly SourceVisits[],
+    { pageSize = 7, failsAt = Infinity } = {},
+  ) {
+    [this.#links, this.#visits] = [links, visits];
+    [this.#pageSize, this.#failsAt] = [pageSize, failsAt];
+  }
+
+  links(after: Cursor | null): Promise<Page<SourceLink>> {
+    return this.#page(this.#links, after);
+  }
+
+  visits(after: Cursor | null): Promise<Page<SourceVisits>> {
+    return this.#page(this.#visits, after);
+  }
+
+  async #page<Row>(rows: readonly Row[], after: Cursor | null): Promise<Page<Row>> {
+    if (this.#pages++ === this.#failsAt) throw new Error("The source has gone.");
+    const from = Number(after?.["at"] ?? 0);
+    const end = from + this.#pageSize;
+    return { rows: rows.slice(from, end), next: end < rows.length ? { at: end } : null };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+class Reports implements ImportObserver {
+  readonly links: LinkReport[] = [];
+
+  noteLinks(reports: readonly LinkReport[]): void {
+    this.links.push(...reports);
+  }
+
+  noteProgress(): void {}
+}
+
+const link = (n: number, change: Partial<SourceLink> = {}): SourceLink => ({
+  id: `id-${n}`,
+  domain: null,
+  alias: `imported-${n}`,
+  url: `https://example.com/${n}`,
+  ...change,
+});
+
+const visit = (n: number, minutes: number, change: Partial<SourceVisits> = {}): SourceVisits => ({
+  linkId: `id-${n}`,
+  at: new Date(BEGIN + minutes * 60_000),
+  daily: false,
+  count: 1,
+  address: "192.0.2.1",
+  userAgent: "Mozilla/5.0",
+  ...change,
+});
+
+const noRecords = () => Promise.resolve([]);
+
+function openLinks(): LinkImports {
+  const { sql } = postgres;
+  const publisher = { publish: () => Promise.resolve(false) };
+  const domains = new DomainService(sql, publisher, noRecords, RULES.ownHosts, (url) =>
+    Promise.resolve(url),
+  );
+  return new LinkImports(sql, new LinkPreparation(domains, RULES, new PasswordHashing()), RULES);
+}
+
+const begin = async (accountId: Uuid): Promise<ImportRow> =>
+  await new ImportService(postgres.sql).begin({ accountId, mode: "live" }, "memory", "memory", {});
+
+/** Runs what is left of an import. */
+async function run(row: ImportRow, source: Source, reports = new Reports()): Promise<ImportRow> {
+  const connection = await nats.connect();
+  const { signal } = new AbortController();
+  try {
+    const publisher = new SegmentPublisher(connection, signal);
+    const counters = new ImportCounters(postgres.sql, NO_CLICKS);
+    const importing = new ImportRun(postgres.sql, openLinks(), publisher, counters, reports);
+    return await importing.run(row, source, signal);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Clicks by the id of their link and by UTC day. */
+function countClicks(clicks: readonly Click[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { linkId, time } of clicks) {
+    const key = `${linkId} ${Math.floor(time / DAY_MS)}`;
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const linksOf = (accountId: Uuid) =>
+  postgres.sql`select * from links where account_id = ${accountId} order by alias`;
+
+describe("an import", () => {
+  let worker: Worker;
+  beforeAll(async () => void (worker = await new Worker().start()));
+  afterAll(async () => await worker.stop());
+
+  test("creates what is new, and says what is there, taken and refused", async () => {
+    const writer = await postgres.addWriter();
+    const stranger = await postgres.addWriter();
+    const create = async (owner: typeof writer, alias: string, url: string) =>
+      (await postgres.links.create(owner, newUuid(), { url, alias })).link.id;
+    const own = await create(writer, "here", "https://example.com/here");
+    await create(stranger, "theirs", "https://example.com/theirs");
+    const before = [await linksOf(writer.accountId), await linksOf(stranger.accountId)];
+    const createdAt = new Date("2019-02-03T04:05:06Z");
+    const links = [
+      link(1, { alias: "new", title: "Two\nlines", tags: ["old"], createdAt }),
+      link(2, { alias: "here", url: "https://example.com/here" }),
+      link(3, { alias: "theirs", url: "https://example.com/theirs" }),
+      link(4, { alias: "local", url: "http://127.0.0.1/" }),
+      link(5, { alias: "new", url: "https://example.com/other" }),
+    ];
+    const visits = [visit(1, 0), visit(2, 1), visit(3, 2), visit(4, 3), visit(1, NaN)];
+    const row = await begin(writer.accountId);
+    const reports = new Reports();
+    const done = await run(row, new MemorySource(links, visits), reports);
+
+    expect(reports.links.map(({ outcome }) => outcome.outcome)).toEqual([
+      "new",
+      "same",
+      "taken",
+      "refused",
+      "taken",
+    ]);
+    const counts = { created: 1, same: 1, taken: 2, refused: 1, visits: 2, left_out: 3 };
+    expect(done).toMatchObject({ state: "done", ...counts });
+    const [created, ...others] = (await linksOf(writer.accountId)).toReversed();
+    expect(created).toMatchObject({
+      alias: "new",
+      title: "Two lines",
+      tags: ["old"],
+      created_at: createdAt,
+    });
+    expect([others, await linksOf(stranger.accountId)]).toEqual(before.map((rows) => [...rows]));
+    const clicks = worker.clicksOf(row.id);
+    expect(clicks.map(({ linkId }) => linkId)).toEqual([created?.["id"], own]);
+    expect(clicks[0]).toMatchObject({ imported: true, host: "sho.rt", time: BEGIN });
+    expect(parseImportedVisit(clicks[0]?.query ?? "").import).toBe(row.number);
+    const [quota] = await postgres.sql`
+      select used from quota_windows where account_id = ${writer.accountId} and quota = 'links_per_day'`;
+    expect(quota).toEqual({ used: 1 });
+  });
+
+  test("is the same wherever runs of it ended, and changes nothing when it is repeated", async () => {
+    const links = Array.from({ length: 30 }, (_, n) => link(n, { alias: `ends-${n}` }));
+    const visits = Array.from({ length: 60 }, (_, n) => visit(n % 30, n * 700));
+    const { accountId } = await postgres.addWriter();
+    const row = await begin(accountId);
+    let runs = 0;
+    for (let failsAt = 1; runs < 100; runs++, failsAt = 1 + (runs % 3)) {
+      const ended = await run(row, new MemorySource(links, visits, { failsAt })).catch(
+        () => undefined,
+      );
+      if (ended !== undefined) break;
+    }
+    expect(runs).toBeGreaterThan(5);
+    const done = await run(row, new MemorySource([], []));
+    expect(done).toMatchObject({ state: "done", created: 30, visits: 60, left_out: 0 });
+    const stored = await linksOf(accountId);
+    expect(stored).toHaveLength(30);
+    expect(worker.clicksOf(row.id)).toHaveLength(60);
+    expect(await begin(accountId)).toMatchObject({ id: row.id });
+    expect(await linksOf(accountId)).toEqual(stored);
+  });
+
+  test("publishes a page again as it was, with what its source has got since after it", async () => {
+    const links = [link(1, { alias: "grows" })];
+    const { accountId } = await postgres.addWriter();
+    const row = await begin(accountId);
+    const visits = Array.from({ length: 5 }, (_, n) => visit(1, n));
+    await run(row, new MemorySource(links, visits));
+    // As if the run had been killed after it published, and before it recorded that.
+    await postgres.sql`
+      update imports set state = 'visits', page_end = null, segments = 0, publishing = '{5}', visits = 0
+       where id = ${row.id}`;
+    await run(row, new MemorySource(links, [...visits, visit(1, 6)]));
+    const times = worker.clicksOf(row.id).map(({ time }) => (time - BEGIN) / 60_000);
+    expect(times).toEqual([0, 1, 2, 3, 4, 6]);
+  });
+
+  test("makes as many clicks of a day as its source counts, in segments of one month each", async () => {
+    const links = [link(1, { alias: "days" })];
+    const { accountId } = await postgres.addWriter();
+    const row = await begin(accountId);
+    const days = [0, 20].map((day) =>
+      visit(1, day * 24 * 60, { daily: true, count: 2_500, userAgent: "x".repeat(400) }),
+    );
+    await run(row, new MemorySource(links, days));
+    const clicks = worker.clicksOf(row.id);
+    expect(Object.values(countClicks(clicks))).toEqual([2_500, 2_500]);
+    expect(parseImportedVisit(clicks[0]?.query ?? "").isVisit).toBe(false);
+    for (const [id, { length }] of worker.segments)
+      if (id.startsWith(row.id)) expect(length).toBeLessThanOrEqual(2_000);
+    const months = [...worker.segments].flatMap(([id, own]) =>
+      id.startsWith(row.id) ? [new Set(own.map(({ time }) => new Date(time).getUTCMonth()))] : [],
+    );
+    for (const { size } of months) expect(size).toBe(1);
+  });
+
+  test("that is only checked says the same, and changes nothing", async () => {
+    const { accountId } = await postgres.addWriter();
+    const row = await begin(accountId);
+    const reports = new Reports();
+    const connection = await nats.connect();
+    const { signal } = new AbortController();
+    const publisher = new SegmentPublisher(connection, signal);
+    const counters = new ImportCounters(postgres.sql, NO_CLICKS);
+    const checking = new ImportRun(postgres.sql, openLinks(), publisher, counters, reports);
+    const links = [link(1, { alias: "checked" }), link(2, { alias: "checked/no/", url: "no" })];
+    await checking.check(row, new MemorySource(links, []), signal);
+    await connection.close();
+    expect(reports.links.map(({ outcome }) => outcome.outcome)).toEqual(["new", "refused"]);
+    expect(await linksOf(accountId)).toHaveLength(0);
+  });
+
+  test("of a source that does not advance ends, and so does one of another process", async () => {
+    const { accountId } = await postgres.addWriter();
+    const row = await begin(accountId);
+    const stuck = new MemorySource([], []);
+    stuck.links = () => Promise.resolve({ rows: [], next: { at: 1 } });
+    expect(await run(row, stuck).catch(String)).toContain("does not advance");
+    const waiting = new MemorySource([], []);
+    const reading = Promise.withResolvers<Page<SourceLink>>();
+    waiting.links = () => reading.promise;
+    const first = run(row, waiting);
+    expect(await run(row, new MemorySource([], [])).catch(String)).toContain("Another process");
+    reading.resolve({ rows: [], next: null });
+    expect(await first).toMatchObject({ state: "done" });
+  });
+});

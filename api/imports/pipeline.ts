@@ -1,0 +1,330 @@
+/**
+ * One import, from its source to links and clicks:
+ *
+ * 1. Links, page by page: each is checked by the rules of the API, and created unless its alias is
+ *    there (`api/links/import-links.ts`).
+ * 2. Visits, page by page: clicks of these links, published to workers (`clicks.ts`).
+ * 3. When workers have stored them, the counters of the links (`counters.ts`).
+ *
+ * With each page it is written what became of it and where it ended. A run that is killed goes on
+ * there: links have ids that follow from the import and their source, and segments of clicks have
+ * numbers, so that what is done again changes nothing.
+ */
+import { truncateText } from "../../shared/bytes.ts";
+import type { Click } from "../../shared/contracts/click-record.ts";
+import { TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { hashedUuid, type Uuid } from "../../shared/ids.ts";
+import { type Author, OPERATOR } from "../http/principal.ts";
+import type { ImportedLink, ImportOutcome, LinkImports } from "../links/import-links.ts";
+import type { Sql } from "../postgres.ts";
+import {
+  type ImportSegment,
+  isTime,
+  type SegmentPublisher,
+  toClicks,
+  toSegments,
+} from "./clicks.ts";
+import type { ImportCounters } from "./counters.ts";
+import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import {
+  findImport,
+  findImportLinks,
+  holdImport,
+  type ImportCounts,
+  type ImportLink,
+  type ImportRow,
+  recordLinks,
+  recordPublishing,
+  recordVisits,
+  setImportState,
+} from "./sql.ts";
+
+/** Links of one statement, and segments that are planned together. */
+const LINKS_AT_ONCE = 500;
+const SEGMENTS_AT_ONCE = 8;
+
+/** Most bytes of a cursor, and most pages without rows in a row: a source may have no end. */
+const CURSOR_BYTES_MAX = 1024;
+const EMPTY_PAGES_MAX = 1_000;
+
+/** A link of the source, and what became of it. */
+export type LinkReport = { link: SourceLink; outcome: ImportOutcome };
+
+/** Who wants to know how an import goes. */
+export interface ImportObserver {
+  noteLinks(reports: readonly LinkReport[]): void;
+  noteProgress(row: ImportRow): void;
+}
+
+/** Runs an import until it is done. */
+export class ImportRun {
+  readonly #sql: Sql;
+  readonly #links: LinkImports;
+  readonly #publisher: SegmentPublisher;
+  readonly #counters: ImportCounters;
+  readonly #observer: ImportObserver;
+
+  constructor(
+    sql: Sql,
+    links: LinkImports,
+    publisher: SegmentPublisher,
+    counters: ImportCounters,
+    observer: ImportObserver,
+  ) {
+    this.#sql = sql;
+    this.#links = links;
+    this.#publisher = publisher;
+    this.#counters = counters;
+    this.#observer = observer;
+  }
+
+  /**
+   * Imports what is left of an import, and resolves with it when its clicks are stored. Throws
+   * while another run holds it, and what the source throws.
+   */
+  async run({ id, number }: ImportRow, source: Source, signal: AbortSignal): Promise<ImportRow> {
+    const isHeld = await holdImport(this.#sql, number, async () => {
+      for (let row = await this.#read(id); ; row = await this.#read(id)) {
+        if (row.state === "links") await this.#importLinks(row, source, signal);
+        else if (row.state === "visits") await this.#importVisits(row, source, signal);
+        else if (row.state === "counters") await this.#count(row);
+        else break;
+      }
+    });
+    if (!isHeld) throw new Error("Another process is running this import.");
+    return await this.#read(id);
+  }
+
+  async #read(id: Uuid): Promise<ImportRow> {
+    const row = await findImport(this.#sql, id);
+    if (row === undefined) throw new Error("The import does not exist any more.");
+    return row;
+  }
+
+  /** Says what would become of each link, and changes nothing. */
+  async check(row: ImportRow, source: Source, signal: AbortSignal): Promise<void> {
+    const owner = ownerOf(row);
+    const read = (after: Cursor | null) => source.links(after, signal);
+    for await (const { rows } of pagesOf(read, null))
+      for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
+        const outcomes = await this.#links.check(owner, toImportedLinks(row, some));
+        const reports = reportsOf(some, outcomes);
+        this.#observer.noteLinks(reports);
+        this.#note(row, countOutcomes(reports));
+      }
+  }
+
+  async #importLinks(row: ImportRow, source: Source, signal: AbortSignal): Promise<void> {
+    const owner = ownerOf(row);
+    const read = (after: Cursor | null) => source.links(after, signal);
+    for await (const { rows, next } of pagesOf(read, row.page_end)) {
+      const reports: LinkReport[] = [];
+      for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
+        signal.throwIfAborted();
+        const outcomes = await this.#links.import(owner, toImportedLinks(row, some));
+        reports.push(...reportsOf(some, outcomes));
+      }
+      const counts = countOutcomes(reports);
+      await recordLinks(this.#sql, row.id, { ...counts, page_end: next, links: linksOf(reports) });
+      this.#observer.noteLinks(reports);
+      this.#note(row, counts);
+    }
+  }
+
+  async #importVisits(row: ImportRow, source: Source, signal: AbortSignal): Promise<void> {
+    let [before, publishing] = [row.segments, row.publishing];
+    const read = (after: Cursor | null) => source.visits(after, signal);
+    for await (const { rows, next } of pagesOf(read, row.page_end)) {
+      const ids = [...new Set(rows.map(({ linkId }) => linkId))];
+      const links = await findImportLinks(this.#sql, row.id, ids);
+      const visits = new VisitsOfPage(row, links, rows);
+      const segments = toSegments(visits.clicks(), publishing);
+      const made = await this.#publish(row.id, before, segments, publishing.length);
+      const counts = { visits: visits.count, left_out: visits.leftOut };
+      const page = { ...counts, page_end: next, before, segments: made };
+      if (!(await recordVisits(this.#sql, row.id, page)))
+        throw new Error("Another process is running this import.");
+      [before, publishing] = [before + made, []];
+      this.#note(row, counts);
+    }
+  }
+
+  /** Writes the counters when all clicks are stored, those of an earlier run too. */
+  async #count(row: ImportRow): Promise<void> {
+    await this.#publisher.drain();
+    await this.#counters.raise(row);
+    await setImportState(this.#sql, row.id, "done");
+  }
+
+  /**
+   * Publishes the segments of a page. How many clicks each has is recorded before, of the first
+   * ones by an earlier run: if this one is killed, the next divides the page alike. Returns how
+   * many there are.
+   */
+  async #publish(
+    id: Uuid,
+    before: number,
+    segments: Iterable<ImportSegment>,
+    recorded: number,
+  ): Promise<number> {
+    const planned: number[] = [];
+    for (const some of chunksOf(segments, SEGMENTS_AT_ONCE)) {
+      const first = before + planned.length;
+      planned.push(...some.map(({ clicks }) => clicks));
+      if (planned.length > recorded) await recordPublishing(this.#sql, id, planned);
+      await Promise.all(
+        some.map((segment, i) =>
+          this.#publisher.publish({ journalId: id, segment: first + i }, segment),
+        ),
+      );
+    }
+    return planned.length;
+  }
+
+  /** Adds to the counts of an import, and passes them on. */
+  #note(row: ImportRow, added: Partial<ImportCounts>): void {
+    for (const name of COUNTS) row[name] += added[name] ?? 0;
+    this.#observer.noteProgress(row);
+  }
+}
+
+const COUNTS = ["created", "same", "taken", "refused", "visits", "left_out"] as const;
+
+/** The clicks of a page of visits, in the order of their months, and what is left out of it. */
+class VisitsOfPage {
+  readonly #row: ImportRow;
+  readonly #links: ReadonlyMap<string, ImportLink>;
+  readonly #taken: SourceVisits[];
+  readonly count: number;
+  readonly leftOut: number;
+
+  /** Visits of links that were not imported are left out, and those of no time. */
+  constructor(
+    row: ImportRow,
+    links: ReadonlyMap<string, ImportLink>,
+    visits: readonly SourceVisits[],
+  ) {
+    this.#row = row;
+    this.#links = links;
+    const now = Date.now();
+    this.#taken = visits.filter(({ linkId, at }) => links.has(linkId) && isTime(at, now));
+    this.count = sumOf(this.#taken);
+    this.leftOut = sumOf(visits) - this.count;
+  }
+
+  *clicks(): Generator<Click> {
+    const months = Map.groupBy(this.#taken, ({ at }) =>
+      at.toISOString().slice(0, "YYYY-MM".length),
+    );
+    for (const month of [...months.keys()].toSorted())
+      for (const visits of months.get(month) ?? []) {
+        const link = this.#links.get(visits.linkId);
+        if (link !== undefined) yield* toClicks(this.#row, link, visits);
+      }
+  }
+}
+
+const sumOf = (visits: readonly SourceVisits[]): number =>
+  visits.reduce((sum, { count }) => sum + count, 0);
+
+const ownerOf = ({ account_id, mode }: ImportRow): Author => ({
+  accountId: account_id,
+  mode,
+  actor: OPERATOR,
+});
+
+/**
+ * The pages of a source after a cursor; the next one is read while one is worked on. Throws for a
+ * source that does not advance.
+ */
+async function* pagesOf<Row>(
+  read: (after: Cursor | null) => Promise<Page<Row>>,
+  after: Cursor | null,
+): AsyncGenerator<Page<Row>> {
+  let [cursor, empty] = [JSON.stringify(after), 0];
+  for (let reading = read(after); ;) {
+    const page = await reading;
+    const next = JSON.stringify(page.next);
+    empty = page.rows.length === 0 ? empty + 1 : 0;
+    if (page.next !== null) {
+      if (next === cursor || empty > EMPTY_PAGES_MAX || Buffer.byteLength(next) > CURSOR_BYTES_MAX)
+        throw new Error(`The source does not advance after ${cursor}.`);
+      reading = read(page.next);
+      // It is awaited below, unless this page fails.
+      reading.catch(() => undefined);
+    }
+    yield page;
+    if (page.next === null) return;
+    cursor = next;
+  }
+}
+
+function* chunksOf<Row>(rows: Iterable<Row>, size: number): Generator<Row[]> {
+  let chunk: Row[] = [];
+  for (const row of rows) {
+    chunk.push(row);
+    if (chunk.length < size) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+/** Most bytes of a title: what is longer is cut rather than refused. */
+const TITLE_BYTES_MAX = 255;
+
+const toImportedLinks = (row: ImportRow, links: readonly SourceLink[]): ImportedLink[] =>
+  links.map((link) => ({
+    // The time makes ids ascend with creation, as those of other links.
+    id: hashedUuid((timeOf(link) ?? row.created_at).getTime(), `${row.id}\n${link.id}`),
+    body: {
+      ...link.settings,
+      url: link.url,
+      alias: link.alias,
+      domain: row.options["domain"] ?? link.domain,
+      ...(link.title === undefined ? {} : { title: toTitle(link.title) }),
+      ...(link.tags === undefined ? {} : { tags: link.tags.slice(0, TAGS_MAX) }),
+      ...(link.expiresAt === undefined ? {} : { expires_at: link.expiresAt.toISOString() }),
+    },
+    createdAt: timeOf(link),
+  }));
+
+/** When a link was created; undefined where no link can have been. */
+const timeOf = ({ createdAt }: SourceLink): Date | undefined =>
+  createdAt !== undefined && isTime(createdAt) ? createdAt : undefined;
+
+const toTitle = (text: string): string =>
+  truncateText(text.replaceAll(/\p{Cc}+/gu, " ").trim(), TITLE_BYTES_MAX);
+
+const reportsOf = (
+  links: readonly SourceLink[],
+  outcomes: readonly ImportOutcome[],
+): LinkReport[] =>
+  links.flatMap((link, i) => {
+    const outcome = outcomes[i];
+    return outcome === undefined ? [] : [{ link, outcome }];
+  });
+
+function countOutcomes(reports: readonly LinkReport[]) {
+  const countOf = (wanted: ImportOutcome["outcome"]) =>
+    reports.filter(({ outcome }) => outcome.outcome === wanted).length;
+  return {
+    created: countOf("new"),
+    same: countOf("same"),
+    taken: countOf("taken"),
+    refused: countOf("refused"),
+  };
+}
+
+/** The links whose visits are imported, too. */
+const linksOf = (reports: readonly LinkReport[]): ImportLink[] =>
+  reports.flatMap(({ link, outcome }) =>
+    "id" in outcome
+      ? {
+          source_id: link.id,
+          link_id: outcome.id,
+          host: outcome.host,
+          created: outcome.outcome === "new",
+        }
+      : [],
+  );

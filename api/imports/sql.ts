@@ -1,0 +1,269 @@
+/** SQL statements on imports: each run writes where it is together with what it did. */
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Sql } from "../postgres.ts";
+import type { Cursor } from "./source.ts";
+
+export type ImportState = "links" | "visits" | "counters" | "done" | "undoing" | "undone";
+
+/** What an import has done with the links and visits of its source. */
+export type ImportCounts = {
+  created: number;
+  same: number;
+  taken: number;
+  refused: number;
+  visits: number;
+  left_out: number;
+};
+
+export type ImportRow = ImportCounts & {
+  id: Uuid;
+  number: number;
+  account_id: Uuid;
+  mode: Mode;
+  source: string;
+  identity: string;
+  options: Readonly<Record<string, string>>;
+  state: ImportState;
+  page_end: Cursor | null;
+  segments: number;
+  publishing: number[];
+  created_at: Date;
+  updated_at: Date;
+};
+
+const selectImports = (sql: Sql) => sql`
+  select id, number, account_id, mode, source, identity, options, state, page_end, segments, publishing,
+         created::float8 as created, same::float8 as same, taken::float8 as taken, refused::float8 as refused,
+         visits::float8 as visits, left_out::float8 as left_out, created_at, updated_at
+    from imports`;
+
+export const listImportRows = async (sql: Sql): Promise<ImportRow[]> =>
+  await sql<ImportRow[]>`${selectImports(sql)} order by number`;
+
+export async function findImport(sql: Sql, id: Uuid): Promise<ImportRow | undefined> {
+  const [row] = await sql<ImportRow[]>`${selectImports(sql)} where id = ${id}`;
+  return row;
+}
+
+/** What begins an import. */
+export type NewImport = AccountScope & {
+  id: Uuid;
+  source: string;
+  identity: string;
+  options: Readonly<Record<string, string>>;
+};
+
+/** Whether there is such an account. */
+export async function hasAccount(sql: Sql, id: Uuid): Promise<boolean> {
+  const rows = await sql`select from accounts where id = ${id}`;
+  return rows.length > 0;
+}
+
+/** Begins an import, or finds the one of this source that the account has. */
+export async function beginImport(sql: Sql, begun: NewImport): Promise<ImportRow> {
+  const { id, accountId, mode, source, identity, options } = begun;
+  await sql`
+    insert into imports (id, account_id, mode, source, identity, options)
+    values (${id}, ${accountId}, ${mode}, ${source}, ${identity}, ${sql.json(options)})
+    on conflict do nothing`;
+  const [row] = await sql<[ImportRow]>`
+    ${selectImports(sql)}
+     where account_id = ${accountId} and mode = ${mode} and source = ${source} and identity = ${identity}
+       and state <> 'undone'`;
+  return row;
+}
+
+/** Waiting for this lock would be waiting for another run; it ends with the connection. */
+export async function holdImport(
+  sql: Sql,
+  number: number,
+  work: () => Promise<void>,
+): Promise<boolean> {
+  return await sql.begin(async (transaction) => {
+    const [row] = await transaction<[{ held: boolean }]>`
+      select pg_try_advisory_xact_lock(${IMPORT_LOCKS}, ${number}) as held`;
+    if (row.held) await work();
+    return row.held;
+  });
+}
+
+/** The class of the advisory locks of imports, whose numbers follow. */
+const IMPORT_LOCKS = 7_302_115;
+
+/** What became of a page of links. */
+export type LinksOfPage = Record<"created" | "same" | "taken" | "refused", number> & {
+  page_end: Cursor | null;
+  links: readonly ImportLink[];
+};
+
+/** A link that an import created or found. */
+export type ImportLink = { source_id: string; link_id: Uuid; host: string; created: boolean };
+
+/** Records a page of links, and where it ended; after the last page, visits come. */
+export async function recordLinks(sql: Sql, id: Uuid, page: LinksOfPage): Promise<void> {
+  await sql`
+    with added as (
+      insert into import_links (import_id, source_id, link_id, host, created)
+      select ${id}, source_id, link_id, host, created
+        from jsonb_to_recordset(${sql.json([...page.links])}::jsonb)
+          as link (source_id text, link_id uuid, host text, created boolean)
+      on conflict do nothing
+    )
+    update imports
+       set state = ${page.page_end === null ? "visits" : "links"}, page_end = ${toJson(sql, page.page_end)},
+           created = created + ${page.created}, same = same + ${page.same},
+           taken = taken + ${page.taken}, refused = refused + ${page.refused}, updated_at = now()
+     where id = ${id} and state = 'links'`;
+}
+
+const toJson = (sql: Sql, cursor: Cursor | null) => (cursor === null ? null : sql.json(cursor));
+
+/** Finds the links of an import by the ids of its source. */
+export async function findImportLinks(
+  sql: Sql,
+  id: Uuid,
+  sourceIds: readonly string[],
+): Promise<Map<string, ImportLink>> {
+  const rows = await sql<ImportLink[]>`
+    select source_id, link_id, host, created from import_links
+     where import_id = ${id} and source_id = any (${[...sourceIds]}::text[])`;
+  return new Map(rows.map((row) => [row.source_id, row]));
+}
+
+/** Records the clicks of each segment that is about to be published, after those before. */
+export async function recordPublishing(
+  sql: Sql,
+  id: Uuid,
+  clicks: readonly number[],
+): Promise<void> {
+  await sql`
+    update imports set publishing = ${[...clicks]}::integer[], updated_at = now() where id = ${id}`;
+}
+
+/** What became of a page of visits. */
+export type VisitsOfPage = Record<"visits" | "left_out", number> & {
+  page_end: Cursor | null;
+  /** Segments that were published before the page, and of it. */
+  before: number;
+  segments: number;
+};
+
+/**
+ * Records that a page of visits is published, and where it ended; after the last one come the
+ * counters. Returns false if another run has done so.
+ */
+export async function recordVisits(sql: Sql, id: Uuid, page: VisitsOfPage): Promise<boolean> {
+  const { count } = await sql`
+    update imports
+       set state = ${page.page_end === null ? "counters" : "visits"}, page_end = ${toJson(sql, page.page_end)},
+           segments = segments + ${page.segments}, publishing = '{}',
+           visits = visits + ${page.visits}, left_out = left_out + ${page.left_out}, updated_at = now()
+     where id = ${id} and state = 'visits' and segments = ${page.before}`;
+  return count === 1;
+}
+
+/** A link that an import created, and that nobody has changed. */
+export type RemovableLink = { source_id: string; link_id: Uuid; version: number };
+
+/** Finds the next links after one that undoing the import deletes. */
+export const findRemovableLinks = async (
+  sql: Sql,
+  id: Uuid,
+  after: string,
+  max: number,
+): Promise<RemovableLink[]> =>
+  await sql<RemovableLink[]>`
+    select imported.source_id, imported.link_id, link.version::float8 as version
+      from import_links imported join links link on link.id = imported.link_id
+     where imported.import_id = ${id} and imported.source_id > ${after} and imported.created
+       and link.updated_at = link.created_at and link.taken_down is not true
+     order by imported.source_id limit ${max}`;
+
+/** Finds the next links after one that have visits of the import and are still there. */
+export const findKeptLinks = async (
+  sql: Sql,
+  id: Uuid,
+  after: string,
+  max: number,
+): Promise<ImportLink[]> =>
+  await sql<ImportLink[]>`
+    select imported.source_id, imported.link_id, imported.host, imported.created
+      from import_links imported join link_counters counters on counters.link_id = imported.link_id
+     where imported.import_id = ${id} and imported.source_id > ${after}
+     order by imported.source_id limit ${max}`;
+
+/** What is to be taken from the counters of a link, or what is left of its clicks. */
+export type LinkFigures = {
+  link_id: Uuid;
+  clicks: number;
+  unique_clicks: number;
+  bot_clicks: number;
+  /** Unix milliseconds; 0 for none. */
+  last_click: number;
+};
+
+const figuresOf = (sql: Sql, figures: readonly LinkFigures[]) => sql`
+  jsonb_to_recordset(${sql.json([...figures])}::jsonb)
+    as figures (link_id uuid, clicks bigint, unique_clicks bigint, bot_clicks bigint, last_click bigint)`;
+
+/** Raises counters of links to what they have, as workers do. */
+export async function raiseCounters(sql: Sql, figures: readonly LinkFigures[]): Promise<void> {
+  await sql`
+    update link_counters counters
+       set clicks = greatest(counters.clicks, figures.clicks),
+           unique_clicks = greatest(counters.unique_clicks, figures.unique_clicks),
+           bot_clicks = greatest(counters.bot_clicks, figures.bot_clicks),
+           last_click_at = greatest(counters.last_click_at, least(to_timestamp(figures.last_click / 1000.0), now()))
+      from ${figuresOf(sql, figures)}
+     where counters.link_id = figures.link_id`;
+}
+
+/** Notes how many clicks of these links are about to be deleted. */
+export async function noteDeletedClicks(
+  sql: Sql,
+  id: Uuid,
+  figures: readonly LinkFigures[],
+): Promise<void> {
+  await sql`
+    update import_links imported
+       set deleted_clicks = figures.clicks, deleted_bots = figures.bot_clicks
+      from ${figuresOf(sql, figures)}
+     where imported.import_id = ${id} and imported.link_id = figures.link_id`;
+}
+
+/**
+ * Takes the deleted clicks from the counters of links, once; `left` is what these have. A counter
+ * alone has clicks whose rollups have expired.
+ */
+export async function lowerCounters(
+  sql: Sql,
+  id: Uuid,
+  left: readonly LinkFigures[],
+): Promise<void> {
+  await sql`
+    with lowered as (
+      update import_links imported set deleted_clicks = 0, deleted_bots = 0
+        from (select link_id, max(deleted_clicks) as clicks, max(deleted_bots) as bots
+                from import_links
+               where import_id = ${id} and link_id = any (${left.map(({ link_id }) => link_id)}::uuid[])
+                 and deleted_clicks + deleted_bots > 0
+               group by link_id) taken
+       where imported.import_id = ${id} and imported.link_id = taken.link_id
+      returning taken.*
+    )
+    update link_counters counters
+       set clicks = greatest(counters.clicks - lowered.clicks, figures.clicks),
+           bot_clicks = greatest(counters.bot_clicks - lowered.bots, figures.bot_clicks),
+           unique_clicks = least(figures.unique_clicks, greatest(counters.clicks - lowered.clicks, figures.clicks)),
+           last_click_at = least(counters.last_click_at, to_timestamp(figures.last_click / 1000.0))
+      from lowered join ${figuresOf(sql, left)} on figures.link_id = lowered.link_id
+     where counters.link_id = lowered.link_id`;
+}
+
+/** Sets the state of an import. */
+export async function setImportState(sql: Sql, id: Uuid, state: ImportState): Promise<void> {
+  await sql`update imports set state = ${state}, updated_at = now() where id = ${id}`;
+  if (state === "undone") await sql`delete from import_links where import_id = ${id}`;
+}

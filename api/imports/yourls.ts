@@ -1,0 +1,107 @@
+/**
+ * YOURLS as a source, from its MariaDB or MySQL: the tables `yourls_url` and `yourls_log` as
+ * includes/functions-install.php of YOURLS creates them. Pages are read by keyset.
+ */
+import { SQL } from "bun";
+
+import { withTimeout } from "../../shared/timeout.ts";
+import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import { WallClock } from "./wall-clock.ts";
+import { readYourlsLinks, readYourlsVisits } from "./yourls-sql.ts";
+
+/** Rows of a page. */
+const LINKS_MAX = 2_000;
+const VISITS_MAX = 10_000;
+
+/** Time of a query, and of opening a connection. */
+const QUERY_MS = 120_000;
+const CONNECT_SECONDS = 10;
+
+/** Prefixes of tables, which are part of a statement. */
+const PREFIX = /^\w{0,50}$/;
+
+/** What YOURLS writes where a visit had no referrer. */
+const NO_REFERRER = "direct";
+
+export class Yourls implements Source {
+  readonly #sql: SQL;
+  readonly #prefix: string;
+  readonly #clock: WallClock;
+
+  /**
+   * `url` is `mysql://USER:PASSWORD@HOST/DATABASE`, `prefix` that of the tables, and `timeZone` the
+   * one of their times: YOURLS writes UTC since 1.7.3. Throws for a URL, a prefix or a zone that is
+   * none.
+   */
+  constructor(url: string, prefix = "yourls_", timeZone = "UTC") {
+    if (!PREFIX.test(prefix)) throw new Error("A prefix of tables has letters, digits and _.");
+    this.#prefix = prefix;
+    this.#clock = new WallClock(timeZone);
+    this.#sql = new SQL({
+      url,
+      adapter: "mysql",
+      max: 2,
+      connectionTimeout: CONNECT_SECONDS,
+    });
+  }
+
+  /** Names the tables without credentials; throws for a URL that names none. */
+  static identify(url: string, prefix = "yourls_"): string {
+    const { protocol, hostname, port, pathname } = new URL(url);
+    if (!["mysql:", "mariadb:"].includes(protocol) || pathname.length < 2)
+      throw new Error("It must be a URL such as mysql://USER:PASSWORD@HOST/DATABASE.");
+    return `${hostname}:${port === "" ? "3306" : port}${pathname}/${prefix}`;
+  }
+
+  async links(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceLink>> {
+    const { created, keyword } = after ?? {};
+    const from = after === null ? null : { created: String(created), keyword: String(keyword) };
+    const reading = readYourlsLinks(this.#sql, this.#prefix, from, LINKS_MAX);
+    const rows = await this.#inTime(reading, signal);
+    const last = rows.at(-1);
+    return {
+      rows: rows.map((row) => ({
+        id: row.keyword,
+        domain: null,
+        alias: row.keyword,
+        url: row.url,
+        // Without a title of its own, YOURLS shows the URL.
+        ...(row.title === null || row.title === row.url ? {} : { title: row.title }),
+        createdAt: this.#clock.toInstant(row.created),
+      })),
+      next:
+        last === undefined || rows.length < LINKS_MAX
+          ? null
+          : { created: last.created, keyword: last.keyword },
+    };
+  }
+
+  async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
+    const from = Number(after?.["click_id"] ?? 0);
+    const reading = readYourlsVisits(this.#sql, this.#prefix, from, VISITS_MAX);
+    const rows = await this.#inTime(reading, signal);
+    const last = rows.at(-1);
+    return {
+      rows: rows.map((row) => ({
+        linkId: row.shorturl,
+        at: this.#clock.toInstant(row.at),
+        daily: false,
+        count: 1,
+        address: row.ip_address,
+        userAgent: row.user_agent,
+        country: row.country_code,
+        referrer: row.referrer === NO_REFERRER ? "" : row.referrer,
+      })),
+      next: last === undefined || rows.length < VISITS_MAX ? null : { click_id: last.click_id },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sql.close({ timeout: 1 });
+  }
+
+  #inTime<Rows>(reading: Promise<Rows>, signal: AbortSignal): Promise<Rows> {
+    signal.throwIfAborted();
+    return withTimeout(reading, QUERY_MS);
+  }
+}

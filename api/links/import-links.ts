@@ -1,0 +1,198 @@
+/**
+ * Links of another product: each keeps its alias and the time of its creation. One whose alias is
+ * taken is never written: it is there already, or it is in the way of another link.
+ */
+import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import { ApiError } from "../http/errors.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
+import { validateValue } from "../http/validation.ts";
+import type { Sql } from "../postgres.ts";
+import { toInsertion } from "./create-links.ts";
+import type { DestinationRules } from "./destinations.ts";
+import { conflictError, isNameTaken, NameClaims } from "./names.ts";
+import type { LinkPreparation, PreparedCreation } from "./prepare-link.ts";
+import { type Creation, type Failure, isFailure, toFailure } from "./results.ts";
+import {
+  type AliasHolder,
+  findAliasHolders,
+  findConflicts,
+  insertLinks,
+  type RequestedNames,
+} from "./sql.ts";
+
+/** A link to import, with the members of `POST /v1/links`; its id is the same in every attempt. */
+export type ImportedLink = {
+  id: Uuid;
+  body: Readonly<Record<string, unknown>>;
+  createdAt: Date | undefined;
+};
+
+/**
+ * What becomes of a link: it is `new`; the account has the `same` already, with this alias and this
+ * destination; its alias is `taken`; or it is `refused`, as the API would.
+ */
+export type ImportOutcome =
+  | { outcome: "new" | "same"; id: Uuid; host: string }
+  | { outcome: "taken" | "refused"; reason: string };
+
+/** A valid link, with its index in the request. */
+type Candidate = PreparedCreation & { index: number; alias: string };
+
+/** Attempts while others create links under the same aliases. */
+const ATTEMPTS_MAX = 5;
+
+export class LinkImports {
+  readonly #sql: Sql;
+  readonly #preparation: LinkPreparation;
+  readonly #rules: DestinationRules;
+
+  constructor(sql: Sql, preparation: LinkPreparation, rules: DestinationRules) {
+    this.#sql = sql;
+    this.#preparation = preparation;
+    this.#rules = rules;
+  }
+
+  /**
+   * Creates those links that are new, without consuming the account's quota, and says of each what
+   * became of it. Repeated with the same ids, it creates none twice. Processes of the API publish
+   * them.
+   */
+  async import(owner: Author, links: readonly ImportedLink[]): Promise<ImportOutcome[]> {
+    const outcomes: ImportOutcome[] = [];
+    let waiting = await this.#prepare(owner, links, outcomes);
+    for (let attempt = 0; waiting.length > 0; attempt++) {
+      waiting = await this.#judge(owner, waiting, outcomes);
+      try {
+        await this.#insert(owner, waiting, outcomes);
+        break;
+      } catch (error) {
+        // Another link has taken an alias since it was looked up.
+        if (!isNameTaken(error) || attempt === ATTEMPTS_MAX) throw error;
+      }
+    }
+    return outcomes;
+  }
+
+  /** Says of each link what would become of it. */
+  async check(owner: Author, links: readonly ImportedLink[]): Promise<ImportOutcome[]> {
+    const outcomes: ImportOutcome[] = [];
+    const candidates = await this.#prepare(owner, links, outcomes);
+    for (const candidate of await this.#judge(owner, candidates, outcomes))
+      outcomes[candidate.index] = this.#created(candidate);
+    return outcomes;
+  }
+
+  /** The links that are valid; of several with one alias the first. Others fail in `outcomes`. */
+  async #prepare(
+    owner: Author,
+    links: readonly ImportedLink[],
+    outcomes: ImportOutcome[],
+  ): Promise<Candidate[]> {
+    const creations = links.map((link) => readCreation(link, this.#rules));
+    const prepared = await this.#preparation.prepareLinks(owner, creations, "created");
+    const claims = new NameClaims();
+    const candidates: Candidate[] = [];
+    for (const [index, item] of prepared.entries()) {
+      const candidate = isFailure(item) ? item : toCandidate(item, index, links[index]?.createdAt);
+      const error = isFailure(candidate) ? candidate.error : claims.claim(namesOf(candidate));
+      if (error !== undefined) outcomes[index] = toOutcome(error);
+      else if (!isFailure(candidate)) candidates.push(candidate);
+    }
+    return candidates;
+  }
+
+  /** The links whose aliases are free; what becomes of the others is written into `outcomes`. */
+  async #judge(
+    owner: AccountScope,
+    candidates: readonly Candidate[],
+    outcomes: ImportOutcome[],
+  ): Promise<Candidate[]> {
+    if (candidates.length === 0) return [];
+    const names = candidates.map(namesOf);
+    const holders = await findAliasHolders(this.#sql, names);
+    const hasExternalIds = names.some(({ external_id }) => external_id !== null);
+    const conflicts = hasExternalIds ? await findConflicts(this.#sql, owner, names) : undefined;
+    return candidates.filter((candidate) => {
+      const { id } = candidate.link;
+      const holder = holders.get(id);
+      const conflict = conflictError({ ...namesOf(candidate), alias: null }, conflicts?.get(id));
+      if (holder === undefined && conflict === undefined) return true;
+      outcomes[candidate.index] =
+        holder === undefined
+          ? { outcome: "taken", reason: conflict?.message ?? "" }
+          : this.#outcomeOf(owner, candidate, holder);
+      return false;
+    });
+  }
+
+  #outcomeOf(owner: AccountScope, candidate: Candidate, holder: AliasHolder): ImportOutcome {
+    const { link, alias } = candidate;
+    // An earlier attempt has created it.
+    if (holder.id === link.id) return this.#created(candidate);
+    const isOwn = holder.account_id === owner.accountId && holder.mode === owner.mode;
+    return isOwn && holder.target_url === link.target_url
+      ? { ...this.#created(candidate), outcome: "same", id: holder.id }
+      : { outcome: "taken", reason: `The alias "${alias}" is already in use.` };
+  }
+
+  async #insert(
+    owner: Author,
+    candidates: readonly Candidate[],
+    outcomes: ImportOutcome[],
+  ): Promise<void> {
+    if (candidates.length === 0) return;
+    const insertions = candidates.map((candidate) =>
+      toInsertion(candidate, this.#rules.shortUrl.href),
+    );
+    await insertLinks(this.#sql, owner, insertions, "unlimited");
+    for (const candidate of candidates) outcomes[candidate.index] = this.#created(candidate);
+  }
+
+  #created({ link: { id, domain_host } }: Candidate) {
+    return { outcome: "new" as const, id, host: domain_host ?? this.#rules.shortUrl.hostname };
+  }
+}
+
+/** A link on a host of the service's own is on none of the account's domains. */
+function readCreation(
+  { id, body }: ImportedLink,
+  { ownHosts }: DestinationRules,
+): Creation | Failure {
+  try {
+    const read = validateValue(newLinkBody, body);
+    const isOwn = typeof read.domain === "string" && ownHosts.has(read.domain.toLowerCase());
+    return { id, body: isOwn ? { ...read, domain: null } : read };
+  } catch (error) {
+    return toFailure(error);
+  }
+}
+
+/** Without an alias a link would get another short URL than it has. */
+function toCandidate(
+  prepared: PreparedCreation,
+  index: number,
+  createdAt: Date | undefined,
+): Candidate | Failure {
+  const { alias } = prepared.body;
+  if (typeof alias !== "string")
+    return { error: new ApiError("invalid_alias", "The link has no alias.") };
+  const { link } = prepared;
+  const isKnown = createdAt !== undefined && createdAt < link.created_at;
+  return {
+    ...prepared,
+    index,
+    alias,
+    link: { ...link, created_at: isKnown ? createdAt : link.created_at },
+  };
+}
+
+const namesOf = ({ link, alias }: Candidate): RequestedNames => {
+  const { id, domain_id, folded, external_id } = link;
+  return { id, domain_id, folded, alias, external_id };
+};
+
+const toOutcome = ({ reason, message }: ApiError): ImportOutcome => ({
+  outcome: reason === "alias_taken" ? "taken" : "refused",
+  reason: message,
+});

@@ -1,0 +1,279 @@
+/**
+ * Signing in with the provider of OpenID Connect. Better Auth speaks the protocol: discovery, PKCE,
+ * state, nonce, and the signature of ID tokens. What the provider says of somebody decides on their
+ * role, at each sign-in; afterwards it is asked again and again whether they are still there.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+import { betterAuth } from "better-auth";
+import { APIError } from "better-auth/api";
+import { genericOAuth } from "better-auth/plugins/generic-oauth";
+import * as z from "zod";
+
+import { type Role, userName } from "../../shared/contracts/users.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { repeat } from "../../shared/repeat.ts";
+import { ApiError } from "../http/errors.ts";
+import type { MemberService } from "../members/service.ts";
+import type { Sql } from "../postgres.ts";
+import { type LibrarySettings, translateErrors } from "../sessions/better-auth.ts";
+import type { Provider, SignedOut } from "../sessions/service.ts";
+import { claimsSchema, domainOf, type OidcSettings, roleOf } from "./settings.ts";
+import {
+  type AskedUser,
+  confirmUser,
+  endLocalSessions,
+  endSessions,
+  endUnconfirmedSessions,
+  isProviderUser,
+  makeProviderUser,
+  PROVIDER,
+  takeUsersToAsk,
+} from "./sql.ts";
+
+/** The path to which the provider sends people back. */
+export const CALLBACK_PATH = "/auth/oidc/callback";
+
+/** Time between two rounds. */
+const ROUND_MS = 30_000;
+
+/** How often the provider is asked about somebody who has a session. */
+const ASK_EVERY_MINUTES = 4;
+
+/**
+ * After so long without its word sessions end, in the next round: so somebody who has left it is
+ * out within a quarter of an hour.
+ */
+const UNCONFIRMED_MINUTES = 13;
+
+/** People whom one round asks about, and at once: a round is to take less than its interval. */
+const ASKED_MAX = 500;
+const ASKED_AT_ONCE_MAX = 8;
+
+/** How long the provider may take to answer about somebody. */
+const ANSWER_MS = 5_000;
+
+/** Why the provider's word is not enough, as the sign-in page is told. */
+const REFUSALS = [
+  "access_denied",
+  "break_glass",
+  "email_not_verified",
+  "last_owner",
+  "no_role",
+  "not_linked",
+] as const;
+
+/** What a sign-in that is under way has learnt. */
+type SignIn = { role?: Role };
+
+export class OidcService implements Provider {
+  readonly #sql: Sql;
+  readonly #settings: OidcSettings;
+  readonly #members: MemberService;
+  readonly #log: Log;
+  readonly #api;
+  readonly #context;
+  readonly #signIns = new AsyncLocalStorage<SignIn>();
+  readonly #hooks = {
+    session: { create: { before: ({ userId }: { userId: Uuid }) => this.#admit(userId) } },
+  };
+
+  /** `options` are those of the library without a provider. */
+  constructor(
+    sql: Sql,
+    settings: OidcSettings,
+    members: MemberService,
+    options: LibrarySettings,
+    log: Log,
+  ) {
+    this.#sql = sql;
+    this.#settings = settings;
+    this.#members = members;
+    this.#log = log;
+    const auth = betterAuth({
+      ...options,
+      user: {
+        ...options.user,
+        validateUserInfo: ({ user, source }) =>
+          this.#validate(user.id, source.action, source.oauth?.profile),
+      },
+      account: {
+        ...options.account,
+        encryptOAuthTokens: true,
+        // What counts instead is `#validate`, and that the user keeps no other credentials.
+        accountLinking: { requireLocalEmailVerified: false },
+      },
+      // The provider sends people back from another site.
+      advanced: { ...options.advanced, cookies: { state: { attributes: { sameSite: "lax" } } } },
+      plugins: [
+        genericOAuth({ config: [providerOf(settings, options.baseURL)] }),
+        { id: "roles", init: () => ({ options: { databaseHooks: this.#hooks } }) },
+      ],
+    });
+    this.#api = auth.api;
+    this.#context = auth.$context;
+  }
+
+  get name(): string {
+    return this.#settings.name;
+  }
+
+  /** The page of the provider on which somebody signs in. Throws `unavailable`. */
+  async begin(headers: Headers): Promise<{ url: string; cookies: string[] }> {
+    const begun = await translateErrors(
+      this.#api.signInSocial({
+        body: { provider: PROVIDER, callbackURL: "/", disableRedirect: true },
+        headers,
+        returnHeaders: true,
+      }),
+      () =>
+        new ApiError("unavailable", "The provider cannot be reached. Try again shortly.", {
+          retryAfterSeconds: 5,
+        }),
+    );
+    return { url: begun.response.url ?? "/", cookies: begun.headers.getSetCookie() };
+  }
+
+  /**
+   * Ends what `begin` began, by the query with which the provider sends somebody back. Returns the
+   * path of the dashboard that comes next, with why they are not signed in.
+   */
+  async finish(
+    query: Record<string, string | undefined>,
+    headers: Headers,
+  ): Promise<{ path: string; cookies: string[] }> {
+    const response = await this.#signIns.run({}, () =>
+      this.#api.callbackOAuth({
+        method: "GET",
+        params: { id: PROVIDER },
+        query,
+        headers,
+        asResponse: true,
+      }),
+    );
+    const location = URL.parse(response.headers.get("location") ?? "", "http://localhost");
+    const error = location === null ? "failed" : location.searchParams.get("error");
+    const cookies = response.headers.getSetCookie();
+    if (error === null && response.status < 400) return { path: "/", cookies };
+    const reason = REFUSALS.find((known) => known === error) ?? "failed";
+    // What the browser was sent with is the text of a stranger.
+    this.#log.warn(
+      { reason: /^[a-z_]{1,60}$/i.test(error ?? "") ? error : "" },
+      "oidc_sign_in_refused",
+    );
+    return { path: `/?sign-in=${reason}`, cookies: cookies.filter((cookie) => !isSession(cookie)) };
+  }
+
+  /** Ends the session of a request; returns the page of the provider that ends its own. */
+  async signOut(headers: Headers): Promise<SignedOut> {
+    const { response, headers: set } = await translateErrors(
+      this.#api.signOut({ body: { disableRedirect: true }, headers, returnHeaders: true }),
+    );
+    return { cookies: set.getSetCookie(), url: response.url };
+  }
+
+  /** Confirms sessions again and again; returns what ends that. */
+  confirmRepeatedly(): () => Promise<void> {
+    const rounds = repeat(async () => {
+      await this.confirmSessions().catch((error: unknown) =>
+        this.#log.warn({ error }, "oidc_confirmation_failed"),
+      );
+      return ROUND_MS;
+    });
+    return () => rounds.stop();
+  }
+
+  /** Ends the sessions of those whom the provider no longer vouches for; asks it about some. */
+  async confirmSessions(): Promise<void> {
+    const { only, breakGlass } = this.#settings;
+    await endUnconfirmedSessions(this.#sql, UNCONFIRMED_MINUTES);
+    if (only) await endLocalSessions(this.#sql, breakGlass ?? "");
+    const bounds = { minutes: ASK_EVERY_MINUTES, max: ASKED_MAX };
+    const users = await takeUsersToAsk(this.#sql, bounds);
+    const askSome = async (): Promise<void> => {
+      for (let user = users.pop(); user !== undefined; user = users.pop())
+        if (await this.#vouchesFor(user)) await confirmUser(this.#sql, user.user_id);
+    };
+    await Promise.all(Array.from({ length: ASKED_AT_ONCE_MAX }, askSome));
+  }
+
+  /** Whether the provider says that somebody is still there; false if it does not answer. */
+  async #vouchesFor({ id, user_id: userId, has_refresh_token }: AskedUser): Promise<boolean> {
+    const account = { body: { accountId: id, userId } };
+    const ask = async (): Promise<boolean> => {
+      if (has_refresh_token) return (await this.#api.refreshToken(account)).accessToken !== "";
+      const { accessToken } = await this.#api.getAccessToken(account);
+      const { socialProviders } = await this.#context;
+      const provider = socialProviders.find((one) => one.id === PROVIDER);
+      return accessToken !== undefined && (await provider?.getUserInfo({ accessToken })) != null;
+    };
+    const late = Bun.sleep(ANSWER_MS).then(() => false);
+    return await Promise.race([ask().catch(() => false), late]);
+  }
+
+  /** Decides whether somebody may sign in as a user, or as a new one without an id. */
+  async #validate(
+    userId: Uuid | undefined,
+    action: string,
+    profile: unknown,
+  ): Promise<{ error: string } | undefined> {
+    const { data: claims } = claimsSchema.safeParse(profile);
+    if (claims === undefined) return { error: "email_not_verified" };
+    const { breakGlass, trustedDomains, accountId } = this.#settings;
+    if (claims.email === breakGlass) return { error: "break_glass" };
+    // Somebody has the address here: only of some domains the provider says who that is, and once.
+    if (action === "link-account") {
+      const isTrusted = trustedDomains.includes(domainOf(claims.email));
+      const isTaken = userId === undefined || (await isProviderUser(this.#sql, userId));
+      if (!isTrusted || isTaken) return { error: "not_linked" };
+    }
+    const role = roleOf(this.#settings, claims);
+    const signIn = this.#signIns.getStore();
+    if (role !== undefined && signIn !== undefined) {
+      signIn.role = role;
+      return undefined;
+    }
+    if (action === "sign-in" && userId !== undefined) {
+      await endSessions(this.#sql, userId);
+      await this.#members.follow(accountId, userId, undefined);
+    }
+    return { error: "no_role" };
+  }
+
+  /** Gives a user the role that they have by the provider, before their session begins. */
+  async #admit(userId: Uuid): Promise<void> {
+    const role = this.#signIns.getStore()?.role;
+    if (role === undefined) throw new Error("The provider has given no role.");
+    await makeProviderUser(this.#sql, userId);
+    await this.#members.follow(this.#settings.accountId, userId, role).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+      throw new APIError("FORBIDDEN", { code: "last_owner", message: error.message });
+    });
+  }
+}
+
+const isSession = (cookie: string): boolean =>
+  /^(?:__Secure-)?shorthop\.session_token=/.test(cookie);
+
+const named = userName.optional().catch(undefined);
+
+const profileSchema = z.object({ name: named, preferred_username: named, email: named });
+
+/** What somebody is called, of what the provider says; their address if it says nothing. */
+function nameOf(profile: unknown): string {
+  const said = profileSchema.parse(profile);
+  return said.name ?? said.preferred_username ?? said.email ?? "";
+}
+
+const providerOf = (settings: OidcSettings, origin: string) => ({
+  providerId: PROVIDER,
+  discoveryUrl: `${settings.issuer}/.well-known/openid-configuration`,
+  clientId: settings.clientId,
+  clientSecret: settings.clientSecret,
+  scopes: settings.scopes,
+  redirectURI: `${origin}${CALLBACK_PATH}`,
+  postLogoutRedirectURI: origin,
+  requireIdTokenVerification: true,
+  mapProfileToUser: (profile: unknown) => ({ name: nameOf(profile), image: undefined }),
+});

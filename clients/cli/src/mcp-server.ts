@@ -1,0 +1,184 @@
+/**
+ * The tools of the MCP server. Each is a few calls of the API with the caller's key, so scopes,
+ * limits and checks are the API's; results are JSON of a bounded length.
+ */
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import * as z from "zod";
+
+import { type Client, ShorthopError } from "../../typescript/src/index.ts";
+import { findId } from "./links.ts";
+import { version } from "./version.ts";
+
+/** The most characters of a result, which an assistant has to read. */
+const RESULT_LENGTH_MAX = 50_000;
+
+/** Texts of a call; the API has closer bounds. */
+const text = z.string().max(8_192);
+const link = text.describe("A link: its id (link_…), alias or short URL.");
+const period = z.enum(["24h", "7d", "30d", "90d", "all"]).default("30d");
+const timezone = text.optional().describe("IANA name of the time zone of days; UTC when left out.");
+
+const READS = { readOnlyHint: true, openWorldHint: false };
+const CREATES = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
+const DESTROYS = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
+
+/** A server for one client; without `write` it has no tool that changes anything. */
+export function buildServer(client: Client, write: boolean): McpServer {
+  const server = new McpServer({ name: "shorthop", version });
+  addReadingTools(server, client);
+  addAnalyticsTools(server, client);
+  if (write) addWritingTools(server, client);
+  return server;
+}
+
+function addReadingTools(server: McpServer, client: Client): void {
+  server.registerTool(
+    "find_links",
+    {
+      description: "Finds links by text or tag, the newest first, with their clicks.",
+      inputSchema: {
+        search: text.optional().describe("Text in alias, title or destination."),
+        tag: text.optional(),
+        limit: z.int().min(1).max(100).default(20),
+      },
+      annotations: READS,
+    },
+    ({ search, tag, limit }) =>
+      respond(async () => {
+        const query = { limit, ...present({ search, tag }) };
+        const { data, pagination } = await client.links.list(query);
+        return { links: data, total: pagination.total };
+      }),
+  );
+  server.registerTool(
+    "get_link",
+    {
+      description: "Returns a link with all its settings.",
+      inputSchema: { link },
+      annotations: READS,
+    },
+    (given) =>
+      respond(async () =>
+        client.links.get(await findId(client, given.link), { include: "settings" }),
+      ),
+  );
+  server.registerTool(
+    "explain_link",
+    {
+      description: "Says where a visitor would be led, and why: by rules, schedule, limits.",
+      inputSchema: {
+        link,
+        country: text.optional().describe("ISO 3166-1 code, such as DE."),
+        language: text.optional().describe("Such as de."),
+        user_agent: text.optional(),
+      },
+      annotations: READS,
+    },
+    ({ link: given, ...visit }) =>
+      respond(async () => client.links.explain(await findId(client, given), present(visit))),
+  );
+}
+
+function addAnalyticsTools(server: McpServer, client: Client): void {
+  server.registerTool(
+    "get_clicks",
+    {
+      description: "Clicks and unique visitors by day, of a link, or of all links without one.",
+      inputSchema: { link: link.optional(), period, timezone },
+      annotations: READS,
+    },
+    ({ link: given, ...query }) =>
+      respond(async () =>
+        given === undefined
+          ? client.analytics.account(present(query))
+          : client.analytics.summary(await findId(client, given), present(query)),
+      ),
+  );
+  server.registerTool(
+    "break_down_clicks",
+    {
+      description:
+        "Clicks by one or two dimensions, the most first, of a link, or of all links without one.",
+      inputSchema: {
+        link: link.optional(),
+        by: text.describe(
+          "One or two, with a comma between them: country, region, city, device, browser, os, " +
+            "referrer, language, trigger, utm_source, utm_medium, utm_campaign, target, link, tag.",
+        ),
+        period,
+        timezone,
+        limit: z.int().min(1).max(100).default(20),
+      },
+      annotations: READS,
+    },
+    ({ link: given, by, ...query }) =>
+      respond(async () =>
+        given === undefined
+          ? client.analytics.accountBreakdown({ by, ...present(query) })
+          : client.analytics.breakdown(await findId(client, given), { by, ...present(query) }),
+      ),
+  );
+}
+
+function addWritingTools(server: McpServer, client: Client): void {
+  const fields = {
+    title: text.nullish().describe("A name for people; null clears it."),
+    tags: z.array(text).max(50).optional(),
+    expires_at: text.nullish().describe("When the link ends: an instant; null for never."),
+  };
+  server.registerTool(
+    "create_link",
+    {
+      description: "Creates a link, which redirects at once.",
+      inputSchema: { url: text, alias: text.optional(), domain: text.optional(), ...fields },
+      annotations: CREATES,
+    },
+    ({ url, ...others }) => respond(() => client.links.create({ url, ...present(others) })),
+  );
+  server.registerTool(
+    "update_link",
+    {
+      description: "Changes a link. A new destination or alias holds for everybody at once.",
+      inputSchema: { link, url: text.optional(), alias: text.optional(), ...fields },
+      annotations: DESTROYS,
+    },
+    ({ link: given, ...change }) =>
+      respond(async () => client.links.update(await findId(client, given), present(change))),
+  );
+  server.registerTool(
+    "delete_link",
+    {
+      description: "Deletes a link for good: its short URL stops working.",
+      inputSchema: { link },
+      annotations: DESTROYS,
+    },
+    (given) => respond(async () => client.links.delete(await findId(client, given.link))),
+  );
+}
+
+/** The result of a tool: what the API has answered, or why it refused. */
+async function respond(work: () => Promise<unknown>): Promise<CallToolResult> {
+  try {
+    const json = JSON.stringify(await work());
+    if (json.length <= RESULT_LENGTH_MAX) return { content: [{ type: "text", text: json }] };
+    return refusal("The result is too long: ask for fewer entries or a shorter period.");
+  } catch (error) {
+    if (!(error instanceof ShorthopError)) throw error;
+    return refusal(`${error.code}: ${error.message}`);
+  }
+}
+
+const refusal = (message: string): CallToolResult => ({
+  isError: true,
+  content: [{ type: "text", text: message }],
+});
+
+type Present<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
+
+/** Without the fields that are undefined, which are not the same as left out. */
+const present = <Fields extends object>(fields: Fields): Partial<Present<Fields>> =>
+  // Only undefined values are left out.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<
+    Present<Fields>
+  >;

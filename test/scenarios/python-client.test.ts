@@ -1,0 +1,100 @@
+/**
+ * Goal: the Python client as users install it: its wheel and its source distribution, each in a
+ * clean environment, run the programs of the README as they stand there.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { PYTHON } from "../../clients/python/python.ts";
+import { createClient } from "../../clients/typescript/src/index.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { run } from "../harness/packed-client.ts";
+import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+
+const CLIENT_DIR = join(PROJECT_DIR, "clients/python");
+
+/** What `pip` calls to build a package, without a build environment, which it would download. */
+const BUILD = `import sys, setuptools.build_meta as build
+folder = sys.argv[1]
+build.build_wheel(folder)
+build.build_sdist(folder)`;
+
+const LINKS = 10_000;
+
+let stack: Stack;
+let dir: string;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), "shorthop-python-"));
+  if (PYTHON === undefined) return;
+  run(["cp", "-r", CLIENT_DIR, join(dir, "source")], dir);
+  run([PYTHON, "-c", BUILD, join(dir, "built")], join(dir, "source"));
+  stack = await startStack({ empty: true });
+  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+  env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
+}, 180_000);
+afterAll(async () => {
+  if (PYTHON !== undefined) await stack[Symbol.asyncDispose]();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** The programs of the README by their names. */
+const readPrograms = (): Map<string, string> =>
+  new Map(
+    Array.from(
+      readFileSync(join(CLIENT_DIR, "README.md"), "utf8").matchAll(
+        /```python (\S+)\n([\s\S]*?)```/g,
+      ),
+      ([, name = "", text = ""]) => [name, text],
+    ),
+  );
+
+/** A new environment with a built package, whose other packages are those of the machine. */
+function install(kind: string): string {
+  const folder = join(dir, `venv${kind}`);
+  const file = readdirSync(join(dir, "built")).find((name) => name.endsWith(kind)) ?? "";
+  run([PYTHON ?? "", "-m", "venv", "--system-site-packages", folder], dir);
+  const python = join(folder, "bin/python");
+  const offline = ["--no-index", "--no-deps", "--no-build-isolation", "--quiet"];
+  run([python, "-m", "pip", "install", ...offline, join(dir, "built", file)], dir);
+  return python;
+}
+
+describe.skipIf(PYTHON === undefined)("the package", () => {
+  test.each([".whl", ".tar.gz"])(
+    "installs from its %s, typed, and runs the README's programs",
+    (kind) => {
+      const python = install(kind);
+      const typed =
+        "import shorthop, pathlib; print((pathlib.Path(shorthop.__file__).parent / 'py.typed').exists())";
+      expect(run([python, "-c", typed], dir).trim()).toBe("True");
+      for (const [name, program] of readPrograms()) {
+        writeFileSync(join(dir, name), program);
+        expect(run([python, name], dir, env)).toStartWith(stack.info().short_url);
+      }
+    },
+    120_000,
+  );
+
+  test("iterates over ten thousand links", async () => {
+    const links = Array.from({ length: LINKS }, (_, i) => ({
+      url: `https://example.com/${i}`,
+      tags: ["ten-thousand"],
+    }));
+    const shorthop = createClient({
+      baseUrl: stack.info().api_url,
+      apiKey: env["SHORTHOP_KEY"] ?? "",
+    });
+    await shorthop.links.createMany(links);
+    const program = `import os, shorthop
+client = shorthop.Shorthop(os.environ["SHORTHOP_URL"], os.environ["SHORTHOP_KEY"])
+print(len({link["id"] for link in client.links.all(tag="ten-thousand")}))`;
+    const source = { PYTHONPATH: join(CLIENT_DIR, "src"), PYTHONDONTWRITEBYTECODE: "1" };
+    expect(run([PYTHON ?? "", "-c", program], dir, { ...env, ...source }).trim()).toBe(
+      String(LINKS),
+    );
+  }, 300_000);
+});
