@@ -3,11 +3,13 @@
  * looks up the proofs of domains, and deletes what has expired. Several processes may do so
  * concurrently.
  */
+import { LogSigner } from "../shared/links-log/signature.ts";
 import type { Log } from "../shared/log.ts";
 import { repeat, type Repetition } from "../shared/repeat.ts";
 import type { ApiContext } from "./context.ts";
 import type { DomainService } from "./domains/service.ts";
-import { deleteOldEvents, forgetReaders } from "./events/sql.ts";
+import { deleteAndSign, extendChains } from "./events/chain.ts";
+import { forgetReaders } from "./events/sql.ts";
 import { deleteExpiredRequests } from "./idempotency/sql.ts";
 import { deleteExpiredLimits } from "./limits/sql.ts";
 import { noticeEvents } from "./links/notices.ts";
@@ -43,11 +45,13 @@ export class Maintenance {
   constructor(context: ApiContext, domains: DomainService, usedClicks: UsedClicks) {
     const { config, sql, log, shortUrl } = context;
     const retentionDays = config.EVENTS_RETENTION_DAYS;
+    const signer = new LogSigner(config);
     const notice = () => noticeEvents(sql, usedClicks, shortUrl);
     this.#log = log;
     this.#rounds = [
       this.#start("notices_failed", notice, 0, NOTICE_MS),
-      this.#start("event_deletion_failed", () => deleteEvents(sql, retentionDays), 0),
+      this.#start("event_deletion_failed", () => deleteEvents(sql, signer, retentionDays), 0),
+      this.#start("ledger_not_extended", () => extendChains(sql)),
       this.#start("proof_checks_failed", () => domains.checkProofs(PROOFS_MAX)),
       this.#start("expired_row_cleanup_failed", () => deleteExpiredRows(sql)),
     ];
@@ -71,9 +75,9 @@ export class Maintenance {
   }
 }
 
-async function deleteEvents(sql: Sql, retentionDays: number): Promise<void> {
+async function deleteEvents(sql: Sql, signer: LogSigner, retentionDays: number): Promise<void> {
   await forgetReaders(sql, READER_DAYS);
-  await deleteInBatches((max) => deleteOldEvents(sql, retentionDays, max));
+  await deleteInBatches((max) => deleteAndSign(sql, signer, retentionDays, max));
 }
 
 /**

@@ -10,6 +10,7 @@ import { ClicksService } from "./clicks/service.ts";
 import type { ApiContext } from "./context.ts";
 import { DomainService } from "./domains/service.ts";
 import { resolveTxt } from "./domains/verification.ts";
+import { LedgerWriter } from "./events/record.ts";
 import { EventPositions, EventService } from "./events/service.ts";
 import { EventWaits } from "./events/waits.ts";
 import { KeyService } from "./keys/service.ts";
@@ -89,7 +90,7 @@ export class Services implements SiteServices {
     const retentionDays = config.CLICKS_RETENTION_DAYS;
     this.analytics = new AnalyticsService(clickhouse, links, this.live, retentionDays);
     this.failures = new FailureService(clickhouse, links, domains);
-    this.clicks = new ClicksService(this.analytics);
+    this.clicks = new ClicksService(this.analytics, new LedgerWriter(sql));
 
     const { analytics, failures } = this;
     this.branding = new BrandingService(sql);

@@ -112,8 +112,9 @@ export class Site {
   /** Adds the client's address to each routed request. */
   readonly #calls = new Elysia({ name: "calls" }).derive(
     { as: "global" },
-    ({ request, server }) => {
-      const call: Call = { address: addressOf(request, server, this.#context.proxies) };
+    ({ request, server, set }) => {
+      const address = addressOf(request, server, this.#context.proxies);
+      const call: Call = { address, requestId: String(set.headers["x-request-id"]) };
       return { call };
     },
   );

@@ -8,8 +8,10 @@ import { join } from "node:path";
 
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { connect, type NatsConnection } from "nats";
+import type { JSONValue } from "postgres";
 import * as z from "zod";
 
+import { recordCommand } from "../api/events/record.ts";
 import { type Sql, usePostgres } from "../api/postgres.ts";
 import { serverOptions } from "../shared/clicks/query.ts";
 import { loadConfig } from "../shared/env.ts";
@@ -126,6 +128,21 @@ export class Installation {
   /** Runs `work` on PostgreSQL, then closes the connection. */
   async withDatabase<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     return await usePostgres(await this.findUrl("DATABASE_URL"), work, CONNECT_TIMEOUT_SECONDS);
+  }
+
+  /**
+   * Records a command that is done and concerns no account in the ledger of the installation. Where
+   * that is not possible, as on a host of a far region, it says so.
+   */
+  async recordCommand(command: string, data: Record<string, JSONValue> = {}): Promise<void> {
+    try {
+      await this.withDatabase((sql) =>
+        sql.begin((transaction) => recordCommand(transaction, command, data)),
+      );
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      console.error(`The audit log does not have this command: ${reason}`);
+    }
   }
 
   /** Runs `work` on NATS, then closes the connection. */

@@ -8,6 +8,7 @@ import { addKeyCommands } from "./accounts/keys.ts";
 import { addDomainCommands, addTakedownCommands } from "./accounts/takedowns.ts";
 import { addUserCommands } from "./accounts/users.ts";
 import { Installation } from "./installation.ts";
+import { addAuditCommands } from "./machines/audit.ts";
 import { addBackupCommands } from "./machines/backup/commands.ts";
 import { addCheckRollupsCommand } from "./machines/check-rollups.ts";
 import { addClickCommands } from "./machines/clicks.ts";
@@ -50,6 +51,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   const links = program.command("links").description("Short links");
   addTakedownCommands(links, installation);
   addLinkCommands(links, installation);
+  addAuditCommands(program, installation);
   addImportCommands(program, installation);
   addStatusCommand(program, installation);
   addClickCommands(program, installation);

@@ -37,6 +37,12 @@ export function addressGroups(address: string): AddressGroups {
   return { network: `${site}:${fourth.toString(16)}::/64`, site: `${site}::/48` };
 }
 
+/** What may be kept of an address: its IPv4 /24, or its IPv6 /48. */
+export function networkToKeep(address: string): string {
+  const { site } = addressGroups(address);
+  return isIP(site) === 4 ? `${site.slice(0, site.lastIndexOf("."))}.0/24` : site;
+}
+
 function findEmbeddedIpv4(words: readonly number[]): string | undefined {
   const isMapped = words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff;
   const isTranslated =

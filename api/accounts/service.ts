@@ -1,6 +1,10 @@
 /** Accounts and their plans, for operators. */
-import { newUuid, type Uuid } from "../../shared/ids.ts";
-import type { Sql } from "../postgres.ts";
+import type { JSONValue } from "postgres";
+
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { recordEvents } from "../events/record.ts";
+import { OPERATOR } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { AccountLimits, AccountRow, Plan } from "./model.ts";
 import { insertAccount, listAccounts, updatePlan, updateSuspension } from "./sql.ts";
 
@@ -15,7 +19,10 @@ export class AccountService {
   async create(name: string, plan: Plan, limits: AccountLimits): Promise<Uuid> {
     requireAllowedLimits(plan, limits);
     const id = newUuid();
-    await insertAccount(this.#sql, { id, name, plan, limits });
+    await this.#sql.begin(async (sql) => {
+      await insertAccount(sql, { id, name, plan, limits });
+      await recordAccount(sql, id, "account.created", { name, plan, limits });
+    });
     return id;
   }
 
@@ -30,7 +37,11 @@ export class AccountService {
    */
   async setPlan(id: Uuid, plan: Plan, limits: AccountLimits): Promise<boolean> {
     requireAllowedLimits(plan, limits);
-    return await updatePlan(this.#sql, id, plan, limits);
+    return await this.#sql.begin(async (sql) => {
+      const isFound = await updatePlan(sql, id, plan, limits);
+      if (isFound) await recordAccount(sql, id, "account.updated", { plan, limits });
+      return isFound;
+    });
   }
 
   /**
@@ -38,9 +49,24 @@ export class AccountService {
    * Returns false when there is no such account.
    */
   suspend(id: Uuid, minutes: number | undefined): Promise<boolean> {
-    return updateSuspension(this.#sql, id, minutes);
+    return this.#sql.begin(async (sql) => {
+      const isFound = await updateSuspension(sql, id, minutes);
+      const terms = { suspended: minutes !== 0, minutes: minutes ?? null };
+      if (isFound) await recordAccount(sql, id, "account.updated", terms);
+      return isFound;
+    });
   }
 }
+
+const recordAccount = (
+  sql: Transaction,
+  id: Uuid,
+  type: "account.created" | "account.updated",
+  terms: Record<string, JSONValue>,
+): Promise<void> =>
+  recordEvents(sql, { accountId: id, mode: "live", actor: OPERATOR }, [
+    { type, objectId: id, data: { account: { id: encodeId("acct", id), ...terms } } },
+  ]);
 
 function requireAllowedLimits(plan: Plan, limits: AccountLimits): void {
   const { quotas: _, ...windows } = limits;

@@ -1,10 +1,10 @@
 /** SQL of accounts. */
 import type { Uuid } from "../../shared/ids.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { AccountLimits, AccountRow, Plan } from "./model.ts";
 
 export async function insertAccount(
-  sql: Sql,
+  sql: Transaction,
   { id, name, plan, limits }: Omit<AccountRow, "suspended" | "created_at">,
 ): Promise<void> {
   await sql`
@@ -21,7 +21,7 @@ export const listAccounts = (sql: Sql): Promise<AccountRow[]> =>
 
 /** Returns false when there is no such account. */
 export async function updatePlan(
-  sql: Sql,
+  sql: Transaction,
   id: Uuid,
   plan: Plan,
   limits: AccountLimits,
@@ -36,7 +36,7 @@ export async function updatePlan(
  * no such account.
  */
 export async function updateSuspension(
-  sql: Sql,
+  sql: Transaction,
   id: Uuid,
   minutes: number | undefined,
 ): Promise<boolean> {

@@ -61,7 +61,7 @@ function createAuth() {
    * was identified.
    */
   async function call(address: string, key?: string, access: Access = RULE): Promise<string> {
-    const context: Call = { address };
+    const context: Call = { address, requestId: "" };
     const headers: Record<string, string | number> = {};
     const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
     const request = new Request("http://localhost/v1/links", { headers: authorization });

@@ -11,7 +11,7 @@ import { LRUCache } from "lru-cache";
 
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Call } from "../http/request-context.ts";
+import { type Call, originOf } from "../http/request-context.ts";
 import {
   exhausted,
   inSeconds,
@@ -58,7 +58,8 @@ export class ApiKeyAuthenticator extends Authenticator {
     const result = await this.#authorizer.authorize(id, key, access);
     this.#record(id, access, call, result);
     if (result === undefined) throw invalidKey();
-    call.principal = result.principal;
+    const { principal } = result;
+    call.principal = { ...principal, actor: { ...principal.actor, origin: originOf(call) } };
     call.confirm = () => this.#confirm(key, access);
     Object.assign(headers, describeLimits(result));
     throwUnlessOk(result, access);

@@ -29,7 +29,15 @@ const MEMBER: readonly Permission[] = [
 const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: VIEWER,
   member: MEMBER,
-  owner: [...MEMBER, "keys:read", "keys:write", "webhooks:write", "members:write", "events:read"],
+  owner: [
+    ...MEMBER,
+    "keys:read",
+    "keys:write",
+    "webhooks:write",
+    "members:write",
+    "events:read",
+    "audit:read",
+  ],
 };
 
 export const permissionsOf = (role: Role): readonly Permission[] => PERMISSIONS[role];

@@ -1,5 +1,6 @@
 /** Reads and changes how an account presents itself. */
-import type { AccountScope } from "../http/principal.ts";
+import { recordEvents } from "../events/record.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
 import type { Payer } from "../limits/budgets.ts";
 import { drawInTurn } from "../limits/drawing.ts";
 import type { Sql } from "../postgres.ts";
@@ -27,7 +28,7 @@ export class BrandingService {
    * Changes the fields that the body has; null removes one. Throws `invalid_request` for a logo
    * that is no image, `rate_limited`, and `QueueFull` when too many are being drawn.
    */
-  async change(owner: AccountScope & Payer, body: ChangeBrandingBody): Promise<Branding> {
+  async change(owner: Author & Payer, body: ChangeBrandingBody): Promise<Branding> {
     const { name, color, logo, qr_style } = body;
     const change: Partial<Branding> = {};
     if (name !== undefined) change.name = name;
@@ -38,6 +39,11 @@ export class BrandingService {
       change.logo = await drawInTurn(owner, () => encodeLogo(bytes));
     }
     if (qr_style !== undefined) change.qrStyle = qr_style;
-    return await changeBranding(this.#sql, owner, change);
+    return await this.#sql.begin(async (sql) => {
+      const branding = await changeBranding(sql, owner, change);
+      const data = { branding: { fields: Object.keys(change) } };
+      await recordEvents(sql, owner, [{ type: "branding.updated", objectId: null, data }]);
+      return branding;
+    });
   }
 }

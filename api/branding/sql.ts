@@ -1,6 +1,6 @@
 /** SQL statements on the branding of accounts. */
 import type { AccountScope } from "../http/principal.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { Branding, QrBranding } from "./model.ts";
 
 export async function findBranding(
@@ -32,7 +32,7 @@ export async function findQrBranding(
 
 /** Changes fields of the owner's branding, and counts the change. */
 export async function changeBranding(
-  sql: Sql,
+  sql: Sql | Transaction,
   { accountId, mode }: AccountScope,
   change: Partial<Branding>,
 ): Promise<Branding> {

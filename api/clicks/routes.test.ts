@@ -13,6 +13,7 @@ import { fakeService } from "../../test/harness/fake-service.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { resolveRange } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
+import type { LedgerWriter } from "../events/record.ts";
 import type { PACE } from "./running-exports.ts";
 import { ClicksService } from "./service.ts";
 
@@ -64,7 +65,8 @@ function startApi({
         link: LINK,
       }),
   });
-  const api = createFakeApi({ clicks: new ClicksService(analytics, bounds) });
+  const ledger = fakeService<LedgerWriter>("ledger", { record: () => Promise.resolve() });
+  const api = createFakeApi({ clicks: new ClicksService(analytics, ledger, bounds) });
   const server = api.listen();
   return {
     addKey: api.addKey,

@@ -2,8 +2,9 @@
 import { completeFrom } from "../analytics/responses.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { ClicksReader } from "../clickhouse.ts";
+import { type LedgerWriter, toJson } from "../events/record.ts";
 import { readCursor, writeCursor } from "../http/pagination.ts";
-import type { Confirm } from "../http/principal.ts";
+import type { Confirm, Writer } from "../http/principal.ts";
 import { exportClicks } from "./export.ts";
 import type { ClicksQuery, ClicksResponse, ExportQuery } from "./model.ts";
 import { PACE, RunningExports } from "./running-exports.ts";
@@ -18,12 +19,18 @@ const BOUNDS = { stalledMs: 30_000, pace: PACE, confirmedMs: 1_000 };
 
 export class ClicksService {
   readonly #analytics: AnalyticsService;
+  readonly #ledger: LedgerWriter;
   readonly #bounds: typeof BOUNDS;
   readonly #running: RunningExports;
 
   /** Tests have other bounds. */
-  constructor(analytics: AnalyticsService, bounds: Partial<typeof BOUNDS> = {}) {
+  constructor(
+    analytics: AnalyticsService,
+    ledger: LedgerWriter,
+    bounds: Partial<typeof BOUNDS> = {},
+  ) {
     this.#analytics = analytics;
+    this.#ledger = ledger;
     this.#bounds = { ...BOUNDS, ...bounds };
     this.#running = new RunningExports(this.#bounds.pace);
   }
@@ -51,11 +58,11 @@ export class ClicksService {
 
   /**
    * Returns all clicks of a range as lines of JSON, until the client disconnects or stops reading,
-   * or reads slowly while others wait, or may no longer have them. Throws as `list`, and
-   * `unavailable`.
+   * or reads slowly while others wait, or may no longer have them. The ledger has who exported
+   * what. Throws as `list`, and `unavailable`.
    */
   async exportAll(
-    owner: ClicksReader,
+    owner: Writer,
     query: ExportQuery,
     confirm: Confirm,
   ): Promise<ReadableStream<Uint8Array>> {
@@ -64,6 +71,11 @@ export class ClicksService {
       query.link_id,
       query,
     );
+    const { from, to } = range;
+    const data = toJson({
+      export: { link_id: query.link_id, from: new Date(from), to: new Date(to) },
+    });
+    await this.#ledger.record(owner, { type: "clicks.exported", objectId: null, data });
     const { stalledMs, confirmedMs } = this.#bounds;
     const ending = new AbortController();
     const start = () =>

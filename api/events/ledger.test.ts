@@ -10,12 +10,14 @@ import { processLog } from "../../shared/log.ts";
 import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
+import { SIGNER } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { postgresPool } from "../postgres.ts";
+import { deleteAndSign } from "./chain.ts";
 import type { EventsQuery } from "./model.ts";
 import { recordEvents } from "./record.ts";
 import { EventPositions, EventService } from "./service.ts";
-import { deleteOldEvents, numberEvents } from "./sql.ts";
+import { numberEvents } from "./sql.ts";
 import { EventWaits } from "./waits.ts";
 
 setDefaultTimeout(180_000);
@@ -59,7 +61,11 @@ const never = new AbortController().signal;
 const confirm = () => Promise.resolve();
 
 const list = (owner: Author, query: Partial<EventsQuery> = {}, signal = never) =>
-  events.list(owner, { limit: 100, wait: 0, order: "asc", ...query }, { signal, confirm });
+  events.list(
+    { ...owner, scopes: [] },
+    { limit: 100, wait: 0, order: "asc", ...query },
+    { signal, confirm },
+  );
 
 const note = (value: number) => ({
   type: "link.created" as const,
@@ -144,6 +150,9 @@ longTest("50 writers and readers by cursor: nothing is missed, repeated or reord
   }
 });
 
+/** Deletes events that are older than so many days. */
+const deleteOld = (days: number, max: number) => deleteAndSign(postgres.sql, SIGNER, days, max);
+
 const linkId = (link: number): Uuid => `00000000-0000-7000-8000-00000000000${link}`;
 
 /** Somebody whose only event was read when the clock was an hour ahead. */
@@ -177,7 +186,7 @@ describe("the order of the feed", () => {
   test("goes on above deleted events, whatever the clock says", async () => {
     const { author, after } = await readAhead();
     await age(author, 31);
-    expect(await deleteOldEvents(postgres.sql, 30, 100)).toBe(1);
+    expect(await deleteOld(30, 100)).toBe(1);
     await record(author, 2);
     expect(valuesOf(await list(author, { starting_after: after }))).toEqual([2]);
   });
@@ -308,9 +317,9 @@ describe("retention", () => {
     const late = await list(author, { starting_after: early.next_cursor });
     await age(author, 31);
     await record(author, 4);
-    expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(2);
-    expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(1);
-    expect(await deleteOldEvents(postgres.sql, 30, 2)).toBe(0);
+    expect(await deleteOld(30, 2)).toBe(2);
+    expect(await deleteOld(30, 2)).toBe(1);
+    expect(await deleteOld(30, 2)).toBe(0);
     const missed = await list(author, { starting_after: early.next_cursor }).catch(
       (error: unknown) => error,
     );
@@ -325,7 +334,7 @@ describe("retention", () => {
     const { next_cursor: after } = await list(author);
     await record(author, 2);
     await age(author, 31);
-    await deleteOldEvents(postgres.sql, 30, 100);
+    await deleteOld(30, 100);
     const missed = await list(author, { starting_after: after }).catch((error: unknown) => error);
     expect(missed).toMatchObject({ reason: "cursor_expired" });
     const { next_cursor: now } = await list(author, { starting_after: "latest" });
@@ -334,7 +343,7 @@ describe("retention", () => {
   });
 
   test("is a day at least", async () => {
-    const refused = await deleteOldEvents(postgres.sql, 0, 1).catch((error: unknown) => error);
+    const refused = await deleteOld(0, 1).catch((error: unknown) => error);
     expect(String(refused)).toContain("a day at least");
   });
 });
@@ -399,11 +408,13 @@ describe("waiting", () => {
     const waiting = { limit: 1, wait: 20, order: "asc" } as const;
     const own = new EventWaits(postgres.sql, log);
     const service = new EventService(postgres.sql, own, new EventPositions(postgres.sql));
-    const stopped = service.list(author, waiting, { signal: never, confirm });
+    const stopped = service.list({ ...author, scopes: [] }, waiting, { signal: never, confirm });
     while (own.count < 1) await Bun.sleep(5);
     own.stop();
     expect((await stopped).data).toEqual([]);
     // Nor does another one begin to wait.
-    expect((await service.list(author, waiting, { signal: never, confirm })).data).toEqual([]);
+    expect(
+      (await service.list({ ...author, scopes: [] }, waiting, { signal: never, confirm })).data,
+    ).toEqual([]);
   });
 });

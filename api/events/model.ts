@@ -1,20 +1,32 @@
 /** Schemas of the feed of events, and the rows they come from. */
 import * as z from "zod";
 
-import { CREATED_AT, EVENT_ID, KEY_ID, LINK_ID } from "../../shared/contracts/examples.ts";
+import { AUDIT_TYPE_NAMES } from "../../shared/contracts/audit-types.ts";
+import {
+  CREATED_AT,
+  EVENT_ID,
+  KEY_ID,
+  LINK_ID,
+  REQUEST_ID,
+} from "../../shared/contracts/examples.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit } from "../http/pagination.ts";
+import type { Origin } from "../http/principal.ts";
 
 /** Longest time that a request waits for events, in seconds: shorter than idle connections live. */
 const WAIT_SECONDS_MAX = 20;
 
+const ACTOR_ID_LENGTH_MAX = 40;
+
 /** Means the end of the feed in place of a cursor. */
 export const LATEST = "latest";
 
-const eventType = z.enum(EVENT_TYPE_NAMES);
+const TYPE_NAMES = [...EVENT_TYPE_NAMES, ...AUDIT_TYPE_NAMES] as const;
+
+const eventType = z.enum(TYPE_NAMES);
 
 export const eventsQuery = z.object({
   starting_after: cursorParameter(
@@ -29,8 +41,8 @@ export const eventsQuery = z.object({
       examples: ["asc"],
     }),
   type: z
-    .union([eventType, z.array(eventType).max(EVENT_TYPE_NAMES.length)], {
-      error: `must be one of ${EVENT_TYPE_NAMES.join(", ")}`,
+    .union([eventType, z.array(eventType).max(TYPE_NAMES.length)], {
+      error: `must be one of ${TYPE_NAMES.join(", ")}`,
     })
     .optional()
     .meta({
@@ -38,6 +50,11 @@ export const eventsQuery = z.object({
       examples: ["link.created"],
     }),
   link_id: idParameter("link", "Only events about this link.", LINK_ID).optional(),
+  actor_id: z
+    .string()
+    .max(ACTOR_ID_LENGTH_MAX)
+    .optional()
+    .meta({ description: "Only what this key or user caused.", examples: [KEY_ID] }),
   limit: listLimit,
   wait: z.coerce
     .number()
@@ -82,6 +99,23 @@ export const eventResponse = z
           .meta({ description: "Of the API key or the user.", examples: [KEY_ID] }),
       })
       .meta({ description: "Who caused it." }),
+    origin: z
+      .object({
+        network: z.string().meta({
+          description: "The network of the client: an IPv4 /24, or an IPv6 /48.",
+          examples: ["203.0.113.0/24"],
+        }),
+        request_id: z
+          .string()
+          .meta({ description: "The `X-Request-Id` of the request.", examples: [REQUEST_ID] }),
+      })
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          "From where it was caused, for callers with the scope `audit:read`; null for what no request caused.",
+        examples: [{ network: "203.0.113.0/24", request_id: REQUEST_ID }],
+      }),
   })
   .meta({ id: "Event", description: "Something that happened to what an account owns." });
 
@@ -110,15 +144,21 @@ export type EventRow = {
   type: string;
   data: Record<string, unknown>;
   actor: { type: string; id?: string };
+  origin: Origin | null;
   occurred_at: Date;
   position: number;
 };
 
-export const toEventResponse = (row: EventRow): z.output<typeof eventResponse> => ({
+/** An event as a caller sees it: its origin only with the scope `audit:read`. */
+export const toEventResponse = (
+  row: EventRow,
+  seesOrigin: boolean,
+): z.output<typeof eventResponse> => ({
   id: encodeId("event", row.id),
   type: row.type,
   created_at: row.occurred_at.toISOString(),
   mode: row.mode,
   data: row.data,
   actor: row.actor,
+  ...(seesOrigin ? { origin: row.origin } : {}),
 });

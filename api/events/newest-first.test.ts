@@ -40,7 +40,7 @@ const newAuthor = async (): Promise<Author> => ({
 
 const list = (owner: Author, query: Partial<EventsQuery> = {}) =>
   events.list(
-    owner,
+    { ...owner, scopes: [] },
     { limit: 100, wait: 0, order: "asc", ...query },
     { signal: new AbortController().signal, confirm: () => Promise.resolve() },
   );
@@ -153,7 +153,11 @@ async function explain(author: Author, range: ReadRange): Promise<string[]> {
       statements.push({ text, parameters: parameters as never[] }),
   });
   try {
-    await readEvents(sql, author, range, { types: undefined, linkId: undefined });
+    await readEvents(sql, author, range, {
+      types: undefined,
+      linkId: undefined,
+      actorId: undefined,
+    });
     const statement = statements.find(({ text }) => text.includes("with examined"));
     const lines = await sql.unsafe<{ "QUERY PLAN": string }[]>(
       `explain (analyze, timing off) ${statement?.text}`,

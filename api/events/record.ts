@@ -4,19 +4,25 @@
  */
 import type { JSONValue } from "postgres";
 
-import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
+import { isAuditType, type LedgerType } from "../../shared/contracts/audit-types.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import type { Actor, Author } from "../http/principal.ts";
+import { type AccountScope, type Actor, type Author, OPERATOR } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
-import type { Transaction } from "../postgres.ts";
-import { insertEvents } from "./sql.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import { findUserAccounts, insertEvents } from "./sql.ts";
+
+/** The ledger of the installation itself: of what concerns no account. */
+export const INSTALLATION = {
+  accountId: "00000000-0000-0000-0000-000000000000",
+  mode: "live",
+} as const satisfies AccountScope;
 
 /** An event to record. `data` contains no secrets. */
 export type NewEvent = {
   /** A new one if left out. */
   id?: Uuid;
-  type: EventType;
-  /** The link, domain, key, user or share that it is about; null for the account. */
+  type: LedgerType;
+  /** The link, domain, key, user, share or other that it is about; null for the account. */
   objectId: Uuid | null;
   /** The link, if it is about one. */
   linkId?: Uuid;
@@ -41,10 +47,23 @@ export const recordEvents = (
     events.map((event) => ({ ...author, ...event })),
   );
 
+/** Records what is no change, such as an export, before it happens. */
+export class LedgerWriter {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  async record(author: Author, event: NewEvent): Promise<void> {
+    await this.#sql.begin((transaction) => recordEvents(transaction, author, [event]));
+  }
+}
+
 /**
  * As {@link recordEvents}, of any accounts. Each account pays for what it gets. Throws
  * `rate_limited`, so that nothing is changed, if a caller is the actor and nothing was left of the
- * budget; what happens by itself is recorded.
+ * budget; what happens by itself is recorded, and so are sign-ins: nobody is locked out by changes.
  */
 export async function recordAll(
   transaction: Transaction,
@@ -52,7 +71,9 @@ export async function recordAll(
 ): Promise<void> {
   const costs = await insertEvents(transaction, events.map(toRow));
   const callers = new Set(
-    events.flatMap(({ actor, accountId }) => ("id" in actor ? accountId : [])),
+    events.flatMap(({ actor, accountId, type }) =>
+      "id" in actor && !isAuditType(type) ? accountId : [],
+    ),
   );
   for (const { bytes, ...payer } of costs)
     if (callers.has(payer.accountId)) budgets.take(payer, "ledger_bytes", bytes);
@@ -77,7 +98,40 @@ const toRow = ({
   link_id: linkId ?? null,
   data,
   actor: actorJson(actor),
+  origin: actor.origin ?? null,
 });
+
+/**
+ * Records what happened to a user in each account that they are a member of, and in the
+ * installation's ledger without any.
+ */
+export async function recordOfUser(
+  transaction: Transaction,
+  userId: Uuid,
+  actor: Actor,
+  type: LedgerType,
+  details: Record<string, JSONValue> = {},
+): Promise<void> {
+  const found = await findUserAccounts(transaction, userId);
+  if (found === undefined) return;
+  const { accounts, name, email } = found;
+  const data = { user: { id: encodeId("user", userId), name, email }, ...details };
+  const owners = accounts.length === 0 ? [INSTALLATION.accountId] : accounts;
+  await recordAll(
+    transaction,
+    owners.map((accountId) => ({ accountId, mode: "live", actor, type, objectId: userId, data })),
+  );
+}
+
+/** Records a command of the operator that concerns no account. `data` contains no secrets. */
+export const recordCommand = (
+  transaction: Transaction,
+  command: string,
+  data: Record<string, JSONValue> = {},
+): Promise<void> =>
+  recordEvents(transaction, { ...INSTALLATION, actor: OPERATOR }, [
+    { type: "operator.command", objectId: null, data: { command, ...data } },
+  ]);
 
 /** A response as JSON: what it is already, but for members that are undefined. */
 export const toJson = (value: object): JSONValue => JSON.parse(JSON.stringify(value));

@@ -15,14 +15,14 @@ export const eventRoutes = (auth: AccessPlugin, events: EventService) =>
         events.list(principalOf(call), query, { signal: request.signal, confirm: confirmOf(call) }),
       {
         access: { scope: "events:read", limit: null, cost: 1 },
-        errors: ["cursor_expired"],
+        errors: ["cursor_expired", "forbidden"],
         query: eventsQuery,
         response: { 200: eventListResponse },
         detail: {
           operationId: "listEvents",
           summary: "List events, oldest or newest first",
           description:
-            "The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.",
+            "The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. With the scope `audit:read` also who signed in, how the account was run, and from which networks. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.",
         },
       },
     );

@@ -1,6 +1,9 @@
 /** Reads the ledger of events, and waits for what is added to it. */
 import * as z from "zod";
 
+import { isAuditType } from "../../shared/contracts/audit-types.ts";
+import type { Scope } from "../../shared/contracts/key-schemas.ts";
+import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import { readCursor, writeCursor } from "../http/pagination.ts";
@@ -37,6 +40,9 @@ const NUMBERING_MS_MAX = 5_000;
 const cursorSchema = z.object({ p: z.int().min(0) });
 const newestCursorSchema = z.object({ before: z.int().min(0) });
 
+/** Who reads: what `audit:read` is for is left out without it. */
+type Reader = AccountScope & { scopes: readonly string[] };
+
 /** Who waits for a response: it is theirs only if they may have it when it is there. */
 type Client = { signal: AbortSignal; confirm: Confirm };
 
@@ -53,12 +59,13 @@ export class EventService {
 
   /**
    * Returns the owner's events after a cursor, and waits for one while there is none; newest first,
-   * those before it. Throws `invalid_request`, `cursor_expired`, `rate_limited` when too many of
+   * those before it. Throws `forbidden` for types that the caller may not see, `invalid_request`,
+   * `cursor_expired`, `rate_limited` when too many of
    * the owner's requests wait, and `unavailable` when too many of all wait, or too much is unread.
    * After it has waited, it throws as a new request of the client would.
    */
-  async list(owner: AccountScope, query: EventsQuery, client: Client): Promise<EventListResponse> {
-    const filter = toFilter(query);
+  async list(owner: Reader, query: EventsQuery, client: Client): Promise<EventListResponse> {
+    const filter = toFilter(query, owner);
     if (filter.types?.includes("clicks.recorded") === true) await noteReader(this.#sql, owner);
     return query.order === "desc"
       ? await this.#listNewest(owner, query, filter)
@@ -66,7 +73,7 @@ export class EventService {
   }
 
   async #listAndWait(
-    owner: AccountScope,
+    owner: Reader,
     { starting_after: after, limit, wait }: EventsQuery,
     filter: EventFilter,
     { signal, confirm }: Client,
@@ -83,7 +90,7 @@ export class EventService {
       if (part.rows.length > 0 || !part.isAll || isOver) {
         // After the read: nothing is returned that happened when it was no longer the caller's.
         if (hasWaited) await confirm();
-        return toResponse(part, { p: position });
+        return toResponse(owner, part, { p: position });
       }
       await this.#waits.wait(owner, position, left, signal);
     }
@@ -106,7 +113,7 @@ export class EventService {
   }
 
   async #listNewest(
-    owner: AccountScope,
+    owner: Reader,
     { starting_after: after, limit, wait }: EventsQuery,
     filter: EventFilter,
   ): Promise<EventListResponse> {
@@ -116,7 +123,7 @@ export class EventService {
     const range = { from, order: "desc", limit, ...PART_BOUNDS } as const;
     const part = await readEvents(this.#sql, owner, range, filter);
     // Without a rest there is none later either: nothing is written below a position.
-    return toResponse(part, { before: part.isAll ? 0 : (part.end ?? 0) });
+    return toResponse(owner, part, { before: part.isAll ? 0 : (part.end ?? 0) });
   }
 
   /** The position before which the feed is read, newest first. Throws as {@link #startOf}. */
@@ -138,6 +145,19 @@ export class EventService {
     if (position === undefined) throw cursorExpired(first);
     return position;
   }
+}
+
+/** Lists the newest events of a feed with their origins, for operators; some thousands at most. */
+export async function listForOperator(
+  sql: Sql,
+  owner: AccountScope,
+  limit: number,
+): Promise<EventListResponse["data"]> {
+  const from = (await new EventPositions(sql).last(owner)) + 1;
+  const range = { from, order: "desc", limit, ...PART_BOUNDS } as const;
+  const everything = { types: undefined, linkId: undefined, actorId: undefined };
+  const { rows } = await readEvents(sql, owner, range, everything);
+  return rows.map((row) => toEventResponse(row, true));
 }
 
 /** Positions in the ledger, for readers that keep their own place in it. */
@@ -188,16 +208,29 @@ const cursorExpired = (first: "oldest" | "newest"): ApiError =>
     { param: "after" },
   );
 
-function toFilter({ type, link_id }: EventsQuery): EventFilter {
-  const types = type === undefined ? undefined : [type].flat();
-  if (link_id === undefined) return { types, linkId: undefined };
-  const linkId = decodeId("link", link_id);
-  if (linkId === undefined) throw notFound("link");
-  return { types, linkId };
+function toFilter({ type, link_id, actor_id: actorId }: EventsQuery, reader: Reader): EventFilter {
+  const types = typesFor(reader, type === undefined ? undefined : [type].flat());
+  const linkId = link_id === undefined ? undefined : decodeId("link", link_id);
+  if (link_id !== undefined && linkId === undefined) throw notFound("link");
+  return { types, linkId, actorId };
 }
 
-const toResponse = ({ rows, isAll }: EventsPart, cursor: object): EventListResponse => ({
-  data: rows.map(toEventResponse),
+const AUDIT_SCOPE = "audit:read" satisfies Scope;
+
+/** The types that a reader gets: those that are asked for, and all that are theirs without. */
+function typesFor({ scopes }: Reader, types: string[] | undefined): readonly string[] | undefined {
+  if (scopes.includes(AUDIT_SCOPE)) return types;
+  if (types?.some(isAuditType) === true)
+    throw new ApiError("forbidden", `These types need the scope ${AUDIT_SCOPE}.`);
+  return types ?? EVENT_TYPE_NAMES;
+}
+
+const toResponse = (
+  { scopes }: Reader,
+  { rows, isAll }: EventsPart,
+  cursor: object,
+): EventListResponse => ({
+  data: rows.map((row) => toEventResponse(row, scopes.includes(AUDIT_SCOPE))),
   has_more: !isAll,
   next_cursor: writeCursor(cursor),
 });

@@ -3,7 +3,7 @@ import type { JSONValue } from "postgres";
 
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { AccountScope } from "../http/principal.ts";
+import type { AccountScope, Origin } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { EventRow } from "./model.ts";
 
@@ -14,6 +14,7 @@ export type NewEventRow = {
   mode: Mode;
   type: string;
   actor: EventRow["actor"];
+  origin: Origin | null;
   object_id: Uuid | null;
   link_id: Uuid | null;
   data: JSONValue;
@@ -30,11 +31,12 @@ export async function insertEvents(
   if (rows.length === 0) return [];
   return await transaction<LedgerCost[]>`
     with inserted as (
-    insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
-    select id, account_id, mode, type, object_id, link_id, data, actor
+    insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
+    select id, account_id, mode, type, object_id, link_id, data, actor, origin
       from jsonb_array_elements(${transaction.json([...rows])}::jsonb) with ordinality as given (event, place)
      cross join lateral jsonb_to_record(event)
-        as recorded (id uuid, account_id uuid, mode text, type text, object_id uuid, link_id uuid, data jsonb, actor jsonb)
+        as recorded (id uuid, account_id uuid, mode text, type text, object_id uuid, link_id uuid, data jsonb, actor jsonb,
+           origin jsonb)
      order by place
     returning account_id, mode, type, bytes
     )
@@ -45,19 +47,20 @@ export async function insertEvents(
 }
 
 /**
- * Gives positions to events that have been committed since the last call, at most 5,000; returns
- * whether more may be waiting. See `0006_events.sql`.
+ * Gives positions and hashes to events that have been committed since the last call, at most 5,000;
+ * returns whether more may be waiting. See `0006_events.sql`.
  */
 export async function numberEvents(sql: Sql, { accountId, mode }: AccountScope): Promise<boolean> {
   const [row] = await sql<[{ more: boolean }]>`select number_events(${accountId}, ${mode}) as more`;
   return row.more;
 }
 
+/** Members that are undefined select nothing. */
 export type EventFilter = {
-  /** undefined: of all types. */
   types: readonly string[] | undefined;
-  /** undefined: about anything. */
   linkId: Uuid | undefined;
+  /** The public id of who caused it. */
+  actorId: string | undefined;
 };
 
 export type ReadRange = {
@@ -105,13 +108,13 @@ function selectEvents(
   sql: Sql,
   { accountId, mode }: AccountScope,
   { from, order, limit, examinedMax, bytesMax }: ReadRange,
-  { types, linkId }: EventFilter,
+  { types, linkId, actorId }: EventFilter,
 ) {
   const isAscending = order === "asc";
   const inOrder = isAscending ? sql`asc` : sql`desc`;
   return sql<SelectedRow[]>`
     with examined as materialized (
-      select id, position, bytes, type, link_id from events
+      select id, position, bytes, type, link_id, actor from events
        where account_id = ${accountId} and mode = ${mode}
          and ${isAscending ? sql`position > ${from}` : sql`position < ${from}`}
        order by position ${inOrder} limit ${examinedMax}
@@ -121,8 +124,9 @@ function selectEvents(
         from examined
        where true ${types === undefined ? sql`` : sql`and type = any (${[...types]}::text[])`}
              ${linkId === undefined ? sql`` : sql`and link_id = ${linkId}`}
+             ${actorId === undefined ? sql`` : sql`and actor ->> 'id' = ${actorId}`}
     )
-    select ends.*, event.id, event.mode, event.type, event.data, event.actor, event.occurred_at,
+    select ends.*, event.id, event.mode, event.type, event.data, event.actor, event.origin, event.occurred_at,
            event.position::float8 as position
       from (select (select ${isAscending ? sql`max(position)` : sql`min(position)`} from examined)::float8 as end,
                    (select count(*) from examined)::integer as examined,
@@ -197,9 +201,14 @@ export async function forgetReaders(sql: Sql, days: number): Promise<void> {
   await sql`delete from event_readers where read_at < now() - make_interval(days => ${days})`;
 }
 
-/** Deletes events older than this many days, at most `max`; returns how many. */
-export async function deleteOldEvents(sql: Sql, days: number, max: number): Promise<number> {
-  const [row] = await sql<[{ deleted: number }]>`
-    select delete_old_events(${days}, ${max}) as deleted`;
-  return row.deleted;
+/** Who a user is, and the accounts that they are a member of; undefined if there is none. */
+export async function findUserAccounts(
+  sql: Transaction,
+  userId: Uuid,
+): Promise<{ name: string; email: string; accounts: Uuid[] } | undefined> {
+  const [row] = await sql<{ name: string; email: string; accounts: Uuid[] }[]>`
+    select name, email,
+           array(select account_id from members where user_id = users.id order by 1) as accounts
+      from users where id = ${userId}`;
+  return row;
 }

@@ -5,11 +5,15 @@ import type { Uuid } from "../../shared/ids.ts";
 /** The account and mode that data belongs to. An account's live and test data are separate. */
 export type AccountScope = { accountId: Uuid; mode: Mode };
 
-/** Who causes a change, as events of the ledger say. */
-export type Actor =
+/** From where a change is made: the /24 or /48 of the client's address, and the request's id. */
+export type Origin = { network: string; request_id: string };
+
+/** Who causes a change, as events of the ledger say; the origin only of what a request causes. */
+export type Actor = (
   | { type: "api_key" | "user"; id: Uuid }
   /** The operator's command line, or Shorthop itself as time passes. */
-  | { type: "operator" | "system" };
+  | { type: "operator" | "system" }
+) & { origin?: Origin };
 
 export const OPERATOR = { type: "operator" } as const satisfies Actor;
 

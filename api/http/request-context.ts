@@ -1,11 +1,13 @@
 /** The context of a request: its caller, its client's address, and what it may ask again. */
+import { networkToKeep } from "../../shared/addresses.ts";
 import type { TrustedProxies } from "../../shared/client-address.ts";
-import type { Confirm, Principal, Session } from "./principal.ts";
+import type { Confirm, Origin, Principal, Session } from "./principal.ts";
 
 /** The state of a request while it is handled. */
 export type Call = {
   /** The client's address; empty when the connection is already closed. */
   address: string;
+  requestId: string;
   /** Set once the caller is authenticated for an account. */
   principal?: Principal;
   /** Set with the principal: asks again, for what lasts longer than a request. */
@@ -44,6 +46,12 @@ export function addressOf(
   const forwardedFor = sent.headers.get("x-forwarded-for");
   return proxies.clientOf(server?.requestIP(sent)?.address ?? "", forwardedFor);
 }
+
+/** What the ledger keeps of where a request comes from. */
+export const originOf = ({ address, requestId }: Call): Origin => ({
+  network: networkToKeep(address),
+  request_id: requestId,
+});
 
 /** The caller of a route with an access rule. Throws for a route without one. */
 export function principalOf(call: Call | undefined): Principal {

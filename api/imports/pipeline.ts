@@ -39,8 +39,12 @@ import {
   setImportState,
 } from "./sql.ts";
 
-/** Links of one statement, and segments that are planned together. */
-const LINKS_AT_ONCE = 500;
+/**
+ * Links of one statement, each of which takes a lock of PostgreSQL, and statements at once: while
+ * one waits for the disk, the next is worked on. Segments that are planned together.
+ */
+const LINKS_AT_ONCE = 1_000;
+const STATEMENTS_AT_ONCE = 2;
 const SEGMENTS_AT_ONCE = 8;
 
 /** Most bytes of a cursor, and most pages without rows in a row: a source may have no end. */
@@ -119,10 +123,13 @@ export class ImportRun {
     const read = (after: Cursor | null) => source.links(after, signal);
     for await (const { rows, next } of pagesOf(read, row.page_end)) {
       const reports: LinkReport[] = [];
-      for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
+      for (const chunks of chunksOf(chunksOf(rows, LINKS_AT_ONCE), STATEMENTS_AT_ONCE)) {
         signal.throwIfAborted();
-        const outcomes = await this.#links.import(owner, toImportedLinks(row, some));
-        reports.push(...reportsOf(some, outcomes));
+        const outcomes = await Promise.all(
+          chunks.map((some) => this.#links.import(owner, toImportedLinks(row, some))),
+        );
+        for (const [i, some] of chunks.entries())
+          reports.push(...reportsOf(some, outcomes[i] ?? []));
       }
       const counts = countOutcomes(reports);
       await recordLinks(this.#sql, row.id, { ...counts, page_end: next, links: linksOf(reports) });

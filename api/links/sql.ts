@@ -306,9 +306,10 @@ export async function insertLinks(
       insert into link_counters (link_id, account_id, mode)
       select (fields ->> 'id')::uuid, ${accountId}, ${mode} from drawn
     ), recorded as (
-      insert into events (id, account_id, mode, type, object_id, link_id, data, actor)
+      insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
       select (event ->> 'id')::uuid, ${accountId}, ${mode}, 'link.created', (fields ->> 'id')::uuid,
-             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb
+             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb,
+             ${actor.origin === undefined ? null : sql.json(actor.origin)}::jsonb
         from drawn
       returning type, bytes
     ), outbox as (

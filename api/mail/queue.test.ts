@@ -238,11 +238,12 @@ test("nobody gets a mail who has unsubscribed, left the account, or whose addres
   const [unsubscribed, left, unconfirmed, stays] = users;
   if (!unsubscribed || !left || !unconfirmed || !stays) throw new Error("Users are missing.");
   const unsubscriber = new Unsubscriber(postgres.sql, tokens);
+  const ORIGIN = { network: "192.0.2.0/24", request_id: "test" };
   const token = tokens.write({ reportId, userId: unsubscribed.id });
-  expect([await unsubscriber.unsubscribe(token), await unsubscriber.unsubscribe(token)]).toEqual([
-    true,
-    true,
-  ]);
+  expect([
+    await unsubscriber.unsubscribe(token, ORIGIN),
+    await unsubscriber.unsubscribe(token, ORIGIN),
+  ]).toEqual([true, true]);
   await postgres.sql`delete from members where account_id = ${accountId} and user_id = ${left.id}`;
   await postgres.sql`update users set email_verified = false where id = ${unconfirmed.id}`;
   await sendTo(smtp.url);

@@ -7,7 +7,7 @@ import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
-import { principalOf } from "../http/request-context.ts";
+import { originOf, principalOf } from "../http/request-context.ts";
 import type { SessionService } from "../sessions/service.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
@@ -78,8 +78,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
     .post(
       "/invitations",
       async ({ call, body, set }) => {
-        const { accountId } = principalOf(call);
-        const { row, token } = await members.invite(accountId, body.email, body.role);
+        const { row, token } = await members.invite(principalOf(call), body.email, body.role);
         set.status = 201;
         return { ...toInvitationResponse(row), token };
       },
@@ -93,7 +92,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
     .delete(
       "/invitations/:id",
       async ({ call, params }) => {
-        await members.withdraw(principalOf(call).accountId, decodeId("inv", params.id));
+        await members.withdraw(principalOf(call), decodeId("inv", params.id));
         return { success: true, message: "The invitation has been withdrawn." };
       },
       { access: WRITE, params: memberParams, response: { 200: successResponse } },
@@ -116,11 +115,16 @@ export const invitationRoutes = (
     })
     .post(
       "/:token/accept",
-      async ({ params, body, request }) => {
+      async ({ call, params, body, request }) => {
         // A new user has no session yet and chooses a password.
         const isNew = body.password !== undefined;
         const session = isNew ? undefined : await sessions.find(request.headers);
-        const { accountId } = await members.accept(params.token, session?.user, body);
+        const { accountId } = await members.accept(
+          params.token,
+          session?.user,
+          body,
+          originOf(call),
+        );
         return { account_id: accountId };
       },
       {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
-import type { User } from "../http/principal.ts";
+import { OPERATOR, type User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
 
@@ -37,6 +37,8 @@ const reasonOf = (error: unknown): string => (error as { reason: string }).reaso
 let networks = 0;
 const elsewhere = () => `198.51.${++networks >> 8}.${networks & 255}`;
 
+const ORIGIN = { network: "192.0.2.0/24", request_id: "test" };
+
 /** A browser, which keeps the cookies that it gets. */
 class Browser {
   readonly cookies = new Map<string, string>();
@@ -48,7 +50,7 @@ class Browser {
 
   /** Returns "in", or the error's code. */
   async signIn(password: string, from = elsewhere(), email = address): Promise<string> {
-    const client = { address: from, headers: this.headers() };
+    const client = { address: from, origin: ORIGIN, headers: this.headers() };
     try {
       this.#keep((await this.#services.sessions.signIn({ email, password }, client)).cookies);
       return "in";
@@ -58,7 +60,7 @@ class Browser {
   }
 
   async changePassword(current: string, next: string): Promise<void> {
-    const client = { address: elsewhere(), headers: this.headers() };
+    const client = { address: elsewhere(), origin: ORIGIN, headers: this.headers() };
     const session = await this.#services.sessions.find(client.headers);
     this.#keep(await this.#services.sessions.changePassword(session, current, next, client));
   }
@@ -100,10 +102,14 @@ async function signedIn(password: string): Promise<Browser> {
 /** Invites an address to an account, by default to a new one. */
 async function invite(accountId?: Uuid) {
   const account = accountId ?? (await postgres.addAccount());
-  const { token } = await services.members.invite(account, address, "member");
+  const { token } = await services.members.invite(
+    { accountId: account, actor: OPERATOR },
+    address,
+    "member",
+  );
   /** Returns the account's id, or the error's code. */
   const accept = (password: string, user?: User) =>
-    services.members.accept(token, user, { name: "Somebody", password }).then(
+    services.members.accept(token, user, { name: "Somebody", password }, ORIGIN).then(
       (joined) => joined.accountId,
       (error: unknown) => reasonOf(error),
     );
@@ -321,7 +327,7 @@ test.each([
     const account = await postgres.addAccount();
     await services.members.add(account, id, "owner");
     const authenticator = new SessionAuthenticator(services.sessions, services.members);
-    const call: Call = { address: elsewhere() };
+    const call: Call = { address: elsewhere(), requestId: "" };
     const url = `http://localhost/api/${encodeId("acct", account)}/live/v1/events`;
     const request = new Request(url, { headers: browser.headers() });
     const access = { scope: "events:read", limit: null, cost: 1 } as const;
@@ -333,7 +339,10 @@ test.each([
   },
 );
 
-const signOut = (browser: Browser) => services.sessions.signOutEverywhere(browser.headers());
+async function signOut(browser: Browser): Promise<void> {
+  const client = { address: elsewhere(), origin: ORIGIN, headers: browser.headers() };
+  await services.sessions.signOut(await services.sessions.find(client.headers), client, true);
+}
 
 const remove = (account: Uuid, id: Uuid) =>
   postgres.sql`delete from members where account_id = ${account} and user_id = ${id}`;

@@ -5,9 +5,9 @@
 import type { Role } from "../../shared/contracts/users.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { type NewEvent, recordEvents, toJson } from "../events/record.ts";
+import { type NewEvent, recordCommand, recordEvents, toJson } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { type Actor, OPERATOR, SYSTEM, type User } from "../http/principal.ts";
+import { type Actor, OPERATOR, type Origin, SYSTEM, type User } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
@@ -116,7 +116,8 @@ export class MemberService {
   }
 
   /** Creates an invitation. Only this response contains its token; the database stores a hash. */
-  async invite(accountId: Uuid, email: string, role: Role) {
+  async invite(account: Changed, email: string, role: Role) {
+    const { accountId } = account;
     const { token, hash: token_hash } = newToken();
     const now = Date.now();
     const row = {
@@ -127,13 +128,20 @@ export class MemberService {
       created_at: new Date(now),
       expires_at: new Date(now + INVITATION_MS),
     };
-    await this.#sql.begin((sql) => insertInvitation(sql, { ...row, token_hash }));
+    await this.#sql.begin(async (sql) => {
+      await insertInvitation(sql, { ...row, token_hash });
+      await recordInvitation(sql, account, "member.invited", row);
+    });
     return { row, token };
   }
 
-  async withdraw(accountId: Uuid, id: Uuid | undefined): Promise<void> {
-    const found = id !== undefined && (await deleteInvitation(this.#sql, accountId, id));
-    if (!found) throw notFound("invitation");
+  async withdraw(account: Changed, id: Uuid | undefined): Promise<void> {
+    await this.#sql.begin(async (sql) => {
+      const found =
+        id === undefined ? undefined : await deleteInvitation(sql, account.accountId, id);
+      if (found === undefined) throw notFound("invitation");
+      await recordInvitation(sql, account, "member.invitation_withdrawn", found);
+    });
   }
 
   /** Describes the invitation to the holder of its token. */
@@ -148,13 +156,18 @@ export class MemberService {
    * the body. An address that somebody has is accepted only in their session: nobody's password is
    * compared here. Throws `forbidden` when the invitation is for another user.
    */
-  async accept(token: string, user: User | undefined, { name, password }: AcceptBody) {
+  async accept(
+    token: string,
+    user: User | undefined,
+    { name, password }: AcceptBody,
+    origin: Origin,
+  ) {
     const invitation = await this.#getInvitation(token);
     const { email } = invitation;
     const joined = { accountId: encodeId("acct", invitation.account_id), email };
     if (user !== undefined) {
       if (user.email !== email) throw new ApiError("forbidden", `The invitation is for ${email}.`);
-      await consume(this.#sql, invitation, token, () => Promise.resolve(user.id));
+      await consume(this.#sql, { invitation, token, origin }, () => Promise.resolve(user.id));
       return joined;
     }
     if (name === undefined || password === undefined) {
@@ -162,7 +175,7 @@ export class MemberService {
     }
     if (await this.#isKnown(invitation)) throw addressTaken();
     const create = () => this.#users.create({ email, name, password });
-    await consume(this.#sql, invitation, token, create);
+    await consume(this.#sql, { invitation, token, origin }, create);
     return joined;
   }
 
@@ -226,8 +239,11 @@ export class MemberService {
     return this.#sql.begin(async (sql) => {
       const user = await this.#users.lock(sql, email);
       if (user === undefined || (onlyUnproven && user.email_verified)) return false;
-      for (const { account_id: accountId, ...member } of await lockMemberships(sql, user.id))
+      const memberships = await lockMemberships(sql, user.id);
+      for (const { account_id: accountId, ...member } of memberships)
         await recordMemberEvent(sql, { accountId, actor: OPERATOR }, "member.removed", member);
+      if (memberships.length === 0)
+        await recordCommand(sql, "users remove", { user: encodeId("user", user.id) });
       await this.#users.remove(sql, user.id);
       return true;
     });
@@ -241,10 +257,13 @@ export class MemberService {
     return this.#sql.begin(async (sql) => {
       const user = await this.#users.lock(sql, email);
       if (user === undefined) return undefined;
-      for (const { account_id: accountId, ...member } of await listMemberships(sql, user.id)) {
+      const memberships = await listMemberships(sql, user.id);
+      for (const { account_id: accountId, ...member } of memberships) {
         const account = { accountId, actor: OPERATOR };
         await recordMemberEvent(sql, account, "member.reset_link_created", member);
       }
+      if (memberships.length === 0)
+        await recordCommand(sql, "users reset-link", { user: encodeId("user", user.id) });
       return await makeReset(sql, user.id);
     });
   }
@@ -260,28 +279,32 @@ type Changed = { accountId: Uuid; actor: Actor };
  */
 async function consume(
   sql: Sql,
-  invitation: InvitationRow,
-  token: string,
+  { invitation, token, origin }: { invitation: InvitationRow; token: string; origin: Origin },
   findUser: () => Promise<Uuid>,
 ): Promise<void> {
   const deleted = await deleteInvitation(sql, invitation.account_id, invitation.id);
-  if (!deleted) throw notFound("invitation");
+  if (deleted === undefined) throw notFound("invitation");
   try {
-    await join(sql, invitation, await findUser());
+    await join(sql, invitation, await findUser(), origin);
   } catch (error) {
     await restoreInvitation(sql, invitation, hashToken(token));
     throw error;
   }
 }
 
-async function join(sql: Sql, invitation: InvitationRow, userId: Uuid): Promise<void> {
+async function join(
+  sql: Sql,
+  invitation: InvitationRow,
+  userId: Uuid,
+  origin: Origin,
+): Promise<void> {
   await sql.begin(async (sql) => {
     const owners = await lockOwners(sql, invitation.account_id);
     // An invitation must not take an owner's role away.
     if (owners.includes(userId)) return;
     const account = {
       accountId: invitation.account_id,
-      actor: { type: "user", id: userId },
+      actor: { type: "user", id: userId, origin },
     } as const;
     await addAndRecord(sql, account, userId, invitation.role);
   });
@@ -331,6 +354,16 @@ async function recordMemberEvent(
   };
   await recordEvents(transaction, { accountId, mode: "live", actor }, [event]);
 }
+
+const recordInvitation = (
+  transaction: Transaction,
+  { accountId, actor }: Changed,
+  type: "member.invited" | "member.invitation_withdrawn",
+  { id, email, role }: { id: Uuid; email: string; role: string },
+): Promise<void> =>
+  recordEvents(transaction, { accountId, mode: "live", actor }, [
+    { type, objectId: id, data: { invitation: { id: encodeId("inv", id), email, role } } },
+  ]);
 
 function requireAnotherOwner(owners: readonly Uuid[], leaving: Uuid | undefined): void {
   if (owners.length > 1 || leaving === undefined || !owners.includes(leaving)) return;

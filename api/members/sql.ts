@@ -171,13 +171,13 @@ export async function findInvitation(
   return row;
 }
 
-/** Deletes an invitation; returns false when it does not exist (any more). */
+/** Deletes an invitation, and returns it; undefined when it does not exist (any more). */
 export async function deleteInvitation(
   sql: Sql | Transaction,
   accountId: Uuid,
   id: Uuid,
-): Promise<boolean> {
-  const rows = await sql`
-    delete from invitations where id = ${id} and account_id = ${accountId} returning id`;
-  return rows.length === 1;
+): Promise<{ id: Uuid; email: string; role: Role } | undefined> {
+  const [row] = await sql<{ id: Uuid; email: string; role: Role }[]>`
+    delete from invitations where id = ${id} and account_id = ${accountId} returning id, email, role`;
+  return row;
 }

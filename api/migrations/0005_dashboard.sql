@@ -100,6 +100,12 @@ create table invitations (
 
 create index invitations_by_account on invitations (account_id, created_at);
 
+-- Attempts to sign in as nobody, by day (UTC).
+create table unknown_sign_ins (
+  day date primary key,
+  count bigint not null
+);
+
 -- Tries at passwords, by a hash of what is tried from or for. Unlogged: a crash of the server forgets
 -- the open windows and nothing else.
 create unlogged table sign_in_windows (

@@ -1,8 +1,9 @@
 -- The ledger of events: what happens to what an account owns. A row is written in the transaction of the change that it
--- records, and never changes afterwards, except that it gets its position.
+-- records, and never changes afterwards, except that it gets its position and hash.
 create table events (
   id uuid primary key,
-  account_id uuid not null references accounts (id) on delete cascade,
+  -- zeros for the ledger of the installation itself: what operators do that concerns no account
+  account_id uuid not null,
   mode text not null check (mode in ('live', 'test')),
   type text not null check (length(type) between 1 and 50),
   -- the link, domain, key, user or share that it is about
@@ -12,12 +13,16 @@ create table events (
   data jsonb not null,
   -- who caused it: {"type": "api_key" | "user" | "share" | "operator" | "system", "id": …}
   actor jsonb not null,
+  -- from where, and by which request: {"network": …, "request_id": …}; null without a request
+  origin jsonb,
   occurred_at timestamptz(3) not null default clock_timestamp(),
   -- The order in which changes were written. Changes of one link hold its lock until they commit, so theirs is the order in
   -- which they happened, whatever the clock does.
   sequence bigint not null generated always as identity,
   -- Its place in the feed of its account and mode; null until somebody reads the feed: see number_events.
   position bigint,
+  -- of this entry and, by the one before it, of all before it in its feed; given with the position
+  hash bytea,
   -- so that a page can be bounded without reading what does not fit into it
   bytes integer not null generated always as (octet_length(data::text)) stored
 );
@@ -26,12 +31,23 @@ create unique index events_by_position on events (account_id, mode, position) wh
 
 create index events_unnumbered on events (account_id, mode, sequence) where position is null;
 
--- The highest position that retention has deleted, of accounts of which it has deleted any. Whoever has read less has missed
--- events, and is told so.
+-- The highest position that retention has deleted, of feeds of which it has deleted any. Whoever has read less has missed
+-- events, and is told so. The chain of hashes begins with its hash, which the API signs.
 create table event_floors (
-  account_id uuid not null references accounts (id) on delete cascade,
+  account_id uuid not null,
   mode text not null check (mode in ('live', 'test')),
   position bigint not null,
+  hash bytea not null,
+  signature text,
+  primary key (account_id, mode)
+);
+
+-- Where the chain of hashes of each feed ends: an entry that is missing at the end is noticed, too.
+create table event_heads (
+  account_id uuid not null,
+  mode text not null check (mode in ('live', 'test')),
+  position bigint not null,
+  hash bytea not null,
   primary key (account_id, mode)
 );
 
@@ -85,8 +101,24 @@ $$;
 create trigger link_counters_check_limits after update on link_counters
   referencing old table as former new table as changed for each statement execute function check_click_limits();
 
--- Gives positions to committed events of an account and mode that have none, at most 5,000; readers call it before they
--- read. Returns whether more may be waiting.
+-- What the hash of an entry covers, beside the hash of the one before it.
+create function event_text(event events, p_position bigint) returns text
+language sql stable as $$
+  select jsonb_build_array(
+    event.id, event.account_id, event.mode, p_position, event.type, event.object_id, event.link_id, event.data, event.actor,
+    event.origin, floor(extract(epoch from event.occurred_at) * 1000)::bigint)::text
+$$;
+
+create function next_event_hash(state bytea, p_previous bytea, p_text text) returns bytea
+language sql immutable as $$
+  select sha256(coalesce(state, p_previous) || convert_to(p_text, 'UTF8'))
+$$;
+
+-- The hash of a run of entries after the one with a hash.
+create aggregate event_chain(bytea, text) (sfunc = next_event_hash, stype = bytea);
+
+-- Gives positions and hashes to committed events of an account and mode that have none, at most 5,000; readers call it
+-- before they read, and the API once a minute. Returns whether more may be waiting.
 --
 -- Transactions commit in another order than they write, so a number drawn while writing could appear below one that has been
 -- read. These are given after the commit and under a lock, which ends when they are visible: whoever sees a position sees
@@ -98,6 +130,7 @@ declare
   v_max constant integer := 5000;
   v_first bigint;
   v_numbered integer;
+  v_previous bytea;
 begin
   if not exists (
     select from events where account_id = p_account_id and mode = p_mode and position is null
@@ -112,43 +145,71 @@ begin
            coalesce((select position from event_floors where account_id = p_account_id and mode = p_mode), 0) + 1,
            floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)
     into v_first;
-  update events set position = v_first + waiting.place - 1
-    from (select id, row_number() over (order by sequence) as place
-            from (select id, sequence from events
-                   where account_id = p_account_id and mode = p_mode and position is null
-                   order by sequence limit v_max) oldest) waiting
-   where events.id = waiting.id;
+  v_previous := coalesce(
+    (select hash from event_heads where account_id = p_account_id and mode = p_mode), ''::bytea);
+  update events set position = numbered.place, hash = numbered.hash
+    from (select (waiting.event).id, place,
+                 event_chain(v_previous, event_text(waiting.event, place)) over (order by place) as hash
+            from (select event, v_first + row_number() over (order by (oldest.event).sequence) - 1 as place
+                    from (select event from events event
+                           where account_id = p_account_id and mode = p_mode and position is null
+                           order by sequence limit v_max) oldest) waiting) numbered
+   where events.id = numbered.id;
   get diagnostics v_numbered = row_count;
+  insert into event_heads (account_id, mode, position, hash)
+  select account_id, mode, position, hash from events
+   where account_id = p_account_id and mode = p_mode and position is not null
+   order by position desc limit 1
+  on conflict (account_id, mode) do update set position = excluded.position, hash = excluded.hash;
   return v_numbered = v_max;
 end
 $$;
 
--- Deletes events that are older than a number of days, at most p_max, and returns how many. Ids begin with their time in
--- milliseconds. Nothing else deletes or changes events, so no process can remove what it did from the ledger. Those that
--- nobody has numbered are above every position that has been read.
-create function delete_old_events(p_days integer, p_max integer) returns integer
+-- Deletes events that are older than a number of days, at most about p_max, and returns how many of each feed, with its new
+-- floor. Ids begin with their time in milliseconds. Nothing else deletes or changes events, so no process can remove what it
+-- did from the ledger. What is deleted is the beginning of a feed, so that the rest of its chain of hashes stays whole.
+create function delete_old_events(p_days integer, p_max integer)
+returns table (account_id uuid, mode text, "position" bigint, hash bytea, deleted integer)
 language plpgsql volatile security definer set search_path = pg_catalog, public as $$
+#variable_conflict use_column
 declare
-  v_deleted integer;
+  v_limit uuid;
+  v_total integer := 0;
+  v_feed record;
+  v_kept bigint;
 begin
   if p_days < 1 then raise exception 'Events are kept for a day at least.'; end if;
-  with old as materialized (
-    select id from events
-     where id < rpad(
-       lpad(to_hex(floor(extract(epoch from clock_timestamp() - make_interval(days => p_days)) * 1000)::bigint), 12, '0'),
-       32, '0')::uuid
-     order by id limit p_max
-  ), deleted as (
-    delete from events using old where events.id = old.id
-    returning events.account_id, events.mode,
-              coalesce(position, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint) as position
-  ), floors as (
-    insert into event_floors as floor (account_id, mode, position)
-    select account_id, mode, max(position) from deleted group by account_id, mode order by account_id, mode
-    on conflict (account_id, mode) do update set position = greatest(floor.position, excluded.position)
-  )
-  select count(*) into v_deleted from deleted;
-  return v_deleted;
+  v_limit := rpad(
+    lpad(to_hex(floor(extract(epoch from clock_timestamp() - make_interval(days => p_days)) * 1000)::bigint), 12, '0'),
+    32, '0')::uuid;
+  for v_feed in
+    select distinct old.account_id, old.mode
+      from (select account_id, mode from events where id < v_limit order by id limit p_max) old
+     order by 1, 2
+  loop
+    exit when v_total >= p_max;
+    while number_events(v_feed.account_id, v_feed.mode) loop end loop;
+    select min(position) into v_kept from events
+     where account_id = v_feed.account_id and mode = v_feed.mode and position is not null and id >= v_limit;
+    with old as materialized (
+      select id from events
+       where account_id = v_feed.account_id and mode = v_feed.mode and position < coalesce(v_kept, 9223372036854775807)
+       order by position limit p_max - v_total
+    ), gone as (
+      delete from events using old where events.id = old.id returning events.position, events.hash
+    )
+    select count(*)::integer, max(gone.position),
+           (select last.hash from gone last order by last.position desc limit 1)
+      into deleted, position, hash from gone;
+    continue when deleted = 0;
+    account_id := v_feed.account_id;
+    mode := v_feed.mode;
+    insert into event_floors as floor (account_id, mode, position, hash)
+    values (v_feed.account_id, v_feed.mode, position, hash)
+    on conflict (account_id, mode) do update set position = excluded.position, hash = excluded.hash, signature = null;
+    v_total := v_total + deleted;
+    return next;
+  end loop;
 end
 $$;
 revoke execute on function number_events(uuid, text), delete_old_events(integer, integer), check_click_limits() from public;

@@ -41,7 +41,7 @@ export const oidcRoutes = (auth: AccessPlugin, oidc: OidcService) =>
     .get(
       "/callback",
       async ({ call, request, query, set }) => {
-        const { path, cookies } = await oidc.finish(query, clientInfo(call, request).headers);
+        const { path, cookies } = await oidc.finish(query, clientInfo(call, request));
         setCookies(set, cookies);
         set.status = 302;
         set.headers["location"] = path;

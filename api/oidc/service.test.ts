@@ -123,7 +123,7 @@ async function signIn(
 ): Promise<{ path: string; headers: Headers }> {
   const { url, cookies } = await oidcOf(of).begin(new Headers());
   const callback = back(await passProvider(there(new URL(url)).href, ORIGIN));
-  const finished = await oidcOf(of).finish(queryOf(callback), cookieOf(cookies));
+  const finished = await oidcOf(of).finish(queryOf(callback), clientOf(cookieOf(cookies)));
   return { path: finished.path, headers: cookieOf(finished.cookies) };
 }
 
@@ -215,10 +215,10 @@ describe("a sign-in", () => {
     expect(await signIn(people, { back: replaced("state", "another") })).toEqual(FAILED);
     const { url } = await oidcOf(people).begin(new Headers());
     const callback = await passProvider(url, ORIGIN);
-    const elsewhere = await oidcOf(people).finish(queryOf(callback), new Headers());
+    const elsewhere = await oidcOf(people).finish(queryOf(callback), clientOf());
     expect(elsewhere).toEqual({ path: "/?sign-in=failed", cookies: [] });
     const other = await oidcOf(people).begin(new Headers());
-    const mixed = await oidcOf(people).finish(queryOf(callback), cookieOf(other.cookies));
+    const mixed = await oidcOf(people).finish(queryOf(callback), clientOf(cookieOf(other.cookies)));
     expect(mixed.path).toBe("/?sign-in=failed");
     expect(await roles()).toEqual({});
   });
@@ -231,7 +231,7 @@ describe("a sign-in", () => {
   test("is refused a second time, and with a code that was used", async () => {
     const { url, cookies } = await oidcOf(people).begin(new Headers());
     const callback = await passProvider(url, ORIGIN);
-    const finish = () => oidcOf(people).finish(queryOf(callback), cookieOf(cookies));
+    const finish = () => oidcOf(people).finish(queryOf(callback), clientOf(cookieOf(cookies)));
     expect((await finish()).path).toBe("/");
     expect((await finish()).path).toBe("/?sign-in=failed");
     const code = callback.searchParams.get("code") ?? "";
@@ -245,7 +245,7 @@ describe("a sign-in", () => {
     expect(await signIn(people, { back: replaced("iss", "https://evil.example") })).toEqual(FAILED);
     const nonsense = { code: "x", state: "\u0000", error: "<script>", iss: "é" };
     for (const [name, value] of Object.entries(nonsense)) {
-      const finished = await oidcOf(people).finish({ [name]: value }, new Headers());
+      const finished = await oidcOf(people).finish({ [name]: value }, clientOf());
       expect(finished.path).toBe("/?sign-in=failed");
     }
     expect(lines.join("")).not.toContain("<script>");
@@ -264,6 +264,12 @@ describe("a sign-in", () => {
   });
 });
 
+const clientOf = (headers = new Headers()) => ({
+  address: "198.51.100.9",
+  origin: { network: "198.51.100.0/24", request_id: "test" },
+  headers,
+});
+
 const addLocal = async (email: string): Promise<Uuid> => {
   const id = await people.members.createProven({ email, name: "Local", password: PASSWORD });
   await people.members.add(accountId, id, "viewer");
@@ -271,7 +277,7 @@ const addLocal = async (email: string): Promise<Uuid> => {
 };
 const byPassword = (email: string, of: People = people): Promise<string> =>
   of.sessions
-    .signIn({ email, password: PASSWORD }, { address: "198.51.100.1", headers: new Headers() })
+    .signIn({ email, password: PASSWORD }, { ...clientOf(), address: "198.51.100.1" })
     .then(() => "in", reasonOf);
 
 describe("an address that somebody has here", () => {
@@ -280,7 +286,7 @@ describe("an address that somebody has here", () => {
     const id = await addLocal(trusted.email);
     const { cookies } = await people.sessions.signIn(
       { email: trusted.email, password: PASSWORD },
-      { address: "198.51.100.2", headers: new Headers() },
+      { ...clientOf(), address: "198.51.100.2" },
     );
     const { path, headers } = await signIn();
     expect(path).toBe("/");
@@ -331,7 +337,9 @@ describe("an address that somebody has here", () => {
     expect([await byPassword(local), await byPassword(BREAK_GLASS)]).toEqual(["in", "in"]);
     const id = await people.members.removeUser(local).then(() => addLocal(local));
     const { token } = await makeReset(postgres.sql, id);
-    expect(await only.resets.use(token, "pepper-anchor-window").catch(reasonOf)).toBe("forbidden");
+    expect(
+      await only.resets.use(token, "pepper-anchor-window", clientOf().origin).catch(reasonOf),
+    ).toBe("forbidden");
     // Sessions that had begun before end, but for one.
     await Promise.all([byPassword(local), byPassword(BREAK_GLASS)]);
     meet();
@@ -402,7 +410,7 @@ describe("a session", () => {
     await people.members.createProven({ email: BREAK_GLASS, name: "B", password: PASSWORD });
     const { cookies } = await people.sessions.signIn(
       { email: BREAK_GLASS, password: PASSWORD },
-      { address: "198.51.100.3", headers: new Headers() },
+      { ...clientOf(), address: "198.51.100.3" },
     );
     provider.isUp = false;
     await pass(60);
@@ -414,7 +422,8 @@ describe("a session", () => {
   test("that its user ends is over, here and at the provider", async () => {
     meet();
     const { headers } = await signIn();
-    const { url } = await people.sessions.signOut(headers);
+    const session = await people.sessions.find(headers);
+    const { url } = await people.sessions.signOut(session, clientOf(headers));
     expect(await isIn(headers)).toBe(false);
     const end = new URL(url ?? "");
     expect(end.href).toStartWith(`${provider.issuer}/session/end`);

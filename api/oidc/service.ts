@@ -18,7 +18,9 @@ import { ApiError } from "../http/errors.ts";
 import type { MemberService } from "../members/service.ts";
 import type { Sql } from "../postgres.ts";
 import { type LibrarySettings, translateErrors } from "../sessions/better-auth.ts";
+import type { ClientInfo } from "../sessions/password-attempts.ts";
 import type { Provider, SignedOut } from "../sessions/service.ts";
+import { recordSignIn } from "../sessions/sign-ins.ts";
 import { claimsSchema, domainOf, type OidcSettings, roleOf } from "./settings.ts";
 import {
   type AskedUser,
@@ -65,7 +67,7 @@ const REFUSALS = [
 ] as const;
 
 /** What a sign-in that is under way has learnt. */
-type SignIn = { role?: Role };
+type SignIn = { role?: Role; userId?: Uuid };
 
 export class OidcService implements Provider {
   readonly #sql: Sql;
@@ -141,9 +143,10 @@ export class OidcService implements Provider {
    */
   async finish(
     query: Record<string, string | undefined>,
-    headers: Headers,
+    { headers, origin }: ClientInfo,
   ): Promise<{ path: string; cookies: string[] }> {
-    const response = await this.#signIns.run({}, () =>
+    const signIn: SignIn = {};
+    const response = await this.#signIns.run(signIn, () =>
       this.#api.callbackOAuth({
         method: "GET",
         params: { id: PROVIDER },
@@ -155,7 +158,13 @@ export class OidcService implements Provider {
     const location = URL.parse(response.headers.get("location") ?? "", "http://localhost");
     const error = location === null ? "failed" : location.searchParams.get("error");
     const cookies = response.headers.getSetCookie();
-    if (error === null && response.status < 400) return { path: "/", cookies };
+    const isSignedIn = error === null && response.status < 400;
+    const { userId } = signIn;
+    if (userId !== undefined) {
+      const type = isSignedIn ? "session.started" : "session.refused";
+      await recordSignIn(this.#sql, type, { userId, method: "oidc", origin });
+    }
+    if (isSignedIn) return { path: "/", cookies };
     const reason = REFUSALS.find((known) => known === error) ?? "failed";
     // What the browser was sent with is the text of a stranger.
     this.#log.warn(
@@ -218,6 +227,8 @@ export class OidcService implements Provider {
     action: string,
     profile: unknown,
   ): Promise<{ error: string } | undefined> {
+    const signIn = this.#signIns.getStore();
+    if (signIn !== undefined && userId !== undefined) signIn.userId = userId;
     const { data: claims } = claimsSchema.safeParse(profile);
     if (claims === undefined) return { error: "email_not_verified" };
     const { breakGlass, trustedDomains, accountId } = this.#settings;
@@ -229,7 +240,6 @@ export class OidcService implements Provider {
       if (!isTrusted || isTaken) return { error: "not_linked" };
     }
     const role = roleOf(this.#settings, claims);
-    const signIn = this.#signIns.getStore();
     if (role !== undefined && signIn !== undefined) {
       signIn.role = role;
       return undefined;
@@ -243,8 +253,11 @@ export class OidcService implements Provider {
 
   /** Gives a user the role that they have by the provider, before their session begins. */
   async #admit(userId: Uuid): Promise<void> {
-    const role = this.#signIns.getStore()?.role;
-    if (role === undefined) throw new Error("The provider has given no role.");
+    const signIn = this.#signIns.getStore();
+    const role = signIn?.role;
+    if (signIn === undefined || role === undefined)
+      throw new Error("The provider has given no role.");
+    signIn.userId = userId;
     await makeProviderUser(this.#sql, userId);
     await this.#members.follow(this.#settings.accountId, userId, role).catch((error: unknown) => {
       if (!(error instanceof ApiError)) throw error;

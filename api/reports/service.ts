@@ -1,14 +1,15 @@
 /** Reports: creating and changing them, and making one on request. */
 import { DEFAULT_HOUR } from "../../shared/contracts/report-schemas.ts";
-import { decodeId, type Uuid } from "../../shared/ids.ts";
+import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
+import { recordEvents } from "../events/record.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import type { ListPart, ListRequest } from "../http/pagination.ts";
-import type { AccountScope, Principal } from "../http/principal.ts";
+import type { AccountScope, Author, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
 import { requireShortUrl } from "../links/short-url.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type { ReportMaker } from "./maker.ts";
 import type { NewReportBody, ReportFields, ReportRow, RunRow, UpdateReportBody } from "./model.ts";
 import { nextDue } from "./schedule.ts";
@@ -28,7 +29,7 @@ const REPORTS_MAX = 20;
 const RUNS_LISTED = 20;
 
 /** The caller. Nobody can have reports made of what they may not read. */
-type Caller = AccountScope & { scopes: readonly string[] };
+type Caller = Author & { scopes: readonly string[] };
 
 const DEFAULTS = {
   tag: null,
@@ -65,7 +66,9 @@ export class ReportService {
       await reportRows.requireRoom(transaction, owner, REPORTS_MAX);
       await insertReport(transaction, owner, { ...report, id, dueAt });
       await replaceRecipients(transaction, { id, account_id: owner.accountId }, recipients);
-      return await reportRows.get(transaction, owner, id);
+      const row = await reportRows.get(transaction, owner, id);
+      await recordReport(transaction, owner, "report.created", row);
+      return row;
     });
   }
 
@@ -96,14 +99,19 @@ export class ReportService {
       const next = { ...fields, status: status ?? old.status };
       await updateReport(transaction, old.id, { ...next, due_at: dueAfter(old, next) });
       if (recipients !== undefined) await replaceRecipients(transaction, old, recipients);
-      return await reportRows.get(transaction, owner, old.id);
+      const row = await reportRows.get(transaction, owner, old.id);
+      await recordReport(transaction, owner, "report.updated", row);
+      return row;
     });
   }
 
   /** Deletes a report with its runs; throws `not_found`. */
-  async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-    const row = id === undefined ? undefined : await reportRows.delete(this.#sql, owner, id);
-    await reportRows.require(row, this.#sql, owner, id);
+  async remove(owner: Author, id: Uuid | undefined): Promise<void> {
+    await this.#sql.begin(async (sql) => {
+      const deleted = id === undefined ? undefined : await reportRows.delete(sql, owner, id);
+      const row = await reportRows.require(deleted, sql, owner, id);
+      await recordReport(sql, owner, "report.deleted", row);
+    });
   }
 
   /** Lists the newest runs of a report; throws `not_found`. */
@@ -164,6 +172,16 @@ export class ReportService {
     return found.map(({ user_id }) => user_id);
   }
 }
+
+const recordReport = (
+  sql: Transaction,
+  owner: Author,
+  type: "report.created" | "report.updated" | "report.deleted",
+  { id, name, period, status }: ReportRow,
+): Promise<void> =>
+  recordEvents(sql, owner, [
+    { type, objectId: id, data: { report: { id: encodeId("rpt", id), name, period, status } } },
+  ]);
 
 /** When a changed report is due: one that is due already stays so. */
 function dueAfter(old: ReportRow, next: ReportFields): Date {

@@ -98,9 +98,18 @@ export async function replaceRecipients(
     on conflict do nothing`;
 }
 
-/** Ends the subscription of a user, if there is one. */
-export async function deleteRecipient(sql: Sql, { reportId, userId }: Recipient): Promise<void> {
-  await sql`delete from report_recipients where report_id = ${reportId} and user_id = ${userId}`;
+/** Ends the subscription of a user, and returns of which report; undefined if there is none. */
+export async function deleteRecipient(
+  sql: Transaction,
+  { reportId, userId }: Recipient,
+): Promise<(AccountScope & { name: string }) | undefined> {
+  const [row] = await sql<(AccountScope & { name: string })[]>`
+    with gone as (
+      delete from report_recipients where report_id = ${reportId} and user_id = ${userId}
+      returning report_id
+    )
+    select account_id as "accountId", mode, name from gone join reports on reports.id = report_id`;
+  return row;
 }
 
 /** Days for which runs are kept: those of a year can be compared. */

@@ -10,7 +10,7 @@ import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
 import { leaveUnread } from "../http/json-body.ts";
-import type { ResponseSettings } from "../http/request-context.ts";
+import { originOf, type ResponseSettings } from "../http/request-context.ts";
 import {
   pageHeaders,
   type PageLanguage,
@@ -37,8 +37,10 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
     )
     .post(
       "/:token",
-      async ({ params: { token }, request, set }) =>
-        respond(request, set, (await unsubscriber.unsubscribe(token)) ? "done" : "invalid"),
+      async ({ call, params: { token }, request, set }) => {
+        const isDone = await unsubscriber.unsubscribe(token, originOf(call));
+        return respond(request, set, isDone ? "done" : "invalid");
+      },
       {
         access: "public",
         // What mail programs send says nothing that the address does not.

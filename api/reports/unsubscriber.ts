@@ -4,7 +4,9 @@
  */
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
-import { ID_BYTES, readUuid, writeUuid } from "../../shared/ids.ts";
+import { encodeId, ID_BYTES, readUuid, writeUuid } from "../../shared/ids.ts";
+import { recordEvents } from "../events/record.ts";
+import type { Origin } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import type { Recipient } from "./model.ts";
 import { deleteRecipient } from "./sql.ts";
@@ -24,10 +26,18 @@ export class Unsubscriber {
   }
 
   /** Unsubscribes whom a token names, as often as asked; returns false when it is invalid. */
-  async unsubscribe(token: string): Promise<boolean> {
+  async unsubscribe(token: string, origin: Origin): Promise<boolean> {
     const recipient = this.#tokens?.read(token);
     if (recipient === undefined) return false;
-    await deleteRecipient(this.#sql, recipient);
+    const { reportId, userId } = recipient;
+    await this.#sql.begin(async (sql) => {
+      const report = await deleteRecipient(sql, recipient);
+      if (report === undefined) return;
+      const { name, ...owner } = report;
+      const author = { ...owner, actor: { type: "user", id: userId, origin } } as const;
+      const data = { report: { id: encodeId("rpt", reportId), name } };
+      await recordEvents(sql, author, [{ type: "report.unsubscribed", objectId: reportId, data }]);
+    });
     return true;
   }
 }

@@ -3,14 +3,18 @@
  * from then on.
  */
 import type { Uuid } from "../../shared/ids.ts";
+import type { Origin } from "../http/principal.ts";
 import { type KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
 import type { DeviceCookies } from "./device-cookie.ts";
 import { type Credentials, findUserByEmail } from "./sql.ts";
 
-/** The client of an attempt: its address, and the headers that the library may read. */
-export type ClientInfo = { address: string; headers: Headers };
+/**
+ * The client of an attempt: its address, what the ledger keeps of where it is, and the headers that
+ * the library may read.
+ */
+export type ClientInfo = { address: string; origin: Origin; headers: Headers };
 
 export class PasswordAttempts {
   readonly #sql: Sql;

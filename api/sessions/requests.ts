@@ -1,6 +1,6 @@
 /** What the routes of sign-ins read of a request, and write into its response. */
 import type { Session } from "../http/principal.ts";
-import type { Call, ResponseSettings } from "../http/request-context.ts";
+import { type Call, originOf, type ResponseSettings } from "../http/request-context.ts";
 import type { ClientInfo } from "./password-attempts.ts";
 import { notSignedIn } from "./service.ts";
 
@@ -11,13 +11,13 @@ export function requireSession(call: Call | undefined): Session {
 }
 
 /** Passes only the cookie and the browser's name to the library. */
-export function clientInfo(call: Call | undefined, request: Request): ClientInfo {
+export function clientInfo(call: Call, request: Request): ClientInfo {
   const headers = new Headers();
   for (const name of ["cookie", "user-agent"]) {
     const value = request.headers.get(name);
     if (value !== null) headers.set(name, value);
   }
-  return { address: call?.address ?? "", headers };
+  return { address: call.address, origin: originOf(call), headers };
 }
 
 /** The framework writes one header for each value. */

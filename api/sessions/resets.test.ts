@@ -55,9 +55,11 @@ const reasonOf = (error: unknown): string => (error as { reason: string }).reaso
 const outcomeOf = (work: Promise<unknown>): Promise<string> => work.then(() => "done", reasonOf);
 
 let networks = 0;
+const ORIGIN = { network: "198.51.100.0/24", request_id: "test" };
+
 /** The session's cookie, or the error's code. */
 async function signIn({ email }: Person, password: string): Promise<Headers | string> {
-  const client = { address: `198.51.100.${++networks}`, headers: new Headers() };
+  const client = { address: `198.51.100.${++networks}`, origin: ORIGIN, headers: new Headers() };
   try {
     const { cookies } = await services.sessions.signIn({ email, password }, client);
     return new Headers({ cookie: cookies.map((cookie) => cookie.split(";")[0]).join("; ") });
@@ -69,7 +71,8 @@ async function signIn({ email }: Person, password: string): Promise<Headers | st
 const isSignedIn = (session: Headers | string): Promise<string> =>
   session instanceof Headers ? outcomeOf(services.sessions.find(session)) : Promise.resolve("none");
 
-const use = (token: string, password = NEXT) => outcomeOf(services.resets.use(token, password));
+const use = (token: string, password = NEXT) =>
+  outcomeOf(services.resets.use(token, password, ORIGIN));
 
 const tokenFor = async ({ id }: Person) => (await makeReset(postgres.sql, id)).token;
 
@@ -95,7 +98,7 @@ describe("a link to set a new password", () => {
     const hash = await Bun.password.hash(NEXT, { algorithm: "bcrypt", cost: 4 });
     const listSessions = () => postgres.sql`select from sessions where user_id = ${person.id}`;
     const begun = await postgres.sql.begin(async (sql) => {
-      expect(await applyReset(sql, tokenHash, hash)).toBe(true);
+      expect(await applyReset(sql, tokenHash, hash)).toBe(person.id);
       const signingIn = signIn(person, FORGOTTEN);
       await eventually(async () => expect(await listSessions()).toHaveLength(1), 20_000);
       // Not awaited here: it waits for this transaction.

@@ -11,8 +11,10 @@ import { RESET_MINUTES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
+import { recordOfUser } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
 import { escapeHtml } from "../http/html.ts";
+import type { Origin } from "../http/principal.ts";
 import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
@@ -86,13 +88,17 @@ export class PasswordResets {
    * Sets the password of a token's user, and ends all their sessions. Throws `not_found`, and
    * `invalid_request` for a password that is too weak, with which the token stays valid.
    */
-  async use(token: string, password: string): Promise<void> {
+  async use(token: string, password: string, origin: Origin): Promise<void> {
     const { email, name } = await this.find(token);
     this.#rules.requireStrong(password, [email, name]);
     const hash = await this.#passwords.hashForUser(password);
     // Of two uses at once one finds the token gone.
-    const used = await this.#sql.begin((sql) => applyReset(sql, hashToken(token), hash));
-    if (!used) throw noReset();
+    await this.#sql.begin(async (sql) => {
+      const id = await applyReset(sql, hashToken(token), hash);
+      if (id === undefined) throw noReset();
+      const actor = { type: "user", id, origin } as const;
+      await recordOfUser(sql, id, actor, "user.password_changed", { by: "link" });
+    });
   }
 }
 

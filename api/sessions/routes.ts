@@ -6,6 +6,7 @@ import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
+import { originOf } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
 import {
@@ -93,8 +94,9 @@ export const sessionRoutes = (
     )
     .post(
       "/sign-out",
-      async ({ request, set }) => {
-        const { cookies, url } = await sessions.signOut(request.headers);
+      async ({ call, request, set }) => {
+        const client = clientInfo(call, request);
+        const { cookies, url } = await sessions.signOut(requireSession(call), client);
         setCookies(set, cookies);
         return { success: true, message: "Signed out.", url };
       },
@@ -102,8 +104,9 @@ export const sessionRoutes = (
     )
     .post(
       "/sign-out-everywhere",
-      async ({ request, set }) => {
-        const { cookies, url } = await sessions.signOutEverywhere(request.headers);
+      async ({ call, request, set }) => {
+        const client = clientInfo(call, request);
+        const { cookies, url } = await sessions.signOut(requireSession(call), client, true);
         setCookies(set, cookies);
         return { success: true, message: "Signed out everywhere.", url };
       },
@@ -144,8 +147,9 @@ export const sessionRoutes = (
     )
     .delete(
       "/devices/:id",
-      async ({ call, params }) => {
-        await sessions.end(requireSession(call), decodeId("sess", params.id));
+      async ({ call, params, request }) => {
+        const client = clientInfo(call, request);
+        await sessions.end(requireSession(call), decodeId("sess", params.id), client);
         return { success: true, message: "The session has ended." };
       },
       {
@@ -177,7 +181,8 @@ export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =
     .post(
       "/confirm",
       async ({ call, request, body, set }) => {
-        setCookies(set, await factors.confirm(body.code, clientInfo(call, request)));
+        const client = clientInfo(call, request);
+        setCookies(set, await factors.confirm(requireSession(call), body.code, client));
         return { success: true, message: "The second factor is set up." };
       },
       {
@@ -261,8 +266,8 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
     })
     .post(
       "/:token",
-      async ({ params, body }) => {
-        await resets.use(params.token, body.password);
+      async ({ call, params, body }) => {
+        await resets.use(params.token, body.password, originOf(call));
         return { success: true, message: "The password has been set. Sign in with it." };
       },
       {

@@ -48,7 +48,8 @@ class Browser {
 
   get client() {
     const cookie = [...this.#cookies].map((pair) => pair.join("=")).join("; ");
-    return { address: `198.51.100.${++people % 250}`, headers: new Headers({ cookie }) };
+    const origin = { network: "198.51.100.0/24", request_id: "test" };
+    return { address: `198.51.100.${++people % 250}`, origin, headers: new Headers({ cookie }) };
   }
 
   keep(cookies: readonly string[]): void {
@@ -109,7 +110,9 @@ async function addPerson(): Promise<Browser> {
 /** Sets up a second factor, with the code of the step before this one. */
 async function enrol(browser: Browser): Promise<Enrolment> {
   const made = await browser.begin();
-  browser.keep(await services.factors.confirm(codeOf(made.uri, -1), browser.client));
+  browser.keep(
+    await services.factors.confirm(await browser.session(), codeOf(made.uri, -1), browser.client),
+  );
   return made;
 }
 
@@ -219,7 +222,8 @@ describe("setting it up", () => {
     await person.begin();
     expect(await new Browser(person.email).signIn()).toBe("in");
     const { uri } = await person.begin();
-    const confirm = (code: string) => services.factors.confirm(code, person.client);
+    const session = await person.session();
+    const confirm = (code: string) => services.factors.confirm(session, code, person.client);
     expect(await confirm("000000").catch(reasonOf)).toBe("invalid_request");
     expect(await new Browser(person.email).signIn()).toBe("in");
     person.keep(await confirm(codeOf(uri)));

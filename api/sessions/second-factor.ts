@@ -10,6 +10,7 @@ import type { Session } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
+import { recordOwn } from "./sign-ins.ts";
 import { hasSecondFactor } from "./sql.ts";
 
 /** What is shown once, and counts as soon as a code of the app has come. */
@@ -50,11 +51,13 @@ export class SecondFactors {
   }
 
   /** From now on the user signs in with a code, too. Throws `invalid_request` for a wrong one. */
-  async confirm(code: string, { headers }: ClientInfo): Promise<string[]> {
+  async confirm(session: Session, code: string, client: ClientInfo): Promise<string[]> {
+    const { headers } = client;
     const confirmed = await translateErrors(
       this.#library.api.verifyTOTP({ body: { code }, headers, returnHeaders: true }),
       () => new ApiError("invalid_request", WRONG_CODE),
     );
+    await this.#record(session, client, "set up");
     return confirmed.headers.getSetCookie();
   }
 
@@ -64,6 +67,7 @@ export class SecondFactors {
     const { result } = await this.#change(session, client, () =>
       this.#library.api.generateBackupCodes({ body: { password }, headers }),
     );
+    await this.#record(session, client, "other recovery codes");
     return result.backupCodes;
   }
 
@@ -73,7 +77,13 @@ export class SecondFactors {
     const { result, cookie } = await this.#change(session, client, () =>
       this.#library.api.disableTwoFactor({ body: { password }, headers, returnHeaders: true }),
     );
+    await this.#record(session, client, "removed");
     return [...result.headers.getSetCookie(), cookie];
+  }
+
+  #record({ user }: Session, { origin }: ClientInfo, change: string): Promise<void> {
+    const own = { userId: user.id, origin, change };
+    return recordOwn(this.#sql, "user.second_factor_changed", own);
   }
 
   #change<Result>({ user }: Session, client: ClientInfo, work: () => Promise<Result>) {

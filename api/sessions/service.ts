@@ -5,6 +5,7 @@
 import * as z from "zod";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { recordOfUser } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session, User } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
@@ -13,10 +14,12 @@ import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
 import { isTotp, wrongCode, wrongPassword } from "./second-factor.ts";
+import { recordOwn, recordSignIn, userActor } from "./sign-ins.ts";
 import {
   deleteResets,
   deleteSession,
-  endSession,
+  endSessions,
+  findChallenged,
   findUserByEmail,
   isPasswordCurrent,
   isSessionValid,
@@ -93,9 +96,13 @@ export class SessionService {
   }
 
   /** Ends a session of the user. Throws `not_found`. */
-  async end({ user }: Session, id: Uuid | undefined): Promise<void> {
-    const ended = id !== undefined && (await endSession(this.#sql, user.id, id));
-    if (!ended) throw notFound("session");
+  async end({ user }: Session, id: Uuid | undefined, { origin }: ClientInfo): Promise<void> {
+    await this.#sql.begin(async (sql) => {
+      const sessions = id === undefined ? 0 : await endSessions(sql, user.id, { only: id });
+      if (sessions === 0) throw notFound("session");
+      const actor = userActor(user.id, origin);
+      await recordOfUser(sql, user.id, actor, "session.ended", { sessions });
+    });
   }
 
   /**
@@ -114,7 +121,10 @@ export class SessionService {
           returnHeaders: true,
         }),
         wrongCredentials,
-      );
+      ).catch(async (error: unknown) => {
+        if (isRefusal(error)) await this.#record("session.refused", user?.id, "password", client);
+        throw error;
+      });
       // Created at this moment: without the attempt of a known user it is not signed in.
       if (user === undefined) throw wrongCredentials();
       const token = tokenOf(response);
@@ -123,6 +133,7 @@ export class SessionService {
         await deleteSession(this.#sql, token);
         throw wrongCredentials();
       }
+      if (token !== undefined) await this.#record("session.started", user.id, "password", client);
       const cookies = headers.getSetCookie();
       return token === undefined
         ? { cookies: cookies.filter((cookie) => CHALLENGE.test(cookie)), needsCode: true }
@@ -138,12 +149,17 @@ export class SessionService {
   async signInByCode(code: string, client: ClientInfo): Promise<string[]> {
     const request = { body: { code }, headers: onlyChallenge(client.headers) };
     const { api } = this.#library;
+    const userId = await findChallenged(this.#sql, challengeOf(client.headers));
+    const method = isTotp(code) ? "password and code" : "password and recovery code";
     const { headers, response } = await translateErrors(
       isTotp(code)
         ? api.verifyTOTP({ ...request, returnHeaders: true })
         : api.verifyBackupCode({ ...request, returnHeaders: true }),
       wrongCode,
-    );
+    ).catch(async (error: unknown) => {
+      if (isRefusal(error)) await this.#record("session.refused", userId, method, client);
+      throw error;
+    });
     const { token, user } = signedIn.parse(response);
     const credentials = await findUserByEmail(this.#sql, user.email);
     const isGood =
@@ -152,23 +168,40 @@ export class SessionService {
       this.#passwords.isRecognized(client.headers, credentials) &&
       (await isPasswordCurrent(this.#sql, credentials)) &&
       (await this.#attempts.isFirstUse(user.id, code));
-    if (isGood) return headers.getSetCookie();
-    await deleteSession(this.#sql, token);
-    throw wrongCode();
+    if (!isGood) await deleteSession(this.#sql, token);
+    await this.#record(isGood ? "session.started" : "session.refused", user.id, method, client);
+    if (!isGood) throw wrongCode();
+    return headers.getSetCookie();
   }
 
-  async signOut(headers: Headers): Promise<SignedOut> {
+  #record(
+    type: "session.started" | "session.refused",
+    userId: Uuid | undefined,
+    method: string,
+    { origin }: ClientInfo,
+  ): Promise<void> {
+    return recordSignIn(this.#sql, type, { userId, method, origin });
+  }
+
+  /**
+   * Ends a session, and with `everywhere` all others of its user. The library ends that of the
+   * request, after it is recorded: with it goes what ends the provider's.
+   */
+  async signOut(
+    { id, user }: Session,
+    { headers, origin }: ClientInfo,
+    everywhere = false,
+  ): Promise<SignedOut> {
+    await this.#sql.begin(async (sql) => {
+      const others = everywhere ? await endSessions(sql, user.id, { except: id }) : 0;
+      const actor = userActor(user.id, origin);
+      await recordOfUser(sql, user.id, actor, "session.ended", { sessions: others + 1 });
+    });
     if (this.#provider !== undefined) return await this.#provider.signOut(headers);
     const response = await translateErrors(
       this.#library.api.signOut({ headers, returnHeaders: true }),
     );
     return { cookies: response.headers.getSetCookie(), url: undefined };
-  }
-
-  /** Ends every session of the user, including this one. */
-  async signOutEverywhere(headers: Headers): Promise<SignedOut> {
-    await translateErrors(this.#library.api.revokeSessions({ headers }), notSignedIn);
-    return await this.signOut(headers);
   }
 
   /** Changes the password, ends every other session, and continues this one under a new token. */
@@ -193,6 +226,8 @@ export class SessionService {
     const user = await findUserByEmail(this.#sql, email);
     if (user === undefined) throw notSignedIn();
     await deleteResets(this.#sql, user.id);
+    const { origin } = client;
+    await recordOwn(this.#sql, "user.password_changed", { userId: user.id, origin, change: "own" });
     return [...headers.getSetCookie(), this.#passwords.recognize(client.headers, user)];
   }
 }
@@ -228,10 +263,16 @@ const tokenOf = (response: unknown): string | undefined => signedIn.safeParse(re
 /** The cookie between password and code. */
 const CHALLENGE = /(?:^|; ?)((?:__Secure-)?shorthop\.two_factor=[^;]*)/;
 
+const challengeOf = (headers: Headers): string =>
+  CHALLENGE.exec(headers.get("cookie") ?? "")?.[1] ?? "";
+
+/** Whether an error says that somebody may not sign in. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof ApiError && error.reason === "unauthorized";
+
 /** Leaves a browser's session out: the library would take the code for that of its user. */
 function onlyChallenge(headers: Headers): Headers {
-  const [, challenge = ""] = CHALLENGE.exec(headers.get("cookie") ?? "") ?? [];
   const kept = new Headers(headers);
-  kept.set("cookie", challenge);
+  kept.set("cookie", challengeOf(headers));
   return kept;
 }

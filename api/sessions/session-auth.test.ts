@@ -23,7 +23,7 @@ const authenticator = new SessionAuthenticator(
 
 async function call(accountId: Uuid): Promise<string> {
   const request = new Request(`http://localhost/api/${encodeId("acct", accountId)}/live/v1/links`);
-  const context = { call: { address: "192.0.2.1" }, request, headers: {} };
+  const context = { call: { address: "192.0.2.1", requestId: "" }, request, headers: {} };
   try {
     await authenticator.authenticate(context, ACCESS);
     return "answered";

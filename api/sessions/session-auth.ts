@@ -9,6 +9,7 @@ import { type AccessRule, type AuthContext, Authenticator } from "../auth/access
 import { permissionsOf } from "../auth/roles.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
+import { originOf } from "../http/request-context.ts";
 import { budgets } from "../limits/budgets.ts";
 import { KeyWindow } from "../limits/windows.ts";
 
@@ -61,7 +62,7 @@ export class SessionAuthenticator extends Authenticator {
     const { role, plan } = await requireMember();
     // Whichever of its users calls, in however many sessions.
     budgets.take({ accountId, plan }, "dashboard_requests", 1);
-    const actor = { type: "user", id: session.user.id } as const;
+    const actor = { type: "user", id: session.user.id, origin: originOf(call) } as const;
     const scopes = permissionsOf(role);
     call.principal = { callerId: session.id, actor, accountId, mode, scopes, plan };
     call.confirm = async () => {

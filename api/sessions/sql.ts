@@ -50,10 +50,26 @@ export async function deleteSession(sql: Sql, token = ""): Promise<void> {
   await sql`delete from sessions where token = ${token}`;
 }
 
-/** Ends a session of a user; returns false when there is none. */
-export async function endSession(sql: Sql, userId: Uuid, id: Uuid): Promise<boolean> {
-  const { count } = await sql`delete from sessions where id = ${id} and user_id = ${userId}`;
-  return count > 0;
+/** Ends sessions of a user: all, one only, or all except one. Returns how many that were. */
+export async function endSessions(
+  sql: Transaction,
+  userId: Uuid,
+  { only, except }: { only?: Uuid; except?: Uuid } = {},
+): Promise<number> {
+  const { count } = await sql`
+    delete from sessions
+     where user_id = ${userId} and (${only ?? null}::uuid is null or id = ${only ?? null})
+       and id is distinct from ${except ?? null}`;
+  return count;
+}
+
+/** Who has entered the password, and has to send a code with this cookie; undefined for nobody. */
+export async function findChallenged(sql: Sql, cookie: string): Promise<Uuid | undefined> {
+  const identifier = /two_factor=(2fa-\w{1,100})/.exec(cookie)?.[1] ?? "";
+  const [row] = await sql<{ id: Uuid }[]>`
+    select users.id from verifications join users on users.id::text = verifications.value
+     where identifier = ${identifier}`;
+  return row?.id;
 }
 
 export async function isSessionValid(sql: Sql, id: Uuid): Promise<boolean> {
@@ -139,6 +155,19 @@ export const listUsers = (sql: Sql): Promise<UserRow[]> =>
            array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
       from users u order by u.created_at, u.id`;
 
+/** Counts a sign-in as nobody, by day (UTC): strangers can make any number of them. */
+export async function countUnknownSignIn(sql: Transaction): Promise<void> {
+  await sql`
+    insert into unknown_sign_ins as counted (day, count) values ((now() at time zone 'utc')::date, 1)
+    on conflict (day) do update set count = counted.count + 1`;
+}
+
+/** How many sign-ins as nobody there were, the newest days first. */
+export const listUnknownSignIns = (sql: Sql): Promise<{ day: string; count: number }[]> =>
+  sql<{ day: string; count: number }[]>`
+    select day::text as day, count::float8 as count from unknown_sign_ins
+     order by unknown_sign_ins.day desc limit 31`;
+
 type AttemptWindow = { spent: number; resets_ms: number; now_ms: number };
 
 /**
@@ -168,8 +197,9 @@ export async function refundAttempt(sql: Sql, key: Buffer): Promise<void> {
   await sql`update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${key}`;
 }
 
-/** Deletes windows that closed long ago. */
+/** Deletes windows that closed long ago, and counts of sign-ins of more than a year ago. */
 export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
+  await sql`delete from unknown_sign_ins where day < now() - interval '400 days'`;
   await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
 }
 
@@ -213,25 +243,25 @@ export async function findResetUser(sql: Sql, tokenHash: Buffer): Promise<ResetU
 
 /**
  * Uses a link up, and its user's others with it: sets the password and ends every session. Returns
- * false, and changes nothing, when the link is not valid any more.
+ * the user; undefined, and changes nothing, when the link is not valid any more.
  */
 export async function applyReset(
   sql: Transaction,
   tokenHash: Buffer,
   passwordHash: string,
-): Promise<boolean> {
+): Promise<Uuid | undefined> {
   const [used] = await sql<{ user_id: Uuid }[]>`
     delete from password_resets
      where token_hash = ${tokenHash} and expires_at > clock_timestamp()
     returning user_id`;
-  if (used === undefined) return false;
+  if (used === undefined) return undefined;
   const { count } = await sql`
     update credentials set password = ${passwordHash}, updated_at = now()
      where user_id = ${used.user_id} and provider_id = 'credential'`;
   if (count !== 1) throw new Error("The user has no password that could be replaced.");
-  await sql`delete from sessions where user_id = ${used.user_id}`;
+  await endSessions(sql, used.user_id);
   await deleteResets(sql, used.user_id);
-  return true;
+  return used.user_id;
 }
 
 /** Deletes a user's links: those made before their password changed, or they joined an account. */

@@ -4,7 +4,9 @@ import { randomBytes } from "node:crypto";
 import * as z from "zod";
 
 import type { Uuid } from "../../shared/ids.ts";
+import { recordOfUser } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
+import { OPERATOR } from "../http/principal.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { AuthLibrary, librarySettings } from "./better-auth.ts";
@@ -12,8 +14,10 @@ import { PasswordRules } from "./password-rules.ts";
 import {
   deleteResets,
   deleteUser,
+  endSessions,
   findUserByEmail,
   isEmailVerified,
+  listUnknownSignIns,
   listUsers,
   type LockedUser,
   lockUserByEmail,
@@ -94,8 +98,11 @@ export class UserService {
     const hash = await passwords.hash(password);
     if (user.password_hash === null) await this.#makeLocal(user.id, hash);
     else await internalAdapter.updatePassword(user.id, hash);
-    await internalAdapter.deleteUserSessions(user.id);
-    await deleteResets(this.#sql, user.id);
+    await this.#sql.begin(async (sql) => {
+      await endSessions(sql, user.id);
+      await deleteResets(sql, user.id);
+      await recordOfUser(sql, user.id, OPERATOR, "user.password_changed");
+    });
     return true;
   }
 
@@ -117,7 +124,11 @@ export class UserService {
   async removeSecondFactor(email: string): Promise<boolean> {
     return await this.#sql.begin(async (sql) => {
       const user = await lockUserByEmail(sql, email);
-      return user !== undefined && (await removeSecondFactor(sql, user.id));
+      if (user === undefined || !(await removeSecondFactor(sql, user.id))) return false;
+      await recordOfUser(sql, user.id, OPERATOR, "user.second_factor_changed", {
+        change: "removed",
+      });
+      return true;
     });
   }
 
@@ -129,6 +140,11 @@ export class UserService {
   /** Deletes a user, with their sessions and memberships, which the caller records. */
   remove(transaction: Transaction, id: Uuid): Promise<void> {
     return deleteUser(transaction, id);
+  }
+
+  /** How many refused sign-ins there were with addresses that nobody has, by day. */
+  listUnknownSignIns(): Promise<{ day: string; count: number }[]> {
+    return listUnknownSignIns(this.#sql);
   }
 
   /** Lists all users, with the accounts they are members of. */

@@ -58,8 +58,7 @@ export class TagService {
     if (!isStorable(name)) throw notFound("tag");
     if (to === name) {
       budgets.require(owner, "listed_links");
-      const exists = color === undefined || (await setColor(this.#sql, owner, name, color));
-      if (!exists) throw notFound("tag");
+      if (color !== undefined) await this.#changeColor(owner, name, color);
       return { ...(await this.#get(owner, name)), changed: 0, done: true };
     }
     const check = (found: ReadonlyMap<string, TagRow>): void => {
@@ -68,6 +67,15 @@ export class TagService {
     };
     const progress = await this.#replace(owner, [name], to, { check, color });
     return { ...(await this.#get(owner, to)), ...progress };
+  }
+
+  /** Throws `not_found`. */
+  #changeColor(owner: Writer, name: string, color: TagRow["color"]): Promise<void> {
+    return this.#sql.begin(async (sql) => {
+      if (!(await setColor(sql, owner, name, color))) throw notFound("tag");
+      const data = { tag: { name, color } };
+      await recordEvents(sql, owner, [{ type: "tag.updated", objectId: null, data }]);
+    });
   }
 
   /** Removes a tag from all links that have it; throws `not_found`. */

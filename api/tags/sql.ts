@@ -86,7 +86,7 @@ export async function sumClicks(
 
 /** Sets the colour of one of the owner's tags. Returns false when there is no such tag. */
 export async function setColor(
-  sql: Sql | Transaction,
+  sql: Transaction,
   { accountId, mode }: AccountScope,
   name: string,
   color: TagRow["color"],

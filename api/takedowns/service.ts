@@ -7,7 +7,7 @@ import {
 } from "../../shared/contracts/notices.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { TakedownSet } from "../../shared/takedowns.ts";
-import { recordEvents } from "../events/record.ts";
+import { recordCommand, recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
 import { isAcknowledged, numberAll } from "../links-log/numbering.ts";
 import { addToOutbox } from "../links-log/outbox.ts";
@@ -94,7 +94,7 @@ export async function changeTakedowns(
 
 /**
  * Records the takedown of an account, whose links are of both modes. That of a host is no
- * account's: it covers links of all that redirect there.
+ * account's, as it covers links of all that redirect there: it is in the installation's ledger.
  */
 async function recordTakedown(
   transaction: Transaction,
@@ -102,7 +102,10 @@ async function recordTakedown(
   subject: string,
   type: "account.taken_down" | "account.restored",
 ): Promise<void> {
-  if (kind !== "account") return;
+  if (kind === "host") {
+    const command = type === "account.taken_down" ? "links disable" : "links enable";
+    return await recordCommand(transaction, command, { host: subject });
+  }
   const event = { type, objectId: subject, data: { account: { id: encodeId("acct", subject) } } };
   for (const mode of ["live", "test"] as const)
     await recordEvents(transaction, { accountId: subject, mode, actor: OPERATOR }, [event]);

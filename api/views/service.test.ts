@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import type { AccountScope } from "../http/principal.ts";
+import { type Author, SYSTEM } from "../http/principal.ts";
 import { ViewService } from "./service.ts";
 
 // Starting a real server takes long on a busy machine.
@@ -20,12 +20,13 @@ beforeAll(async () => {
 });
 afterAll(async () => await postgres[Symbol.asyncDispose]());
 
-const newOwner = async (): Promise<AccountScope> => ({
+const newOwner = async (): Promise<Author> => ({
   accountId: await postgres.addAccount(),
   mode: "live",
+  actor: SYSTEM,
 });
 
-const namesOf = async (owner: AccountScope): Promise<string[]> =>
+const namesOf = async (owner: Author): Promise<string[]> =>
   (await views.list(owner, "analytics")).map(({ name }) => name);
 
 test("a view that is saved again replaces the one with its name, and keeps when it was created", async () => {

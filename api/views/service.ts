@@ -3,9 +3,10 @@
  * account and mode, as shares do: everyone in the account has the same.
  */
 import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
+import { recordEvents } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { AccountScope } from "../http/principal.ts";
-import type { Sql } from "../postgres.ts";
+import type { AccountScope, Author } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import { type NamedQuery, requireParameters, type ViewRow } from "./model.ts";
 import { deleteView, listViews, lockAndCountOtherViews, putView } from "./sql.ts";
 
@@ -27,20 +28,32 @@ export class ViewService {
    * Saves a query, in place of the one with its name. Throws `invalid_request` for parameters that
    * the kind does not have, and `quota_exceeded` for one too many.
    */
-  async save(owner: AccountScope, kind: ViewKind, view: NamedQuery): Promise<ViewRow> {
+  async save(owner: Author, kind: ViewKind, view: NamedQuery): Promise<ViewRow> {
     requireParameters(kind, view.query);
     return await this.#sql.begin(async (transaction) => {
       if ((await lockAndCountOtherViews(transaction, owner, kind, view.name)) >= VIEWS_MAX)
         throw tooMany();
-      return await putView(transaction, owner, kind, view);
+      const row = await putView(transaction, owner, kind, view);
+      await recordView(transaction, owner, "view.saved", { kind, name: view.name });
+      return row;
     });
   }
 
   /** Throws `not_found`. */
-  async remove(owner: AccountScope, kind: ViewKind, name: string): Promise<void> {
-    if (!(await deleteView(this.#sql, owner, kind, name))) throw notFound(CALLED[kind]);
+  async remove(owner: Author, kind: ViewKind, name: string): Promise<void> {
+    await this.#sql.begin(async (transaction) => {
+      if (!(await deleteView(transaction, owner, kind, name))) throw notFound(CALLED[kind]);
+      await recordView(transaction, owner, "view.deleted", { kind, name });
+    });
   }
 }
+
+const recordView = (
+  transaction: Transaction,
+  owner: Author,
+  type: "view.saved" | "view.deleted",
+  view: { kind: ViewKind; name: string },
+): Promise<void> => recordEvents(transaction, owner, [{ type, objectId: null, data: { view } }]);
 
 const CALLED = { analytics: "view", links: "filter", utm: "template" } as const;
 

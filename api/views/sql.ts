@@ -50,7 +50,7 @@ export async function putView(
 
 /** Deletes one of the owner's views. Returns false when there is no such view. */
 export async function deleteView(
-  sql: Sql,
+  sql: Transaction,
   { accountId, mode }: AccountScope,
   kind: ViewKind,
   name: string,

@@ -80,7 +80,9 @@ async function disableAsWorker(id: Uuid): Promise<void> {
 
 /** Continues a webhook as its owner does. */
 const resume = ({ accountId, id }: { accountId: Uuid; id: Uuid }) =>
-  updateWebhook(postgres.sql, { accountId, mode: "live" }, id, { status: "active" });
+  postgres.sql.begin((sql) =>
+    updateWebhook(sql, { accountId, mode: "live" }, id, { status: "active" }),
+  );
 
 async function addDisabled(owners = 1) {
   const webhook = await addWebhook(owners);
@@ -261,7 +263,7 @@ test("a change of a webhook that stays disabled tells nothing again", async () =
   await send();
   await pass(120);
   const owner = { accountId, mode: "live" } as const;
-  await updateWebhook(postgres.sql, owner, id, { description: "changed" });
+  await postgres.sql.begin((sql) => updateWebhook(sql, owner, id, { description: "changed" }));
   await postgres.sql`update webhooks set status = 'disabled' where id = ${id}`;
   await send();
   expect(smtp.received.length).toBe(1);

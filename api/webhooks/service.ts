@@ -1,19 +1,20 @@
 /** Webhooks: creating and changing them, and their deliveries. Workers deliver. */
 import { isIP } from "node:net";
 
+import type { AuditType } from "../../shared/contracts/audit-types.ts";
 import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { ALL_EVENTS } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { recordEvents } from "../events/record.ts";
 import type { EventPositions } from "../events/service.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/destinations.ts";
-import { missing } from "../owned-rows.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import type {
   CreateWebhookBody,
   DeliveryRow,
@@ -81,7 +82,7 @@ export class WebhookService {
    * events are unread.
    */
   async create(
-    owner: AccountScope,
+    owner: Author,
     id: Uuid,
     { url, events, ...body }: CreateWebhookBody,
   ): Promise<WebhookWithSecret> {
@@ -91,7 +92,9 @@ export class WebhookService {
     const webhook = { ...fields, id, salt, position: await this.#positions.last(owner) };
     const row = await this.#sql.begin(async (transaction) => {
       await webhookRows.requireRoom(transaction, owner, WEBHOOKS_MAX);
-      return await insertWebhook(transaction, owner, webhook);
+      const row = await insertWebhook(transaction, owner, webhook);
+      await recordWebhook(transaction, owner, "webhook.created", row);
+      return row;
     });
     return { row, secret };
   }
@@ -108,30 +111,48 @@ export class WebhookService {
 
   /** Changes the fields in the body; throws `not_found`, `invalid_request` and `invalid_url`. */
   async update(
-    owner: AccountScope,
+    owner: Author,
     id: Uuid | undefined,
     { status, ...body }: UpdateWebhookBody,
   ): Promise<WebhookRow> {
     const fields = readFields(body, this.#rules);
     const change = { ...fields, ...(status === undefined ? {} : { status }) };
     if (id === undefined) throw notFound("webhook");
-    const row = await updateWebhook(this.#sql, owner, id, change);
-    return await webhookRows.require(row, this.#sql, owner, id);
+    return await this.#change(owner, id, "webhook.updated", (sql) =>
+      updateWebhook(sql, owner, id, change),
+    );
   }
 
   /** Gives a webhook another secret, beside which the current one is valid for a day. */
-  async rotate(owner: AccountScope, id: Uuid | undefined): Promise<WebhookWithSecret> {
+  async rotate(owner: Author, id: Uuid | undefined): Promise<WebhookWithSecret> {
     if (id === undefined) throw notFound("webhook");
     const { salt, secret } = this.#makeSecret(id);
     const values = { salt, oldSeconds: OLD_SECRET_SECONDS };
-    const row = await replaceSalt(this.#sql, owner, id, values);
-    return { row: await webhookRows.require(row, this.#sql, owner, id), secret };
+    const row = await this.#change(owner, id, "webhook.rotated", (sql) =>
+      replaceSalt(sql, owner, id, values),
+    );
+    return { row, secret };
   }
 
   /** Deletes a webhook with its deliveries; throws `not_found`. */
-  async remove(owner: AccountScope, id: Uuid | undefined): Promise<void> {
-    if (id === undefined || !(await deleteWebhook(this.#sql, owner, id)))
-      throw await missing(this.#sql, owner, "webhooks", id);
+  async remove(owner: Author, id: Uuid | undefined): Promise<void> {
+    await this.#change(owner, id, "webhook.deleted", async (sql) =>
+      id === undefined ? undefined : await deleteWebhook(sql, owner, id),
+    );
+  }
+
+  /** Changes a webhook and records it; throws `not_found` without one. */
+  #change(
+    owner: Author,
+    id: Uuid | undefined,
+    type: AuditType,
+    change: (sql: Transaction) => Promise<WebhookRow | undefined>,
+  ): Promise<WebhookRow> {
+    return this.#sql.begin(async (sql) => {
+      const row = await webhookRows.require(await change(sql), sql, owner, id);
+      await recordWebhook(sql, owner, type, row);
+      return row;
+    });
   }
 
   /** Sends a webhook an event of its own; throws `not_found`, and `conflict` unless active. */
@@ -175,12 +196,15 @@ export class WebhookService {
    * Delivers all events after one again; throws `not_found`, `invalid_request`, and `unavailable`
    * when too many events are unread.
    */
-  async replay(owner: AccountScope, id: Uuid | undefined, after: string): Promise<void> {
+  async replay(owner: Author, id: Uuid | undefined, after: string): Promise<void> {
     const webhook = await this.get(owner, id);
     const position = await this.#positions.find(owner, after);
     if (position === undefined)
       throw invalidField("starting_after", "must be the id of an event that is still kept");
-    await setPosition(this.#sql, owner, webhook.id, position);
+    await this.#sql.begin(async (sql) => {
+      await setPosition(sql, owner, webhook.id, position);
+      await recordWebhook(sql, owner, "webhook.replayed", webhook);
+    });
   }
 
   /** Returns a new secret's salt and text. */
@@ -190,6 +214,21 @@ export class WebhookService {
     return { salt, secret: writeSecret(deriveKey(this.#ownSecret, id, salt)) };
   }
 }
+
+/** Records what happened to a webhook; of its URL, which may be a secret, only the origin. */
+const recordWebhook = (
+  sql: Transaction,
+  owner: Author,
+  type: AuditType,
+  { id, url, events, status }: WebhookRow,
+): Promise<void> =>
+  recordEvents(sql, owner, [
+    {
+      type,
+      objectId: id,
+      data: { webhook: { id: encodeId("wh", id), url: new URL(url).origin, events, status } },
+    },
+  ]);
 
 function requireActive({ status }: WebhookRow): void {
   if (status !== "active") throw new ApiError("conflict", `The webhook is ${status}.`);

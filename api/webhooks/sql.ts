@@ -42,32 +42,30 @@ type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
  * {@link lockDeliveries}. Whether its receiver is slow only attempts show.
  */
 export async function updateWebhook(
-  sql: Sql,
+  transaction: Transaction,
   { accountId, mode }: AccountScope,
   id: Uuid,
   { status, ...fields }: WebhookChange,
 ): Promise<WebhookRow | undefined> {
   const isRenewed = status === "active" || fields.url !== undefined;
-  return await sql.begin(async (transaction) => {
-    const [row] = await transaction<WebhookRow[]>`
-      update webhooks set ${transaction({ ...fields, updated_at: new Date() })}
-             ${status === undefined ? transaction`` : transaction`, status = ${status}`}
-             ${status === "active" ? transaction`, disabled_reason = null` : transaction``}
-             ${fields.url === undefined ? transaction`` : transaction`, is_wanted = false`}
-             ${
-               isRenewed
-                 ? transaction`, failing_since = null, wake_at = '-infinity', is_full = false`
-                 : transaction``
-             }
-       where id = ${id} and account_id = ${accountId} and mode = ${mode}
-      returning ${columns(transaction)}`;
-    if (row !== undefined && isRenewed) {
-      await lockDeliveries(transaction, id, transaction`and status = 'pending'`);
-      await transaction`
-        update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;
-    }
-    return row;
-  });
+  const [row] = await transaction<WebhookRow[]>`
+    update webhooks set ${transaction({ ...fields, updated_at: new Date() })}
+           ${status === undefined ? transaction`` : transaction`, status = ${status}`}
+           ${status === "active" ? transaction`, disabled_reason = null` : transaction``}
+           ${fields.url === undefined ? transaction`` : transaction`, is_wanted = false`}
+           ${
+             isRenewed
+               ? transaction`, failing_since = null, wake_at = '-infinity', is_full = false`
+               : transaction``
+           }
+     where id = ${id} and account_id = ${accountId} and mode = ${mode}
+    returning ${columns(transaction)}`;
+  if (row !== undefined && isRenewed) {
+    await lockDeliveries(transaction, id, transaction`and status = 'pending'`);
+    await transaction`
+      update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;
+  }
+  return row;
 }
 
 /**
@@ -84,7 +82,7 @@ const lockDeliveries = (
 
 /** Gives a webhook another secret; the current one is valid for `oldSeconds` more. */
 export async function replaceSalt(
-  sql: Sql,
+  sql: Transaction,
   { accountId, mode }: AccountScope,
   id: Uuid,
   { salt, oldSeconds }: { salt: Buffer; oldSeconds: number },
@@ -98,25 +96,20 @@ export async function replaceSalt(
   return row;
 }
 
-/** Deletes one of the owner's webhooks with its deliveries; returns false when there is none. */
+/** Deletes one of the owner's webhooks with its deliveries, and returns it; undefined without. */
 export async function deleteWebhook(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
+  transaction: Transaction,
+  owner: AccountScope,
   id: Uuid,
-): Promise<boolean> {
-  return await sql.begin(async (transaction) => {
-    const [row] = await transaction`
-      select from webhooks where id = ${id} and account_id = ${accountId} and mode = ${mode} for update`;
-    if (row === undefined) return false;
-    await lockDeliveries(transaction, id, transaction``);
-    await transaction`delete from webhooks where id = ${id}`;
-    return true;
-  });
+): Promise<WebhookRow | undefined> {
+  if ((await webhookRows.find(transaction, owner, id, true)) === undefined) return undefined;
+  await lockDeliveries(transaction, id, transaction``);
+  return await webhookRows.delete(transaction, owner, id);
 }
 
 /** Sets a webhook of its owner to a position: the events after it are delivered again. */
 export async function setPosition(
-  sql: Sql,
+  sql: Transaction,
   { accountId, mode }: AccountScope,
   id: Uuid,
   position: number,
@@ -188,9 +181,10 @@ export async function insertTest(
   const eventId = newUuid();
   return await sql.begin(async (transaction) => {
     await transaction`
-      insert into events (id, account_id, mode, type, object_id, data, actor)
+      insert into events (id, account_id, mode, type, object_id, data, actor, origin)
       values (${eventId}, ${accountId}, ${mode}, 'webhook.test', ${webhookId}, ${transaction.json(data)},
-              ${transaction.json(actorJson(actor))})`;
+              ${transaction.json(actorJson(actor))},
+              ${actor.origin === undefined ? null : transaction.json(actor.origin)})`;
     const [row] = await transaction<[DeliveryRow]>`
       insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
       values (${newUuid()}, ${webhookId}, ${eventId}, 'webhook.test', 0, now())

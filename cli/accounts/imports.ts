@@ -84,6 +84,7 @@ export function addImportCommands(program: Command, installation: Installation):
           throw new Error(`This import is of ${row.identity}.`);
         await using source = await openSource(kind, location, row.options, installation);
         await importer.run(row, source, options);
+        await installation.recordCommand("import resume", { import: encodeId("imp", id) });
       }),
     );
 }
@@ -104,6 +105,7 @@ function addUndo(imports: Command, installation: Installation): void {
         const undone = await installation
           .asOwner()
           .withClickHouse((clickhouse) => importer.undo(row, clickhouse));
+        await installation.recordCommand("import undo", { import: encodeId("imp", id) });
         print(json, { ...describe({ ...row, state: "undone" }), ...undone });
       }),
     );
@@ -139,6 +141,7 @@ function addSource(imports: Command, installation: Installation, kind: SourceKin
       }
       const row = await importer.imports.begin(owner, kind.name, identity, own);
       await importer.run(row, source, options);
+      await installation.recordCommand(`import ${kind.name}`, { import: encodeId("imp", row.id) });
     }),
   );
 }

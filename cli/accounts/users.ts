@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 
 import { type Command, Option } from "commander";
 
+import { recordOfUser } from "../../api/events/record.ts";
+import { OPERATOR } from "../../api/http/principal.ts";
 import { readOrigins } from "../../api/mail/settings.ts";
 import { MemberService } from "../../api/members/service.ts";
 import { resetPath } from "../../api/sessions/resets.ts";
@@ -63,6 +65,7 @@ function addCreation(users: Command, installation: Installation): void {
         const { password, shown } = await choosePassword(options.passwordStdin);
         const id = await members.createProven({ email, name, password });
         if (account !== undefined) await members.add(account, id, role);
+        else await sql.begin((sql) => recordOfUser(sql, id, OPERATOR, "user.created"));
         print(options.json, { id: encodeId("user", id), email, ...shown });
       }),
     );

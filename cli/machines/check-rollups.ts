@@ -52,9 +52,11 @@ export function addCheckRollupsCommand(program: Command, installation: Installat
     .option("--repair", "have the worker that stores clicks rebuild the buckets that differ", false)
     .option("--yes", "repair without asking", false)
     .option("--json", "print JSON", false)
-    .action((options: Comparison) =>
-      installation.asOwner().withClickHouse((clickhouse) => checkRollups(clickhouse, options)),
-    );
+    .action(async (options: Comparison) => {
+      const owner = installation.asOwner();
+      await owner.withClickHouse((clickhouse) => checkRollups(clickhouse, options));
+      if (options.repair) await owner.recordCommand("check-rollups --repair");
+    });
 }
 
 /** A day, or the part of one within the range, and what of it differs. */

@@ -132,6 +132,7 @@ function addDlq(program: Command, installation: Installation): void {
           const all = async () => await listDeadLetters(await nats.jetstreamManager());
           const segments = given === undefined ? await all() : [{ sequence: given }];
           for (const { sequence } of segments) mustExist(await work(nats, sequence), "segment");
+          await installation.recordCommand(`dlq ${name}`, { segments: segments.length });
           print(json, { segments: segments.length });
         }),
       );

@@ -33,7 +33,9 @@ export function addLinkCommands(links: Command, installation: Installation): voi
     .action(({ json }: { json: boolean }) =>
       withStores(async (sql, nats) => {
         const signer = await readSigner(installation);
-        print(json, await resyncLinks(sql, await nats.jetstreamManager(), signer));
+        const result = await resyncLinks(sql, await nats.jetstreamManager(), signer);
+        await installation.recordCommand("links resync");
+        print(json, result);
       }),
     );
 
@@ -47,7 +49,10 @@ export function addLinkCommands(links: Command, installation: Installation): voi
     .action((database: Uuid, { json }: { json: boolean }) =>
       withStores(async (sql, nats) => {
         const signer = await readSigner(installation);
-        print(json, await adoptDatabase(sql, await nats.jetstreamManager(), signer, database));
+        const manager = await nats.jetstreamManager();
+        const result = await adoptDatabase(sql, manager, signer, database);
+        await installation.recordCommand("links adopt", { database });
+        print(json, result);
       }),
     );
 
@@ -63,7 +68,7 @@ export function addLinkCommands(links: Command, installation: Installation): voi
 }
 
 /** The keys of the API, by which it is certain that a snapshot is one of an API process. */
-async function readSigner(installation: Installation): Promise<LogSigner> {
+export async function readSigner(installation: Installation): Promise<LogSigner> {
   const { url: LINKS_SIGNING_KEY, variables } = await installation.findSource("LINKS_SIGNING_KEY");
   const keys = loadConfig(z.object(linksKeyVariables), { ...variables, LINKS_SIGNING_KEY });
   return new LogSigner(keys);

@@ -19,7 +19,10 @@ export function addProcessCommands(program: Command, installation: Installation)
     .description(
       "Bring the schemas of PostgreSQL and ClickHouse up to date; workers must be stopped. Reads migrate.env",
     )
-    .action(() => runMigrations(installation, "stdout"));
+    .action(async () => {
+      await runMigrations(installation, "stdout");
+      await installation.asOwner().recordCommand("migrate");
+    });
 
   program
     .command("config")

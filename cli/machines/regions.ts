@@ -15,15 +15,21 @@ import { parseCount } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
 import { mustExist, print, printList } from "../output.ts";
 
-/** Runs `work` on the streams of a region. */
-type WithStreams = (work: (manager: JetStreamManager) => Promise<void>) => Promise<void>;
+/** Runs `work` on the streams of a region, and records the command unless it only reads. */
+type WithStreams = (
+  work: (manager: JetStreamManager) => Promise<void>,
+  command?: string,
+) => Promise<void>;
 
 export function addRegionCommands(program: Command, installation: Installation): void {
   const region = program
     .command("region")
     .description("Several regions; NATS_URL is a server of one of them, with the user operator");
-  const withStreams: WithStreams = (work) =>
-    installation.withNats(async (nats) => work(await nats.jetstreamManager()));
+  const withStreams: WithStreams = (work, command) =>
+    installation.withNats(async (nats) => {
+      await work(await nats.jetstreamManager());
+      if (command !== undefined) await installation.recordCommand(command);
+    });
   addMirror(region, withStreams);
   addSource(region.command("collect"), withStreams, async (manager, far) => {
     await collectClicks(manager, far);
@@ -55,7 +61,7 @@ function addMirror(region: Command, withStreams: WithStreams): void {
         if (recreate) await recreateMirrors(manager, replicas);
         await ensureFarStreams(manager, replicas, clicksMib * 1024 ** 2);
         print(json, { streams: [...MIRRORED, CLICKS_STREAM] });
-      }),
+      }, "region mirror"),
     );
 }
 
@@ -92,7 +98,7 @@ const addSource = (
       withStreams(async (manager) => {
         mustExist(await work(manager, far), "region");
         print(json, { region: far });
-      }),
+      }, `region ${command.name()} ${far}`),
     );
 
 /** Parses a name that is one token of a NATS subject. */

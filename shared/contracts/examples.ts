@@ -16,6 +16,7 @@ export const EVENT_ID = `event_${UUID}`;
 export const WEBHOOK_ID = `wh_${UUID}`;
 export const DELIVERY_ID = `dlv_${UUID}`;
 export const REPORT_ID = `rpt_${UUID}`;
+export const REQUEST_ID = "0195c2a4-7e1f-7000-8000-3f6d5b2c1a90";
 
 export const CREATED_AT = "2026-03-02T09:15:00.000Z";
 export const LAST_CLICK_AT = "2026-03-07T21:40:11.020Z";

@@ -20,6 +20,7 @@ export const SCOPES = [
   "webhooks:read",
   "webhooks:write",
   "events:read",
+  "audit:read",
   "reports:read",
   "reports:write",
 ] as const;

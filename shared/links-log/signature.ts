@@ -43,9 +43,13 @@ export class LogVerifier {
     this.#keys = [...new Set(publicKeys)].map(readPublicKey);
   }
 
-  /** Whether one of the keys signed a statement. */
+  /** Whether one of the keys signed a statement, by the headers of its message. */
   verify(statement: string, headers: MsgHdrs | undefined): boolean {
-    const text = headers?.get(SIGNATURE_HEADER) ?? "";
+    return this.verifyText(statement, headers?.get(SIGNATURE_HEADER) ?? "");
+  }
+
+  /** Whether a signature, in Base64, is one of a statement. */
+  verifyText(statement: string, text: string): boolean {
     const signed = `${text}\n${statement}`;
     if (signed === this.#last) return true;
     const signature = Buffer.from(text, "base64");
@@ -76,9 +80,13 @@ export class LogSigner extends LogVerifier {
   /** Returns the headers of a message with the signature of a statement. */
   sign(statement: string): MsgHdrs {
     const headers = newHeaders();
-    const signature = sign(undefined, Buffer.from(statement), this.#key);
-    headers.set(SIGNATURE_HEADER, signature.toString("base64"));
+    headers.set(SIGNATURE_HEADER, this.signText(statement));
     return headers;
+  }
+
+  /** Returns the signature of a statement in Base64. */
+  signText(statement: string): string {
+    return sign(undefined, Buffer.from(statement), this.#key).toString("base64");
   }
 }
 

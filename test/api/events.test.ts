@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import type { Command } from "commander";
 import * as z from "zod";
 
+import { SOURCES } from "../../cli/accounts/import-sources.ts";
 import { buildProgram } from "../../cli/program.ts";
 import { admin, createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
@@ -45,6 +46,7 @@ const eventSchema = z.object({
   mode: z.string(),
   data: z.record(z.string(), z.unknown()),
   actor: z.object({ type: z.string(), id: z.string().optional() }),
+  origin: z.object({ network: z.string(), request_id: z.string() }).nullable(),
 });
 const pageSchema = z.object({
   data: z.array(eventSchema),
@@ -136,12 +138,36 @@ const records = (types: string, change: Change): Recorded => ({
   change,
 });
 
+const CODES = "It needs the app of a second factor: api/sessions/second-factor.test.ts.";
+
 const READS = "It reads, and changes nothing.";
-const SETTING = "A preference of people who look at statistics: it changes nothing that is shared.";
 
-const DELIVERY = "It is about how events are delivered; nothing that they are about changes.";
+const viewChanges = (path: string, query: string): Record<string, Recorded> => ({
+  [`PUT ${path}/:name`]: records("view.saved", async () => {
+    const name = newName();
+    return () => send(`${path}/${name}`, "PUT", { query });
+  }),
+  [`DELETE ${path}/:name`]: records("view.deleted", async () => {
+    const name = newName();
+    await send(`${path}/${name}`, "PUT", { query });
+    return () => send(`${path}/${name}`, "DELETE");
+  }),
+});
 
-const MAKING = "It is about which reports are made; a report that is made is an event.";
+const createWebhook = async (path = "/secret-path"): Promise<string> =>
+  found.parse(
+    await send("/v1/webhooks", "POST", { url: `${HOOK}${path}`, events: ["link.created"] }),
+  ).id;
+
+const HOOK = "https://hooks.example.com";
+
+const createReport = async (): Promise<string> =>
+  found.parse(await send("/v1/reports", "POST", { name: newName(), period: "monthly" })).id;
+
+const signInAsMember = async (): Promise<{ user: TestUser; theirs: Session }> => {
+  const user = await createUser(stack, account.id, "member");
+  return { user, theirs: await signIn(stack, user) };
+};
 
 const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /v1/links": records("link.created", async () => () => create()),
@@ -258,33 +284,55 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     const id = await createShareId();
     return () => send(`/v1/shares/${id}`, "DELETE");
   }),
-  "PATCH /v1/branding": { none: "How the account's pages look; nothing that it owns changes." },
-  "POST /v1/webhooks": { none: DELIVERY },
-  "PATCH /v1/webhooks/:id": { none: DELIVERY },
-  "DELETE /v1/webhooks/:id": { none: DELIVERY },
-  "POST /v1/webhooks/:id/rotate": { none: DELIVERY },
-  "POST /v1/webhooks/:id/replay": { none: DELIVERY },
-  "POST /v1/webhooks/:id/deliveries/:delivery/retry": { none: DELIVERY },
+  "PATCH /v1/branding": records(
+    "branding.updated",
+    async () => () => send("/v1/branding", "PATCH", { name: newName() }),
+  ),
+  "POST /v1/webhooks": records("webhook.created", async () => () => createWebhook()),
+  "PATCH /v1/webhooks/:id": records("webhook.updated", async () => {
+    const id = await createWebhook();
+    return () => send(`/v1/webhooks/${id}`, "PATCH", { description: "changed" });
+  }),
+  "DELETE /v1/webhooks/:id": records("webhook.deleted", async () => {
+    const id = await createWebhook();
+    return () => send(`/v1/webhooks/${id}`, "DELETE");
+  }),
+  "POST /v1/webhooks/:id/rotate": records("webhook.rotated", async () => {
+    const id = await createWebhook();
+    return () => send(`/v1/webhooks/${id}/rotate`, "POST");
+  }),
+  "POST /v1/webhooks/:id/replay": records("webhook.replayed", async () => {
+    const id = await createWebhook();
+    const [event] = (await read("order=desc&limit=1")).data;
+    const body = { starting_after: event?.id ?? "" };
+    return () => send(`/v1/webhooks/${id}/replay`, "POST", body);
+  }),
+  "POST /v1/webhooks/:id/deliveries/:delivery/retry": {
+    none: "What is delivered, or when it is tried, changes nothing.",
+  },
   "POST /v1/webhooks/:id/test": records("webhook.test", async () => {
-    const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
-    const { id } = z.object({ id: z.string() }).parse(await send("/v1/webhooks", "POST", hook));
+    const id = await createWebhook("/");
     return () => send(`/v1/webhooks/${id}/test`, "POST");
   }),
-  "POST /unsubscribe/:token": { none: "Who gets mails; nothing that the account owns changes." },
-  "POST /v1/reports": { none: MAKING },
-  "PATCH /v1/reports/:id": { none: MAKING },
-  "DELETE /v1/reports/:id": { none: MAKING },
+  "POST /unsubscribe/:token": {
+    none: "A token of a mail is needed: api/mail/queue.test.ts has it.",
+  },
+  "POST /v1/reports": records("report.created", async () => () => createReport()),
+  "PATCH /v1/reports/:id": records("report.updated", async () => {
+    const id = await createReport();
+    return () => send(`/v1/reports/${id}`, "PATCH", { name: newName() });
+  }),
+  "DELETE /v1/reports/:id": records("report.deleted", async () => {
+    const id = await createReport();
+    return () => send(`/v1/reports/${id}`, "DELETE");
+  }),
   "POST /v1/reports/:id/send": records("report.ready", async () => {
-    const report = { name: newName(), period: "monthly" };
-    const { id } = found.parse(await send("/v1/reports", "POST", report));
+    const id = await createReport();
     return () => send(`/v1/reports/${id}/send`, "POST");
   }),
-  "PUT /v1/views/:name": { none: SETTING },
-  "DELETE /v1/views/:name": { none: SETTING },
-  "PUT /v1/link-filters/:name": { none: SETTING },
-  "DELETE /v1/link-filters/:name": { none: SETTING },
-  "PUT /v1/utm-templates/:name": { none: SETTING },
-  "DELETE /v1/utm-templates/:name": { none: SETTING },
+  ...viewChanges("/v1/views", "period=7d"),
+  ...viewChanges("/v1/link-filters", "tag=a"),
+  ...viewChanges("/v1/utm-templates", "utm_source=a"),
   "PATCH /api/:account/members/:id": records("member.updated", async () => {
     const member = await createUser(stack, account.id, "member");
     const path = `/api/${account.id}/members/${member.id}`;
@@ -305,33 +353,105 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       return () => session.send(path, { method: "POST" });
     },
   ),
-  "POST /api/:account/invitations": { none: "Nothing has changed until somebody accepts it." },
-  "DELETE /api/:account/invitations/:id": { none: "Nothing has changed by the invitation." },
+  "POST /api/:account/invitations": records(
+    "member.invited",
+    async () => () => invite(`${newName()}@example.com`),
+  ),
+  "DELETE /api/:account/invitations/:id": records("member.invitation_withdrawn", async () => {
+    const { id } = await invite(`${newName()}@example.com`);
+    return () => session.send(`/api/${account.id}/invitations/${id}`, { method: "DELETE" });
+  }),
   "POST /auth/invitations/:token/accept": records("member.joined", async () => {
     const invited = await createUser(stack);
     const { token } = await invite(invited.email);
     const theirs = await signIn(stack, invited);
     return () => theirs.send(`/auth/invitations/${token}/accept`, { method: "POST", body: {} });
   }),
-  "POST /auth/sign-in": { none: "Of the user, not of an account." },
-  "POST /auth/sign-out": { none: "Of the user, not of an account." },
-  "POST /auth/sign-out-everywhere": { none: "Of the user, not of an account." },
-  "POST /auth/password": { none: "Of the user, not of an account." },
-  "POST /auth/password-resets": { none: "Of the user, not of an account." },
-  "POST /auth/password-resets/:token": { none: "Of the user, not of an account." },
+  "POST /auth/sign-in": records("session.started session.refused", async () => {
+    const user = await createUser(stack, account.id, "member");
+    return async () => {
+      await signIn(stack, user);
+      await signIn(stack, { ...user, password: "wrong password" }).catch(() => undefined);
+    };
+  }),
+  "POST /auth/sign-in/code": { none: CODES },
+  "POST /auth/second-factor": { none: "Nothing has changed until it is confirmed." },
+  "POST /auth/second-factor/confirm": { none: CODES },
+  "POST /auth/second-factor/recovery-codes": { none: CODES },
+  "POST /auth/second-factor/remove": { none: CODES },
+  "POST /auth/oidc": { none: "Nothing has changed until the provider sends somebody back." },
+  "DELETE /auth/devices/:id": records("session.ended", async () => {
+    const { user, theirs } = await signInAsMember();
+    await signIn(stack, user);
+    const { body } = await theirs.send("/auth/devices");
+    const { data } = z
+      .object({ data: z.array(z.object({ id: z.string(), current: z.boolean() })) })
+      .parse(body);
+    const other = data.find(({ current }) => !current);
+    return () => theirs.send(`/auth/devices/${other?.id}`, { method: "DELETE" });
+  }),
+  "POST /auth/sign-out": records("session.ended", async () => {
+    const { theirs } = await signInAsMember();
+    return () => theirs.send("/auth/sign-out", { method: "POST" });
+  }),
+  "POST /auth/sign-out-everywhere": records("session.ended", async () => {
+    const { user, theirs } = await signInAsMember();
+    await signIn(stack, user);
+    const after = () => theirs.send("/auth/sign-out-everywhere", { method: "POST" });
+    return after;
+  }),
+  "POST /auth/password": records("user.password_changed", async () => {
+    const { user, theirs } = await signInAsMember();
+    const body = { current_password: user.password, new_password: "a-quite-new-one-73" };
+    return () => theirs.send("/auth/password", { method: "POST", body });
+  }),
+  "POST /auth/password-resets": {
+    none: "It must take as long for an address of nobody; the use of the link is recorded.",
+  },
+  "POST /auth/password-resets/:token": records("user.password_changed", async () => {
+    const { user, theirs } = await signInAsMember();
+    const path = `/api/${account.id}/members/${user.id}/password-resets`;
+    const { body } = await session.send(path, { method: "POST" });
+    const { token } = z.object({ token: z.string() }).parse(body);
+    const sent = { method: "POST", body: { password: "a-quite-new-one-73" } };
+    return () => theirs.send(`/auth/password-resets/${token}`, sent);
+  }),
   "POST /v1/shared/:token/access": { none: READS },
   "POST /shared/:token": { none: READS },
 };
 
-const OPERATION = "It concerns the installation, not what an account owns.";
-const ACCOUNT = "It concerns the account itself, which is the operator's.";
+const ELSEWHERE = "It needs streams or another machine; Installation.recordCommand records it.";
 
 const COMMANDS: Readonly<Record<string, Recorded>> = {
   "accounts budgets": { none: READS },
-  "accounts create": { none: "The account has no feed before; its first key is recorded." },
+  "accounts create": { none: "The account has no feed before; its own begins with it." },
   "accounts list": { none: READS },
-  "accounts set-plan": { none: ACCOUNT },
-  "accounts suspend": { none: ACCOUNT },
+  "accounts set-plan": records(
+    "account.updated",
+    async () => () =>
+      admin(stack, [
+        "accounts",
+        "set-plan",
+        account.id,
+        "--plan",
+        "enterprise",
+        "--limits",
+        JSON.stringify(UNLIMITED),
+      ]),
+  ),
+  "accounts suspend": records(
+    "account.updated",
+    async () => () => admin(stack, ["accounts", "suspend", account.id, "--minutes", "0"]),
+  ),
+  ...Object.fromEntries(
+    SOURCES.map(({ name }): [string, Recorded] => [`import ${name}`, { none: ELSEWHERE }]),
+  ),
+  "import undo": { none: ELSEWHERE },
+  "import resume": { none: ELSEWHERE },
+  "import list": { none: READS },
+  "audit list": { none: READS },
+  "audit sign-ins": { none: READS },
+  "audit verify": { none: READS },
   "keys create": records(
     "key.created",
     async () => () =>
@@ -369,7 +489,11 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
     ]);
   }),
   "users list": { none: READS },
-  "users set-password": { none: "Of the user, not of an account." },
+  "users set-password": records("user.password_changed", async () => {
+    const { email } = await createUser(stack, account.id, "member");
+    return () => admin(stack, ["users", "set-password", "--email", email]);
+  }),
+  "users remove-second-factor": { none: CODES },
   "users reset-link": records("member.reset_link_created", async () => {
     const { email } = await createUser(stack, account.id, "member");
     return () => admin(stack, ["users", "reset-link", "--email", email]);
@@ -394,7 +518,7 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
       await admin(stack, ["links", "disable", "--alias", alias]);
       await admin(stack, ["links", "disable", "--alias", alias]);
       await admin(stack, ["links", "disable", "--account", account.id]);
-      await admin(stack, ["links", "disable", "--host", "taken-down.example.org"]);
+      await admin(stack, ["links", "disable", "--host", TAKEN_DOWN_HOST]);
     };
   }),
   "links enable": records("account.restored link.restored", async () => {
@@ -407,34 +531,58 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
     };
   }),
   "links disabled": { none: READS },
-  "links adopt": { none: OPERATION },
+  "links adopt": { none: ELSEWHERE },
   "links keys": { none: "prints a new pair of keys, and changes nothing" },
-  "links resync": { none: OPERATION },
+  "links resync": { none: ELSEWHERE },
   "domains release": records("domain.displaced", async () => {
     const { domain } = await createVerified();
     return () => admin(stack, ["domains", "release", domain]);
   }),
   status: { none: READS },
   "dlq list": { none: READS },
-  "dlq retry": { none: OPERATION },
-  "dlq drop": { none: OPERATION },
-  "region mirror": { none: OPERATION },
+  "dlq retry": { none: ELSEWHERE },
+  "dlq drop": { none: ELSEWHERE },
+  "region mirror": { none: ELSEWHERE },
   "region check": { none: READS },
-  "region collect": { none: OPERATION },
-  "region forget": { none: OPERATION },
+  "region collect": { none: ELSEWHERE },
+  "region forget": { none: ELSEWHERE },
   reconcile: { none: READS },
   journal: { none: READS },
-  "check-rollups": { none: OPERATION },
+  "check-rollups": { none: "It reads; with --repair it is recorded." },
   "backup drill": { none: READS },
   "backup list": { none: READS },
-  restore: { none: OPERATION },
+  restore: { none: ELSEWHERE },
   setup: { none: "makes its account, key and user as the commands for each do" },
-  upgrade: { none: OPERATION },
-  migrate: { none: OPERATION },
+  upgrade: { none: ELSEWHERE },
+  migrate: { none: ELSEWHERE },
   "config check": { none: READS },
   doctor: { none: READS },
-  "geoip update": { none: OPERATION },
+  "geoip update": { none: "It replaces a file of this host, which anybody can compare." },
 };
+
+/** A host that is taken down is no account's. */
+const TAKEN_DOWN_HOST = "taken-down.example.org";
+
+const listInstallation = async () =>
+  z.array(eventSchema).parse(await admin(stack, ["audit", "list", "--limit", "1000"]));
+
+type Event = z.output<typeof eventSchema>;
+
+const withoutHosts = (events: readonly Event[]): Event[] =>
+  events.filter(({ data: { host } }) => host !== TAKEN_DOWN_HOST);
+
+/** Whole addresses, and what whoever knows it can use. */
+const SECRETS = /\b\d+\.\d+\.\d+\.(?!0\/24)\d+|_(?:live|test)_\w{20}|\$argon2|secret-path|whsec_/;
+
+/** Throws for an event with a secret or a whole address, or one of a person without an origin. */
+function requireHarmless(event: Event): void {
+  expect(JSON.stringify(event)).not.toMatch(SECRETS);
+  const isRequested = event.actor.type === "user" || event.actor.type === "api_key";
+  expect([event.type, event.origin?.network.replace(/.*\//, "/")]).toEqual([
+    event.type,
+    isRequested ? "/24" : undefined,
+  ]);
+}
 
 /** Programs of processes, which `shorthop` also runs. */
 const PROCESSES = new Set(["api", "worker", "redirector"]);
@@ -445,14 +593,34 @@ describe("every change is recorded once, by", () => {
       if ("none" in recorded) continue;
       test(`the ${kind} ${name}`, async () => {
         const change = await recorded.change();
-        const after = await latest();
+        const [after, before] = [await latest(), await listInstallation()];
         await change();
         const { data } = await read(`starting_after=${after}&limit=100`);
         expect(data.map(({ type }) => type)).toEqual([...recorded.records]);
         expect(new Set(data.map(({ id }) => id)).size).toBe(data.length);
+        // What is an account's is not in that of the installation as well.
+        expect(withoutHosts(await listInstallation())).toEqual(withoutHosts(before));
+        for (const event of data) requireHarmless(event);
       });
     }
   }
+
+  test("a command that concerns no account, in the ledger of the installation", async () => {
+    const before = new Set((await listInstallation()).map(({ id }) => id));
+    const [email, host] = [`${newName()}@example.com`, `${newName()}.example.org`];
+    await admin(stack, ["users", "create", "--email", email, "--name", "N"]);
+    await admin(stack, ["users", "remove", "--email", email]);
+    await admin(stack, ["links", "disable", "--host", host]);
+    await admin(stack, ["links", "enable", "--host", host]);
+    const after = (await listInstallation()).filter(({ id }) => !before.has(id)).toReversed();
+    expect(after.map(({ type, data }) => data["command"] ?? type)).toEqual([
+      "user.created",
+      "users remove",
+      "links disable",
+      "links enable",
+    ]);
+    for (const event of after) requireHarmless(event);
+  });
 
   test("no route that is missing in the table", () => {
     const changing = listRoutes()

@@ -1,6 +1,7 @@
 /** Makes deliveries of the new events that a webhook gets, and reads what waits. */
 import type postgres from "postgres";
 
+import { isAuditType } from "../../shared/contracts/audit-types.ts";
 import { ALL_EVENTS } from "../../shared/contracts/webhook-schemas.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import {
@@ -235,7 +236,7 @@ export function match(
   event: FilteredEvent,
   links: ReadonlyMap<Uuid, FilteredLink>,
 ): "all" | Uuid[] | undefined {
-  if (event.type === TEST_EVENT) return undefined;
+  if (event.type === TEST_EVENT || isAuditType(event.type)) return undefined;
   if (!filter.events.includes(ALL_EVENTS) && !filter.events.includes(event.type)) return undefined;
   if (!selectsLinks(filter)) return "all";
   const isSelected = (id: Uuid): boolean => selects(filter, id, links.get(id));

@@ -83,6 +83,7 @@ function addBackup(program: Command, installation: Installation): Command {
           const deleted = await deleteOldBackups(storage, options.keep);
           const madeAt = new Date(manifest.made_at);
           await usePostgres(database.url, (sql) => recordBackup(sql, storage.place, { madeAt }));
+          await installation.asOwner().recordCommand("backup", { backup: name });
           print(options.json, {
             place: storage.place,
             backup: name,
@@ -158,6 +159,7 @@ function addRestore(program: Command, installation: Installation): void {
       const withClicks = options.clicks && hasClicks(read);
       await withStores(installation, withClicks, async (database, clickhouse) => {
         const restored = await new Backups(storage, database, clickhouse).restore(read, migrate);
+        await installation.asOwner().recordCommand("restore", { backup: read.name });
         printCompared(json, storage, read, restored);
         if (restored.lacksRoles)
           console.error(

@@ -4,6 +4,7 @@
  * back; the schemas stay, as the version before runs on them.
  */
 import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 
 import type { Command } from "commander";
 
@@ -45,6 +46,8 @@ export function addUpgradeCommand(program: Command, installation: Installation):
       const schemas = installation.has("migrate") ? { backup, grant } : undefined;
       const upgrade = new Upgrade(host, new Units(host, installation), schemas);
       await upgrade.run(files, console.log);
+      const names = files.map((file) => basename(file));
+      await installation.asOwner().recordCommand("upgrade", { files: names });
     });
 }
 

@@ -492,7 +492,7 @@ export interface paths {
     };
     /**
      * List events, oldest or newest first
-     * @description The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.
+     * @description The ledger of the account and mode: what happened to its links, domains, keys, members and shares, whoever or whatever caused it. With the scope `audit:read` also who signed in, how the account was run, and from which networks. The order never changes: nothing appears before a cursor that has been returned. Events are kept for 30 days unless the operator chose otherwise; then `cursor_expired`. `clicks.recorded` is recorded while somebody reads that type: within seconds of the first request that names it, until a week after the last.
      *
      *     Requires the scope `events:read`.
      */
@@ -2999,6 +2999,25 @@ export interface components {
        */
       mode: "live" | "test";
       /**
+       * @description From where it was caused, for callers with the scope `audit:read`; null for what no request caused.
+       * @example {
+       *       "network": "203.0.113.0/24",
+       *       "request_id": "0195c2a4-7e1f-7000-8000-3f6d5b2c1a90"
+       *     }
+       */
+      origin?: {
+        /**
+         * @description The network of the client: an IPv4 /24, or an IPv6 /48.
+         * @example 203.0.113.0/24
+         */
+        network: string;
+        /**
+         * @description The `X-Request-Id` of the request.
+         * @example 0195c2a4-7e1f-7000-8000-3f6d5b2c1a90
+         */
+        request_id: string;
+      } | null;
+      /**
        * @description What happened. Types are added: ignore those that you do not know.
        * @example link.created
        */
@@ -5085,6 +5104,7 @@ export interface components {
         | "webhooks:read"
         | "webhooks:write"
         | "events:read"
+        | "audit:read"
         | "reports:read"
         | "reports:write"
       )[];
@@ -8395,6 +8415,8 @@ export interface operations {
   listEvents: {
     parameters: {
       query?: {
+        /** @description Only what this key or user caused. */
+        actor_id?: string;
         /** @description The maximum number of entries to return. */
         limit?: number;
         /** @description Only events about this link. */
@@ -8435,6 +8457,31 @@ export interface operations {
               | "report.ready"
               | "webhook.disabled"
               | "webhook.test"
+              | "session.started"
+              | "session.refused"
+              | "session.ended"
+              | "user.created"
+              | "user.password_changed"
+              | "user.second_factor_changed"
+              | "member.invited"
+              | "member.invitation_withdrawn"
+              | "account.created"
+              | "account.updated"
+              | "branding.updated"
+              | "tag.updated"
+              | "view.saved"
+              | "view.deleted"
+              | "clicks.exported"
+              | "webhook.created"
+              | "webhook.updated"
+              | "webhook.rotated"
+              | "webhook.replayed"
+              | "webhook.deleted"
+              | "report.created"
+              | "report.updated"
+              | "report.deleted"
+              | "report.unsubscribed"
+              | "operator.command"
             )
           | (
               | "link.created"
@@ -8466,6 +8513,31 @@ export interface operations {
               | "report.ready"
               | "webhook.disabled"
               | "webhook.test"
+              | "session.started"
+              | "session.refused"
+              | "session.ended"
+              | "user.created"
+              | "user.password_changed"
+              | "user.second_factor_changed"
+              | "member.invited"
+              | "member.invitation_withdrawn"
+              | "account.created"
+              | "account.updated"
+              | "branding.updated"
+              | "tag.updated"
+              | "view.saved"
+              | "view.deleted"
+              | "clicks.exported"
+              | "webhook.created"
+              | "webhook.updated"
+              | "webhook.rotated"
+              | "webhook.replayed"
+              | "webhook.deleted"
+              | "report.created"
+              | "report.updated"
+              | "report.deleted"
+              | "report.unsubscribed"
+              | "operator.command"
             )[];
         /** @description How many seconds to wait for an event while there is none. */
         wait?: number;

@@ -392,7 +392,7 @@ class NewApiKey(TypedDict):
 
     name: str
     type: NotRequired[Literal["live", "test"]]
-    scopes: list[Literal["links:read", "links:write", "links:delete", "analytics:read", "domains:read", "domains:write", "keys:read", "keys:write", "shares:read", "shares:write", "webhooks:read", "webhooks:write", "events:read", "reports:read", "reports:write"]]
+    scopes: list[Literal["links:read", "links:write", "links:delete", "analytics:read", "domains:read", "domains:write", "keys:read", "keys:write", "shares:read", "shares:write", "webhooks:read", "webhooks:write", "events:read", "audit:read", "reports:read", "reports:write"]]
     expires_at: NotRequired[str | None]
 
 
@@ -1579,6 +1579,7 @@ class Event(TypedDict):
     mode: Literal["live", "test"]
     data: dict[str, Any]
     actor: EventActor
+    origin: NotRequired[EventOrigin | None]
 
 
 class EventActor(TypedDict):
@@ -1586,6 +1587,13 @@ class EventActor(TypedDict):
 
     type: str
     id: NotRequired[str]
+
+
+class EventOrigin(TypedDict):
+    """From where it was caused, for callers with the scope `audit:read`; null for what no request caused."""
+
+    network: str
+    request_id: str
 
 
 class Report(TypedDict):
@@ -3058,7 +3066,7 @@ class DomainsUpdateArguments(TypedDict):
 class KeysCreateArguments(TypedDict):
     name: str
     type: NotRequired[Literal["live", "test"]]
-    scopes: list[Literal["links:read", "links:write", "links:delete", "analytics:read", "domains:read", "domains:write", "keys:read", "keys:write", "shares:read", "shares:write", "webhooks:read", "webhooks:write", "events:read", "reports:read", "reports:write"]]
+    scopes: list[Literal["links:read", "links:write", "links:delete", "analytics:read", "domains:read", "domains:write", "keys:read", "keys:write", "shares:read", "shares:write", "webhooks:read", "webhooks:write", "events:read", "audit:read", "reports:read", "reports:write"]]
     expires_at: NotRequired[str | None]
 
 
@@ -3191,13 +3199,15 @@ class ReportsUpdateArguments(TypedDict):
 class EventsListArguments(TypedDict):
     starting_after: NotRequired[str]
     order: NotRequired[Literal["asc", "desc"]]
-    type: NotRequired[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test"] | list[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test"]]]
+    type: NotRequired[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test", "session.started", "session.refused", "session.ended", "user.created", "user.password_changed", "user.second_factor_changed", "member.invited", "member.invitation_withdrawn", "account.created", "account.updated", "branding.updated", "tag.updated", "view.saved", "view.deleted", "clicks.exported", "webhook.created", "webhook.updated", "webhook.rotated", "webhook.replayed", "webhook.deleted", "report.created", "report.updated", "report.deleted", "report.unsubscribed", "operator.command"] | list[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test", "session.started", "session.refused", "session.ended", "user.created", "user.password_changed", "user.second_factor_changed", "member.invited", "member.invitation_withdrawn", "account.created", "account.updated", "branding.updated", "tag.updated", "view.saved", "view.deleted", "clicks.exported", "webhook.created", "webhook.updated", "webhook.rotated", "webhook.replayed", "webhook.deleted", "report.created", "report.updated", "report.deleted", "report.unsubscribed", "operator.command"]]]
     link_id: NotRequired[str]
+    actor_id: NotRequired[str]
     limit: NotRequired[int]
     wait: NotRequired[int]
 
 
 class EventsFollowArguments(TypedDict):
     starting_after: NotRequired[str]
-    type: NotRequired[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test"] | list[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test"]]]
+    type: NotRequired[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test", "session.started", "session.refused", "session.ended", "user.created", "user.password_changed", "user.second_factor_changed", "member.invited", "member.invitation_withdrawn", "account.created", "account.updated", "branding.updated", "tag.updated", "view.saved", "view.deleted", "clicks.exported", "webhook.created", "webhook.updated", "webhook.rotated", "webhook.replayed", "webhook.deleted", "report.created", "report.updated", "report.deleted", "report.unsubscribed", "operator.command"] | list[Literal["link.created", "link.updated", "link.deleted", "link.expired", "link.limit_reached", "link.taken_down", "link.restored", "account.taken_down", "account.restored", "clicks.recorded", "clicks.left_out", "domain.created", "domain.verified", "domain.updated", "domain.displaced", "domain.deleted", "key.created", "key.rotated", "key.revoked", "member.joined", "member.updated", "member.removed", "member.reset_link_created", "share.created", "share.updated", "share.revoked", "report.ready", "webhook.disabled", "webhook.test", "session.started", "session.refused", "session.ended", "user.created", "user.password_changed", "user.second_factor_changed", "member.invited", "member.invitation_withdrawn", "account.created", "account.updated", "branding.updated", "tag.updated", "view.saved", "view.deleted", "clicks.exported", "webhook.created", "webhook.updated", "webhook.rotated", "webhook.replayed", "webhook.deleted", "report.created", "report.updated", "report.deleted", "report.unsubscribed", "operator.command"]]]
     link_id: NotRequired[str]
+    actor_id: NotRequired[str]

@@ -1,11 +1,13 @@
 /** Shows the account's ledger of events, newest first: who did what, and which fields changed. */
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { ListFilter, X } from "lucide-react";
 import { Link } from "wouter";
 
 import type { LedgerEvent, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { useActors } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
+import { saveFile } from "../../data/save-file.ts";
+import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
@@ -28,7 +30,11 @@ export function ActivityPage() {
   const { account } = useAccountContext();
   const [params, setParams] = useSearchState();
   const isOwner = account.role === "owner";
-  const filter = { type: readType(params.get("type")), linkId: params.get("link") ?? undefined };
+  const filter = {
+    type: readType(params.get("type")),
+    linkId: params.get("link") ?? undefined,
+    actorId: params.get("actor") ?? undefined,
+  };
   const activity = useActivity(filter, isOwner);
   if (!isOwner) return <Empty title={t("activity.forOwners")} />;
   const events = activity.data?.pages.flatMap(({ data }) => data) ?? [];
@@ -71,7 +77,11 @@ type FiltersProps = {
   onChange: (update: SearchUpdate) => void;
 };
 
-function Filters({ filter: { type, linkId }, events, onChange }: FiltersProps) {
+function Filters({ filter, events, onChange }: FiltersProps) {
+  const { type, linkId, actorId } = filter;
+  const { scope } = useAccountContext();
+  const actors = useActors();
+  const download = useMutation({ mutationFn: () => saveEvents(scope, filter) });
   const subjects = events.map(subjectOf);
   // A link that is not among the events has no name here.
   const name = subjects.find((subject) => subject?.linkId === linkId)?.name ?? linkId ?? "";
@@ -86,6 +96,19 @@ function Filters({ filter: { type, linkId }, events, onChange }: FiltersProps) {
         value={type ?? ""}
         onChange={({ target }) => onChange({ type: target.value })}
       />
+      <SelectField
+        label={t("activity.actor")}
+        options={[
+          { value: "", label: t("activity.allActors") },
+          ...actors.map(({ id, name }) => ({ value: id, label: name })),
+        ]}
+        value={actorId ?? ""}
+        onChange={({ target }) => onChange({ actor: target.value })}
+      />
+      <Button loading={download.isPending} onClick={() => download.mutate()}>
+        {t("activity.export")}
+      </Button>
+      {download.isError && <ErrorState error={download.error} />}
       {linkId !== undefined && (
         <span className="chip">
           {t("activity.link")} <strong>{name}</strong>
@@ -119,6 +142,7 @@ function EventRows({ events, onLink }: RowsProps) {
           <div className="activity-origin">
             <time dateTime={event.created_at}>{formatDateTime(event.created_at)}</time>
             <span className="hint">{nameOf(event.actor)}</span>
+            {event.origin && <span className="hint">{event.origin.network}</span>}
           </div>
         </li>
       ))}
@@ -176,34 +200,59 @@ const REQUESTS_MAX = 10;
 
 type EventList = ResponseBody<"listEvents">;
 
-type ActivityFilter = { type: ShownType | undefined; linkId: string | undefined };
+type ActivityFilter = {
+  type: ShownType | undefined;
+  linkId: string | undefined;
+  actorId: string | undefined;
+};
 
 /** Queries the events that match, newest first, page by page. */
-function useActivity({ type, linkId }: ActivityFilter, enabled: boolean) {
+function useActivity(filter: ActivityFilter, enabled: boolean) {
   const { scope } = useAccountContext();
   return useInfiniteQuery({
-    queryKey: ["events", scope, type, linkId],
+    queryKey: ["events", scope, filter],
     enabled,
     // What somebody has just done on another page is among them.
     staleTime: 0,
     initialPageParam: "",
     queryFn: async ({ pageParam, signal }): Promise<EventList> => {
-      const query = {
-        order: "desc",
-        limit: PAGE_EVENTS,
-        type: type === undefined ? SHOWN_TYPES : [type],
-        ...(linkId === undefined ? {} : { link_id: linkId }),
-      } as const;
       let after = pageParam;
       for (let requests = 1; ; requests++) {
-        const position = after === "" ? {} : { starting_after: after };
-        const page = await getClient(scope).events.list({ ...query, ...position }, { signal });
+        const query = { ...queryOf(filter, after), limit: PAGE_EVENTS };
+        const page = await getClient(scope).events.list(query, { signal });
         if (page.data.length > 0 || !page.has_more || requests === REQUESTS_MAX) return page;
         after = page.next_cursor;
       }
     },
     getNextPageParam: ({ has_more, next_cursor }) => (has_more ? next_cursor : undefined),
   });
+}
+
+/** The query for the events that match, newest first, before a cursor; "" for the newest. */
+const queryOf = ({ type, linkId, actorId }: ActivityFilter, after: string) =>
+  ({
+    order: "desc",
+    type: type === undefined ? SHOWN_TYPES : [type],
+    ...(linkId === undefined ? {} : { link_id: linkId }),
+    ...(actorId === undefined ? {} : { actor_id: actorId }),
+    ...(after === "" ? {} : { starting_after: after }),
+  }) as const;
+
+/** Events of a request of an export, and events after which it ends: the browser has them all. */
+const EXPORT_PAGE_EVENTS = 100;
+const EXPORTED_MAX = 100_000;
+
+/** Saves all events that match as lines of JSON, newest first. */
+async function saveEvents(scope: AccountScope, filter: ActivityFilter): Promise<void> {
+  const lines: string[] = [];
+  for (let after = ""; lines.length < EXPORTED_MAX;) {
+    const query = { ...queryOf(filter, after), limit: EXPORT_PAGE_EVENTS };
+    const page = await getClient(scope).events.list(query);
+    lines.push(...page.data.map((event) => `${JSON.stringify(event)}\n`));
+    if (!page.has_more) break;
+    after = page.next_cursor;
+  }
+  saveFile(new Blob(lines, { type: "application/x-ndjson" }), "audit.ndjson");
 }
 
 /** Returns a function that names who caused an event; an id until the names are there. */

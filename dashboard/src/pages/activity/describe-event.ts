@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
+import type { LedgerType } from "../../../../shared/contracts/audit-types.ts";
 import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
-import type { EventType } from "../../../../shared/contracts/webhook-schemas.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { formatDateTime } from "../../ui/format.ts";
@@ -47,11 +47,22 @@ const SUBJECTS: Readonly<Record<string, (resource: Resource) => Omit<Subject, "l
   share: ({ name, id }) => ({ name: name ?? id ?? "", detail: undefined, path: undefined }),
   webhook: ({ id, url }) => ({ name: url ?? "", detail: undefined, path: `/webhooks/${id}` }),
   report: ({ name }) => ({ name: name ?? "", detail: undefined, path: "/reports" }),
+  invitation: ({ email }) => ({ name: email ?? "", detail: undefined, path: "/settings/members" }),
+  user: ({ name, email }) => ({ name: name ?? "", detail: email, path: "/settings/members" }),
+  view: ({ name }) => ({ name: name ?? "", detail: undefined, path: undefined }),
+  tag: ({ name }) => ({ name: name ?? "", detail: undefined, path: "/tags" }),
   account: () => ({ name: "", detail: undefined, path: undefined }),
 };
 
 /** Types after which there is nothing to look at any more. */
-const GONE = new Set(["link.deleted", "domain.deleted", "member.removed", "share.revoked"]);
+const GONE = new Set([
+  "link.deleted",
+  "domain.deleted",
+  "member.removed",
+  "share.revoked",
+  "webhook.deleted",
+  "report.deleted",
+]);
 
 /** Returns what an event is about; undefined if the page does not know it. */
 export function subjectOf({ type, data }: LedgerEvent): Subject | undefined {
@@ -103,7 +114,7 @@ const shorten = (long: string): string =>
  * The types that the page shows: what people and programs did, and what happened as time passed.
  * Clicks are statistics, and have pages of their own.
  */
-export type ShownType = Exclude<EventType, "clicks.recorded">;
+export type ShownType = Exclude<LedgerType, "clicks.recorded">;
 
 const NAMES: Readonly<Record<ShownType, TextKey>> = {
   "link.created": "activity.types.link_created",
@@ -134,6 +145,31 @@ const NAMES: Readonly<Record<ShownType, TextKey>> = {
   "webhook.test": "activity.types.webhook_test",
   "clicks.left_out": "activity.types.clicks_left_out",
   "report.ready": "activity.types.report_ready",
+  "session.started": "activity.types.session_started",
+  "session.refused": "activity.types.session_refused",
+  "session.ended": "activity.types.session_ended",
+  "user.created": "activity.types.user_created",
+  "user.password_changed": "activity.types.user_password_changed",
+  "user.second_factor_changed": "activity.types.user_second_factor_changed",
+  "member.invited": "activity.types.member_invited",
+  "member.invitation_withdrawn": "activity.types.member_invitation_withdrawn",
+  "account.created": "activity.types.account_created",
+  "account.updated": "activity.types.account_updated",
+  "branding.updated": "activity.types.branding_updated",
+  "tag.updated": "activity.types.tag_updated",
+  "view.saved": "activity.types.view_saved",
+  "view.deleted": "activity.types.view_deleted",
+  "clicks.exported": "activity.types.clicks_exported",
+  "webhook.created": "activity.types.webhook_created",
+  "webhook.updated": "activity.types.webhook_updated",
+  "webhook.rotated": "activity.types.webhook_rotated",
+  "webhook.replayed": "activity.types.webhook_replayed",
+  "webhook.deleted": "activity.types.webhook_deleted",
+  "report.created": "activity.types.report_created",
+  "report.updated": "activity.types.report_updated",
+  "report.deleted": "activity.types.report_deleted",
+  "report.unsubscribed": "activity.types.report_unsubscribed",
+  "operator.command": "activity.types.operator_command",
 };
 
 // Object.keys loses the type of the keys; the table has no others.

@@ -1,0 +1,169 @@
+/**
+ * The chains of hashes of the ledger. Each feed, of an account and mode, has one: an entry's hash
+ * covers what it says and the hash of the entry before it (`event_text` and `number_events` in
+ * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, the last hash of it
+ * is signed, with the key that signs the links log: so whoever verifies a chain finds the first
+ * entry that was changed, added or removed.
+ */
+import { createHash } from "node:crypto";
+
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import type { LogSigner, LogVerifier } from "../../shared/links-log/signature.ts";
+import type { AccountScope } from "../http/principal.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import {
+  type ChainPlace,
+  deleteOldEvents,
+  findUnnumbered,
+  listEntries,
+  listFeeds,
+  type Place,
+  readFloor,
+  readHead,
+  signFloor,
+} from "./chain-sql.ts";
+import { INSTALLATION } from "./record.ts";
+import { numberEvents } from "./sql.ts";
+
+/** Feeds that one round extends, and transactions of some thousands of events for each. */
+const FEEDS_MAX = 1_000;
+const NUMBERINGS_MAX = 20;
+
+/**
+ * Gives the events of all feeds their positions and hashes, also of those that nobody reads; what
+ * is left, the next round does.
+ */
+export async function extendChains(sql: Sql): Promise<void> {
+  for (const feed of await findUnnumbered(sql, FEEDS_MAX))
+    for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, feed))) break;
+}
+
+/** Deletes old events, about `max` at most, and signs where feeds begin; returns how many. */
+export const deleteAndSign = (
+  sql: Sql,
+  signer: LogSigner,
+  days: number,
+  max: number,
+): Promise<number> =>
+  sql.begin(async (transaction) => {
+    const floors = await deleteOldEvents(transaction, days, max);
+    for (const floor of floors)
+      await signFloor(transaction, floor, signer.signText(floorStatement(floor)));
+    return floors.reduce((sum, { deleted }) => sum + deleted, 0);
+  });
+
+const floorStatement = ({ accountId, mode, position, hash }: ChainPlace): string =>
+  ["ledger", accountId, mode, position, hash.toString("hex")].join(" ");
+
+/** Where a chain ends; `account` is null for the ledger of the installation. */
+export type ChainEnd = { account: string | null; mode: string; position: number; hash: string };
+
+/** What was found of a chain; `problem` is the first one, null for a chain that is whole. */
+export type VerifiedChain = ChainEnd & { entries: number; problem: string | null };
+
+/**
+ * Verifies the chains one after another: of one account, or all. `known` are ends that they had
+ * earlier, which must still be in them unless retention has deleted them since.
+ */
+export async function* verifyChains(
+  sql: Sql,
+  verifier: LogVerifier,
+  account: Uuid | undefined,
+  known: readonly ChainEnd[],
+): AsyncGenerator<VerifiedChain, void, undefined> {
+  const feeds = await listFeeds(sql, account);
+  const seen = new Set<string>();
+  for (const feed of feeds) {
+    const name = accountOf(feed);
+    seen.add(`${name} ${feed.mode}`);
+    const ends = known.filter((end) => end.account === name && end.mode === feed.mode);
+    // All of it as it was at one moment, while events go on being recorded and deleted.
+    yield await sql.begin("isolation level repeatable read read only", (transaction) =>
+      new ChainCheck(transaction, feed, ends).run(verifier),
+    );
+  }
+  for (const { account: name, mode, ...end } of known)
+    if (!seen.has(`${name} ${mode}`) && account === undefined)
+      yield { account: name, mode, entries: 0, ...end, problem: "The whole chain is missing." };
+}
+
+const accountOf = ({ accountId }: AccountScope): string | null =>
+  accountId === INSTALLATION.accountId ? null : encodeId("acct", accountId);
+
+/** Entries read at once: each can have as much data as an event may. */
+const ENTRIES_AT_ONCE = 200;
+
+/** The verification of one chain, in a transaction. */
+class ChainCheck {
+  readonly #sql: Transaction;
+  readonly #feed: AccountScope;
+  readonly #known: Map<number, string>;
+  #entries = 0;
+  #end: Place = { position: 0, hash: Buffer.alloc(0) };
+
+  constructor(sql: Transaction, feed: AccountScope, known: readonly ChainEnd[]) {
+    this.#sql = sql;
+    this.#feed = feed;
+    this.#known = new Map(known.map(({ position, hash }) => [position, hash]));
+  }
+
+  async run(verifier: LogVerifier): Promise<VerifiedChain> {
+    const problem =
+      (await this.#begin(verifier)) ?? (await this.#follow()) ?? (await this.#finish());
+    return {
+      account: accountOf(this.#feed),
+      mode: this.#feed.mode,
+      entries: this.#entries,
+      position: this.#end.position,
+      hash: this.#end.hash.toString("hex"),
+      problem: problem ?? null,
+    };
+  }
+
+  /** Reads where the chain begins; returns the problem with that. */
+  async #begin(verifier: LogVerifier): Promise<string | undefined> {
+    const floor = await readFloor(this.#sql, this.#feed);
+    if (floor === undefined) return undefined;
+    this.#end = { position: floor.position, hash: floor.hash };
+    for (const position of this.#known.keys())
+      if (position < floor.position) this.#known.delete(position);
+    return verifier.verifyText(floorStatement({ ...this.#feed, ...floor }), floor.signature ?? "")
+      ? this.#requireKnown(this.#end)
+      : `Nobody with the key deleted the entries up to ${floor.position}.`;
+  }
+
+  /** Follows the chain to its end; returns the first problem. */
+  async #follow(): Promise<string | undefined> {
+    for (;;) {
+      const entries = await listEntries(this.#sql, this.#feed, this.#end.position, ENTRIES_AT_ONCE);
+      for (const { id, position, hash, text } of entries) {
+        const expected = createHash("sha256").update(this.#end.hash).update(text).digest();
+        if (hash === null || !expected.equals(hash))
+          return `${encodeId("event", id)} at ${position} was changed or added, or one between it and ${this.#end.position} was removed.`;
+        this.#end = { position, hash };
+        this.#entries++;
+        const problem = this.#requireKnown(this.#end);
+        if (problem !== undefined) return problem;
+      }
+      if (entries.length < ENTRIES_AT_ONCE) return undefined;
+    }
+  }
+
+  /** Compares the end with what is known of it. */
+  async #finish(): Promise<string | undefined> {
+    const head = await readHead(this.#sql, this.#feed);
+    const [missing] = this.#known.keys();
+    return head?.hash.equals(this.#end.hash) === true && missing === undefined
+      ? undefined
+      : `Entries after ${this.#end.position} were removed: there was one at ${missing ?? head?.position}.`;
+  }
+
+  /** The problem if an earlier verification has seen another hash at this position. */
+  #requireKnown({ position, hash }: Place): string | undefined {
+    const known = this.#known.get(position);
+    this.#known.delete(position);
+    return known === undefined || known === hash.toString("hex")
+      ? undefined
+      : `The chain up to ${position} is another one than it was.`;
+  }
+}

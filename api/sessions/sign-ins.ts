@@ -1,0 +1,36 @@
+/** What the ledger has of sign-ins, however they are made. */
+import type { Uuid } from "../../shared/ids.ts";
+import { recordOfUser } from "../events/record.ts";
+import type { Actor, Origin } from "../http/principal.ts";
+import type { Sql } from "../postgres.ts";
+import { countUnknownSignIn } from "./sql.ts";
+
+type SignIn = { userId: Uuid | undefined; method: string; origin: Origin };
+
+/** A user as the actor of what they do from somewhere. */
+export const userActor = (id: Uuid, origin: Origin): Actor => ({ type: "user", id, origin });
+
+/**
+ * Records a sign-in before the browser gets the session's token, or a refused one. As nobody, it is
+ * counted, which takes as long.
+ */
+export const recordSignIn = (
+  sql: Sql,
+  type: "session.started" | "session.refused",
+  { userId, method, origin }: SignIn,
+): Promise<void> =>
+  sql.begin((transaction) =>
+    userId === undefined
+      ? countUnknownSignIn(transaction)
+      : recordOfUser(transaction, userId, userActor(userId, origin), type, { method }),
+  );
+
+/** Records what a user has done to how they sign in. */
+export const recordOwn = (
+  sql: Sql,
+  type: "user.password_changed" | "user.second_factor_changed",
+  { userId, origin, change }: { userId: Uuid; origin: Origin; change: string },
+): Promise<void> =>
+  sql.begin((transaction) =>
+    recordOfUser(transaction, userId, userActor(userId, origin), type, { change }),
+  );
