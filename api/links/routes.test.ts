@@ -37,6 +37,8 @@ async function countLinks(): Promise<number> {
   return (body as { pagination: { total: number } }).pagination.total;
 }
 
+const fifty = (text: string): string[] => Array.from({ length: 50 }, () => text);
+
 /** The fields of a created link by the specification, which come first. */
 const SPECIFIED = "id short_url original_url alias title clicks created_at expires_at".split(" ");
 
@@ -100,7 +102,6 @@ describe("POST /v1/links", () => {
   test("rejects more than 1,000 values of conditions, and names the first condition beyond", async () => {
     const rulesOf = (count: number, conditions: object[]) =>
       Array.from({ length: count }, () => ({ url, conditions }));
-    const fifty = (text: string) => Array.from({ length: 50 }, () => text);
     const manyRules = [
       ...rulesOf(10, [{ type: "ip", in: fifty("203.0.113.1") }]),
       ...rulesOf(1, [

@@ -75,8 +75,8 @@ export async function startMigratedServer(): Promise<PostgresServer> {
 type MakeCluster = (keep: (data: string) => void) => Promise<void>;
 
 /**
- * Copies a cluster with all migrations to where `installation` has its own. The first caller on this
- * machine makes it, once for each version of its sources: copying takes a tenth of that time.
+ * Copies a cluster with all migrations to where `installation` has its own. The first caller on
+ * this machine makes it, for each version of its sources: copying takes a tenth of that time.
  */
 async function copyTemplate(
   installation: PostgresInstallation,
