@@ -70,6 +70,15 @@ export const CLICKHOUSE_RIGHTS: readonly ClickHouseRight[] = [
     why: "`shorthop migrate`; the drill of a backup restores into a table of its own",
   },
   {
+    what: "delete single rows",
+    statements: [
+      "DELETE FROM shorthop.victim WHERE b = 2",
+      "ALTER TABLE shorthop.victim DELETE WHERE b = 2 SETTINGS mutations_sync = 2",
+    ],
+    may: ["owner"],
+    why: "`shorthop import undo` deletes the clicks of an import",
+  },
+  {
     what: "empty and drop tables",
     statements: [
       "TRUNCATE TABLE shorthop.victim",
@@ -78,15 +87,6 @@ export const CLICKHOUSE_RIGHTS: readonly ClickHouseRight[] = [
     ],
     may: ["owner"],
     why: "migrations replace tables",
-  },
-  {
-    what: "delete single rows",
-    statements: [
-      "DELETE FROM shorthop.victim WHERE b = 2",
-      "ALTER TABLE shorthop.victim DELETE WHERE b = 2 SETTINGS mutations_sync = 2",
-    ],
-    may: ["owner"],
-    why: "`shorthop import undo` deletes the clicks of an import",
   },
   {
     what: "merge, freeze or change the storage of tables, drop the database",
