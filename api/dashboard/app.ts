@@ -24,10 +24,12 @@ import type { Services } from "../services.ts";
 import { Attempts } from "../sessions/attempts.ts";
 import { AuthLibrary, librarySettings } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
+import { passkeyRoutes, secondFactorRoutes } from "../sessions/factor-routes.ts";
+import { Passkeys } from "../sessions/passkeys.ts";
 import { PasswordAttempts } from "../sessions/password-attempts.ts";
 import { PasswordRules } from "../sessions/password-rules.ts";
 import { PasswordResets } from "../sessions/resets.ts";
-import { resetRoutes, secondFactorRoutes, sessionRoutes } from "../sessions/routes.ts";
+import { resetRoutes, sessionRoutes } from "../sessions/routes.ts";
 import { SecondFactors } from "../sessions/second-factor.ts";
 import { SessionService } from "../sessions/service.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
@@ -39,6 +41,7 @@ import { listenOptions, Site, type SiteContext, stopSite } from "../site.ts";
 export class People {
   readonly sessions: SessionService;
   readonly factors: SecondFactors;
+  readonly passkeys: Passkeys;
   readonly resets: PasswordResets;
   readonly members: MemberService;
   /** The provider that people sign in with; undefined without one. */
@@ -68,6 +71,7 @@ export class People {
       provider && new OidcService(sql, provider.settings, this.members, options, provider.log);
     this.sessions = new SessionService(sql, library, attempts, tries, rules, this.oidc);
     this.factors = new SecondFactors(sql, library, tries);
+    this.passkeys = new Passkeys(sql, library, tries, rules);
     this.resets = new PasswordResets(sql, attempts, passwords, rules);
     this.methods = { provider: settings?.name ?? null, provider_only: only };
   }
@@ -114,7 +118,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 export function dashboardSite(
   context: SiteContext,
   services: SiteServices,
-  { sessions, factors, resets, members, oidc, methods }: People,
+  { sessions, factors, passkeys, resets, members, oidc, methods }: People,
   { assets, origin }: { assets: Assets; origin: string },
 ) {
   const site = new Site(context, new SessionAuthenticator(sessions, members), {
@@ -131,6 +135,7 @@ export function dashboardSite(
     .use(site.journey)
     .use(sessionRoutes(auth, sessions, methods, (user) => members.listAccounts(user), context))
     .use(secondFactorRoutes(auth, factors))
+    .use(passkeyRoutes(auth, passkeys))
     .use(oidc === undefined ? new Elysia() : oidcRoutes(auth, oidc))
     .use(resetRoutes(auth, resets, context.sendsMails))
     .use(invitationRoutes(auth, members, sessions))
