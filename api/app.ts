@@ -2,9 +2,13 @@
 import { Elysia } from "elysia";
 
 import { version } from "../shared/version.ts";
+import type { Authenticator } from "./auth/access-rules.ts";
 import { ApiKeyAuthenticator } from "./auth/api-key-auth.ts";
 import { Authorizer } from "./auth/authorizer.ts";
-import { CompatibleApis } from "./compat/serve.ts";
+import { bitly } from "./compat/bitly.ts";
+import { shlink } from "./compat/shlink.ts";
+import { type CompatibleApi, type Handle, V1 } from "./compat/v1.ts";
+import { yourls } from "./compat/yourls.ts";
 import type { CompatName } from "./config.ts";
 import { compressReads } from "./http/compression.ts";
 import { describeApi } from "./openapi/document.ts";
@@ -28,7 +32,7 @@ export function apiSite(
   // Takes half as long as all else here, so it waits until somebody asks.
   const document = (): unknown => describeApi(app.routes, version, { apiUrl, shortUrl });
   const app = new Elysia({ name: "api", normalize: false })
-    .wrap(new CompatibleApis(compat, shortUrl, authenticator).wrap)
+    .wrap((handle) => serveCompatible(handle, compat, shortUrl, authenticator))
     .wrap(compressReads)
     .use(site.journey)
     .use(resourceRoutes(site, context, services))
@@ -38,3 +42,30 @@ export function apiSite(
   site.finish(app.routes);
   return app;
 }
+
+const APIS: Readonly<Record<CompatName, CompatibleApi>> = { yourls, bitly, shlink };
+
+/** Answers the requests of other products' APIs, and leaves all others to `handle`. */
+function serveCompatible(
+  handle: Handle,
+  names: readonly CompatName[],
+  shortUrl: string,
+  authenticator: Authenticator,
+): (request: Request) => unknown {
+  if (names.length === 0) return handle;
+  const apis = names.map((name) => APIS[name]);
+  return (request) => {
+    const url = isOfV1(request.url) ? null : URL.parse(request.url);
+    const api = url === null ? undefined : apis.find((known) => known.serves(url.pathname));
+    if (url === null || api === undefined) return handle(request);
+    const v1 = new V1(request, { url, shortUrl, authenticator }, handle);
+    return request.method === "OPTIONS" ? v1.preflight() : answer(api, v1);
+  };
+}
+
+const answer = async (api: CompatibleApi, v1: V1): Promise<Response> =>
+  v1.respond(await api.answer(v1));
+
+/** Tells most requests apart without parsing their URL. */
+const isOfV1 = (url: string): boolean =>
+  url.startsWith("/v1/", url.indexOf("/", "https://".length));

@@ -11,6 +11,7 @@ export type IdKind =
   | "dom"
   | "user"
   | "sess"
+  | "pk"
   | "inv"
   | "rule"
   | "arm"

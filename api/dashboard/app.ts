@@ -2,6 +2,9 @@
  * The dashboard's site, on its own port: its files, sign-in, and the resources of /v1 for users
  * with a session, under `/api/:account/:mode`.
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+
 import { Elysia } from "elysia";
 
 import type { Log } from "../../shared/log.ts";
@@ -21,22 +24,24 @@ import type { Services } from "../services.ts";
 import { Attempts } from "../sessions/attempts.ts";
 import { AuthLibrary, librarySettings } from "../sessions/better-auth.ts";
 import { DeviceCookies } from "../sessions/device-cookie.ts";
+import { passkeyRoutes, secondFactorRoutes } from "../sessions/factor-routes.ts";
+import { Passkeys } from "../sessions/passkeys.ts";
 import { PasswordAttempts } from "../sessions/password-attempts.ts";
 import { PasswordRules } from "../sessions/password-rules.ts";
 import { PasswordResets } from "../sessions/resets.ts";
-import { resetRoutes, secondFactorRoutes, sessionRoutes } from "../sessions/routes.ts";
+import { resetRoutes, sessionRoutes } from "../sessions/routes.ts";
 import { SecondFactors } from "../sessions/second-factor.ts";
 import { SessionService } from "../sessions/service.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
 import { UserService } from "../sessions/users.ts";
 import { sharedRoutes } from "../shares/public/routes.ts";
 import { listenOptions, Site, type SiteContext, stopSite } from "../site.ts";
-import { type Assets, findAsset, readAssets } from "./assets.ts";
 
 /** People who sign in. */
 export class People {
   readonly sessions: SessionService;
   readonly factors: SecondFactors;
+  readonly passkeys: Passkeys;
   readonly resets: PasswordResets;
   readonly members: MemberService;
   /** The provider that people sign in with; undefined without one. */
@@ -66,6 +71,7 @@ export class People {
       provider && new OidcService(sql, provider.settings, this.members, options, provider.log);
     this.sessions = new SessionService(sql, library, attempts, tries, rules, this.oidc);
     this.factors = new SecondFactors(sql, library, tries);
+    this.passkeys = new Passkeys(sql, library, tries, rules);
     this.resets = new PasswordResets(sql, attempts, passwords, rules);
     this.methods = { provider: settings?.name ?? null, provider_only: only };
   }
@@ -112,7 +118,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 export function dashboardSite(
   context: SiteContext,
   services: SiteServices,
-  { sessions, factors, resets, members, oidc, methods }: People,
+  { sessions, factors, passkeys, resets, members, oidc, methods }: People,
   { assets, origin }: { assets: Assets; origin: string },
 ) {
   const site = new Site(context, new SessionAuthenticator(sessions, members), {
@@ -129,6 +135,7 @@ export function dashboardSite(
     .use(site.journey)
     .use(sessionRoutes(auth, sessions, methods, (user) => members.listAccounts(user), context))
     .use(secondFactorRoutes(auth, factors))
+    .use(passkeyRoutes(auth, passkeys))
     .use(oidc === undefined ? new Elysia() : oidcRoutes(auth, oidc))
     .use(resetRoutes(auth, resets, context.sendsMails))
     .use(invitationRoutes(auth, members, sessions))
@@ -144,4 +151,78 @@ export function dashboardSite(
     Object.assign(set.headers, headers);
     return new Response(body);
   });
+}
+
+type Encoding = "br" | "gzip" | "identity";
+
+type Asset = {
+  type: string;
+  /** The file's name contains a hash of its content, so it never changes. */
+  immutable: boolean;
+  bodies: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
+};
+
+type Assets = ReadonlyMap<string, Asset>;
+
+const PAGE = "/index.html";
+
+const TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+  json: "application/json",
+};
+
+/** Reads the output folder of `bun dashboard/build.ts`. Throws when it contains no `index.html`. */
+function readAssets(folder: string): Assets {
+  const assets = new Map<string, Asset>();
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const type = TYPES[entry.name.split(".").at(-1) ?? ""];
+    // Skips files that are not served under their own name, such as compressed variants.
+    if (type === undefined) continue;
+    assets.set(`/${relative(folder, path)}`, {
+      type,
+      immutable: /-[0-9a-z]{8}\.\w+$/.test(entry.name),
+      bodies: {
+        identity: read(path),
+        br: read(`${path}.br`),
+        gzip: read(`${path}.gz`),
+      },
+    });
+  }
+  if (!assets.has(PAGE)) throw new Error(`There is no dashboard in ${folder}.`);
+  return assets;
+}
+
+const read = (path: string): Uint8Array<ArrayBuffer> => new Uint8Array(readFileSync(path));
+
+type AssetResponse = { headers: Record<string, string>; body: Uint8Array<ArrayBuffer> };
+
+/**
+ * Finds the file of a path. Returns `index.html` for every other path, which the client-side router
+ * resolves.
+ */
+function findAsset(assets: Assets, path: string, acceptEncoding: string | null): AssetResponse {
+  const asset = assets.get(path) ?? assets.get(PAGE);
+  if (asset === undefined) throw new Error("The dashboard has no page.");
+  const encoding = chooseEncoding(acceptEncoding ?? "");
+  return {
+    body: asset.bodies[encoding],
+    headers: {
+      "content-type": asset.type,
+      "cache-control": asset.immutable ? "public, max-age=31536000, immutable" : "no-cache",
+      vary: "Accept-Encoding",
+      ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+    },
+  };
+}
+
+function chooseEncoding(accepted: string): Encoding {
+  const parts = accepted.split(",").filter((part) => !/;\s*q=0(\.0*)?\s*$/.test(part));
+  const names = new Set(parts.map((part) => part.split(";")[0]?.trim().toLowerCase()));
+  if (names.has("br")) return "br";
+  return names.has("gzip") ? "gzip" : "identity";
 }

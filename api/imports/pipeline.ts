@@ -39,8 +39,12 @@ import {
   setImportState,
 } from "./sql.ts";
 
-/** Links of one statement, and segments that are planned together. */
-const LINKS_AT_ONCE = 500;
+/**
+ * Links of one statement, each of which takes a lock of PostgreSQL, and statements at once: while
+ * one waits for the disk, the next is worked on. Segments that are planned together.
+ */
+const LINKS_AT_ONCE = 1_000;
+const STATEMENTS_AT_ONCE = 2;
 const SEGMENTS_AT_ONCE = 8;
 
 /** Most bytes of a cursor, and most pages without rows in a row: a source may have no end. */
@@ -107,8 +111,9 @@ export class ImportRun {
     const read = (after: Cursor | null) => source.links(after, signal);
     for await (const { rows } of pagesOf(read, null))
       for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
-        const outcomes = await this.#links.check(owner, toImportedLinks(row, some));
-        const reports = reportsOf(some, outcomes);
+        const reports = await judge(some, (links) =>
+          this.#links.check(owner, toImportedLinks(row, links)),
+        );
         this.#observer.noteLinks(reports);
         this.#note(row, countOutcomes(reports));
       }
@@ -119,10 +124,14 @@ export class ImportRun {
     const read = (after: Cursor | null) => source.links(after, signal);
     for await (const { rows, next } of pagesOf(read, row.page_end)) {
       const reports: LinkReport[] = [];
-      for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
+      for (const chunks of chunksOf(chunksOf(rows, LINKS_AT_ONCE), STATEMENTS_AT_ONCE)) {
         signal.throwIfAborted();
-        const outcomes = await this.#links.import(owner, toImportedLinks(row, some));
-        reports.push(...reportsOf(some, outcomes));
+        const judged = await Promise.all(
+          chunks.map((some) =>
+            judge(some, (links) => this.#links.import(owner, toImportedLinks(row, links))),
+          ),
+        );
+        reports.push(...judged.flat());
       }
       const counts = countOutcomes(reports);
       await recordLinks(this.#sql, row.id, { ...counts, page_end: next, links: linksOf(reports) });
@@ -296,14 +305,21 @@ const timeOf = ({ createdAt }: SourceLink): Date | undefined =>
 const toTitle = (text: string): string =>
   truncateText(text.replaceAll(/\p{Cc}+/gu, " ").trim(), TITLE_BYTES_MAX);
 
-const reportsOf = (
+/** What becomes of links: the source refuses some of them itself. */
+async function judge(
   links: readonly SourceLink[],
-  outcomes: readonly ImportOutcome[],
-): LinkReport[] =>
-  links.flatMap((link, i) => {
-    const outcome = outcomes[i];
+  decide: (links: readonly SourceLink[]) => Promise<ImportOutcome[]>,
+): Promise<LinkReport[]> {
+  const outcomes = await decide(links.filter(({ refused }) => refused === undefined));
+  let decided = 0;
+  return links.flatMap((link) => {
+    const outcome =
+      link.refused === undefined
+        ? outcomes[decided++]
+        : ({ outcome: "refused", reason: link.refused } as const);
     return outcome === undefined ? [] : [{ link, outcome }];
   });
+}
 
 function countOutcomes(reports: readonly LinkReport[]) {
   const countOf = (wanted: ImportOutcome["outcome"]) =>

@@ -18,7 +18,7 @@ export class WallClock {
 
   /**
    * The instant of a local time `YYYY-MM-DD HH:MM:SS`; an invalid date for another text. Of two
-   * instants with one local time it is the earlier; a time that a clock skipped is that much later.
+   * instants with one local time it is the earlier; a time that a clock skipped is before that.
    */
   toInstant(text: string): Date {
     const utc = Date.parse(`${text.replace(" ", "T")}Z`);

@@ -3,7 +3,7 @@ import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { ShortLink } from "../../shared/contracts/short-link.ts";
 import { recordEvents } from "../events/record.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
-import { addToOutbox } from "../links-log/outbox.ts";
+import { addToOutbox } from "../links-log/log.ts";
 import type { Sql } from "../postgres.ts";
 import { takedownEvent } from "./events.ts";
 import { shortLinkOf, toRecord } from "./record.ts";

@@ -1,4 +1,4 @@
--- People who sign in to the dashboard. The first five tables are laid out as the authentication
+-- People who sign in to the dashboard. The first six tables are laid out as the authentication
 -- library wants them (api/sessions/better-auth.ts); nothing else writes to them.
 
 create table users (
@@ -63,6 +63,23 @@ create table second_factors (
   wrong_codes integer not null default 0,
   locked_until timestamptz(3)
 );
+
+-- Public keys of users' authenticators (WebAuthn).
+create table passkeys (
+  id uuid primary key default gen_random_uuid(),
+  user_id uuid not null references users (id) on delete cascade,
+  name text not null,
+  credential_id text not null unique,
+  public_key text not null,
+  counter bigint not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamptz(3) not null default now()
+);
+
+create index passkeys_by_user on passkeys (user_id);
 
 -- What a sign-in of several steps waits for.
 create table verifications (

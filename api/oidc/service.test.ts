@@ -16,6 +16,7 @@ import {
 import type { Role } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
+import { Authenticator } from "../../test/harness/authenticator.ts";
 import { passProvider, type Person, TestProvider } from "../../test/harness/oidc-provider.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { People } from "../dashboard/app.ts";
@@ -280,6 +281,24 @@ const byPassword = (email: string, of: People = people): Promise<string> =>
     .signIn({ email, password: PASSWORD }, { ...clientOf(), address: "198.51.100.1" })
     .then(() => "in", reasonOf);
 
+/** Signs in with a new passkey of a user who has a password. */
+async function byPasskey(email: string, of: People = people): Promise<string> {
+  const passkey = new Authenticator();
+  const client = { ...clientOf(), address: "198.51.100.4" };
+  const { cookies } = await people.sessions.signIn({ email, password: PASSWORD }, client);
+  const signedIn = { ...client, headers: cookieOf(cookies) };
+  const session = await people.sessions.find(signedIn.headers);
+  const begun = await people.passkeys.begin(session, PASSWORD, signedIn);
+  const made = passkey.create(begun.options["challenge"], { origin: ORIGIN });
+  const both = { ...client, headers: cookieOf([...cookies, ...begun.cookies]) };
+  await people.passkeys.add(session, { response: made, name: "This machine" }, both);
+  const { options, cookies: more } = await of.passkeys.challenge(client);
+  const answer = passkey.get(options["challenge"], { origin: ORIGIN });
+  return await of.passkeys
+    .signIn(answer, { ...client, headers: cookieOf(more) })
+    .then(() => "in", reasonOf);
+}
+
 describe("an address that somebody has here", () => {
   test("becomes that of the provider's person, of a domain for which it is trusted alone", async () => {
     const trusted = meet();
@@ -288,9 +307,11 @@ describe("an address that somebody has here", () => {
       { email: trusted.email, password: PASSWORD },
       { ...clientOf(), address: "198.51.100.2" },
     );
+    expect(await byPasskey(trusted.email)).toBe("in");
     const { path, headers } = await signIn();
     expect(path).toBe("/");
-    expect((await people.sessions.find(headers)).user.id).toBe(id);
+    const session = await people.sessions.find(headers);
+    expect([session.user.id, await people.passkeys.list(session)]).toEqual([id, []]);
     expect(await roles()).toEqual({ [trusted.email]: "member" });
     // Whoever had the password may be somebody else.
     expect(await isIn(cookieOf(cookies))).toBe(false);
@@ -335,6 +356,7 @@ describe("an address that somebody has here", () => {
       "in",
     ]);
     expect([await byPassword(local), await byPassword(BREAK_GLASS)]).toEqual(["in", "in"]);
+    expect([await byPasskey(local), await byPasskey(local, only)]).toEqual(["in", "unauthorized"]);
     const id = await people.members.removeUser(local).then(() => addLocal(local));
     const { token } = await makeReset(postgres.sql, id);
     expect(

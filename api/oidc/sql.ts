@@ -18,6 +18,7 @@ export async function makeProviderUser(sql: Sql, userId: Uuid): Promise<void> {
       delete from credentials where user_id = ${userId} and provider_id = 'credential'`;
     if (count > 0) await sql`delete from sessions where user_id = ${userId}`;
     await sql`delete from second_factors where user_id = ${userId}`;
+    await sql`delete from passkeys where user_id = ${userId}`;
     await sql`delete from password_resets where user_id = ${userId}`;
     await sql`
       update users set email_verified = true, has_second_factor = false where id = ${userId}`;

@@ -2,8 +2,11 @@
  * Better Auth, configured for the dashboard's sign-ins and sessions. It is only called as a
  * library; none of its HTTP endpoints is reachable.
  */
+import "./reflect-metadata.ts";
+
+import { passkey } from "@better-auth/passkey";
 import { betterAuth, type BetterAuthOptions } from "better-auth";
-import { isAPIError } from "better-auth/api";
+import { APIError, isAPIError } from "better-auth/api";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import { PostgresJSDialect } from "kysely-postgres-js";
 
@@ -63,12 +66,48 @@ const secondFactor = () =>
     },
   });
 
+/** Passkeys of the dashboard: authenticators ask for a fingerprint, a face or a PIN. */
+const passkeys = (origin: string) =>
+  passkey({
+    rpID: new URL(origin).hostname,
+    rpName: "Shorthop",
+    origin,
+    authenticatorSelection: { residentKey: "required", userVerification: "required" },
+    // The library asks for no more than that somebody has touched the authenticator.
+    registration: {
+      afterVerification: ({ verification: { registrationInfo } }) =>
+        requireVerified(registrationInfo?.userVerified),
+    },
+    authentication: {
+      afterVerification: ({ verification: { authenticationInfo } }) =>
+        requireVerified(authenticationInfo.userVerified),
+    },
+    advanced: { webAuthnChallengeCookie: "passkey" },
+    schema: {
+      passkey: {
+        modelName: "passkeys",
+        fields: {
+          publicKey: "public_key",
+          userId: "user_id",
+          credentialID: "credential_id",
+          deviceType: "device_type",
+          backedUp: "backed_up",
+          createdAt: "created_at",
+        },
+      },
+    },
+  });
+
+function requireVerified(userVerified: boolean | undefined): void {
+  if (userVerified !== true) throw new APIError("UNAUTHORIZED", { code: "NOT_VERIFIED" });
+}
+
 export class AuthLibrary {
   readonly api;
   readonly context;
 
   constructor(options: LibrarySettings) {
-    const auth = betterAuth({ ...options, plugins: [secondFactor()] });
+    const auth = betterAuth({ ...options, plugins: [secondFactor(), passkeys(options.baseURL)] });
     this.api = auth.api;
     this.context = auth.$context;
   }
@@ -115,6 +154,8 @@ export const librarySettings = (
       ...times,
     },
     expiresIn: SESSION_SECONDS,
+    // Whoever changes how they sign in enters their password, however fresh the session is.
+    freshAge: 0,
     updateAge: EXTENDED_EVERY_SECONDS,
   },
   databaseHooks: {
@@ -159,8 +200,11 @@ export async function translateErrors<T>(
     return await result;
   } catch (error) {
     if (!isAPIError(error)) throw error;
-    if (error.statusCode >= 500) throw unavailable(error);
-    if (toError !== undefined) throw toError(error.body?.code ?? "");
+    const code = error.body?.code ?? "";
+    // What the library answers to a passkey that is nonsense.
+    const isRejection = error.statusCode < 500 || code === "FAILED_TO_VERIFY_REGISTRATION";
+    if (!isRejection) throw unavailable(error);
+    if (toError !== undefined) throw toError(code);
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import {
   plainPassword,
   ROLES,
   signInCode,
+  userName,
 } from "../../shared/contracts/users.ts";
 import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
 import { successResponse } from "../http/common-schemas.ts";
@@ -48,6 +49,51 @@ export const enrolmentResponse = z.object({
 });
 
 export const recoveryCodesResponse = z.object({ recovery_codes: z.array(z.string()) });
+
+/** What an authenticator sends, in base64url: more than any signature or attestation has. */
+const webAuthnText = z.string().max(16_384);
+
+const webAuthnShape = {
+  id: z.string().max(1_400),
+  rawId: z.string().max(1_400),
+  type: z.literal("public-key"),
+  clientExtensionResults: z.object({}),
+};
+
+/** `toJSON()` of a credential that a browser has made. */
+const passkeyAttestation = z.object({
+  ...webAuthnShape,
+  response: z.object({
+    clientDataJSON: webAuthnText,
+    attestationObject: webAuthnText,
+    transports: z.array(z.string().max(20)).max(10).optional(),
+  }),
+});
+
+export type PasskeyAttestation = z.output<typeof passkeyAttestation>;
+
+/** `toJSON()` of a credential that a browser has used. */
+const passkeyAnswer = z.object({
+  ...webAuthnShape,
+  response: z.object({
+    clientDataJSON: webAuthnText,
+    authenticatorData: webAuthnText,
+    signature: webAuthnText,
+  }),
+});
+
+export type PasskeyAnswer = z.output<typeof passkeyAnswer>;
+
+export const addPasskeyBody = z.strictObject({ name: userName, response: passkeyAttestation });
+
+export const signInByPasskeyBody = z.strictObject({ response: passkeyAnswer });
+
+/** The options of a browser's call, as it reads them. */
+export const webAuthnOptionsResponse = z.record(z.string(), z.unknown());
+
+export const passkeyListResponse = z.object({
+  data: z.array(z.object({ id: z.string(), name: z.string(), created_at: z.iso.datetime() })),
+});
 
 export const changePasswordBody = z.strictObject({
   current_password: plainPassword,

@@ -1,4 +1,4 @@
-/** `/auth`: signing in to and out of the dashboard, second factors, and setting a new password. */
+/** `/auth`: signing in to and out of the dashboard, and setting a new password. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
@@ -11,16 +11,11 @@ import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
 import {
   changePasswordBody,
-  confirmBody,
   deviceListResponse,
-  enrolmentResponse,
   methodsResponse,
-  passwordBody,
-  recoveryCodesResponse,
   requestResetBody,
   resetOptionsResponse,
   resetUserResponse,
-  secondFactorResponse,
   sessionResponse,
   signInBody,
   signInByCodeBody,
@@ -30,7 +25,6 @@ import {
 } from "./model.ts";
 import { clientInfo, requireSession, setCookies } from "./requests.ts";
 import type { PasswordResets } from "./resets.ts";
-import type { SecondFactors } from "./second-factor.ts";
 import { type SessionService, toUserResponse } from "./service.ts";
 
 type SessionResponse = z.output<typeof sessionResponse>;
@@ -155,70 +149,6 @@ export const sessionRoutes = (
       {
         access: "session",
         params: z.object({ id: z.string() }),
-        response: { 200: successResponse },
-      },
-    );
-
-/** `/auth/second-factor`: how users have to sign in with a code, too. */
-export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =>
-  new Elysia({ name: "second factors", prefix: "/auth/second-factor" })
-    .use(auth)
-    .get("", ({ call }) => factors.state(requireSession(call)), {
-      access: "session",
-      response: { 200: secondFactorResponse },
-    })
-    .post(
-      "",
-      ({ call, request, body }) =>
-        factors.begin(requireSession(call), body.password, clientInfo(call, request)),
-      {
-        access: "session",
-        jsonBody: "required",
-        body: passwordBody,
-        response: { 200: enrolmentResponse },
-      },
-    )
-    .post(
-      "/confirm",
-      async ({ call, request, body, set }) => {
-        const client = clientInfo(call, request);
-        setCookies(set, await factors.confirm(requireSession(call), body.code, client));
-        return { success: true, message: "The second factor is set up." };
-      },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: confirmBody,
-        response: { 200: successResponse },
-      },
-    )
-    .post(
-      "/recovery-codes",
-      async ({ call, request, body }) => ({
-        recovery_codes: await factors.replaceCodes(
-          requireSession(call),
-          body.password,
-          clientInfo(call, request),
-        ),
-      }),
-      {
-        access: "session",
-        jsonBody: "required",
-        body: passwordBody,
-        response: { 200: recoveryCodesResponse },
-      },
-    )
-    .post(
-      "/remove",
-      async ({ call, request, body, set }) => {
-        const client = clientInfo(call, request);
-        setCookies(set, await factors.remove(requireSession(call), body.password, client));
-        return { success: true, message: "The second factor has been removed." };
-      },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: passwordBody,
         response: { 200: successResponse },
       },
     );

@@ -260,18 +260,21 @@ const signedIn = z.object({
 /** The token of the session that has begun; undefined if a code is asked for. */
 const tokenOf = (response: unknown): string | undefined => signedIn.safeParse(response).data?.token;
 
-/** The cookie between password and code. */
-const CHALLENGE = /(?:^|; ?)((?:__Secure-)?shorthop\.two_factor=[^;]*)/;
+/** The cookie between the two steps of a sign-in. */
+const CHALLENGE = /^(?:__Secure-)?shorthop\.(?:two_factor|passkey)=/;
 
 const challengeOf = (headers: Headers): string =>
-  CHALLENGE.exec(headers.get("cookie") ?? "")?.[1] ?? "";
+  (headers.get("cookie") ?? "")
+    .split("; ")
+    .filter((pair) => CHALLENGE.test(pair))
+    .join("; ");
 
 /** Whether an error says that somebody may not sign in. */
-const isRefusal = (error: unknown): boolean =>
+export const isRefusal = (error: unknown): boolean =>
   error instanceof ApiError && error.reason === "unauthorized";
 
-/** Leaves a browser's session out: the library would take the code for that of its user. */
-function onlyChallenge(headers: Headers): Headers {
+/** Leaves a browser's session out: the library would take the second step for one of its user. */
+export function onlyChallenge(headers: Headers): Headers {
   const kept = new Headers(headers);
   kept.set("cookie", challengeOf(headers));
   return kept;

@@ -289,3 +289,23 @@ export async function enqueueResetMail(
 /** Whether the user of a mail may still expect it. */
 export const isExpected = (sql: Sql) => sql`
   (mail.created_at > clock_timestamp() - make_interval(mins => ${WAITING_MINUTES}))`;
+
+export type PasskeyRow = { id: Uuid; name: string; created_at: Date };
+
+/** Lists the passkeys of a user, the oldest first. */
+export const listPasskeys = (sql: Sql, userId: Uuid): Promise<PasskeyRow[]> =>
+  sql<PasskeyRow[]>`
+    select id, name, created_at from passkeys where user_id = ${userId} order by created_at, id`;
+
+/** Deletes a passkey of a user; returns false when there is none. */
+export async function deletePasskey(sql: Sql, userId: Uuid, id: Uuid): Promise<boolean> {
+  const { count } = await sql`delete from passkeys where id = ${id} and user_id = ${userId}`;
+  return count > 0;
+}
+
+/** The user who has a passkey, by what its authenticator calls it. */
+export async function findPasskeyUser(sql: Sql, credentialId: string): Promise<Uuid | undefined> {
+  const [row] = await sql<{ user_id: Uuid }[]>`
+    select user_id from passkeys where credential_id = ${credentialId}`;
+  return row?.user_id;
+}

@@ -19,8 +19,11 @@ import { SIGNING_KEY } from "../../test/harness/signing.ts";
 import { checks as workerChecks, migrateChecks } from "../../worker/checks.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema as workerSchema } from "../../worker/config.ts";
-import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
-import { setRetention } from "../../worker/migrations/retention.ts";
+import {
+  ensureDatabase,
+  migrateClickHouse,
+  setRetention,
+} from "../../worker/migrations/migrate.ts";
 import { configure, Engine } from "../local/clickhouse/engine.ts";
 import { Gateway } from "../local/clickhouse/gateway.ts";
 

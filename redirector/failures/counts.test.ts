@@ -9,7 +9,7 @@ import {
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { FailureCounts } from "./counts.ts";
+import { FailureCounts } from "./reporter.ts";
 
 const failureOf = (link_id: string) => ({
   account_id: link_id,

@@ -1,7 +1,7 @@
 /** Goal: reads that wait for the disk go to a thread, and no others. */
 import { expect, test } from "bun:test";
 
-import { DiskSpeed } from "./disk-speed.ts";
+import { DiskSpeed } from "./link-reads.ts";
 
 /** Notes a read that ends at 1,000 ms, and after which the process has read so many blocks. */
 function isSlowAfter(readMs: number, blocksAfter: number): (now: number) => boolean {

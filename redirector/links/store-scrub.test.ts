@@ -15,10 +15,9 @@ import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
 import { toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { LogStore } from "./log-store.ts";
+import { LogStore, StoreScrub } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";
 import { StoreReader } from "./store-reader.ts";
-import { StoreScrub } from "./store-scrub.ts";
 
 const LINKS = Array.from({ length: 250 }, (_, i) => activeLink(`alias-${i}`, i + 1));
 

@@ -202,6 +202,12 @@ const sendCode = (code: unknown) =>
     headers: { ...browserHeaders(stack), ...fromElsewhere() },
   });
 
+const sendPasskey = (response: unknown) =>
+  call(url("/auth/passkeys/sign-in"), {
+    body: { response },
+    headers: { ...browserHeaders(stack), ...fromElsewhere() },
+  });
+
 describe("signing in", () => {
   test("sets a cookie that scripts and other sites cannot get, with a token that no attacker has chosen", async () => {
     const user = await createUser(stack, account.id);
@@ -288,6 +294,23 @@ describe("signing in", () => {
       expect(codeOf(await sendCode(code))).toEqual([400, "invalid_request"]);
     for (const code of ["123456", "123 456", "aaaaa-aaaaa"])
       expect(codeOf(await sendCode(code))).toEqual([401, "unauthorized"]);
+  });
+
+  test("rejects what no authenticator sends, of any size", async () => {
+    const answer = { clientDataJSON: "e30", authenticatorData: "e30", signature: "e30" };
+    const passkey = { id: "a", rawId: "a", type: "public-key", clientExtensionResults: {} };
+    expect(codeOf(await sendPasskey({ ...passkey, response: answer }))).toEqual([
+      401,
+      "unauthorized",
+    ]);
+    for (const response of [
+      null,
+      [],
+      { ...passkey, response: {} },
+      { ...passkey, id: "x".repeat(2_000), response: answer },
+      { ...passkey, response: { ...answer, signature: "x".repeat(20_000) } },
+    ])
+      expect(codeOf(await sendPasskey(response))).toEqual([400, "invalid_request"]);
   });
 
   test("rejects malformed bodies", async () => {

@@ -140,6 +140,8 @@ const records = (types: string, change: Change): Recorded => ({
 
 const CODES = "It needs the app of a second factor: api/sessions/second-factor.test.ts.";
 
+const PASSKEYS = "It needs an authenticator: api/sessions/passkeys.test.ts.";
+
 const READS = "It reads, and changes nothing.";
 
 const viewChanges = (path: string, query: string): Record<string, Recorded> => ({
@@ -379,6 +381,11 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /auth/second-factor/confirm": { none: CODES },
   "POST /auth/second-factor/recovery-codes": { none: CODES },
   "POST /auth/second-factor/remove": { none: CODES },
+  "POST /auth/passkeys/options": { none: "Nothing has changed until the passkey is added." },
+  "POST /auth/passkeys": { none: PASSKEYS },
+  "POST /auth/passkeys/:id/remove": { none: PASSKEYS },
+  "POST /auth/passkeys/challenge": { none: "Nothing has changed until it is answered." },
+  "POST /auth/passkeys/sign-in": { none: PASSKEYS },
   "POST /auth/oidc": { none: "Nothing has changed until the provider sends somebody back." },
   "DELETE /auth/devices/:id": records("session.ended", async () => {
     const { user, theirs } = await signInAsMember();

@@ -97,6 +97,19 @@ const openNewLink = (page: Page) => page.getByRole("button", { name: "New link" 
 const short = (alias: string) => `${dashboard.stack.info().short_url}/${alias}`;
 
 withBrowser("a link in the list", () => {
+  test("is shown with its alias as one reads it, and its URL is percent-encoded", async () => {
+    await visitList([{ url: `${OWN}/readable`, alias: "list/größe-🎈" }], async (page, client) => {
+      const [link] = (await client.links.list()).data;
+      expect(link?.short_url).toBe(short("list/gr%C3%B6%C3%9Fe-%F0%9F%8E%88"));
+      const { host } = new URL(short(""));
+      await page.getByRole("link", { name: `${host}/list/größe-🎈`, exact: true }).click();
+      const href = await page
+        .getByRole("link", { name: short("list/größe-🎈") })
+        .getAttribute("href");
+      expect(href).toBe(link?.short_url ?? "");
+    });
+  });
+
   test("is created with validation while one types, changed and deleted, in live or in test mode", async () => {
     await visitList([], async (page) => {
       await page.getByText("No links yet").waitFor();
@@ -107,7 +120,7 @@ withBrowser("a link in the list", () => {
       await dialog.getByText("The URL must be an http or https URL.").waitFor();
       await dialog.getByLabel("Destination").fill("https://example.com/first");
       await dialog.getByLabel("Alias").fill("-no");
-      await dialog.getByText("An alias has 1 to 64 characters").waitFor();
+      await dialog.getByText("An alias has 1 to 64 letters").waitFor();
       await dialog.getByLabel("Alias").fill("settings");
       await dialog.getByText("is reserved").waitFor();
       await dialog.getByLabel("Alias").fill("dash-first");

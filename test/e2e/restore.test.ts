@@ -13,8 +13,11 @@ import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
-import { ensureDatabase, migrateClickHouse } from "../../worker/migrations/migrate.ts";
-import { setRetention } from "../../worker/migrations/retention.ts";
+import {
+  ensureDatabase,
+  migrateClickHouse,
+  setRetention,
+} from "../../worker/migrations/migrate.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 

@@ -116,3 +116,51 @@ withBrowser("the list of sessions", () => {
     await elsewhere.page.context().close();
   });
 });
+
+/** An authenticator of the browser's own, which knows its user and answers at once. */
+async function addAuthenticator(page: Page, isUserVerified = true): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("WebAuthn.enable");
+  await session.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified,
+      automaticPresenceSimulation: true,
+    },
+  });
+}
+
+withBrowser("a passkey", () => {
+  test("is added with the password, signs in alone, and is removed", async () => {
+    const { page, user, consoleErrors } = await openProfile();
+    await addAuthenticator(page);
+    await page.getByRole("button", { name: "Add a passkey" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("This machine");
+    await dialog.getByLabel("Current password").fill("not the password");
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.getByText("The current password is wrong.").waitFor();
+    const problems = await findProblems(page, "new passkey");
+    await dialog.getByLabel("Current password").fill(user.password);
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await page.getByText("This machine").waitFor();
+    await dialog.waitFor({ state: "detached" });
+    problems.push(...(await findProblems(page, "passkeys")));
+    await signOut(page);
+
+    await page.getByRole("button", { name: "Use a passkey" }).click();
+    await page.getByRole("heading", { name: "Profile", level: 1 }).waitFor();
+    await page.getByRole("button", { name: "Remove the passkey: This machine" }).click();
+    await dialog.getByLabel("Current password").fill(user.password);
+    await dialog.getByRole("button", { name: "Remove", exact: true }).click();
+    await page.getByText("The passkey has been removed.").waitFor();
+    await signOut(page);
+    await page.getByRole("button", { name: "Use a passkey" }).click();
+    await page.getByRole("alert").getByText("The passkey is not known here").waitFor();
+    expect([...problems, ...consoleErrors]).toEqual([]);
+    await page.context().close();
+  });
+});

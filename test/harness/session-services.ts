@@ -4,6 +4,7 @@ import type { UserPasswords } from "../../api/passwords/hashing.ts";
 import { Attempts } from "../../api/sessions/attempts.ts";
 import { AuthLibrary, librarySettings } from "../../api/sessions/better-auth.ts";
 import { DeviceCookies } from "../../api/sessions/device-cookie.ts";
+import { Passkeys } from "../../api/sessions/passkeys.ts";
 import { PasswordAttempts } from "../../api/sessions/password-attempts.ts";
 import { PasswordRules } from "../../api/sessions/password-rules.ts";
 import { PasswordResets } from "../../api/sessions/resets.ts";
@@ -45,5 +46,6 @@ export function openSessionServices(
     members: new MemberService(sql, users),
     sessions: new SessionService(sql, library, attempts, tries, rules, undefined),
     factors: new SecondFactors(sql, library, tries),
+    passkeys: new Passkeys(sql, library, tries, rules),
   };
 }

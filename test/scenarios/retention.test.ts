@@ -14,7 +14,7 @@ import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/
 import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
-import { setRetention } from "../../worker/migrations/retention.ts";
+import { setRetention } from "../../worker/migrations/migrate.ts";
 import { runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import {

@@ -1,9 +1,10 @@
-/** The sign-in page: the provider, or a password, and a code for those with a second factor. */
+/** The sign-in page: the provider, a passkey, or a password, and a code for those who need one. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
 import { getJson, send } from "../data/http.ts";
+import { choosePasskey, hasPasskeys } from "../data/passkeys.ts";
 import { SESSION_KEY } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
@@ -42,7 +43,10 @@ export function SignInPage({ email = "" }: { email?: string }) {
           {t("signIn.withPassword")}
         </Button>
       ) : (
-        <PasswordStep email={email} onCode={() => setNeedsCode(true)} />
+        <>
+          <PasswordStep email={email} onCode={() => setNeedsCode(true)} />
+          {hasPasskeys() && <PasskeyButton />}
+        </>
       )}
     </AuthCard>
   );
@@ -114,6 +118,30 @@ function PasswordStep({ email: initialEmail, onCode }: { email: string; onCode: 
       <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
       <p className="hint">{t("signIn.hint")}</p>
     </form>
+  );
+}
+
+function PasskeyButton() {
+  const queryClient = useQueryClient();
+  const signIn = useMutation({
+    async mutationFn() {
+      const options = await getJson<PublicKeyCredentialRequestOptionsJSON>(
+        "/auth/passkeys/challenge",
+        { method: "POST" },
+      );
+      const response = await choosePasskey(options);
+      if (response === undefined) return;
+      await send("/auth/passkeys/sign-in", { method: "POST", body: { response } });
+      await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
+    },
+  });
+  return (
+    <>
+      <ErrorAlert error={signIn.error} />
+      <Button loading={signIn.isPending} onClick={() => signIn.mutate()}>
+        {t("signIn.withPasskey")}
+      </Button>
+    </>
   );
 }
 

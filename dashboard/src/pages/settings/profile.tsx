@@ -23,6 +23,7 @@ import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
+import { Passkeys } from "./passkeys.tsx";
 import { SecondFactor } from "./second-factor.tsx";
 
 type UserSession = {
@@ -46,6 +47,9 @@ export function ProfilePage() {
           </Card>
           <Card title={t("settings.secondFactor.title")}>
             <SecondFactor />
+          </Card>
+          <Card title={t("settings.passkeys.title")}>
+            <Passkeys />
           </Card>
         </>
       )}

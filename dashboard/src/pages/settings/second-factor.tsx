@@ -179,7 +179,7 @@ type PasswordDialogProps = Closing & {
 };
 
 /** Asks for the password, without which nothing of how one signs in is changed. */
-function PasswordDialog({ onPassword, ...dialog }: PasswordDialogProps) {
+export function PasswordDialog({ onPassword, ...dialog }: PasswordDialogProps) {
   const form = useForm({ mode: "onTouched", defaultValues: { password: "" } });
   return (
     <FormDialog {...dialog} onSubmit={form.handleSubmit(({ password }) => onPassword(password))}>

@@ -21,7 +21,7 @@ const CHECKPOINT_MS = 30_000;
 
 const DAMAGED_LINKS = 50;
 
-/** Longer than a host takes to read a store of 20,000 links (redirector/links/store-scrub.ts). */
+/** Longer than a host takes to read a store of 20,000 links (redirector/links/log-store.ts). */
 const SCRUB_MS = 200_000;
 
 /** How long clicks gather in the journal before something happens to it. */

@@ -1,0 +1,168 @@
+/** `/auth/second-factor` and `/auth/passkeys`: what users sign in with besides their password. */
+import { Elysia } from "elysia";
+import * as z from "zod";
+
+import { decodeId, encodeId } from "../../shared/ids.ts";
+import { successResponse } from "../http/common-schemas.ts";
+import type { AccessPlugin } from "../site.ts";
+import {
+  addPasskeyBody,
+  confirmBody,
+  enrolmentResponse,
+  passkeyListResponse,
+  passwordBody,
+  recoveryCodesResponse,
+  secondFactorResponse,
+  signInByPasskeyBody,
+  webAuthnOptionsResponse,
+} from "./model.ts";
+import type { Passkeys } from "./passkeys.ts";
+import { clientInfo, requireSession, setCookies } from "./requests.ts";
+import type { SecondFactors } from "./second-factor.ts";
+
+/** `/auth/second-factor`: how users have to sign in with a code, too. */
+export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =>
+  new Elysia({ name: "second factors", prefix: "/auth/second-factor" })
+    .use(auth)
+    .get("", ({ call }) => factors.state(requireSession(call)), {
+      access: "session",
+      response: { 200: secondFactorResponse },
+    })
+    .post(
+      "",
+      ({ call, request, body }) =>
+        factors.begin(requireSession(call), body.password, clientInfo(call, request)),
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: enrolmentResponse },
+      },
+    )
+    .post(
+      "/confirm",
+      async ({ call, request, body, set }) => {
+        const client = clientInfo(call, request);
+        setCookies(set, await factors.confirm(requireSession(call), body.code, client));
+        return { success: true, message: "The second factor is set up." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: confirmBody,
+        response: { 200: successResponse },
+      },
+    )
+    .post(
+      "/recovery-codes",
+      async ({ call, request, body }) => ({
+        recovery_codes: await factors.replaceCodes(
+          requireSession(call),
+          body.password,
+          clientInfo(call, request),
+        ),
+      }),
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: recoveryCodesResponse },
+      },
+    )
+    .post(
+      "/remove",
+      async ({ call, request, body, set }) => {
+        const client = clientInfo(call, request);
+        setCookies(set, await factors.remove(requireSession(call), body.password, client));
+        return { success: true, message: "The second factor has been removed." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: successResponse },
+      },
+    );
+
+/** `/auth/passkeys`: adding and removing them, and signing in with one. */
+export const passkeyRoutes = (auth: AccessPlugin, passkeys: Passkeys) =>
+  new Elysia({ name: "passkeys", prefix: "/auth/passkeys" })
+    .use(auth)
+    .get(
+      "",
+      async ({ call }) => ({
+        data: (await passkeys.list(requireSession(call))).map(({ id, name, created_at }) => ({
+          id: encodeId("pk", id),
+          name,
+          created_at: created_at.toISOString(),
+        })),
+      }),
+      { access: "session", response: { 200: passkeyListResponse } },
+    )
+    .post(
+      "/options",
+      async ({ call, request, body, set }) => {
+        const client = clientInfo(call, request);
+        const begun = await passkeys.begin(requireSession(call), body.password, client);
+        setCookies(set, begun.cookies);
+        return begun.options;
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: passwordBody,
+        response: { 200: webAuthnOptionsResponse },
+      },
+    )
+    .post(
+      "",
+      async ({ call, request, body, set }) => {
+        await passkeys.add(requireSession(call), body, clientInfo(call, request));
+        set.status = 201;
+        return { success: true, message: "The passkey has been added." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        body: addPasskeyBody,
+        response: { 201: successResponse },
+      },
+    )
+    .post(
+      "/:id/remove",
+      async ({ call, request, params, body }) => {
+        const client = clientInfo(call, request);
+        const id = decodeId("pk", params.id);
+        await passkeys.remove(requireSession(call), id, body.password, client);
+        return { success: true, message: "The passkey has been removed." };
+      },
+      {
+        access: "session",
+        jsonBody: "required",
+        params: z.object({ id: z.string() }),
+        body: passwordBody,
+        response: { 200: successResponse },
+      },
+    )
+    .post(
+      "/challenge",
+      async ({ call, request, set }) => {
+        const { options, cookies } = await passkeys.challenge(clientInfo(call, request));
+        setCookies(set, cookies);
+        return options;
+      },
+      { access: "public", response: { 200: webAuthnOptionsResponse } },
+    )
+    .post(
+      "/sign-in",
+      async ({ call, request, body, set }) => {
+        setCookies(set, await passkeys.signIn(body.response, clientInfo(call, request)));
+        return { success: true, message: "Signed in." };
+      },
+      {
+        access: "public",
+        jsonBody: "required",
+        body: signInByPasskeyBody,
+        response: { 200: successResponse },
+      },
+    );

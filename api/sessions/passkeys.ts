@@ -1,0 +1,156 @@
+/**
+ * Passkeys (WebAuthn): each signs its user in alone, because an authenticator has asked for a
+ * fingerprint, a face or a PIN before it answers. Better Auth checks what it answers.
+ */
+import * as z from "zod";
+
+import type { Uuid } from "../../shared/ids.ts";
+import { ApiError, notFound } from "../http/errors.ts";
+import type { Session } from "../http/principal.ts";
+import type { Sql } from "../postgres.ts";
+import { type AuthLibrary, translateErrors } from "./better-auth.ts";
+import type { PasskeyAnswer, PasskeyAttestation } from "./model.ts";
+import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
+import type { PasswordRules } from "./password-rules.ts";
+import { wrongPassword } from "./second-factor.ts";
+import { isRefusal, onlyChallenge } from "./service.ts";
+import { recordOwn, recordSignIn } from "./sign-ins.ts";
+import {
+  deletePasskey,
+  deleteSession,
+  findPasskeyUser,
+  listPasskeys,
+  type PasskeyRow,
+} from "./sql.ts";
+
+/** Passkeys of a user: more than anybody has devices. */
+const PASSKEYS_MAX = 20;
+
+/** Options of the browser's call, as JSON, and the cookie that its answer needs. */
+export type Challenge = { options: Record<string, unknown>; cookies: string[] };
+
+/** Functions that return cookies return whole `Set-Cookie` values for the response. */
+export class Passkeys {
+  readonly #sql: Sql;
+  readonly #library: AuthLibrary;
+  readonly #passwords: PasswordAttempts;
+  readonly #rules: PasswordRules;
+
+  constructor(sql: Sql, library: AuthLibrary, passwords: PasswordAttempts, rules: PasswordRules) {
+    this.#sql = sql;
+    this.#library = library;
+    this.#passwords = passwords;
+    this.#rules = rules;
+  }
+
+  /** Lists the user's passkeys, the oldest first. */
+  list({ user }: Session): Promise<PasskeyRow[]> {
+    return listPasskeys(this.#sql, user.id);
+  }
+
+  /** Begins to add one. Throws `invalid_request` for a wrong password, and beyond the most. */
+  async begin(session: Session, password: string, client: ClientInfo): Promise<Challenge> {
+    await this.#confirm(session, password, client);
+    if ((await this.list(session)).length >= PASSKEYS_MAX)
+      throw new ApiError("invalid_request", "You have too many passkeys: remove one first.");
+    const { headers, response } = await translateErrors(
+      this.#library.api.generatePasskeyRegistrationOptions({
+        headers: client.headers,
+        returnHeaders: true,
+      }),
+    );
+    return { options: optionsSchema.parse(response), cookies: headers.getSetCookie() };
+  }
+
+  /** Adds what the authenticator has made. Throws `invalid_request`. */
+  async add(
+    session: Session,
+    { response, name }: { response: PasskeyAttestation; name: string },
+    client: ClientInfo,
+  ): Promise<void> {
+    const { headers } = client;
+    await translateErrors(
+      this.#library.api.verifyPasskeyRegistration({ body: { response, name }, headers }),
+      notAdded,
+    );
+    await this.#recordChange(session, client, "passkey added");
+  }
+
+  /** Removes a passkey. Throws `invalid_request` for a wrong password, and `not_found`. */
+  async remove(
+    session: Session,
+    id: Uuid | undefined,
+    password: string,
+    client: ClientInfo,
+  ): Promise<void> {
+    await this.#confirm(session, password, client);
+    const removed = id !== undefined && (await deletePasskey(this.#sql, session.user.id, id));
+    if (!removed) throw notFound("passkey");
+    await this.#recordChange(session, client, "passkey removed");
+  }
+
+  /** Begins a sign-in with any passkey of the browser's. */
+  async challenge({ headers }: ClientInfo): Promise<Challenge> {
+    const made = await translateErrors(
+      this.#library.api.generatePasskeyAuthenticationOptions({
+        headers: onlyChallenge(headers),
+        returnHeaders: true,
+      }),
+    );
+    const options = { ...optionsSchema.parse(made.response), userVerification: "required" };
+    return { options, cookies: made.headers.getSetCookie() };
+  }
+
+  /** Signs in the user of a passkey. Throws `unauthorized`. */
+  async signIn(response: PasskeyAnswer, { headers, origin }: ClientInfo): Promise<string[]> {
+    const userId = await findPasskeyUser(this.#sql, response.id);
+    const record = (type: "session.started" | "session.refused") =>
+      recordSignIn(this.#sql, type, { userId, method: "passkey", origin });
+    const verified = await translateErrors(
+      this.#library.api.verifyPasskeyAuthentication({
+        body: { response },
+        headers: onlyChallenge(headers),
+        returnHeaders: true,
+      }),
+      notAccepted,
+    ).catch(async (error: unknown) => {
+      if (isRefusal(error)) await record("session.refused");
+      throw error;
+    });
+    const { session, user } = signedIn.parse(verified.response);
+    const isAllowed = this.#rules.isAllowed(user.email);
+    if (!isAllowed) await deleteSession(this.#sql, session.token);
+    await record(isAllowed ? "session.started" : "session.refused");
+    if (!isAllowed) throw notAccepted();
+    return verified.headers.getSetCookie();
+  }
+
+  #recordChange({ user }: Session, { origin }: ClientInfo, change: string): Promise<void> {
+    const own = { userId: user.id, origin, change };
+    return recordOwn(this.#sql, "user.second_factor_changed", own);
+  }
+
+  /** Whoever changes how they sign in enters their password. */
+  async #confirm({ user }: Session, password: string, client: ClientInfo): Promise<void> {
+    const { headers } = client;
+    await this.#passwords.make(user.email, client, () =>
+      translateErrors(
+        this.#library.api.verifyPassword({ body: { password }, headers }),
+        wrongPassword,
+      ),
+    );
+  }
+}
+
+const optionsSchema = z.record(z.string(), z.unknown());
+
+const signedIn = z.object({
+  session: z.object({ token: z.string() }),
+  user: z.object({ email: z.string() }),
+});
+
+const notAdded = (): ApiError =>
+  new ApiError("invalid_request", "The passkey could not be added. Try again.");
+
+const notAccepted = (): ApiError =>
+  new ApiError("unauthorized", "The passkey is not known here, or it took too long.");
