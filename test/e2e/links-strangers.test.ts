@@ -55,7 +55,6 @@ let destination = "https://example.com/first";
 beforeAll(async () => {
   stack = await withOwnDatabase(cleanup.use(await useStack()), "strangers");
   nats = cleanup.use(await startNatsCluster(await ownNatsServer(), { count: 1 }));
-  const environment = (user: "api" | "redirector") => ({ ...nats.env, NATS_URL: nats.url(user) });
   api = await startApi(stack, environment("api"));
   cleanup.defer(() => api.stop());
   redirector = await startRedirector(stack, environment("redirector"));
@@ -69,6 +68,12 @@ beforeAll(async () => {
   expect(await readWarnings(api)).not.toHaveProperty("links_log");
 });
 afterAll(() => cleanup.disposeAsync());
+
+const environment = (user: "api" | "redirector", keys: Record<string, string> = {}) => ({
+  ...nats.env,
+  NATS_URL: nats.url(user),
+  ...keys,
+});
 
 const follow = async (alias: string) => {
   const { status, headers: found } = await call(`${redirector.url}/${alias}`);
@@ -178,8 +183,7 @@ test("neither are snapshots", async () => {
   await stranger.jetstream().publish(manifestSubject("unsigned"), "{}");
   await stranger.close();
   // A host that is new takes the one of the API.
-  const environment = { ...nats.env, NATS_URL: nats.url("redirector") };
-  const other = await startRedirector(stack, environment);
+  const other = await startRedirector(stack, environment("redirector"));
   try {
     await eventually(async () => {
       const { status, headers: found } = await call(`${other.url}/${ALIAS}`);
@@ -233,7 +237,7 @@ test("a manifest that was signed before brings no snapshot back", async () => {
   await stranger.jetstream().publish(subject, data, { headers: header });
   await stranger.close();
   await change();
-  const other = await startRedirector(stack, { ...nats.env, NATS_URL: nats.url("redirector") });
+  const other = await startRedirector(stack, environment("redirector"));
   try {
     await eventually(async () => {
       const { status, headers: found } = await call(`${other.url}/${ALIAS}`);
@@ -248,11 +252,6 @@ test("keys are changed while links change", async () => {
   const before = publicKeyOf(stack.info().links_signing_key ?? SIGNING_KEY);
   const LINKS_SIGNING_KEY = newSigningKey();
   const after = publicKeyOf(LINKS_SIGNING_KEY);
-  const of = (user: "api" | "redirector", keys: Record<string, string>) => ({
-    ...nats.env,
-    NATS_URL: nats.url(user),
-    ...keys,
-  });
   // First all know the key, then API processes sign with it, and last the one before is forgotten.
   for (const [known, signing] of [
     [`${before},${after}`, {}],
@@ -264,8 +263,14 @@ test("keys are changed while links change", async () => {
     [before, {}],
   ] as const) {
     await redirector.stop();
-    redirector = await startRedirector(stack, of("redirector", { LINKS_PUBLIC_KEYS: known }));
-    const next = await startApi(stack, of("api", { LINKS_PUBLIC_KEYS: known, ...signing }));
+    redirector = await startRedirector(
+      stack,
+      environment("redirector", { LINKS_PUBLIC_KEYS: known }),
+    );
+    const next = await startApi(
+      stack,
+      environment("api", { LINKS_PUBLIC_KEYS: known, ...signing }),
+    );
     await api.stop();
     api = next;
     await change();
