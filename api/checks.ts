@@ -1,4 +1,4 @@
-/** What `shorthop config check` and `shorthop doctor` check of the API. */
+/** Checks of the API by `shorthop config check` and `shorthop doctor`. */
 import type * as z from "zod";
 
 import { requireGrants } from "../shared/clicks/query.ts";
@@ -12,7 +12,7 @@ import { checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { describeBackups, readBackups } from "./backups/service.ts";
 import { clickHouseClient } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
-import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
+import { describeOutbox, readOutbox } from "./links-log/log.ts";
 import { compareHostCounts } from "./links-snapshots/host-counts.ts";
 import { describeSnapshot } from "./links-snapshots/snapshot-maker.ts";
 import { schemaState } from "./migrations/migrate.ts";

@@ -16,6 +16,7 @@ import { linksKeyVariables } from "../shared/links-log/signature.ts";
 import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
 import { webhookVariables } from "../shared/webhooks/variables.ts";
+import { hostListVariables } from "./links/host-lists.ts";
 import { isMailAddress, parseMailServer } from "./mail/settings.ts";
 import { oidcVariables, requireOidcNeeds } from "./oidc/settings.ts";
 
@@ -75,6 +76,9 @@ const variables = z.object({
   DNS_SERVERS: envList(),
   /** Whether links may point to private addresses and localhost. */
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
+  ...hostListVariables,
+  /** What happens to a link that exists when its destination comes to be on a list. */
+  DESTINATION_LISTS_ACTION: z.enum(["review", "take_down"]).default("review"),
   ...webhookVariables,
   /**
    * The server that sends mails, smtp://user:password@host:port, or smtps: for TLS from the start;

@@ -7,7 +7,7 @@ import type { Replies } from "../shared/nats.ts";
 import type { BackupTimes } from "./backups/model.ts";
 import { readBackups } from "./backups/service.ts";
 import type { EventWaits } from "./events/waits.ts";
-import { readOutbox } from "./links-log/outbox.ts";
+import { readOutbox } from "./links-log/log.ts";
 import type { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import { readDelay } from "./mail/queue.ts";
 import type { MailResult } from "./mail/send.ts";

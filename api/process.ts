@@ -11,7 +11,7 @@ import { apiSite } from "./app.ts";
 import { METRICS_PORTS } from "./config.ts";
 import { type ApiContext, DATABASE_FULL } from "./context.ts";
 import { listenDashboard } from "./dashboard/app.ts";
-import { describeOutbox, readOutbox } from "./links-log/outbox.ts";
+import { describeOutbox, readOutbox } from "./links-log/log.ts";
 import { LinksLogPublisher } from "./links-log/publisher.ts";
 import { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import { schemaState } from "./migrations/migrate.ts";
@@ -39,7 +39,7 @@ export function runApi(context: ApiContext): Listening {
   return listening;
 }
 
-/** What publishes the links log and makes snapshots of it, and watches its streams. */
+/** Publishes the links log, makes snapshots of it, and watches its streams. */
 class LinksLog {
   readonly publisher: LinksLogPublisher;
   readonly snapshots: SnapshotMaker;

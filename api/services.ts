@@ -17,6 +17,7 @@ import { KeyService } from "./keys/service.ts";
 import { PostgresStreamLeases } from "./limits/stream-leases.ts";
 import type { LinksPublisher } from "./links-log/publisher.ts";
 import { type DestinationRules, requireDestination } from "./links/destinations.ts";
+import { HostLists } from "./links/host-lists.ts";
 import { Republishing } from "./links/republishing.ts";
 import { LinkService } from "./links/service.ts";
 import { NatsUsedClicks } from "./links/used-clicks.ts";
@@ -29,6 +30,7 @@ import { ReportMaker } from "./reports/maker.ts";
 import { ReportService } from "./reports/service.ts";
 import { Unsubscriber, UnsubscribeTokens } from "./reports/unsubscriber.ts";
 import type { SiteServices } from "./resource-routes.ts";
+import { HostListWatch } from "./reviews/service.ts";
 import { ResetMails } from "./sessions/resets.ts";
 import { SharedService } from "./shares/reading.ts";
 import { ShareService } from "./shares/service.ts";
@@ -64,7 +66,9 @@ export class Services implements SiteServices {
   constructor(context: ApiContext, publisher: LinksPublisher) {
     const { config, sql, clickhouse, nats, lifecycle, log, shortUrl } = context;
     this.hosts = ownHosts(config.SHORT_URL, config.SHORT_HOSTS);
+    const lists = new HostLists(config, log);
     const destinationRules = {
+      lists,
       allowPrivate: config.ALLOW_PRIVATE_TARGETS,
       shortUrl: new URL(config.SHORT_URL),
       ownHosts: this.hosts,
@@ -113,6 +117,10 @@ export class Services implements SiteServices {
     this.reports = new ReportService(sql, links, maker);
     this.unsubscriber = new Unsubscriber(sql, tokens);
 
+    if (config.DESTINATION_LISTS.length > 0) {
+      const watch = new HostListWatch(sql, lists, config.DESTINATION_LISTS_ACTION, log);
+      lifecycle.onStop("lists of hosts", () => watch.stop());
+    }
     const republishing = new Republishing(sql, publisher, domains, log);
     lifecycle.onStop("republishing", () => republishing.stop());
     const maintenance = new Maintenance(context, domains, usedClicks);

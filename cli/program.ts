@@ -5,6 +5,7 @@ import { version } from "../shared/version.ts";
 import { addAccountCommands } from "./accounts/accounts.ts";
 import { addImportCommands } from "./accounts/imports.ts";
 import { addKeyCommands } from "./accounts/keys.ts";
+import { addReviewCommands } from "./accounts/reviews.ts";
 import { addDomainCommands, addTakedownCommands } from "./accounts/takedowns.ts";
 import { addUserCommands } from "./accounts/users.ts";
 import { Installation } from "./installation.ts";
@@ -51,6 +52,7 @@ The stores are those of the environment (DATABASE_URL, NATS_URL, CLICKHOUSE_URL)
   const links = program.command("links").description("Short links");
   addTakedownCommands(links, installation);
   addLinkCommands(links, installation);
+  addReviewCommands(program, installation);
   addAuditCommands(program, installation);
   addImportCommands(program, installation);
   addStatusCommand(program, installation);

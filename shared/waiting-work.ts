@@ -132,6 +132,8 @@ export const JOBS: Readonly<Record<string, string>> = {
     "notices about links: `ledger_bytes`; proofs of domains: the quota of domains; deletions, and places in the ledger: of what was paid for when it was written",
   "api/oidc/service.ts": "asking the provider about members with a session: of the service",
   "api/reports/maker.ts": "reports that are due: `report_statistics`, and `ledger_bytes`",
+  "api/reviews/service.ts":
+    "comparing all links with lists of hosts, some a second: of the service",
   "redirector/failures/reporter.ts": "counts of failures: of the service",
   "redirector/http/server.ts": "connections that are idle: of the service",
   "redirector/journal/journal.ts": "writing clicks to disk: of the service",

@@ -3,7 +3,7 @@ import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contract
 import { type DomainNotice, domainNotice } from "../../shared/contracts/notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import { addToOutbox } from "../links-log/outbox.ts";
+import { addToOutbox } from "../links-log/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { toNoticeSettings } from "./settings.ts";

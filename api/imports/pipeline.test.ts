@@ -221,6 +221,7 @@ describe("an import", () => {
       link(3, { alias: "theirs", url: "https://example.com/theirs" }),
       link(4, { alias: "local", url: "http://127.0.0.1/" }),
       link(5, { alias: "new", url: "https://example.com/other" }),
+      link(6, { alias: "deleted", refused: "It was deleted." }),
     ];
     const visits = [visit(1, 0), visit(2, 1), visit(3, 2), visit(4, 3), visit(1, NaN)];
     const row = await begin(writer.accountId);
@@ -233,8 +234,10 @@ describe("an import", () => {
       "taken",
       "refused",
       "taken",
+      "refused",
     ]);
-    const counts = { created: 1, same: 1, taken: 2, refused: 1, visits: 2, left_out: 3 };
+    expect(reports.links[5]?.outcome).toEqual({ outcome: "refused", reason: "It was deleted." });
+    const counts = { created: 1, same: 1, taken: 2, refused: 2, visits: 2, left_out: 3 };
     expect(done).toMatchObject({ state: "done", ...counts });
     const [created, ...others] = (await linksOf(writer.accountId)).toReversed();
     expect(created).toMatchObject({
@@ -333,8 +336,13 @@ describe("an import", () => {
     expect(await run(row, stuck).catch(String)).toContain("does not advance");
     const waiting = new MemorySource([], []);
     const reading = Promise.withResolvers<Page<SourceLink>>();
-    waiting.links = () => reading.promise;
+    const begun = Promise.withResolvers<void>();
+    waiting.links = () => {
+      begun.resolve();
+      return reading.promise;
+    };
     const first = run(row, waiting);
+    await begun.promise;
     expect(await run(row, new MemorySource([], [])).catch(String)).toContain("Another process");
     reading.resolve({ rows: [], next: null });
     expect(await first).toMatchObject({ state: "done" });

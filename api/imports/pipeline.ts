@@ -111,8 +111,9 @@ export class ImportRun {
     const read = (after: Cursor | null) => source.links(after, signal);
     for await (const { rows } of pagesOf(read, null))
       for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
-        const outcomes = await this.#links.check(owner, toImportedLinks(row, some));
-        const reports = reportsOf(some, outcomes);
+        const reports = await judge(some, (links) =>
+          this.#links.check(owner, toImportedLinks(row, links)),
+        );
         this.#observer.noteLinks(reports);
         this.#note(row, countOutcomes(reports));
       }
@@ -125,11 +126,12 @@ export class ImportRun {
       const reports: LinkReport[] = [];
       for (const chunks of chunksOf(chunksOf(rows, LINKS_AT_ONCE), STATEMENTS_AT_ONCE)) {
         signal.throwIfAborted();
-        const outcomes = await Promise.all(
-          chunks.map((some) => this.#links.import(owner, toImportedLinks(row, some))),
+        const judged = await Promise.all(
+          chunks.map((some) =>
+            judge(some, (links) => this.#links.import(owner, toImportedLinks(row, links))),
+          ),
         );
-        for (const [i, some] of chunks.entries())
-          reports.push(...reportsOf(some, outcomes[i] ?? []));
+        reports.push(...judged.flat());
       }
       const counts = countOutcomes(reports);
       await recordLinks(this.#sql, row.id, { ...counts, page_end: next, links: linksOf(reports) });
@@ -303,14 +305,21 @@ const timeOf = ({ createdAt }: SourceLink): Date | undefined =>
 const toTitle = (text: string): string =>
   truncateText(text.replaceAll(/\p{Cc}+/gu, " ").trim(), TITLE_BYTES_MAX);
 
-const reportsOf = (
+/** What becomes of links: the source refuses some of them itself. */
+async function judge(
   links: readonly SourceLink[],
-  outcomes: readonly ImportOutcome[],
-): LinkReport[] =>
-  links.flatMap((link, i) => {
-    const outcome = outcomes[i];
+  decide: (links: readonly SourceLink[]) => Promise<ImportOutcome[]>,
+): Promise<LinkReport[]> {
+  const outcomes = await decide(links.filter(({ refused }) => refused === undefined));
+  let decided = 0;
+  return links.flatMap((link) => {
+    const outcome =
+      link.refused === undefined
+        ? outcomes[decided++]
+        : ({ outcome: "refused", reason: link.refused } as const);
     return outcome === undefined ? [] : [{ link, outcome }];
   });
+}
 
 function countOutcomes(reports: readonly LinkReport[]) {
   const countOf = (wanted: ImportOutcome["outcome"]) =>

@@ -21,6 +21,8 @@ export type SourceLink = {
   settings?: Readonly<Record<string, unknown>>;
   /** What the source has and we do not: said in the report. */
   left?: readonly string[];
+  /** Why it must not be imported, as a sentence. */
+  refused?: string;
 };
 
 /** Visits of a link: one, or (`daily`) some of a day or an hour, of which no visitor is known. */

@@ -25,8 +25,7 @@ import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/signing.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
-import { isAcknowledged, numberLog } from "./numbering.ts";
-import { addToOutbox } from "./outbox.ts";
+import { addToOutbox, isAcknowledged, numberLog } from "./log.ts";
 import { LinksLogPublisher } from "./publisher.ts";
 import { selectEntries } from "./sql.ts";
 

@@ -38,7 +38,7 @@ import { LimitedLog, type Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { isDiskFull, type Sql } from "../postgres.ts";
-import { type LogHead, numberLog } from "./numbering.ts";
+import { type LogHead, numberLog } from "./log.ts";
 import { acknowledgeEntries, type LogEntry, readAcknowledged, selectEntries } from "./sql.ts";
 
 /** How long a request waits for the tail before it responds with `X-Propagation: pending`. */
@@ -347,8 +347,8 @@ const lastOf = ({ entry }: LastEntry, database: string): Entry | "none" | "no en
   typeof entry === "string" || entry.database === database ? entry : "no entry";
 
 /** The position after which entries are published. */
-function startOf({ from }: Plan, { entry }: LastEntry, { acknowledged }: LogHead): number {
+function startOf({ from }: Plan, { entry }: LastEntry, { acknowledgedPosition }: LogHead): number {
   if (from === "first") return 0;
-  if (from === "unacknowledged" || typeof entry === "string") return acknowledged?.position ?? 0;
+  if (from === "unacknowledged" || typeof entry === "string") return acknowledgedPosition;
   return entry.position;
 }

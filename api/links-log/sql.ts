@@ -13,14 +13,17 @@ const KEPT = "1 hour";
 /** Entries that are deleted at once. */
 const DELETED_AT_ONCE = 1_000;
 
-/** The row of the head, as a call of `number_link_log()` leaves it. */
-export type HeadRow = Head & {
+/** The end of the log. */
+export type LogHead = Head & {
   database: Uuid;
-  acknowledged_term: number | null;
-  acknowledged_position: number | null;
-  has_more: boolean;
-  is_known: boolean;
-  is_empty: boolean;
+  /** Of the last entry that the tail has acknowledged; 0 before the first one. */
+  acknowledgedPosition: number;
+  /** Whether more waits in the outbox. */
+  hasMore: boolean;
+  /** Whether the log has a certain entry. */
+  isKnown: boolean;
+  /** Whether there is no account, and so no link was ever created in this database. */
+  isEmpty: boolean;
 };
 
 /**
@@ -31,13 +34,12 @@ export async function callNumbering(
   above: number | undefined,
   heartbeat: boolean,
   entry: Head,
-): Promise<HeadRow> {
-  const [row] = await sql<[HeadRow]>`
+): Promise<LogHead> {
+  const [row] = await sql<[LogHead]>`
     select head.database, head.term::float8 as term, head.position::float8 as position, head.hash,
-           head.acknowledged_term::float8 as acknowledged_term,
-           head.acknowledged_position::float8 as acknowledged_position, head.has_more,
-           exists (select from link_log where position = ${entry.position} and hash = ${entry.hash}) as is_known,
-           not exists (select from accounts) as is_empty
+           coalesce(head.acknowledged_position, 0)::float8 as "acknowledgedPosition", head.has_more as "hasMore",
+           exists (select from link_log where position = ${entry.position} and hash = ${entry.hash}) as "isKnown",
+           not exists (select from accounts) as "isEmpty"
       from number_link_log(${above ?? null}::bigint, ${heartbeat}) head`;
   return row;
 }

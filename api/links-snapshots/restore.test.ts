@@ -27,16 +27,17 @@ import {
   SNAPSHOTS_STREAM,
 } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import type { LogState } from "../../shared/links-store/log-state.ts";
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
+import { cutLog } from "../links-log/log.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { adoptDatabase, resyncLinks } from "./resync.ts";
 import { SnapshotMaker } from "./snapshot-maker.ts";
+import { lockSnapshot } from "./sql.ts";
 
 setDefaultTimeout(120_000);
 
@@ -126,8 +127,8 @@ class Api implements AsyncDisposable {
   }
 }
 
-const ask = (state: LogState, dropped?: string) =>
-  stores.connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest({ ...state, dropped }));
+const ask = (term: number) =>
+  stores.connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(term));
 
 const snapshotsOf = () => listSnapshots(stores.manager, SIGNER);
 
@@ -184,15 +185,13 @@ test("a host has what PostgreSQL has after both came back, and takedowns before 
 });
 
 describe("a host that asks", () => {
-  const UNKNOWN = { term: 50, position: 1, hash: "f".repeat(64) };
-
-  test("with an entry that PostgreSQL does not know gets a term above it, and a snapshot, once in a while", async () => {
+  test("gets a term above its own, and a snapshot of that, once in a while", async () => {
     await using api = new Api();
     const maker = api.startSnapshots();
     await eventually(async () => expect(maker.storedAt).toBeDefined(), WITHIN_MS);
     await stores.sql`update link_log_head set answered_at = null`;
     const term = () => api.publisher.head?.term ?? 0;
-    ask({ written: UNKNOWN, doubtful: undefined } as LogState);
+    ask(50);
     await eventually(async () => {
       expect(maker.requests.answered).toBe(1);
       expect(term()).toBe(51);
@@ -200,28 +199,24 @@ describe("a host that asks", () => {
     }, WITHIN_MS);
     const before = maker.requests.ignored;
     await eventually(async () => {
-      ask({ written: { ...UNKNOWN, term: 90 }, doubtful: undefined } as LogState);
+      ask(90);
       expect(maker.requests.ignored).toBeGreaterThan(before + 3);
     }, WITHIN_MS);
     expect(term()).toBe(51);
   });
 
-  test("gets none while a stored one is of use to it, and one when it is not", async () => {
+  test("while a snapshot is to be made of this term waits for that one", async () => {
     await using api = new Api();
     const maker = api.startSnapshots();
     await eventually(async () => expect(maker.storedAt).toBeDefined(), WITHIN_MS);
     await stores.sql`update link_log_head set answered_at = null`;
-    const [before] = (await snapshotsOf()).slice(-1);
-    const written = api.publisher.head;
-    if (written === undefined || before === undefined) throw new Error("Nothing is published.");
-    const state = { written, doubtful: undefined } as unknown as LogState;
-    ask(state);
-    await eventually(async () => expect(maker.requests.ignored).toBe(1), WITHIN_MS);
-    expect((await snapshotsOf()).at(-1)?.name).toBe(before.name);
-    await eventually(async () => {
-      ask(state, before.name);
-      expect((await snapshotsOf()).at(-1)?.name).not.toBe(before.name);
-    }, WITHIN_MS);
+    await stores.sql.begin(async (lock) => {
+      await lockSnapshot(lock);
+      await cutLog(stores.sql);
+      await eventually(async () => expect(maker.storedAt).toBeUndefined(), WITHIN_MS);
+      ask(1);
+      await eventually(async () => expect(maker.requests.ignored).toBe(1), WITHIN_MS);
+    });
   });
 
   test("with something that is no request gets nothing", async () => {

@@ -4,7 +4,7 @@ import type { JetStreamManager } from "nats";
 import type { Uuid } from "../../shared/ids.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { listSnapshots } from "../../shared/links-log/snapshots.ts";
-import { cutLog, type LogHead } from "../links-log/numbering.ts";
+import { cutLog, type LogHead } from "../links-log/log.ts";
 import type { Sql } from "../postgres.ts";
 
 const POLL_MS = 200;

@@ -25,7 +25,7 @@ import { decodeEntry } from "../../shared/links-log/entry.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
 import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { numberLog } from "../links-log/numbering.ts";
+import { numberLog } from "../links-log/log.ts";
 import { selectEntries } from "../links-log/sql.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { buildSnapshot } from "./snapshot-builder.ts";

@@ -14,12 +14,12 @@ import type { Manifest } from "../../shared/links-log/snapshots.ts";
 import { EMPTY_LOG, setLogState } from "../../shared/links-store/log-state.ts";
 import { prepareReplace, SCHEMA, STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
 import { readDomainNotices } from "../domains/notices.ts";
-import { type LogHead, numberAll, numberLog } from "../links-log/numbering.ts";
+import { type LogHead, numberAll, numberLog } from "../links-log/log.ts";
 import { readServedLinks } from "../links/republishing.ts";
 import type { Sql } from "../postgres.ts";
 import { readTakedownNotice } from "../takedowns/service.ts";
 
-/** What a snapshot has, before it is stored. */
+/** A snapshot before it is stored. */
 export type SnapshotContents = Omit<Manifest, "bytes" | "sha256">;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Makes snapshots: the first one, one a day, one of each term, one when the tail has become long,
- * which is truncated behind those that are kept, and one when a host asks that can use none of
- * these. Each API process looks whether one is due; one of them makes it.
+ * which is truncated behind those that are kept. A host that can use none of these asks for a term.
+ * Each API process looks whether one is due; one of them makes it.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,6 @@ import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } 
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { planTerm } from "../../shared/links-log/decisions.ts";
-import type { Head } from "../../shared/links-log/entry.ts";
 import type { LogSigner, LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,
@@ -22,7 +21,6 @@ import {
   manifestSubject,
   SNAPSHOT_REQUESTS,
   SNAPSHOT_REQUESTS_QUEUE,
-  type SnapshotRequest,
   SNAPSHOTS_STREAM,
   type StoredSnapshot,
 } from "../../shared/links-log/snapshots.ts";
@@ -30,7 +28,7 @@ import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
-import { type LogHead, numberLog } from "../links-log/numbering.ts";
+import { type LogHead, numberLog } from "../links-log/log.ts";
 import type { LinksLogPublisher } from "../links-log/publisher.ts";
 import type { Sql } from "../postgres.ts";
 import { buildSnapshot } from "./snapshot-builder.ts";
@@ -131,7 +129,7 @@ export class SnapshotMaker {
     if (this.#isStopped) return;
     this.#subscription = connection.subscribe(SNAPSHOT_REQUESTS, {
       queue: SNAPSHOT_REQUESTS_QUEUE,
-      callback: (_, { data }) => void this.#receive(connection, data),
+      callback: (_, { data }) => void this.#receive(data),
     });
     this.#checks = repeat(() => this.#check(connection));
   }
@@ -175,13 +173,13 @@ export class SnapshotMaker {
     return age >= DAY_MS || (age >= RETRY_MS && (await isLongTail(manager)));
   }
 
-  async #receive(connection: NatsConnection, data: Uint8Array): Promise<void> {
-    const request = decodeSnapshotRequest(data);
-    if (request === undefined) return void this.requests.malformed++;
+  async #receive(data: Uint8Array): Promise<void> {
+    const asked = decodeSnapshotRequest(data);
+    if (asked === undefined) return void this.requests.malformed++;
     if (this.#isStopped || performance.now() < this.#busyUntil) return void this.requests.ignored++;
     this.#busyUntil = Infinity;
     try {
-      this.requests[(await this.#answer(connection, request)) ? "answered" : "ignored"]++;
+      this.requests[(await this.#answer(asked)) ? "answered" : "ignored"]++;
     } catch (error) {
       this.#fail(error);
     } finally {
@@ -190,64 +188,34 @@ export class SnapshotMaker {
   }
 
   /**
-   * Makes a snapshot for a host that asks for one. If its last entry or its doubtful one are of a
-   * history that was lost, a term begins. Returns false when it can use a stored one, when hosts
-   * were answered a moment ago, and when another process is making one.
+   * Begins a term for a host that does not get on, of which there will be a snapshot. Returns false
+   * while there is none of this term, and when hosts were answered a moment ago.
    */
-  async #answer(connection: NatsConnection, request: SnapshotRequest): Promise<boolean> {
-    if (this.#publisher.isSilent) return false;
-    let head = await numberLog(this.#sql, undefined, false);
-    const unknown: Head[] = [];
-    for (const entry of [request.written, request.doubtful]) {
-      if (entry === undefined) continue;
-      head = await numberLog(this.#sql, undefined, false, entry);
-      if (!head.isKnown) unknown.push(entry);
-    }
-    const above = planTerm(unknown, head);
-    const manager = await managerOf(connection);
-    if (above === undefined && (await this.#hasUsable(manager, head, request.dropped)))
-      return false;
-    if (!(await claimAnswer(this.#sql))) return false;
-    if (above !== undefined) {
-      this.#log.warn({ term: above + 1 }, "links_log_term_asked_for");
-      await numberLog(this.#sql, above, false);
-    }
-    return await this.#make(connection, () => Promise.resolve(true));
-  }
-
-  /** Whether there is a snapshot that the host has not dropped, and that the tail continues. */
-  async #hasUsable(
-    manager: JetStreamManager,
-    head: LogHead,
-    dropped: string | undefined,
-  ): Promise<boolean> {
-    const stored = (await listSnapshots(manager, this.#signer)).filter((snapshot) =>
-      isUsable(snapshot, head),
-    );
-    const newest = stored.at(-1);
-    if (newest === undefined || newest.name === dropped) return false;
-    const { start, end } = newest.manifest;
-    if ((await findInTail(manager, this.#signer, start)) === undefined) return false;
-    return (await findInTail(manager, this.#signer, end)) !== undefined;
+  async #answer(asked: number): Promise<boolean> {
+    const head = await numberLog(this.#sql, undefined, false);
+    if (this.#newest === undefined || !isUsable(this.#newest, head)) return false;
+    const above = planTerm(asked, head);
+    if (above === undefined || !(await claimAnswer(this.#sql))) return false;
+    this.#log.warn({ term: above + 1 }, "links_log_term_asked_for");
+    await numberLog(this.#sql, above, false);
+    return true;
   }
 
   /**
-   * Makes a snapshot unless it is no longer due, and truncates the tail behind those that are kept.
-   * Returns false when another process makes one.
+   * Makes a snapshot unless another process does, or has, and truncates the tail behind those that
+   * are kept.
    */
-  async #make(connection: NatsConnection, isDue: () => Promise<boolean>): Promise<boolean> {
+  async #make(connection: NatsConnection, isDue: () => Promise<boolean>): Promise<void> {
     const manager = await managerOf(connection);
     await ensureSnapshotsStream(manager, this.#replicas);
-    const isMade = await this.#sql.begin(async (lock) => {
-      if (!(await lockSnapshot(lock)) || !(await isDue())) return false;
+    await this.#sql.begin(async (lock) => {
+      if (!(await lockSnapshot(lock)) || !(await isDue())) return;
       await this.#store(connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }));
       await removeOldSnapshots(manager, this.#signer);
       await truncate(manager, this.#signer);
-      return true;
     });
     this.#failure = undefined;
     this.#checkedAt = -Infinity;
-    return isMade;
   }
 
   async #store(client: JetStreamClient): Promise<void> {

@@ -16,7 +16,7 @@ import { recordEvents } from "../events/record.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
-import { addToOutbox } from "../links-log/outbox.ts";
+import { addToOutbox } from "../links-log/log.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
 import { describeMissing } from "../owned-rows.ts";
 import { isForeignKeyViolation, type Sql, type Transaction } from "../postgres.ts";
@@ -45,7 +45,7 @@ import {
   updateLinkRows,
 } from "./sql.ts";
 
-/** What is to happen to a link that a request names. */
+/** A change of a link that a request names. */
 type Change = Target & { change: LinkChange | "delete" };
 
 /** A change of a locked link, with its index in the request; `row` is undefined for a deletion. */

@@ -8,6 +8,7 @@ import { isPublicAddress } from "../../shared/addresses.ts";
 import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { isWithin, normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
+import type { HostLists } from "./host-lists.ts";
 
 export type DestinationRules = {
   /** Whether private addresses and localhost are allowed. */
@@ -16,6 +17,8 @@ export type DestinationRules = {
   shortUrl: URL;
   /** All host names of the short domain. */
   ownHosts: ReadonlySet<string>;
+  /** Hosts to which no link may lead, where the operator names lists of them. */
+  lists?: HostLists;
 };
 
 /** Knows the custom domains of all accounts. */
@@ -60,13 +63,15 @@ export function parseDestination(
 
 function findHostProblem(
   url: URL,
-  { allowPrivate, shortUrl, ownHosts }: DestinationRules,
+  { allowPrivate, shortUrl, ownHosts, lists }: DestinationRules,
 ): string | undefined {
   const host = normalizeHost(url.hostname);
   const kind = classifyHost(host);
   // A private host may run other services, so the port must match too.
   if (kind === "private" ? url.host === shortUrl.host : ownHosts.has(host)) return OWN_LINK;
   if (kind === "invalid") return "The URL's host must be a full domain name.";
+  if (lists?.find(host) !== undefined)
+    return "The URL's host is on a list of hosts to which this service does not lead.";
   return kind === "public" || allowPrivate
     ? undefined
     : "The URL must not point to a private address.";

@@ -7,7 +7,7 @@ import { RULE_ID } from "../../shared/contracts/examples.ts";
 import { targetFields } from "../../shared/contracts/link-fields.ts";
 import { instant, plainText } from "../../shared/contracts/text.ts";
 import { findCountryProblem } from "../../shared/countries.ts";
-import { rememberFacts, type RequestFacts, toAgentNames } from "../../shared/decision/facts.ts";
+import { CachedFacts, type RequestFacts, toAgentNames } from "../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../shared/decision/language.ts";
 import { type Target, Targets } from "../../shared/decision/targets.ts";
 import { encodeId } from "../../shared/ids.ts";
@@ -189,7 +189,7 @@ function toFacts(
   ownHosts: ReadonlySet<string>,
 ): RequestFacts {
   const known = country !== undefined || continent !== undefined;
-  return rememberFacts({
+  return new CachedFacts({
     now: () => now,
     address: () => ip,
     location: () =>
@@ -202,5 +202,5 @@ function toFacts(
     language: () => preferredLanguage(language),
     source: () => sourceOf(truncateBytes(referrer, CLICK_TEXT_BYTES_MAX.referrer), host, ownHosts),
     query: () => query,
-  }).facts;
+  });
 }

@@ -8,7 +8,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import type { DomainService } from "../domains/service.ts";
-import { addToOutbox } from "../links-log/outbox.ts";
+import { addToOutbox } from "../links-log/log.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";

@@ -1,9 +1,9 @@
-/** Takes down and restores single links, on an operator's command. */
+/** Takes down and restores single links, on an operator's command or by lists of hosts. */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { ShortLink } from "../../shared/contracts/short-link.ts";
 import { recordEvents } from "../events/record.ts";
-import { OPERATOR } from "../http/principal.ts";
-import { addToOutbox } from "../links-log/outbox.ts";
+import { type Actor, OPERATOR } from "../http/principal.ts";
+import { addToOutbox } from "../links-log/log.ts";
 import type { Sql } from "../postgres.ts";
 import { takedownEvent } from "./events.ts";
 import { shortLinkOf, toRecord } from "./record.ts";
@@ -17,6 +17,7 @@ export async function takeLinkDown(
   sql: Sql,
   { domain, alias }: ShortLink,
   down: boolean,
+  actor: Actor = OPERATOR,
 ): Promise<boolean> {
   return await sql.begin(async (transaction) => {
     const host = domain === DEFAULT_DOMAIN ? null : domain;
@@ -26,7 +27,7 @@ export async function takeLinkDown(
     const row = { ...link, taken_down: down, version };
     await setTakenDown(transaction, row);
     if (down !== link.taken_down) {
-      const author = { accountId: row.account_id, mode: row.mode, actor: OPERATOR };
+      const author = { accountId: row.account_id, mode: row.mode, actor };
       await recordEvents(transaction, author, [takedownEvent(row)]);
     }
     await addToOutbox(transaction, [toRecord(row)]);

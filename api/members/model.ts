@@ -50,7 +50,7 @@ export const memberListResponse = z.object({
   invitations: z.array(invitationResponse),
 });
 
-/** What the holder of an invitation link may see. */
+/** An invitation as the holder of its link may see it. */
 export const invitationOfferResponse = z.object({
   account_name: z.string(),
   email: z.string(),

@@ -11,6 +11,7 @@ import dashboard from "./0005_dashboard.sql" with { type: "text" };
 import events from "./0006_events.sql" with { type: "text" };
 import reports from "./0007_reports.sql" with { type: "text" };
 import imports from "./0008_imports.sql" with { type: "text" };
+import reviews from "./0009_reviews.sql" with { type: "text" };
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -26,4 +27,5 @@ export const migrations: readonly PostgresMigration[] = [
   { id: 6, name: "events", text: events },
   { id: 7, name: "reports", text: reports },
   { id: 8, name: "imports", text: imports },
+  { id: 9, name: "reviews", text: reviews },
 ];

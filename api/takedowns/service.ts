@@ -9,8 +9,7 @@ import { encodeId } from "../../shared/ids.ts";
 import { TakedownSet } from "../../shared/takedowns.ts";
 import { recordCommand, recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
-import { isAcknowledged, numberAll } from "../links-log/numbering.ts";
-import { addToOutbox } from "../links-log/outbox.ts";
+import { addToOutbox, isAcknowledged, numberAll } from "../links-log/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import {
   deleteTakedown,

@@ -3,6 +3,7 @@
  * YOURLS.
  */
 import { Bitly } from "../../api/imports/bitly.ts";
+import { CsvFile } from "../../api/imports/csv.ts";
 import { Dub } from "../../api/imports/dub.ts";
 import { Kutt } from "../../api/imports/kutt.ts";
 import { Rebrandly } from "../../api/imports/rebrandly.ts";
@@ -100,6 +101,17 @@ export const SOURCES: readonly SourceKind[] = [
     options: [],
     identify: ShortIo.identify,
     open: (host, _, key) => ShortIo.open(host, key),
+  },
+  {
+    name: "csv",
+    description: "Import links of a CSV file, as other products and the dashboard export it",
+    location: "the file",
+    options: [
+      ["--columns <list>", "what columns become, such as: Long URL=url,Code=alias,Comment=-"],
+      ["--date-order <order>", "what comes first in dates such as 03/04/2030: day or month"],
+    ],
+    identify: CsvFile.identify,
+    open: (path, { columns, dateOrder }) => new CsvFile(path, columns, dateOrder),
   },
   {
     name: "shorthop",

@@ -16,6 +16,7 @@ import { ImportUndo, type Undone } from "../../api/imports/undo.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
 import { LinkChanges } from "../../api/links/change-links.ts";
 import { type DestinationRules, requireDestination } from "../../api/links/destinations.ts";
+import { HostLists, hostListVariables } from "../../api/links/host-lists.ts";
 import { LinkImports } from "../../api/links/import-links.ts";
 import { LinkPreparation } from "../../api/links/prepare-link.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
@@ -25,6 +26,7 @@ import type { ClickHouse } from "../../shared/clicks/query.ts";
 import { envBoolean, envHosts, envUrl, loadConfig } from "../../shared/env.ts";
 import { ownHosts } from "../../shared/hosts.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { processLog } from "../../shared/log.ts";
 import { parseHost, parseId } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
 import { ask, mustExist, print, printList } from "../output.ts";
@@ -328,9 +330,13 @@ async function readRules(installation: Installation): Promise<DestinationRules> 
     SHORT_URL: envUrl(["http", "https"]),
     SHORT_HOSTS: envHosts(),
     ALLOW_PRIVATE_TARGETS: envBoolean(false),
+    ...hostListVariables,
   });
   const config = loadConfig(schema, { ...variables, SHORT_URL: url });
+  const lists = new HostLists(config, processLog("shorthop", "warn"));
+  await lists.refresh();
   return {
+    lists,
     allowPrivate: config.ALLOW_PRIVATE_TARGETS,
     shortUrl: new URL(config.SHORT_URL),
     ownHosts: ownHosts(config.SHORT_URL, config.SHORT_HOSTS),

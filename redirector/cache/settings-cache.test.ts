@@ -11,7 +11,7 @@ import {
   encodeLinkRecord,
 } from "../../shared/contracts/link-record.ts";
 import type { Condition, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
-import { rememberFacts } from "../../shared/decision/facts.ts";
+import { CachedFacts } from "../../shared/decision/facts.ts";
 import {
   type CachedLink,
   emptyLink,
@@ -101,7 +101,7 @@ const HEAVY: [string, links: number, (version: number, i: number) => Condition][
 ];
 
 const factsOf = (address: string) =>
-  rememberFacts({
+  new CachedFacts({
     now: () => 0,
     address: () => address,
     location: () => undefined,
@@ -110,7 +110,7 @@ const factsOf = (address: string) =>
     language: () => "",
     source: () => "direct",
     query: () => "",
-  }).facts;
+  });
 
 async function heapBytes(): Promise<number> {
   for (let i = 0; i < 3; i++) {

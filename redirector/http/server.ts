@@ -51,7 +51,7 @@ import { RequestHeadParser } from "./request-head-parser.ts";
 import type { IncomingRequest, RejectionStatus, RequestHandler } from "./request.ts";
 import { type RedirectorResponse, rejectionResponse } from "./response.ts";
 import { Turn } from "./turn.ts";
-import type { RequestFacts } from "./write-buffer.ts";
+import type { RespondedRequest } from "./write-buffer.ts";
 
 /**
  * Maximum requests of one connection that are handled in one turn of the event loop. Further ones
@@ -96,7 +96,7 @@ export class Server {
     now: 0,
     peer: "",
   };
-  readonly #facts: RequestFacts = { method: "", keepAlive: true, now: 0 };
+  readonly #facts: RespondedRequest = { method: "", keepAlive: true, now: 0 };
   readonly #listener: TCPSocketListener<Connection>;
   readonly #timer: Timer;
   /** The time of the timeout clock. */
@@ -299,7 +299,7 @@ export class Server {
   async #respondLater(
     socket: Client,
     pending: Promise<RedirectorResponse>,
-    facts: RequestFacts,
+    facts: RespondedRequest,
   ): Promise<void> {
     const connection = socket.data;
     const { startedMs } = this.#turn;

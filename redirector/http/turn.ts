@@ -8,7 +8,7 @@ import type { LatencyHistogram } from "./latency.ts";
 import type { ConnectionErrorReason, OpenConnections } from "./open-connections.ts";
 import type { RequestHandler } from "./request.ts";
 import type { RedirectorResponse } from "./response.ts";
-import { type RequestFacts, WriteBuffer } from "./write-buffer.ts";
+import { type RespondedRequest, WriteBuffer } from "./write-buffer.ts";
 
 /**
  * After this time in a turn of the event loop, no more requests are read: all that arrive wait for
@@ -91,7 +91,7 @@ export class Turn {
   }
 
   /** Collects a response; closes the connection after it unless it is kept alive. */
-  respond(socket: Client, response: RedirectorResponse, request: RequestFacts): void {
+  respond(socket: Client, response: RedirectorResponse, request: RespondedRequest): void {
     if (!this.#buffer.add(socket, response, request)) {
       // The buffer is full: sends its contents first.
       this.#commitAndSend();

@@ -21,8 +21,8 @@ export const RESPONSE_BYTES_MAX = PAGE_BYTES_MAX + LINK_RECORD_BYTES_MAX;
  */
 export const WRITE_BUFFER_BYTES = 1024 * 1024;
 
-/** What a response depends on besides itself; `now` is in Unix milliseconds. */
-export type RequestFacts = { method: string; keepAlive: boolean; now: number };
+/** The request of a response, as far as its head depends on it; `now` is in Unix milliseconds. */
+export type RespondedRequest = { method: string; keepAlive: boolean; now: number };
 
 export class WriteBuffer<Receiver> {
   readonly #writer = new ResponseWriter();
@@ -36,7 +36,7 @@ export class WriteBuffer<Receiver> {
    * Appends a response for `receiver`. Returns false when it does not fit: then nothing is added,
    * and the caller must `send` first.
    */
-  add(receiver: Receiver, response: RedirectorResponse, request: RequestFacts): boolean {
+  add(receiver: Receiver, response: RedirectorResponse, request: RespondedRequest): boolean {
     const end = this.#writer.write(response, request, this.#buffer, this.#end);
     if (end === NO_ROOM) return false;
     this.#end = end;
@@ -87,7 +87,7 @@ export class ResponseWriter {
    */
   write(
     response: RedirectorResponse,
-    request: RequestFacts,
+    request: RespondedRequest,
     target: Buffer,
     offset: number,
   ): number {
@@ -126,7 +126,7 @@ export class ResponseWriter {
 
   #writePage(
     { status, headers, body }: PageResponse,
-    { method, keepAlive }: RequestFacts,
+    { method, keepAlive }: RespondedRequest,
     target: Buffer,
     offset: number,
   ): number {

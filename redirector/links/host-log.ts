@@ -56,7 +56,7 @@ const REQUEST_TIMEOUT_MS = 500;
 /** Snapshots that were of no use and are remembered; more are stored only over days. */
 const DROPPED_MAX = 1_000;
 
-/** What the thread of the log tells the process. */
+/** Events of the thread of the log, for the process. */
 export type LogEvents = {
   /** Rows of the store have changed. */
   changed(): void;
@@ -74,7 +74,7 @@ export class HostLog {
   readonly #events: LogEvents;
   readonly #log: Log;
   #current: Followed;
-  /** Snapshots that were of no use, the last one at the end. */
+  /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
   /** The folder of a snapshot's store that could not be written. */
   #failed: string | undefined;
@@ -197,10 +197,8 @@ export class HostLog {
   }
 
   async #ask(): Promise<void> {
-    const { written, doubtful } = this.state;
-    const dropped = [...this.#dropped].at(-1);
     const connection = await this.#nats.connection;
-    connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest({ written, doubtful, dropped }));
+    connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(this.state.written.term));
   }
 
   async #choose(manager: JetStreamManager): Promise<StoredSnapshot | undefined> {
@@ -269,7 +267,9 @@ export class HostLog {
   async #waitForHead({ dir, store, follower }: Followed, candidate: Candidate): Promise<boolean> {
     while (!this.#isStopped && lacksEntries(this.state) && this.#failed !== dir) {
       const judged = { ...candidate, store: store.state, hasEnd: follower.hasAwaited };
-      const verdict = judgeCandidate(judged, this.state, follower.end);
+      // Until all of the tail was read, an end that is not new is that of a part of it.
+      const isRead = follower.end?.isNew === true || store.state.pending === 0;
+      const verdict = judgeCandidate(judged, this.state, isRead ? follower.end : undefined);
       if (verdict !== "follow") return verdict === "swap";
       this.#waitFor(`a snapshot was read, and ${store.state.pending} changes are to follow`);
       await Bun.sleep(POLL_MS);

@@ -67,7 +67,7 @@ describe("a store", () => {
     await tail.publish(written.add(["d"]), written.add(["a"]));
     await using host = startHost();
     await host.reaches(written.entries[3] ?? EMPTY_HEAD);
-    expect(host.store.state).toMatchObject({ links: 4, sequence: 4, doubtful: undefined });
+    expect(host.store.state).toMatchObject({ links: 4, sequence: 4 });
     expect(lacksEntries(host.store.state)).toBe(false);
   });
 
@@ -130,7 +130,6 @@ describe("a store", () => {
       expect(lacksEntries(host.store.state)).toBe(true);
       expect(host.store.state).toMatchObject({
         head: { hash: written.entries[0]?.hash },
-        doubtful: { hash: written.entries[0]?.hash },
         isCurrent: false,
       });
     }

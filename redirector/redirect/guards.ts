@@ -114,7 +114,7 @@ export class Guards {
   #mustConfirm(incoming: IncomingRequest, { confirm, limit }: RedirectSettings): boolean {
     // HEAD consumes no click, so its response must not contain the destination.
     if (confirm === true || incoming.head.method !== "GET") return true;
-    return limit?.humans === true && this.reader.factsOf(incoming).isAutomated();
+    return limit?.humans === true && this.reader.isAutomated(incoming);
   }
 
   readonly #confirmationPage: InterruptingPage = (pages, referrer) => {

@@ -9,6 +9,7 @@ import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { clickTextEnd } from "../../shared/contracts/click-text.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeUriPart } from "../../shared/contracts/web-url.ts";
+import type { RequestFacts } from "../../shared/decision/facts.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import { normalizeHost, ownHosts } from "../../shared/hosts.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
@@ -22,7 +23,7 @@ import {
   toLatin1,
 } from "../http/request.ts";
 import type { ClickSource } from "../limits/click-limits.ts";
-import { type Locate, type VisitorFacts, VisitorFactsReader } from "../visitors/request-facts.ts";
+import { type Locate, VisitorFactsReader } from "../visitors/request-facts.ts";
 import { suffixOf } from "./beyond-alias.ts";
 import type { ShortRequest } from "./decision.ts";
 import { forwardPath, forwardQuery } from "./forwarding.ts";
@@ -49,7 +50,7 @@ export class RequestReader implements ShortRequest {
    * The request that these facts belong to: a confirmation and the link's rules may both read them.
    */
   #factsRequest: IncomingRequest | undefined;
-  #readFacts: VisitorFacts | undefined;
+  #readFacts: RequestFacts | undefined;
   method = "";
   domain: string | undefined;
   now = 0;
@@ -125,13 +126,19 @@ export class RequestReader implements ShortRequest {
   }
 
   /** The visitor's facts that rules can use; valid until it is called for another request. */
-  factsOf(incoming: IncomingRequest): VisitorFacts {
+  factsOf(incoming: IncomingRequest): RequestFacts {
     if (incoming === this.#factsRequest && this.#readFacts !== undefined) return this.#readFacts;
     const { head, now } = incoming;
     const address = this.addressOf(incoming);
     this.#readFacts = this.#facts.read({ head, now, address, host: this.hostOf(head) });
     this.#factsRequest = incoming;
     return this.#readFacts;
+  }
+
+  /** Whether a request is not a person's visit, as far as its user agent may be parsed now. */
+  isAutomated(incoming: IncomingRequest): boolean {
+    this.factsOf(incoming);
+    return this.#facts.isAutomated();
   }
 
   /** The target that replaces the destination for this request; undefined for nearly all links. */

@@ -8,7 +8,7 @@ import type { ByteRange } from "../../shared/bytes.ts";
 import { clickTextEnd, decodeText } from "../../shared/contracts/click-text.ts";
 import {
   type AgentNames,
-  rememberFacts,
+  CachedFacts,
   type RequestFacts,
   toAgentNames,
 } from "../../shared/decision/facts.ts";
@@ -39,12 +39,6 @@ const NEW_AGENTS = { limit: 300, seconds: 60, keysMax: 50_000 };
 /** Longer `Accept-Language` headers are parsed each time. */
 const KEPT_LANGUAGE_LENGTH_MAX = 256;
 
-/** The visitor's facts that the redirector uses, beyond those for rules. */
-export type VisitorFacts = RequestFacts<KnownAgent> & {
-  /** Whether the request is not a person's visit, or its user agent may not be parsed now. */
-  isAutomated(): boolean;
-};
-
 type KnownAgent = AgentNames & { verdict: Verdict };
 
 /** Locates an address; undefined without data. */
@@ -59,9 +53,8 @@ export class VisitorFactsReader {
   readonly #newAgents = new AddressWindow(NEW_AGENTS);
   readonly #languageOf = cached(LANGUAGES_MAX, preferredLanguage);
   readonly #sourceOf: (hostAndReferrer: string) => string;
-  readonly #forget: () => void;
   /** Reused by all requests. */
-  readonly #facts: VisitorFacts;
+  readonly #facts: CachedFacts<KnownAgent>;
   #current: FactsSource | undefined;
 
   /** `ownHosts` are those of the default short domain. */
@@ -71,7 +64,7 @@ export class VisitorFactsReader {
       const [host = "", ...referrer] = hostAndReferrer.split("\n");
       return sourceOf(decodeText(referrer.join("\n")), host, ownHosts);
     });
-    const { facts, forget } = rememberFacts<KnownAgent>({
+    this.#facts = new CachedFacts<KnownAgent>({
       now: () => this.#source.now,
       address: () => this.#source.address,
       location: () => this.#locate(this.#source.address),
@@ -81,23 +74,22 @@ export class VisitorFactsReader {
       source: () => this.#readSource(),
       query: () => this.#readQuery(),
     });
-    this.#forget = forget;
-    this.#facts = {
-      ...facts,
-      isAutomated: () => {
-        const agent = facts.agent();
-        return (
-          agent === undefined || judgeRequest(agent.verdict, this.#source.head).class !== "human"
-        );
-      },
-    };
   }
 
   /** The facts of a request; they are valid until it is called again. */
-  read(source: FactsSource): VisitorFacts {
+  read(source: FactsSource): RequestFacts {
     this.#current = source;
-    this.#forget();
+    this.#facts.forget();
     return this.#facts;
+  }
+
+  /**
+   * Whether the request that was read is not a person's visit, or its user agent may not be parsed
+   * now.
+   */
+  isAutomated(): boolean {
+    const agent = this.#facts.agent();
+    return agent === undefined || judgeRequest(agent.verdict, this.#source.head).class !== "human";
   }
 
   get #source(): FactsSource {

@@ -106,3 +106,27 @@ export function parseWebUrl(text: string): WebUrl | { problem: string } {
 }
 
 const TOO_LONG = { problem: `The URL may have ${URL_LENGTH_MAX} characters at most.` };
+
+/**
+ * The start of a text that could be a host: labels with dots between them, before a port, path,
+ * query or fragment.
+ */
+const HOST =
+  /^(?<labels>[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63}){1,16})(?::\d{1,5})?(?:[/?#]|$)/u;
+
+/** The last label of a name, which is not a number: browsers parse `1.5` as an address. */
+const TOP_LEVEL = /^\p{L}[\p{L}\p{N}-]+$/u;
+
+const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
+
+/**
+ * Returns a text without what nobody sees at its ends, with `https://` before a host without a
+ * scheme: `example.com/x` is `https://example.com/x`.
+ */
+export function completeUrl(text: string): string {
+  const url = trimInvisible(text);
+  const rest = url.startsWith("//") ? url.slice(2) : url;
+  const labels = HOST.exec(rest)?.groups?.["labels"] ?? "";
+  const isHost = TOP_LEVEL.test(labels.split(".").at(-1) ?? "") || IPV4.test(labels);
+  return isHost ? `https://${rest}` : url;
+}

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { countParses } from "../../test/harness/count-parses.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import type { Condition, Rule } from "../contracts/redirect-settings.ts";
-import { rememberFacts, toAgentNames } from "./facts.ts";
+import { CachedFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { Targets } from "./targets.ts";
 
@@ -28,7 +28,7 @@ const rulesOf = (conditionOf: (i: number) => Condition): Rule[] =>
   }));
 
 /** Facts, and how often each was read. */
-function createFacts(query = "") {
+function createFacts(query: string | (() => string) = "") {
   const reads: Record<string, number> = {};
   const count =
     <Value>(name: string, value: Value) =>
@@ -36,7 +36,7 @@ function createFacts(query = "") {
       reads[name] = (reads[name] ?? 0) + 1;
       return value;
     };
-  const { facts, forget } = rememberFacts({
+  const facts = new CachedFacts({
     now: () => 0,
     address: () => "203.0.113.7",
     location: count("location", undefined),
@@ -44,9 +44,9 @@ function createFacts(query = "") {
     agent: count("agent", toAgentNames({ browser: "Safari", os: "iOS", device: "mobile" })),
     language: count("language", "de"),
     source: count("source", "direct"),
-    query: count("query", query),
+    query: typeof query === "string" ? count("query", query) : query,
   });
-  return { facts, forget, reads };
+  return { facts, reads };
 }
 
 describe("200 conditions", () => {
@@ -60,7 +60,7 @@ describe("200 conditions", () => {
     ["query", (i) => ({ type: "query", name: "a", in: [`x${i}`] })],
     ["query", (i) => ({ type: "query", name: `x${i}` })],
   ])("read the %s of a request once, also to explain them", (name, conditionOf) => {
-    const { facts, forget, reads } = createFacts("a=1&b=2");
+    const { facts, reads } = createFacts("a=1&b=2");
     const targets = new Targets({ rules: rulesOf(conditionOf) });
     const parsed = countParses(() => {
       targets.choose(facts);
@@ -68,7 +68,7 @@ describe("200 conditions", () => {
     });
     expect(reads).toEqual({ [name]: 1 });
     expect(parsed).toEqual(name === "query" ? [2] : []);
-    forget();
+    facts.forget();
     targets.choose(facts);
     expect(reads).toEqual({ [name]: 2 });
   });
@@ -105,7 +105,7 @@ describe("a parameter", () => {
 
   test("has the values that the form parser finds, request after request", () => {
     let query = "";
-    const { facts, forget } = rememberFacts({ ...createFacts().facts, query: () => query });
+    const { facts } = createFacts(() => query);
     const name = fc.constantFrom("a", "b", "%61", "ü", "");
     const value = fc.constantFrom("=1", "=", "", "=+", "=%C3%BC", "=%", "=1=2");
     const parameter = fc.tuple(name, value).map((parts) => parts.join(""));
@@ -116,7 +116,7 @@ describe("a parameter", () => {
     fc.assert(
       fc.property(anyQuery, fc.array(name, { maxLength: 6 }), (text, names) => {
         query = text;
-        forget();
+        facts.forget();
         for (const asked of names)
           expect(facts.parameter(asked)).toEqual(new URLSearchParams(text).getAll(asked));
       }),

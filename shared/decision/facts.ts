@@ -32,42 +32,55 @@ export type FactSources<Names extends AgentNames = AgentNames> = Omit<
 > & { query: () => string };
 
 /**
- * Returns the facts of a request. A fact that must be parsed or looked up is read from `sources`
- * when a condition first needs it, and then cached: a link has up to 200 conditions, and visitors
- * choose the input that is parsed. After `forget` the facts are those of the next request.
+ * The facts of one request after another. A fact that must be parsed or looked up is read from
+ * `sources` when a condition first needs it, and then cached: a link has up to 200 conditions, and
+ * visitors choose the input that is parsed.
  */
-export function rememberFacts<Names extends AgentNames>(
-  sources: FactSources<Names>,
-): { facts: RequestFacts<Names>; forget: () => void } {
-  let request = 0;
-  const once = <Value>(read: () => Value): (() => Value) => {
+export class CachedFacts<Names extends AgentNames = AgentNames> implements RequestFacts<Names> {
+  readonly now: RequestFacts["now"];
+  readonly address: RequestFacts["address"];
+  readonly location: RequestFacts["location"];
+  readonly userAgent: RequestFacts["userAgent"];
+  readonly agent: RequestFacts<Names>["agent"];
+  readonly language: RequestFacts["language"];
+  readonly source: RequestFacts["source"];
+  readonly #query: () => string;
+  #parameters: ReadonlyMap<string, readonly string[]> | undefined;
+  #request = 0;
+
+  constructor(sources: FactSources<Names>) {
+    this.now = sources.now;
+    this.address = sources.address;
+    this.location = this.#once(sources.location);
+    this.userAgent = this.#once(sources.userAgent);
+    this.agent = this.#once(sources.agent);
+    this.language = this.#once(sources.language);
+    this.source = this.#once(sources.source);
+    this.#query = sources.query;
+  }
+
+  parameter(name: string): readonly string[] {
+    this.#parameters ??= parseParameters(this.#query());
+    return this.#parameters.get(name) ?? NO_VALUES;
+  }
+
+  /** From now on the facts are those of the next request. */
+  forget(): void {
+    this.#request++;
+    this.#parameters = undefined;
+  }
+
+  #once<Value>(read: () => Value): () => Value {
     let value: Value;
     let readFor = -1;
     return () => {
-      if (readFor !== request) {
+      if (readFor !== this.#request) {
         value = read();
-        readFor = request;
+        readFor = this.#request;
       }
       return value;
     };
-  };
-  const parameters = new QueryParameters(sources.query);
-  return {
-    facts: {
-      now: sources.now,
-      address: sources.address,
-      location: once(sources.location),
-      userAgent: once(sources.userAgent),
-      agent: once(sources.agent),
-      language: once(sources.language),
-      source: once(sources.source),
-      parameter: (name) => parameters.valuesOf(name),
-    },
-    forget() {
-      request++;
-      parameters.forget();
-    },
-  };
+  }
 }
 
 /** The names of a user agent. */
@@ -84,29 +97,6 @@ const PARAMETERS_MAX = 256;
 
 const NO_VALUES: readonly string[] = [];
 const NO_PARAMETERS: ReadonlyMap<string, readonly string[]> = new Map();
-
-/**
- * The parameters of a query (without `?`). The query is read and parsed once, when the first
- * parameter is read.
- */
-class QueryParameters {
-  readonly #readQuery: () => string;
-  #parameters: ReadonlyMap<string, readonly string[]> | undefined;
-
-  constructor(readQuery: () => string) {
-    this.#readQuery = readQuery;
-  }
-
-  valuesOf(name: string): readonly string[] {
-    this.#parameters ??= parseParameters(this.#readQuery());
-    return this.#parameters.get(name) ?? NO_VALUES;
-  }
-
-  /** Makes the next call of `valuesOf` read the query again. */
-  forget(): void {
-    this.#parameters = undefined;
-  }
-}
 
 function parseParameters(query: string): ReadonlyMap<string, readonly string[]> {
   if (query === "") return NO_PARAMETERS;

@@ -10,7 +10,7 @@ import { DateTime } from "luxon";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import type { Condition, Rule } from "../contracts/redirect-settings.ts";
 import { localTime } from "./conditions.ts";
-import { rememberFacts, type RequestFacts, toAgentNames } from "./facts.ts";
+import { CachedFacts, type RequestFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { SplitArms, Targets } from "./targets.ts";
 
@@ -31,7 +31,7 @@ type Request = {
 let current: Request;
 
 // For all requests, as the redirector has them: none may decide by what another one said.
-const { facts, forget } = rememberFacts({
+const facts = new CachedFacts({
   now: () => current.now,
   address: () => current.address,
   location: () => current.location,
@@ -45,7 +45,7 @@ const { facts, forget } = rememberFacts({
 /** The facts of a request, until those of the next one are asked for. */
 function toFacts(request: Request): RequestFacts {
   current = request;
-  forget();
+  facts.forget();
   return facts;
 }
 

@@ -15,7 +15,7 @@ import {
   type StoreState,
   type TailEnd,
 } from "./decisions.ts";
-import { type EntryHeader, type Head, NO_HASH } from "./entry.ts";
+import { EMPTY_HEAD, type EntryHeader, type Head, NO_HASH } from "./entry.ts";
 import {
   chooseSnapshot,
   firstKept,
@@ -33,7 +33,6 @@ const headAt = (term: number, position: number, history = "a"): Head => ({
 });
 
 const storeAt = (head: Head, written = head): StoreState => ({
-  doubtful: undefined,
   database: DATABASE,
   head,
   written,
@@ -95,18 +94,11 @@ describe("an entry", () => {
     expect(decideStep(store, entry)).toBe(step);
   });
 
-  test("that is written beyond a gap leaves the head where it was, and what was before in doubt", () => {
+  test("that is written beyond a gap leaves the head where it was", () => {
     const store = advance(storeAt(first), entryAfter(second, third), "overwrite");
-    expect(store).toEqual({ ...storeAt(first, third), doubtful: first });
+    expect(store).toEqual(storeAt(first, third));
     const next = advance(store, entryAfter(third, headAt(1, 4)), "overwrite");
-    expect(next).toEqual({ ...storeAt(first, headAt(1, 4)), doubtful: first });
-    const again = advance(next, entryAfter(second, headAt(1, 5)), "overwrite");
-    expect(again.doubtful).toEqual({ ...headAt(1, 4), hash: NO_HASH });
-  });
-
-  test("of a new term leaves nothing in doubt", () => {
-    const store = advance(storeAt(first), entryAfter(second, third), "overwrite");
-    expect(advance(store, entryAfter(second, fourth), "overwrite").doubtful).toBeUndefined();
+    expect(next).toEqual(storeAt(first, headAt(1, 4)));
   });
 });
 
@@ -136,6 +128,27 @@ describe("a snapshot's store", () => {
       "goes on in a tail that may be an old one",
       at(third, second, true),
       storeAt(first),
+      endAt(third, { isNew: false }),
+      "follow",
+    ],
+    [
+      "replaces nothing with what the tail ends with, which may be old",
+      at(third, second, true),
+      storeAt(EMPTY_HEAD, third),
+      endAt(third, { isNew: false }),
+      "swap",
+    ],
+    [
+      "goes on before the end of an old tail, also where there was nothing",
+      at(second, second, true),
+      storeAt(EMPTY_HEAD, third),
+      endAt(third, { isNew: false }),
+      "follow",
+    ],
+    [
+      "goes on before its end, also where there was nothing",
+      at(third, fourth, false),
+      storeAt(EMPTY_HEAD, third),
       endAt(third, { isNew: false }),
       "follow",
     ],
@@ -223,13 +236,12 @@ describe("a publisher", () => {
   });
 
   test.each([
-    ["whose entries are known", [], undefined],
-    ["of an earlier term", [headAt(1, 9, "b")], undefined],
-    ["with an entry that was lost", [headAt(1, 9, "b"), headAt(2, 9, "b")], 2],
-    ["of a later term", [headAt(5, 1, "b")], 5],
-    ["that makes up its term", [headAt(9_000_000, 1, "b")], undefined],
-  ])("asked by a host %s", (_, unknown, above) => {
-    expect(planTerm(unknown, fourth)).toBe(above);
+    ["of this term", 2, 2],
+    ["of an earlier term", 1, 2],
+    ["of a later term", 5, 5],
+    ["that makes up its term", 9_000_000, undefined],
+  ])("asked by a host %s", (_, asked, above) => {
+    expect(planTerm(asked, fourth)).toBe(above);
   });
 
   test.each([

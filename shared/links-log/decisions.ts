@@ -14,7 +14,6 @@ import {
   EMPTY_HEAD,
   type EntryHeader,
   type Head,
-  NO_HASH,
   type Position,
 } from "./entry.ts";
 
@@ -29,18 +28,12 @@ export type StoreState = {
    * no way back into the history.
    */
   written: Head;
-  /**
-   * The entry before a gap within the term, after which the store may have skipped entries of
-   * another history; undefined without a gap.
-   */
-  doubtful: Head | undefined;
 };
 
 export const EMPTY_STORE: StoreState = {
   database: undefined,
   head: EMPTY_HEAD,
   written: EMPTY_HEAD,
-  doubtful: undefined,
 };
 
 /** The step that a host takes with an entry. */
@@ -70,15 +63,7 @@ export function advance(store: StoreState, entry: EntryHeader & Head, step: Step
   const { database, term, position, hash } = entry;
   const written = { term, position, hash };
   const head = step === "apply" ? written : store.head;
-  return { database, head, written, doubtful: findDoubtful(store, entry) };
-}
-
-/** Nothing of a later term was skipped, and it begins with what matters of the terms before. */
-function findDoubtful({ written, doubtful }: StoreState, entry: EntryHeader): Head | undefined {
-  if (entry.term > written.term) return undefined;
-  if (entry.previous === written.hash) return doubtful;
-  // After a second gap no entry tells what was skipped: no history has this one.
-  return doubtful === undefined ? written : { ...written, hash: NO_HASH };
+  return { database, head, written };
 }
 
 const follows = (entry: EntryHeader, head: Head): boolean =>
@@ -143,7 +128,8 @@ export type Verdict = "follow" | "swap" | "drop";
 
 /**
  * Judges a candidate. It replaces the store only where PostgreSQL ends, and where the store is not
- * further: no visitor sees an older state than before.
+ * further: no visitor sees an older state than before. A host that has no links of before takes
+ * what the tail ends with, also while no API process publishes.
  */
 export function judgeCandidate(
   { store: candidate, hasEnd }: Candidate,
@@ -151,11 +137,12 @@ export function judgeCandidate(
   end: TailEnd | undefined,
 ): Verdict {
   if (lacksEntries(candidate)) return "drop";
-  if (end === undefined || !end.isNew) return "follow";
+  if (end === undefined) return "follow";
+  const isAtEnd = end.hash === candidate.head.hash && hasEnd;
   // It skipped the last entry, as it is of a history that was lost, or its end is.
-  if (end.hash !== candidate.head.hash || !hasEnd) return "drop";
-  if (!isCurrent(candidate, end)) return "follow";
-  return comparePositions(candidate.head, store.written) >= 0 ? "swap" : "follow";
+  if (end.isNew && !isAtEnd) return "drop";
+  const isDue = isCurrent(candidate, end) || (isAtEnd && !end.isNew && store.head.position === 0);
+  return isDue && comparePositions(candidate.head, store.written) >= 0 ? "swap" : "follow";
 }
 
 /** From which entry of PostgreSQL's log on a publisher publishes. */
@@ -199,17 +186,13 @@ export function planPublication(
 const TERMS_AHEAD_MAX = 1_000_000;
 
 /**
- * Decides whether a host that does not get on needs another term, and returns the term that it must
- * be above. `unknown` is what PostgreSQL does not know of the store's last entry and its doubtful
- * one: these are of a history that was lost, so the host may have skipped what was published since.
- * What is of a later term is skipped by nobody, and a term begins with the takedowns.
+ * Decides about the request of a host that does not get on, whose store is of a term. Returns the
+ * term that the next one must be above; undefined if the host is too far ahead. The store may be of
+ * a history that was lost, so that it skips what is published. What is of a later term is skipped
+ * by nobody, a term begins with the takedowns, and there is a snapshot of each.
  */
-export function planTerm(unknown: readonly Head[], head: Position): number | undefined {
-  const terms = unknown
-    .map(({ term }) => term)
-    .filter((term) => term >= head.term && term - head.term <= TERMS_AHEAD_MAX);
-  return terms.length === 0 ? undefined : Math.max(...terms);
-}
+export const planTerm = (asked: number, { term }: Position): number | undefined =>
+  asked - term <= TERMS_AHEAD_MAX ? Math.max(asked, term) : undefined;
 
 /** Pause after the last entry until an empty one is due, the heartbeat. */
 export const HEARTBEAT_MS = 2_000;

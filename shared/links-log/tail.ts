@@ -53,6 +53,9 @@ const LONG_TAIL_SHARE = 0.5;
  */
 const STRANGERS_MAX = 100;
 
+/** Messages that a look in the whole tail reads: a damaged block of NATS hides thousands. */
+const READS_MAX = 2_000;
+
 /** The headers of an entry's message: a head, a signature, and what its publisher expected. */
 const HEADERS_BYTES_MAX = 512;
 
@@ -184,7 +187,8 @@ export class TailReader {
 /**
  * Finds where the tail goes on with a store that ends at an entry: the sequence of that entry, or
  * of the one that follows it; undefined if the tail has neither. Reads some twenty messages, as
- * positions ascend in the tail. Where they do not, as histories were lost, it may find nothing.
+ * positions ascend in the tail, and more where many are lost or are no entries. Where positions do
+ * not ascend, as histories were lost, it may find nothing.
  */
 export async function findInTail(
   manager: JetStreamManager,
@@ -192,17 +196,23 @@ export async function findInTail(
   entry: Head,
 ): Promise<number | undefined> {
   const { state } = await manager.streams.info(LINK_LOG_STREAM);
-  if (state.messages === 0) return undefined;
-  let [low, high] = [state.first_seq, state.last_seq];
-  while (low <= high) {
+  // Parts of the tail in which it may be, the last one first.
+  const parts = state.messages === 0 ? [] : [{ low: state.first_seq, high: state.last_seq }];
+  for (let reads = 0; reads < READS_MAX;) {
+    const part = parts.pop();
+    if (part === undefined) return undefined;
+    const { low, high } = part;
     const middle = Math.floor((low + high) / 2);
     const end = Math.min(high, middle + STRANGERS_MAX);
     let at = middle;
     let found = await readEntry(manager, verifier, at);
     while (found === undefined && at < end) found = await readEntry(manager, verifier, ++at);
+    reads += at - middle + 1;
     if (found?.hash === entry.hash || found?.previous === entry.hash) return at;
-    if (found === undefined || comparePositions(found, entry) > 0) high = middle - 1;
-    else low = at + 1;
+    const side = found === undefined ? 0 : comparePositions(found, entry);
+    // Where nothing can be read, it may be before that or after it.
+    if ((found === undefined || side > 0) && low < middle) parts.push({ low, high: middle - 1 });
+    if ((found === undefined || side <= 0) && at < high) parts.push({ low: at + 1, high });
   }
   return undefined;
 }

@@ -70,6 +70,16 @@ export const CLICKHOUSE_RIGHTS: readonly ClickHouseRight[] = [
     why: "`shorthop migrate`; the drill of a backup restores into a table of its own",
   },
   {
+    what: "delete rows and partitions",
+    statements: [
+      "DELETE FROM shorthop.victim WHERE b = 2",
+      "ALTER TABLE shorthop.victim DELETE WHERE b = 2 SETTINGS mutations_sync = 2",
+      "ALTER TABLE shorthop.victim DROP PARTITION tuple()",
+    ],
+    may: ["owner"],
+    why: "`shorthop import undo` deletes the clicks of an import",
+  },
+  {
     what: "empty and drop tables",
     statements: [
       "TRUNCATE TABLE shorthop.victim",
@@ -80,18 +90,8 @@ export const CLICKHOUSE_RIGHTS: readonly ClickHouseRight[] = [
     why: "migrations replace tables",
   },
   {
-    what: "delete single rows",
-    statements: [
-      "DELETE FROM shorthop.victim WHERE b = 2",
-      "ALTER TABLE shorthop.victim DELETE WHERE b = 2 SETTINGS mutations_sync = 2",
-    ],
-    may: ["owner"],
-    why: "`shorthop import undo` deletes the clicks of an import",
-  },
-  {
     what: "merge, freeze or change the storage of tables, drop the database",
     statements: [
-      "ALTER TABLE shorthop.clicks DROP PARTITION 202601",
       "ALTER TABLE shorthop.clicks FREEZE",
       "ALTER TABLE shorthop.clicks MODIFY SETTING merge_with_ttl_timeout = 1",
       "OPTIMIZE TABLE shorthop.clicks FINAL",

@@ -22,6 +22,9 @@ export type Host = { name: string; url: string; metricsUrl: string };
 const CHANGE_PAUSE_MS = 30;
 const FOLLOW_PAUSE_MS = 5;
 
+/** Links that are changed with a request while some hundred a second are. */
+const CHANGED_AT_ONCE = 40;
+
 /** How long those who follow wait for a redirector that is paused or away. */
 const RESPONSE_MS = 2_000;
 
@@ -69,6 +72,8 @@ export class FollowedLinks {
   /** The numbers of acknowledged changes and of deletions, by alias. */
   readonly #acknowledged = new Map<string, number>();
   readonly #deleted = new Map<string, number>();
+  /** Acknowledged changes of all time. */
+  #acknowledgedCount = 0;
   readonly #seen = new Map<string, Seen>();
   /** Whether PostgreSQL went back since those who follow began. */
   #wentBack = false;
@@ -77,6 +82,8 @@ export class FollowedLinks {
   #names: readonly string[] = [];
   #following = false;
   #changing = false;
+  /** Links that are changed with a request. */
+  #atOnce = 1;
   #running: Promise<void>[] = [];
   #problems: string[] = [];
   #api: Pick<Host, "url" | "metricsUrl"> | undefined;
@@ -169,6 +176,19 @@ export class FollowedLinks {
     return done;
   }
 
+  /** Changes many links with each request while `work` runs; returns how many a second. */
+  async changeFast(work: () => Promise<void>): Promise<number> {
+    const [before, startedAt] = [this.#acknowledgedCount, performance.now()];
+    this.#atOnce = CHANGED_AT_ONCE;
+    try {
+      await work();
+    } finally {
+      this.#atOnce = 1;
+    }
+    const seconds = (performance.now() - startedAt) / 1_000;
+    return Math.round((this.#acknowledgedCount - before) / seconds);
+  }
+
   /** Destinations of links that nobody changes, each of one link. */
   destinations(count: number): string[] {
     return this.#others.slice(-count).map(({ url }) => url);
@@ -181,19 +201,9 @@ export class FollowedLinks {
   async changeUntilRefused(requestsMax: number): Promise<number | undefined> {
     for (let i = 0; i < requestsMax; i++) {
       const from = (i * BULK_LINKS_MAX) % this.#links.length;
-      const changed = this.#links
-        .slice(from, from + BULK_LINKS_MAX)
-        .filter(({ alias }) => !this.#deleted.has(alias))
-        .map((link) => ({ ...link, number: ++this.#numbers }));
-      const links = changed.map(({ id, number }) => ({
-        id,
-        url: `https://example.com/${"x".repeat(LONG_URL)}/${number}`,
-      }));
-      const path = `${this.#apiUrl}/v1/links/bulk`;
-      const body = { links };
-      const { status } = await callOnce(path, { method: "PATCH", key: this.#key, body });
+      const links = this.#links.slice(from, from + BULK_LINKS_MAX);
+      const status = await this.#changeMany(links, "x".repeat(LONG_URL));
       if (status >= 300) return status;
-      for (const { alias, number } of changed) this.#acknowledged.set(alias, number);
     }
     return undefined;
   }
@@ -245,6 +255,21 @@ export class FollowedLinks {
     }, withinMs);
   }
 
+  /**
+   * Reads where links lead, while no change is on its way. Returns a function that waits until a
+   * redirector leads there, whether or not it can know that a link was deleted.
+   */
+  async readTargets(): Promise<(origin: string, withinMs: number) => Promise<void>> {
+    const expected = await this.#readDestinations();
+    for (const [alias, url] of expected) if (url === undefined) expected.delete(alias);
+    return (origin, withinMs) =>
+      eventually(async () => {
+        const wrong = await this.#findWrongOf(origin, expected);
+        wrong.push(...(await this.#findWrongOthers(origin)));
+        if (wrong.length > 0) throw new Error(`${origin}: ${wrong.slice(0, WRONG_MAX).join("; ")}`);
+      }, withinMs);
+  }
+
   /** A takedown works on every host, while `meanwhile` runs, and ends after it. */
   async expectTakedown(
     hosts: () => readonly Host[],
@@ -275,11 +300,33 @@ export class FollowedLinks {
     const count = Math.floor(this.#links.length * CHANGED_PART);
     let next = 0;
     while (this.#changing) {
-      const link = this.#links[next++ % count];
-      if (link !== undefined && !this.#deleted.has(link.alias))
-        await this.without(() => this.#changeOne(link));
+      const atOnce = this.#atOnce;
+      const links = Array.from({ length: atOnce }, (_, i) => this.#links[(next + i) % count]);
+      next += atOnce;
+      await this.without(() => this.#changeSome(links.filter((link) => link !== undefined)));
       await Bun.sleep(CHANGE_PAUSE_MS);
     }
+  }
+
+  async #changeSome(links: readonly Link[]): Promise<void> {
+    const [link] = links;
+    if (links.length > 1) await this.#changeMany(links).catch(() => undefined);
+    else if (link !== undefined && !this.#deleted.has(link.alias)) await this.#changeOne(link);
+  }
+
+  /** Gives links other destinations, in a folder; returns the status. */
+  async #changeMany(some: readonly Link[], folder = "many"): Promise<number> {
+    const changed = some
+      .filter(({ alias }) => !this.#deleted.has(alias))
+      .map((link) => ({ ...link, number: ++this.#numbers }));
+    const links = changed.map(({ id, number }) => ({
+      id,
+      url: `https://example.com/${folder}/${number}`,
+    }));
+    const path = `${this.#apiUrl}/v1/links/bulk`;
+    const { status } = await callOnce(path, { method: "PATCH", key: this.#key, body: { links } });
+    if (status < 300) for (const { alias, number } of changed) this.#acknowledge(alias, number);
+    return status;
   }
 
   /** What gets no response may have been carried out: PostgreSQL is asked in the end. */
@@ -290,7 +337,12 @@ export class FollowedLinks {
       key: this.#key,
       body: { url: `https://example.com/${number}` },
     }).catch(() => undefined);
-    if (response?.status === 200) this.#acknowledged.set(alias, number);
+    if (response?.status === 200) this.#acknowledge(alias, number);
+  }
+
+  #acknowledge(alias: string, number: number): void {
+    this.#acknowledged.set(alias, number);
+    this.#acknowledgedCount++;
   }
 
   async #follow(hosts: () => readonly Host[], name: string): Promise<void> {
@@ -361,8 +413,21 @@ export class FollowedLinks {
     origin: string,
     expected: ReadonlyMap<string, string | undefined>,
   ): Promise<string[]> {
+    const wrong = await this.#findWrongOf(origin, expected);
+    wrong.push(...(await this.#findWrongOthers(origin)));
+    const { status } = await callOnce(`${origin}/never-was-there`);
+    if (status !== 404 && status !== 429) wrong.push(`never-was-there: ${status}`);
+    return wrong;
+  }
+
+  /** Of these links, those that lead elsewhere. */
+  async #findWrongOf(
+    origin: string,
+    expected: ReadonlyMap<string, string | undefined>,
+  ): Promise<string[]> {
     const wrong: string[] = [];
     await this.#onAll(async ({ alias }) => {
+      if (!expected.has(alias)) return;
       const { status, headers } = await callOnce(`${origin}/${alias}`);
       const destination = expected.get(alias);
       const found = `${status} ${headers.get("location") ?? ""}`.trim();
@@ -371,9 +436,6 @@ export class FollowedLinks {
       if (found !== wanted && !(destination === undefined && status === 429))
         wrong.push(`${alias}: ${found} instead of ${wanted}`);
     });
-    wrong.push(...(await this.#findWrongOthers(origin)));
-    const { status } = await callOnce(`${origin}/never-was-there`);
-    if (status !== 404 && status !== 429) wrong.push(`never-was-there: ${status}`);
     return wrong;
   }
 

@@ -298,7 +298,7 @@ export class World {
     this.#publishAll(random);
     for (const host of this.#hosts) {
       this.#follow(host, Infinity, withSnapshots ? random : undefined);
-      if (!this.#isCurrent(host)) this.#ask(host);
+      this.#ask(host);
     }
   }
 
@@ -735,11 +735,14 @@ export class World {
     return commit;
   }
 
-  #ask({ store }: Host): void {
+  /** A host asks when it lacks entries, and when the tail ends with one that it skipped. */
+  #ask(host: Host): void {
+    const { store } = host;
+    const end = this.#endFor(host);
+    const hasStrayed = end?.isNew === true && end.hash !== store.head.hash;
+    if (!hasStrayed && !lacksEntries(store)) return;
     this.#wantsSnapshot = true;
-    const last = [store.written, ...(store.doubtful === undefined ? [] : [store.doubtful])];
-    const unknown = last.filter(({ hash }) => !this.#pg.rows.some((row) => row.hash === hash));
-    const above = this.#rules.planTerm(unknown, this.#pg.head);
+    const above = this.#rules.planTerm(store.written.term, this.#pg.head);
     if (above === undefined) return;
     this.#isWhole = false;
     this.trace.push(`a host asks from ${name(store.written)}`);

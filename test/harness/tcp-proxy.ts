@@ -11,6 +11,8 @@ export type TcpProxy = {
   /** Closes every connection and rejects new ones. */
   cut(): void;
   mend(): void;
+  /** Loses what comes from the port, until connections are cut. */
+  loseAnswers(): void;
   stop(): void;
 };
 
@@ -30,6 +32,7 @@ export function startTcpProxy(port: number, hostname = "127.0.0.1", delayMs = 0)
   const open = new Set<Socket<Peer>>();
   const passed = { to: 0, from: 0 };
   let connected = true;
+  let losesAnswers = false;
 
   function forward({ other, pending }: Peer, data: Buffer): void {
     if (other === undefined) pending.push(data);
@@ -38,6 +41,7 @@ export function startTcpProxy(port: number, hostname = "127.0.0.1", delayMs = 0)
 
   const handlers = {
     data(socket: Socket<Peer>, data: Buffer) {
+      if (losesAnswers && socket.data.direction === "from") return;
       passed[socket.data.direction] += data.length;
       // Bun reuses the buffer. Timers of one delay fire in the order in which they were set.
       const copy = Buffer.from(data);
@@ -90,9 +94,11 @@ export function startTcpProxy(port: number, hostname = "127.0.0.1", delayMs = 0)
     passed: () => ({ ...passed }),
     cut() {
       connected = false;
+      losesAnswers = false;
       for (const socket of open) socket.terminate();
     },
     mend: () => void (connected = true),
+    loseAnswers: () => void (losesAnswers = true),
     stop: () => listener.stop(true),
   };
 }

@@ -50,7 +50,8 @@ let wrong: string[] = [];
 let failed: string[] = [];
 let unavailable = 0;
 let failures: Record<Side, number> = { redirector: 0, api: 0 };
-let inFlight = 0;
+/** When the requests without a response were sent. */
+const unfinished: Record<Side, Set<number>> = { redirector: new Set(), api: new Set() };
 let sent = 0;
 
 async function follow({ shortUrl, links }: ClientTask, nonce: string): Promise<void> {
@@ -96,25 +97,29 @@ async function read({ apiUrl, key, links }: ClientTask, nonce: string): Promise<
 }
 
 async function measure(side: Side, request: Promise<void>): Promise<void> {
+  // Unique: a timer sends one request to each side.
   const started = performance.now();
-  inFlight++;
+  unfinished[side].add(started);
   try {
     await request;
   } catch (error) {
     failures[side]++;
     failed.push(error instanceof Error ? `${side}: ${error.message}` : side);
   }
-  inFlight--;
+  unfinished[side].delete(started);
   // A failed request counts with its duration.
   latencies[side].push(performance.now() - started);
 }
 
-function summarize(values: number[]): Latencies {
-  const sorted = values.toSorted((a, b) => a - b);
+/** A request that waits counts with its age, so that one that never ends is not left out. */
+function summarize(side: Side): Latencies {
+  const now = performance.now();
+  const ages = [...unfinished[side]].map((started) => now - started);
+  const sorted = [...latencies[side], ...ages].toSorted((a, b) => a - b);
   const percentile = (share: number) =>
     sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return {
-    count: sorted.length,
+    count: latencies[side].length,
     p50: percentile(0.5),
     p99: percentile(0.99),
     max: sorted.at(-1) ?? 0,
@@ -123,8 +128,8 @@ function summarize(values: number[]): Latencies {
 
 function report(): ClientReport {
   const summary = {
-    redirector: summarize(latencies.redirector),
-    api: summarize(latencies.api),
+    redirector: summarize("redirector"),
+    api: summarize("api"),
     wrong: wrong.slice(0, REPORTED_MAX),
     failed: failed.slice(0, REPORTED_MAX),
     unavailable,
@@ -145,7 +150,8 @@ self.addEventListener("message", ({ data }: MessageEvent<ClientTask | "report">)
   }
   task = data;
   setInterval(() => {
-    if (task === undefined || inFlight >= IN_FLIGHT_MAX) return;
+    if (task === undefined) return;
+    if (unfinished.redirector.size + unfinished.api.size >= IN_FLIGHT_MAX) return;
     const nonce = `legitimate-${sent}`;
     void measure("redirector", follow(task, nonce));
     void measure("api", read(task, nonce));

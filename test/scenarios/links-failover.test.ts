@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 
-import { addToOutbox } from "../../api/links-log/outbox.ts";
+import { addToOutbox } from "../../api/links-log/log.ts";
 import { LinksLogPublisher } from "../../api/links-log/publisher.ts";
 import { SnapshotMaker } from "../../api/links-snapshots/snapshot-maker.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";

@@ -270,13 +270,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "malformed requests get a clear error, and limits are exact, in many random cases",
   },
   {
-    name: "nested-bodies",
-    files: ["test/scenarios/nested-bodies.test.ts"],
-    seconds: 30,
-    paths: ["api/http/**"],
-    proves: "a nested body delays no other client, also in development",
-  },
-  {
     name: "setup-postgres",
     files: ["test/scenarios/setup-postgres.test.ts"],
     seconds: 10,
@@ -342,13 +335,6 @@ export const SCENARIOS: readonly Scenario[] = [
       "test/credentials/**",
     ],
     proves: "each user of a store may do what it needs and nothing else",
-  },
-  {
-    name: "redirector-attacks",
-    files: ["test/scenarios/redirector-attacks.test.ts"],
-    seconds: 60,
-    paths: ["redirector/http/**", "redirector/redirect/**", "redirector/visitors/**"],
-    proves: "hostile connections and requests end nothing and delay nobody else",
   },
   {
     name: "click-events",

@@ -196,9 +196,9 @@ function readRows(text: string): NewLink[] {
 /** The id of a link that is given by its id, alias or short URL. */
 export async function findId(client: Client, given: string): Promise<string> {
   if (given.startsWith("link_")) return given;
-  // A short URL without its scheme has a slash; a scheme is only needed to parse it.
-  const [host = "", ...path] = given.split("/");
-  const isUrl = given.includes("://") || (path.length > 0 && host.includes("."));
+  // A short URL without its scheme has a host before a slash; `v1.2/a` is an alias. A scheme is
+  // only needed to parse it.
+  const isUrl = given.includes("://") || /^[^/]+\.\p{L}[^/.]*\//u.test(given);
   const query = isUrl
     ? { short_url: given.includes("://") ? given : `https://${given}` }
     : { alias: given };

@@ -8,8 +8,9 @@ import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/readable-host.ts";
+import { completeUrl } from "../../../shared/contracts/web-url.ts";
 import { useCommands } from "../data/commands.ts";
-import { completeUrl, isWebUrl } from "../data/destination.ts";
+import { isWebUrl } from "../data/destination.ts";
 import { getJson } from "../data/http.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";

@@ -18,10 +18,6 @@ export const printTable = (table: readonly (readonly string[])[]): string =>
     { escapeFormulae: ESCAPED_FORMULA },
   );
 
-/** Returns the text of a cell before {@link printCsv} escaped it. */
-export const unescapeFormula = (cell: string): string =>
-  cell.startsWith("'") && ESCAPED_FORMULA.test(cell) ? cell.slice(1) : cell;
-
 /** Saves a table as a CSV file: see {@link printTable}. */
 export const saveTable = (table: readonly (readonly string[])[], name: string): void =>
   saveCsvFile(printTable(table), name);

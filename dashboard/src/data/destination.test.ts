@@ -2,7 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { completeUrl, isWebUrl, readCopiedUrl } from "./destination.ts";
+import { completeUrl } from "../../../shared/contracts/web-url.ts";
+import { isWebUrl, readCopiedUrl } from "./destination.ts";
 
 describe("a destination without a scheme", () => {
   test.each([

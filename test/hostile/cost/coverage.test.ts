@@ -1,10 +1,9 @@
 /** Goal: the cost guard knows the bounds of every input that a route accepts. */
 import { expect, test } from "bun:test";
 
-import { formatRoute, listRoutes } from "../routes.ts";
+import { type BodySchema, formatRoute, listRoutes, type Route } from "../routes.ts";
 import { readBound } from "./bounds.ts";
 import { REACHED_BOUNDS } from "./coverage.ts";
-import { listUnbounded } from "./unbounded.ts";
 
 test("every bound that a generator names is a constant of its file", () => {
   expect(REACHED_BOUNDS.size).toBeGreaterThan(60);
@@ -56,3 +55,36 @@ test("a text or list without a bound is found, also in a choice, a list and a de
     "body.list[].free",
   ]);
 });
+
+/** The paths of texts and lists in the query and the body of a route that may have any length. */
+function listUnbounded({ parameters, body }: Route): string[] {
+  return [
+    ...(parameters === undefined ? [] : walk(parameters, parameters, "query", [])),
+    ...(body === undefined ? [] : walk(body, body, "body", [])),
+  ];
+}
+
+function walk(
+  schema: BodySchema,
+  root: BodySchema,
+  path: string,
+  seen: readonly BodySchema[],
+): string[] {
+  if (seen.includes(schema)) return [];
+  const inside = [...seen, schema];
+  const named = root.$defs?.[schema.$ref?.split("/").at(-1) ?? ""];
+  if (named !== undefined) return walk(named, root, path, inside);
+  const types = typeof schema.type === "object" ? schema.type : [schema.type];
+  const { pattern, format, maxLength, maxItems, enum: values, const: value } = schema;
+  const hasForm = pattern !== undefined || format !== undefined || values !== undefined;
+  const found: string[] = [];
+  if (types.includes("string") && maxLength === undefined && !hasForm && value === undefined)
+    found.push(path);
+  if (types.includes("array") && maxItems === undefined) found.push(`${path}[]`);
+  for (const choice of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])])
+    found.push(...walk(choice, root, path, inside));
+  for (const [name, member] of Object.entries(schema.properties ?? {}))
+    found.push(...walk(member, root, `${path}.${name}`, inside));
+  if (schema.items !== undefined) found.push(...walk(schema.items, root, `${path}[]`, inside));
+  return found;
+}

@@ -187,9 +187,8 @@ const forgeManifest = (share: number): Uint8Array =>
     sha256: NO_HASH,
   });
 
-/** A request of a host that is far ahead, with what PostgreSQL cannot know. */
-const forgeRequest = (number: number): Uint8Array =>
-  toJson({ written: `${number + 1}.${2 ** 50}.${NO_HASH}`, doubtful: null, dropped: newUuid() });
+/** A request of a host that is far ahead. */
+const forgeRequest = (number: number): Uint8Array => Buffer.from(String(number + 1));
 
 const ACK = failuresAckSubject("01900000-0000-7000-8000-000000000001");
 

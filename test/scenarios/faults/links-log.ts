@@ -23,14 +23,18 @@ import { eventually } from "../../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../../harness/processes.ts";
 import { pidOf, readWarnings } from "../../harness/services.ts";
 import { mountDisk, unmountDisk } from "../../harness/small-disk.ts";
+import { replaceHost, startTcpProxy } from "../../harness/tcp-proxy.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Fault, RunSettings } from "../parts.ts";
+import { canSetClocks, clockEnvironment, setClocks } from "../topologies/clocks.ts";
 import { copyAside, stopStores, storeDir } from "../topologies/stores.ts";
 import { withJetStream } from "../topologies/topology.ts";
 import type { TwoHosts } from "../topologies/two-hosts.ts";
 
+const MINUTE_MS = 60_000;
+
 /** What is lost of a store that comes back older: changes of so long. */
-const lostMs = ({ long }: RunSettings): number => (long ? 60_000 : 8_000);
+const lostMsOf = ({ long }: RunSettings): number => (long ? MINUTE_MS : 8_000);
 
 /** Latest time until processes say what is wrong, or a store responds. */
 const SAID_MS = 30_000;
@@ -40,6 +44,13 @@ const ROOM_MS = 180_000;
 
 /** Longer than a poll of an API process: after it, each of them waits to number. */
 const POLLED_MS = 1_500;
+
+/** How often answers of NATS are lost, and for how long: longer than a request waits for one. */
+const LOSSES = 5;
+const LOST_ANSWERS_MS = 1_500;
+
+const QUIET_DAYS = 3;
+const DAY_SECONDS = 86_400;
 
 /** Room on a small disk beyond what two links stores take: their logs and reserves. */
 const SMALL_DISK_MIB = 384;
@@ -61,6 +72,8 @@ async function copyStore(hosts: TwoHosts, name: StoreName): Promise<() => void> 
 type Return = {
   /** The stores that come back older, those that are named first by more. */
   older: readonly StoreName[];
+  /** Changes of so long are lost. */
+  lostMs?: number;
   /** NATS comes back empty. */
   empty?: boolean;
   /** The API process stands still meanwhile, and until it is told to go on. */
@@ -71,7 +84,7 @@ type Return = {
 async function comeBack(
   hosts: TwoHosts,
   settings: RunSettings,
-  { older, empty = false, paused }: Return,
+  { older, lostMs = lostMsOf(settings), empty = false, paused }: Return,
 ): Promise<void> {
   const { followed, stack } = hosts;
   await hosts.spaceReturns();
@@ -82,7 +95,7 @@ async function comeBack(
       copies.push(await copyStore(hosts, name));
       if (name === "postgres") goBack = followed.remember();
     });
-    await Bun.sleep(lostMs(settings));
+    await Bun.sleep(lostMs);
   }
   await followed.delete();
   const api = pidOf(stack, "api");
@@ -117,6 +130,52 @@ async function stopPublisher(
   } finally {
     process.kill(pid, "SIGCONT");
   }
+}
+
+/** Has an API process that publishes alone hear nothing of NATS, and lose its connection then. */
+async function loseAnswers(hosts: TwoHosts): Promise<void> {
+  const { followed, stack } = hosts;
+  const { nats_url } = stack.info();
+  const proxy = startTcpProxy(Number(new URL(nats_url).port));
+  const NATS_URL = replaceHost(nats_url, "127.0.0.1", proxy.port);
+  const second = await startApi(stack, { NATS_URL });
+  const first = pidOf(stack, "api");
+  process.kill(first, "SIGSTOP");
+  followed.useApi(second);
+  try {
+    for (let round = 0; round < LOSSES; round++) {
+      await hosts.rest();
+      proxy.loseAnswers();
+      await Bun.sleep(LOST_ANSWERS_MS);
+      proxy.cut();
+      proxy.mend();
+    }
+    await hosts.rest();
+  } finally {
+    process.kill(first, "SIGCONT");
+    followed.useApi();
+    await second.stop();
+    proxy.stop();
+  }
+}
+
+/**
+ * Starts hosts without links while nobody can publish or make a snapshot: on one everything in NATS
+ * is some days old.
+ */
+async function startWithNothing(hosts: TwoHosts): Promise<void> {
+  const { dir, followed, settings } = hosts;
+  await followed.waitUntilRight(hosts.hosts, settings.rightMs);
+  const expectTargets = await followed.readTargets();
+  await stopStores(hosts, ["postgres", "api"], async () => {
+    for (const days of canSetClocks() ? [0, QUIET_DAYS] : [0]) {
+      setClocks(dir, ["redirector"], days * DAY_SECONDS);
+      const third = await hosts.startThird(days > 0 ? clockEnvironment(dir, "redirector") : {});
+      await expectTargets(third.url, settings.rightMs);
+      await third.stop();
+    }
+    setClocks(dir, ["redirector"], 0);
+  });
 }
 
 /** While `work` runs, no snapshot is made: who needs one has to wait. */
@@ -206,6 +265,15 @@ const OLDER: readonly HostFault[] = [
     inject: olderStores({ older: ["nats"] }),
   },
   {
+    name: "NATS comes back a minute older beside 500 changes a second",
+    async inject({ topology, settings }) {
+      const perSecond = await topology.followed.changeFast(() =>
+        comeBack(topology, settings, { older: ["nats"], lostMs: MINUTE_MS }),
+      );
+      settings.log(`${perSecond} changes a second`);
+    },
+  },
+  {
     name: "NATS comes back empty",
     inject: ({ topology }) =>
       stopStores(topology, ["nats"], () => rmSync(storeDir(topology, "nats"), { recursive: true })),
@@ -271,13 +339,13 @@ const STOPPED: readonly HostFault[] = [
       }, "SIGTERM"),
   },
   {
-    name: "a publisher stops between numbering and publishing, and goes on when others have published",
+    name: "a publisher stops for a minute between numbering and publishing, while others publish",
     async inject({ topology }) {
       const { followed, hosts, settings } = topology;
       const second = await startApi(topology.stack);
       await stopPublisher(topology, async () => {
         followed.useApi(second);
-        await followed.waitUntilRight(hosts, settings.rightMs);
+        await Promise.all([followed.waitUntilRight(hosts, settings.rightMs), Bun.sleep(MINUTE_MS)]);
         followed.useApi();
       });
       await topology.rest();
@@ -285,11 +353,19 @@ const STOPPED: readonly HostFault[] = [
     },
   },
   {
+    name: "acknowledgements of what NATS has stored are lost",
+    inject: ({ topology }) => loseAnswers(topology),
+  },
+  {
+    name: "a host starts with nothing while PostgreSQL and the API are down, also after quiet days",
+    inject: ({ topology }) => topology.followed.without(() => startWithNothing(topology)),
+  },
+  {
     name: "a host is away while NATS comes back a minute older, and is filled past what it knows",
     inject: ({ topology, settings }) =>
       topology.stopOther(async () => {
         await comeBack(topology, settings, { older: ["nats"] });
-        await Bun.sleep(lostMs(settings));
+        await Bun.sleep(lostMsOf(settings));
       }),
   },
   {

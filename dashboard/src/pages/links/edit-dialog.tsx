@@ -4,9 +4,9 @@ import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from
 import { useForm, type UseFormReturn, useWatch } from "react-hook-form";
 
 import { type FullLink, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import { completeUrl } from "../../../../shared/contracts/web-url.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
-import { completeUrl } from "../../data/destination.ts";
 import { getClient, getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";

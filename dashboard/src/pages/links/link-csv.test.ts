@@ -4,11 +4,11 @@ import fc from "fast-check";
 
 import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { suggestMapping } from "../../../../shared/link-csv/services.ts";
 import { printCsv } from "../../data/csv.ts";
 import type { ImportItem } from "./import/model.ts";
 import { Planner } from "./import/plan.ts";
 import { parseImportFile } from "./import/read-file.ts";
-import { suggestMapping } from "./import/services.ts";
 import { suggestOptions } from "./import/use-import.ts";
 import { type CsvRow, toCsvRow } from "./link-csv.ts";
 

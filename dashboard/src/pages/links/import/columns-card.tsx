@@ -2,22 +2,25 @@
 import { type ReactNode, useId } from "react";
 
 import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
+import {
+  DATE_ORDERS,
+  type DateOrder,
+  findDateOrder,
+  TAG_SEPARATORS,
+} from "../../../../../shared/link-csv/cells.ts";
+import {
+  findField,
+  IMPORT_FIELDS,
+  type ImportField,
+} from "../../../../../shared/link-csv/fields.ts";
+import { listDates } from "../../../../../shared/link-csv/row.ts";
 import { t } from "../../../languages/translate.ts";
 import { ChoiceField, SelectField, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
-import { DATE_ORDERS, type DateOrder, findDateOrder, TAG_SEPARATORS } from "../link-csv.ts";
-import {
-  changeTarget,
-  type DomainChoice,
-  findField,
-  IMPORT_FIELDS,
-  type ImportChoices,
-  type ImportField,
-  type PlanInput,
-} from "./model.ts";
-import { type ChosenFile, listDates } from "./use-import.ts";
+import { changeTarget, type DomainChoice, type ImportChoices, type PlanInput } from "./model.ts";
+import type { ChosenFile } from "./use-import.ts";
 
 /** Different cells of a column shown as examples. */
 const EXAMPLES_MAX = 2;

@@ -6,19 +6,14 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
+import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
 import { printTable } from "../../../data/csv.ts";
 import { splitIntoBatches } from "../batches.ts";
-import {
-  changeTarget,
-  findField,
-  type ImportChoices,
-  type ImportItem,
-  type Mapping,
-} from "./model.ts";
+import { changeTarget, type ImportChoices, type ImportItem } from "./model.ts";
 import { Planner, planRows } from "./plan.ts";
 import { type ImportFile, parseImportFile } from "./read-file.ts";
 import { countNotes, countProblems, printReport } from "./run-cards.tsx";
-import { suggestMapping } from "./services.ts";
 import { suggestOptions } from "./use-import.ts";
 
 const NOW = Date.parse("2026-06-01T00:00:00Z");

@@ -7,15 +7,23 @@ import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
 import { newLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { trimInvisible } from "../../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
-import { unescapeFormula } from "../../../data/csv.ts";
+import { readFlag, readStatus, unescapeFormula } from "../../../../../shared/link-csv/cells.ts";
+import type { ImportField, ReadCell } from "../../../../../shared/link-csv/fields.ts";
+import type { FileRow } from "../../../../../shared/link-csv/file.ts";
+import {
+  type Draft,
+  readSettings,
+  readShortLinks,
+  type RowProblem,
+  type ShortLink,
+} from "../../../../../shared/link-csv/row.ts";
+import { isStateColumn } from "../../../../../shared/link-csv/services.ts";
+import { readList } from "../../../data/complete-list.ts";
+import type { TextKey } from "../../../languages/catalogues.ts";
 import { fieldName, translateSentence } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { describeIssue } from "../../../ui/validation.ts";
-import { readFlag, readStatus } from "../link-csv.ts";
-import type { ImportField, ImportItem, NoteKind, PlanInput, Problem, ReadCell } from "./model.ts";
-import type { FileRow } from "./read-file.ts";
-import { type Place, readPlaces, readSettings } from "./read-row.ts";
-import { isStateColumn } from "./services.ts";
+import type { ImportItem, NoteKind, PlanInput, Problem } from "./model.ts";
 
 /** Plans one row after another. Remembers their aliases: of links with the same, the first wins. */
 export class Planner {
@@ -38,8 +46,10 @@ export class Planner {
   plan({ row, cells }: FileRow, index: number): ImportItem[] {
     const input = this.#input;
     const read: ReadCell = (field) => this.#textOf(cells, this.#columnOf.get(field) ?? -1);
-    const settings = readSettings(read, input);
-    const { places, notes } = readPlaces(read, input);
+    const settings = readSettings(read, input.options, input.now);
+    const draft = withTags(settings.link, input.options.tags);
+    const found = settings.problem === undefined ? undefined : toProblem(settings.problem);
+    const { links, notes } = readShortLinks(read, input.options);
     const isCut = cells.slice(input.columns.length).some((text) => text.trim() !== "");
     const saysNotLive = this.#leftStates.some((column) => isNotLive(this.#textOf(cells, column)));
     const shared: NoteKind[] = [
@@ -47,11 +57,12 @@ export class Planner {
       ...settings.notes,
       ...notes,
     ];
-    return places.map((place, nth) => {
-      const link = toLink(settings.link, place, nth);
+    return links.map((shortLink, nth) => {
+      const place = findPlace(shortLink, input);
+      const link = toLink(draft, place, nth);
       const problem =
         (isCut ? tooManyCells() : undefined) ??
-        settings.problem ??
+        found ??
         place.problem ??
         findInvalid(link) ??
         this.#findRepeated(link, row);
@@ -94,6 +105,65 @@ function isNotLive(text: string): boolean {
   const status = readStatus(text);
   return status === undefined ? readFlag(text) === true : status !== "live";
 }
+
+/** The texts about what the reading of a row finds. */
+const REASONS: Readonly<Record<RowProblem["kind"], TextKey>> = {
+  archived: "import.reasons.archived",
+  deleted: "import.reasons.deleted",
+  unknown_state: "import.reasons.unknownState",
+  expired: "import.reasons.expired",
+  invalid_date: "import.reasons.date",
+  date_order: "import.reasons.dateOrder",
+  masked_password: "import.reasons.maskedPassword",
+  missing_password: "import.reasons.missingPassword",
+};
+
+const toProblem = ({ kind, values }: RowProblem): Problem => ({
+  kind,
+  message: t(REASONS[kind], values),
+});
+
+/** A link with the tags of all links. */
+function withTags(draft: Draft, tags: string): Draft {
+  const added = readList(tags);
+  if (added.length === 0) return draft;
+  const own: unknown = draft["tags"];
+  return { ...draft, tags: [...new Set([...(Array.isArray(own) ? own : []), ...added])] };
+}
+
+/**
+ * Where one link will be. Without an alias, one is generated; without a domain, it is the service's
+ * own.
+ */
+type Place = {
+  alias?: string;
+  domain?: string;
+  problem?: Problem;
+  notes: readonly NoteKind[];
+};
+
+function findPlace(
+  { alias, host }: ShortLink,
+  { options: { domain: choice }, hosts }: PlanInput,
+): Place {
+  if (alias === "") return fail("no_alias", t("import.reasons.noAlias"));
+  const named = alias === undefined ? {} : { alias };
+  const notes: NoteKind[] = alias === undefined ? ["generated_alias"] : [];
+  if ("domain" in choice) {
+    const isMoved =
+      host !== undefined && host !== (choice.domain === "" ? hosts.own : choice.domain);
+    const domain = choice.domain === "" ? {} : { domain: choice.domain };
+    return { ...named, ...domain, notes: isMoved ? [...notes, "moved"] : notes };
+  }
+  if (host === undefined || host === hosts.own) return { ...named, notes };
+  if (hosts.domains.has(host)) return { ...named, domain: host, notes };
+  return { ...named, ...fail("foreign_domain", t("import.reasons.foreignDomain", { host })) };
+}
+
+const fail = (kind: Problem["kind"], message: string): Place => ({
+  problem: { kind, message },
+  notes: [],
+});
 
 /** Two links of a row cannot have the same external id. */
 function toLink(

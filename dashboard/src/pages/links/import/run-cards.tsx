@@ -6,8 +6,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
+import { unescapeFormula } from "../../../../../shared/link-csv/cells.ts";
+import { findField } from "../../../../../shared/link-csv/fields.ts";
 import { readList } from "../../../data/complete-list.ts";
-import { printTable, unescapeFormula } from "../../../data/csv.ts";
+import { printTable } from "../../../data/csv.ts";
 import { getClient } from "../../../data/http.ts";
 import { saveCsvFile } from "../../../data/save-file.ts";
 import { useAccountContext } from "../../../data/session.ts";
@@ -18,7 +20,7 @@ import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { RowTable } from "../../../ui/table.tsx";
 import { type FailedItem, type ImportProgress, listFailed } from "./import-run.ts";
-import { findField, type ImportItem, type NoteKind, type ProblemKind } from "./model.ts";
+import { type ImportItem, type NoteKind, type ProblemKind } from "./model.ts";
 import type { ImportFile } from "./read-file.ts";
 import type { ChosenFile, Import } from "./use-import.ts";
 

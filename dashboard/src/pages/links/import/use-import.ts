@@ -2,23 +2,16 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
+import { findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
+import type { FileRow } from "../../../../../shared/link-csv/file.ts";
+import { listHosts, suggestReading } from "../../../../../shared/link-csv/row.ts";
+import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { getErrorMessage } from "../../../languages/errors.ts";
-import { findDateOrder, type TagSeparator } from "../link-csv.ts";
 import { checkItems, importItems, type ImportProgress } from "./import-run.ts";
-import {
-  DATE_FIELDS,
-  type DomainChoice,
-  findField,
-  type ImportChoices,
-  type ImportItem,
-  type Mapping,
-  type PlanInput,
-} from "./model.ts";
+import { type DomainChoice, type ImportChoices, type ImportItem, type PlanInput } from "./model.ts";
 import { planRows } from "./plan.ts";
-import { type FileRow, type ImportFile, readImportFile } from "./read-file.ts";
-import { listHosts } from "./read-row.ts";
-import { suggestMapping } from "./services.ts";
+import { type ImportFile, readImportFile } from "./read-file.ts";
 
 /** How far an import is. Changing a column or an option returns to `map`. */
 type Stage =
@@ -141,28 +134,17 @@ function useRun(setStage: (stage: Stage) => void) {
   };
 }
 
-/** Rows that show what separates tags. */
-const SAMPLED_ROWS = 1_000;
-
 export const suggestOptions = (
-  { rows, service }: ImportFile,
+  file: ImportFile,
   mapping: Mapping,
   hosts: PlanInput["hosts"],
 ): ImportChoices => ({
   // Our own export says of each link which domain it is on.
-  domain: service?.isEscaped === true ? { from: "file" } : suggestDomain(rows, mapping, hosts),
-  archived: "keep",
-  backHalves: "custom",
-  dateOrder: findDateOrder(listDates(rows, mapping)).order,
+  domain:
+    file.service?.isEscaped === true ? { from: "file" } : suggestDomain(file.rows, mapping, hosts),
+  ...suggestReading(file, mapping),
   tags: "",
-  separator: service?.separator ?? findSeparator(rows, findField(mapping, "tags")),
 });
-
-/** The texts of the columns that are dates. */
-export const listDates = (rows: readonly FileRow[], mapping: Mapping): string[] => {
-  const columns = DATE_FIELDS.map((field) => findField(mapping, field)).filter((i) => i >= 0);
-  return rows.flatMap(({ cells }) => columns.map((column) => cells[column] ?? ""));
-};
 
 /**
  * The domains of the file if one of them is the account's own, because only then can the others be
@@ -179,10 +161,4 @@ function suggestDomain(
     ),
   );
   return isKnown ? { from: "file" } : { domain: "" };
-}
-
-function findSeparator(rows: readonly FileRow[], column: number): TagSeparator {
-  const texts = rows.slice(0, SAMPLED_ROWS).map(({ cells }) => cells[column] ?? "");
-  const separators = ["|", ";"] as const;
-  return separators.find((separator) => texts.some((text) => text.includes(separator))) ?? ",";
 }

@@ -1,7 +1,7 @@
 /** Goal: changes that wait for long are said, and those that are just being published are not. */
 import { expect, test } from "bun:test";
 
-import { describeOutbox } from "./outbox.ts";
+import { describeOutbox } from "./log.ts";
 
 test("only changes that have waited for a minute are said", () => {
   expect(describeOutbox({ pending: 0, oldest: null })).toBeUndefined();

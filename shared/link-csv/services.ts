@@ -3,14 +3,14 @@
  * list of columns is from. Names differ between versions: they are compared in lower case, by their
  * letters without accents and their digits.
  */
-import type { TagSeparator } from "../link-csv.ts";
+import type { TagSeparator } from "./cells.ts";
 import {
   type ColumnTarget,
   type IgnoredReason,
   IMPORT_FIELDS,
   type ImportField,
   type Mapping,
-} from "./model.ts";
+} from "./fields.ts";
 
 /**
  * Names of columns in German, French and Spanish, without accents, by field and by what is not

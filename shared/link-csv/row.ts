@@ -1,9 +1,7 @@
 /** Reads the links of a row: where they are, their destination, settings, state and password. */
-import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
-import { readList } from "../../../data/complete-list.ts";
-import { completeUrl } from "../../../data/destination.ts";
-import { t } from "../../../languages/translate.ts";
+import { completeUrl } from "../contracts/web-url.ts";
 import {
+  type DateOrder,
   findDateOrder,
   isMaskedPassword,
   normalizeOrder,
@@ -13,54 +11,89 @@ import {
   readStatus,
   readTags,
   SETTING_CELLS,
-} from "../link-csv.ts";
-import {
-  DATE_FIELDS,
-  type NoteKind,
-  type PlanInput,
-  type Problem,
-  type ReadCell,
-  SETTING_FIELDS,
-} from "./model.ts";
+  type TagSeparator,
+} from "./cells.ts";
+import { DATE_FIELDS, findField, type Mapping, type ReadCell, SETTING_FIELDS } from "./fields.ts";
+import type { FileRow, LinkFile } from "./file.ts";
 
-/**
- * Where one link will be. Without an alias, one is generated; without a domain, it is the service's
- * own.
- */
-export type Place = {
-  alias?: string;
-  domain?: string;
-  problem?: Problem;
-  notes: readonly NoteKind[];
+/** How cells are read that can mean several things. */
+export type CellReading = {
+  /** Whether archived links are imported, as archived ones, or left out. */
+  archived: "keep" | "leave";
+  /** Whether a link with a custom and a random back-half becomes one link or two. */
+  backHalves: "custom" | "both";
+  separator: TagSeparator;
+  /** What comes first in dates that could be read in two ways; undefined until it is chosen. */
+  dateOrder: DateOrder | undefined;
 };
+
+/** How the cells of a file are read unless somebody says otherwise. */
+export const suggestReading = ({ rows, service }: LinkFile, mapping: Mapping): CellReading => ({
+  archived: "keep",
+  backHalves: "custom",
+  dateOrder: findDateOrder(listDates(rows, mapping)).order,
+  separator: service?.separator ?? findSeparator(rows, findField(mapping, "tags")),
+});
+
+/** The texts of the columns that are dates. */
+export const listDates = (rows: readonly FileRow[], mapping: Mapping): string[] => {
+  const columns = DATE_FIELDS.map((field) => findField(mapping, field)).filter((i) => i >= 0);
+  return rows.flatMap(({ cells }) => columns.map((column) => cells[column] ?? ""));
+};
+
+/** Rows that show what separates tags. */
+const SAMPLED_ROWS = 1_000;
+
+function findSeparator(rows: readonly FileRow[], column: number): TagSeparator {
+  const texts = rows.slice(0, SAMPLED_ROWS).map(({ cells }) => cells[column] ?? "");
+  const separators = ["|", ";"] as const;
+  return separators.find((separator) => texts.some((text) => text.includes(separator))) ?? ",";
+}
+
+/** Why the links of a row are not imported, with what a sentence about it needs. */
+export type RowProblem = {
+  kind:
+    | "archived"
+    | "deleted"
+    | "unknown_state"
+    | "expired"
+    | "invalid_date"
+    | "date_order"
+    | "masked_password"
+    | "missing_password";
+  values: Readonly<Record<string, string>>;
+};
+
+/** What becomes different of a link. */
+export type RowNote =
+  "archived" | "disabled" | "password" | "custom_wins" | "both_halves" | "scheme";
 
 /**
  * A short link as a file has it; the alias is empty if the file has the URL of the domain itself.
  */
-type ShortLink = { alias?: string; host?: string };
+export type ShortLink = { alias?: string; host?: string };
 
 /** Separates several custom back-halves of one link. */
 const SEPARATORS = /[\s,;|]+/;
 
 /**
- * Returns the places of a row's links: those of its custom back-halves, and the other one if it is
- * requested or the only one.
+ * Returns the short links of a row: its custom back-halves, and the other one if it is requested or
+ * the only one.
  */
-export function readPlaces(
+export function readShortLinks(
   read: ReadCell,
-  input: PlanInput,
-): { places: readonly Place[]; notes: readonly NoteKind[] } {
+  { backHalves }: CellReading,
+): { links: readonly ShortLink[]; notes: readonly RowNote[] } {
   const other = readOther(read);
   const customs = readCustoms(read, other);
-  const toPlaces = (links: readonly ShortLink[]) => links.map((link) => findPlace(link, input));
-  if (customs.length === 0) return { places: toPlaces([other]), notes: [] };
+  if (customs.length === 0) return { links: [other], notes: [] };
   const isAnother =
     other.alias !== undefined &&
     customs.every(({ alias, host }) => alias !== other.alias || host !== other.host);
-  if (!isAnother) return { places: toPlaces(customs), notes: [] };
-  return input.options.backHalves === "both"
-    ? { places: toPlaces([...customs, other]), notes: ["both_halves"] }
-    : { places: toPlaces(customs), notes: ["custom_wins"] };
+  if (!isAnother) return { links: customs, notes: [] };
+  return backHalves === "both"
+    ? { links: [...customs, other], notes: ["both_halves"] }
+    : { links: customs, notes: ["custom_wins"] };
 }
 
 /** Returns the hosts of a row's short links, as the file has them. */
@@ -98,41 +131,18 @@ function withHost(link: ShortLink, fallback: string | undefined): ShortLink {
   return { ...link, host: URL.parse(`http://${host}`)?.hostname ?? host };
 }
 
-function findPlace(
-  { alias, host }: ShortLink,
-  { options: { domain: choice }, hosts }: PlanInput,
-): Place {
-  if (alias === "") return fail("no_alias", t("import.reasons.noAlias"));
-  const named = alias === undefined ? {} : { alias };
-  const notes: NoteKind[] = alias === undefined ? ["generated_alias"] : [];
-  if ("domain" in choice) {
-    const isMoved =
-      host !== undefined && host !== (choice.domain === "" ? hosts.own : choice.domain);
-    const domain = choice.domain === "" ? {} : { domain: choice.domain };
-    return { ...named, ...domain, notes: isMoved ? [...notes, "moved"] : notes };
-  }
-  if (host === undefined || host === hosts.own) return { ...named, notes };
-  if (hosts.domains.has(host)) return { ...named, domain: host, notes };
-  return { ...named, ...fail("foreign_domain", t("import.reasons.foreignDomain", { host })) };
-}
-
-const fail = (kind: Problem["kind"], message: string): Place => ({
-  problem: { kind, message },
-  notes: [],
-});
-
 /**
  * What a row says of its link, apart from where it is: destination, settings, state and password.
  */
-type RowSettings = { link: NewLink; problem?: Problem; notes: readonly NoteKind[] };
+type RowSettings = { link: Draft; problem?: RowProblem; notes: readonly RowNote[] };
 
 /** A link whose fields are validated later. */
-type Draft = Record<string, unknown> & { url: string };
+export type Draft = Record<string, unknown> & { url: string };
 
 /**
- * Reads the settings of a row. Their values are validated with the whole link: see `findInvalid`.
+ * Reads the settings of a row. Their values are validated with the whole link.
  */
-export function readSettings(read: ReadCell, { options, now }: PlanInput): RowSettings {
+export function readSettings(read: ReadCell, options: CellReading, now: number): RowSettings {
   const url = completeUrl(read("url"));
   const draft: Draft = { url };
   for (const field of SETTING_FIELDS) {
@@ -142,7 +152,6 @@ export function readSettings(read: ReadCell, { options, now }: PlanInput): RowSe
     else if (isDateField(field)) draft[field] = readDate(text, options);
     else draft[field] = SETTING_CELLS[field].read(text);
   }
-  addTags(draft, options);
   if (typeof draft["title"] === "string")
     draft["title"] = draft["title"].replaceAll(/[\t\n]+/g, " ");
   const problem =
@@ -156,7 +165,7 @@ export function readSettings(read: ReadCell, { options, now }: PlanInput): RowSe
   };
 }
 
-const listNotes = (draft: Draft, isCompleted: boolean): NoteKind[] => [
+const listNotes = (draft: Draft, isCompleted: boolean): RowNote[] => [
   ...(draft["archived"] === true ? (["archived"] as const) : []),
   ...(draft["disabled"] === true ? (["disabled"] as const) : []),
   ...(draft["password"] === undefined ? [] : (["password"] as const)),
@@ -170,12 +179,12 @@ const listNotes = (draft: Draft, isCompleted: boolean): NoteKind[] => [
 function applyState(
   read: ReadCell,
   draft: Draft,
-  { archived }: PlanInput["options"],
-): Problem | undefined {
+  { archived }: CellReading,
+): RowProblem | undefined {
   const text = read("status");
   const status = text === "" ? "live" : readStatus(text);
   if (status === undefined) return unknownState(text);
-  if (status === "deleted") return { kind: "deleted", message: t("import.reasons.deleted") };
+  if (status === "deleted") return { kind: "deleted", values: {} };
   if (status !== "live") draft[status] = true;
   for (const field of ["archived", "disabled"] as const) {
     const value = draft[field];
@@ -183,39 +192,31 @@ function applyState(
     if (value === false) delete draft[field];
   }
   return draft["archived"] === true && archived === "leave"
-    ? { kind: "archived", message: t("import.reasons.archived") }
+    ? { kind: "archived", values: {} }
     : undefined;
 }
 
-const unknownState = (text: string): Problem => ({
+const unknownState = (text: string): RowProblem => ({
   kind: "unknown_state",
-  message: t("import.reasons.unknownState", { text }),
+  values: { text },
 });
 
 const isDateField = (field: string): boolean => DATE_FIELDS.some((one) => one === field);
 
-const readDate = (text: string, { dateOrder }: PlanInput["options"]): string =>
+const readDate = (text: string, { dateOrder }: CellReading): string =>
   readInstant(normalizeOrder(text, dateOrder) ?? text);
 
-/** Adds the tags of all links. */
-function addTags(draft: Draft, { tags }: PlanInput["options"]): void {
-  const added = readList(tags);
-  if (added.length === 0) return;
-  const own: unknown = draft["tags"];
-  draft["tags"] = [...new Set([...(Array.isArray(own) ? own : []), ...added])];
-}
-
-function findDateProblem(read: ReadCell, draft: Draft, now: number): Problem | undefined {
+function findDateProblem(read: ReadCell, draft: Draft, now: number): RowProblem | undefined {
   const wrong = DATE_FIELDS.find((field) => draft[field] !== undefined && !isInstant(draft[field]));
   if (wrong !== undefined) {
     const text = read(wrong);
     return findDateOrder([text]).isAmbiguous
-      ? { kind: "date_order", message: t("import.reasons.dateOrder", { text }) }
-      : { kind: "invalid_date", message: t("import.reasons.date", { text }) };
+      ? { kind: "date_order", values: { text } }
+      : { kind: "invalid_date", values: { text } };
   }
   const expiry = draft["expires_at"];
   return typeof expiry === "string" && Date.parse(expiry) <= now
-    ? { kind: "expired", message: t("import.reasons.expired", { date: expiry.slice(0, 10) }) }
+    ? { kind: "expired", values: { date: expiry.slice(0, 10) } }
     : undefined;
 }
 
@@ -229,15 +230,14 @@ function isInstant(value: unknown): boolean {
 const NOTHING = new Set(["null", "none", "-"]);
 
 /** Sets the password. A link that had one is never opened without it. */
-function applyPassword(read: ReadCell, draft: Draft): Problem | undefined {
+function applyPassword(read: ReadCell, draft: Draft): RowProblem | undefined {
   const password = read("password");
-  if (isMaskedPassword(password))
-    return { kind: "masked_password", message: t("import.reasons.maskedPassword") };
+  if (isMaskedPassword(password)) return { kind: "masked_password", values: {} };
   if (password !== "") {
     draft["password"] = password;
     return undefined;
   }
   const said = read("has_password");
   if (said === "" || readFlag(said) === false || NOTHING.has(said.toLowerCase())) return undefined;
-  return { kind: "missing_password", message: t("import.reasons.missingPassword") };
+  return { kind: "missing_password", values: {} };
 }

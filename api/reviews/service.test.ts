@@ -1,0 +1,111 @@
+/** Goal: links that exist are compared with lists once these change, and end up with an operator. */
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { processLog } from "../../shared/log.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import type { Writer } from "../http/principal.ts";
+import { parseDestination } from "../links/destinations.ts";
+import { HostLists } from "../links/host-lists.ts";
+import { decideReview, HostListWatch } from "./service.ts";
+import { addReview, listReviews } from "./sql.ts";
+
+setDefaultTimeout(120_000);
+
+const folder = mkdtempSync(join(tmpdir(), "reviews-"));
+const path = join(folder, "list");
+const log = processLog("test", "silent");
+
+let postgres: TestPostgres;
+let owner: Writer;
+beforeAll(async () => {
+  postgres = await startPostgres();
+  owner = await postgres.addWriter();
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await postgres[Symbol.asyncDispose]();
+});
+beforeEach(async () => void (await postgres.sql`delete from link_reviews`));
+
+async function addLink(url: string): Promise<Uuid> {
+  const id = newUuid();
+  await postgres.links.create(owner, id, { url });
+  return id;
+}
+
+const queue = async (all = false) =>
+  (await listReviews(postgres.sql, all, 100)).map(({ link_id, list, verdict }) => ({
+    link_id,
+    list,
+    verdict,
+  }));
+
+const isDown = async (id: Uuid) => {
+  const [row] = await postgres.sql`select taken_down from links where id = ${id}`;
+  return row?.["taken_down"] === true;
+};
+
+/** Compares all links with a list, as a process does that has just read it. */
+async function compareWith(list: string, action: "review" | "take_down"): Promise<void> {
+  writeFileSync(path, list);
+  const lists = new HostLists({ DESTINATION_LISTS: [path], DESTINATION_LISTS_EXCEPT: [] }, log);
+  await lists.refresh();
+  const watch = new HostListWatch(postgres.sql, lists, action, log);
+  watch.stop();
+  while (await watch.compare());
+}
+
+test("links to a host on a changed list wait for an operator, once", async () => {
+  const bad = await addLink("https://www.bad-one.example/path");
+  await addLink("https://good-one.example/");
+  await compareWith("||bad-one.example^", "review");
+  const waiting = { link_id: bad, list: path, verdict: null };
+  expect(await queue()).toEqual([waiting]);
+  expect(await isDown(bad)).toBe(false);
+  // The same contents are not compared again.
+  await compareWith("||bad-one.example^", "review");
+  expect(await queue()).toEqual([waiting]);
+  expect(await decideReview(postgres.sql, bad, "kept")).toBe(true);
+  await compareWith("||bad-one.example^\n# changed", "review");
+  expect(await queue()).toEqual([]);
+  expect(await queue(true)).toEqual([{ ...waiting, verdict: "kept" }]);
+});
+
+test("they are taken down by themselves where that is configured", async () => {
+  const bad = await addLink("https://bad-two.example/");
+  await compareWith("0.0.0.0 bad-two.example", "take_down");
+  expect(await isDown(bad)).toBe(true);
+  expect(await queue()).toEqual([]);
+  expect(await queue(true)).toMatchObject([{ link_id: bad, verdict: "taken_down" }]);
+  const events = await postgres.sql`
+    select actor from events where object_id = ${bad} and type = 'link.taken_down'`;
+  expect(events.map(({ actor }) => actor)).toEqual([{ type: "system" }]);
+});
+
+test("an operator takes a link down that waits, and no other", async () => {
+  const id = await addLink("https://other.example/");
+  expect(await decideReview(postgres.sql, id, "taken_down")).toBe(false);
+  await addReview(postgres.sql, id, path);
+  expect(await decideReview(postgres.sql, id, "taken_down")).toBe(true);
+  expect([await isDown(id), await queue()]).toEqual([true, []]);
+});
+
+test("no link is created or changed that leads to a host on a list", async () => {
+  writeFileSync(path, "||listed.example^");
+  const lists = new HostLists({ DESTINATION_LISTS: [path], DESTINATION_LISTS_EXCEPT: [] }, log);
+  await lists.refresh();
+
+  const rules = {
+    allowPrivate: false,
+    shortUrl: new URL("https://sho.rt"),
+    ownHosts: new Set<string>(),
+    lists,
+  };
+  const problem = expect.stringContaining("list of hosts");
+  expect(parseDestination("https://a.listed.example/", rules)).toEqual({ problem });
+  expect(parseDestination("https://a.unlisted.example/", rules)).toHaveProperty("host");
+});
