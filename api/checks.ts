@@ -1,4 +1,4 @@
-/** What `shorthop config check` and `shorthop doctor` check of the API. */
+/** Checks of the API by `shorthop config check` and `shorthop doctor`. */
 import type * as z from "zod";
 
 import { requireGrants } from "../shared/clicks/query.ts";

@@ -131,7 +131,7 @@ export function newestFirst(sql: Sql, limit: number, start: ListStart) {
     limit ${limit} offset ${"offset" in start ? start.offset : 0}`;
 }
 
-/** What the tables hold, as messages name it. */
+/** Names of the tables' rows in messages. */
 const KINDS = {
   api_keys: "key",
   domains: "domain",

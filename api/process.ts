@@ -39,7 +39,7 @@ export function runApi(context: ApiContext): Listening {
   return listening;
 }
 
-/** What publishes the links log and makes snapshots of it, and watches its streams. */
+/** Publishes the links log, makes snapshots of it, and watches its streams. */
 class LinksLog {
   readonly publisher: LinksLogPublisher;
   readonly snapshots: SnapshotMaker;

@@ -54,7 +54,7 @@ export type CompletedRequest = {
   seconds: number;
 };
 
-/** What the sites need of their process. */
+/** The part of a process that its sites use. */
 export interface SiteContext {
   readonly log: Log;
   readonly stores: Stores;

@@ -1,4 +1,4 @@
-/** What all commands print, and what they ask on the terminal. */
+/** Output of all commands, and questions on the terminal. */
 import { createInterface } from "node:readline/promises";
 
 /** A record to print. */

@@ -1,4 +1,4 @@
-/** What `shorthop config check` and `shorthop doctor` check of a redirector. */
+/** Checks of a redirector by `shorthop config check` and `shorthop doctor`. */
 import { accessSync, constants, mkdirSync } from "node:fs";
 
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";

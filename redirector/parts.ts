@@ -42,7 +42,7 @@ const RETURN_MS = 2_000;
 /** The file of click limits in the journal's directory. */
 const USES_FILE = "click-limits";
 
-/** What all parts of the process need; made in `main.ts`. */
+/** The context of all parts of the process; made in `main.ts`. */
 export type Context = { config: Config; log: Log; lifecycle: Lifecycle; nats: Nats };
 
 /**

@@ -133,7 +133,7 @@ function toClasses(values: Values | undefined): readonly ClickClass[] {
   );
 }
 
-/** What a click has in the columns that filters compare. */
+/** A click's values in the columns that filters compare. */
 export type ClickValues = Partial<Record<ColumnFilter | "class", string>>;
 
 /** Whether a click with these values passes the filters by column and class. */

@@ -76,7 +76,7 @@ export const regionName = text("The region's name, or `Unknown`.", "Land Berlin"
 
 export const city = text("The city's name, or `Unknown`.", "Berlin");
 
-/** What is known of the visitor of a single click. */
+/** The visitor of a single click. */
 export const clickFields = {
   time: text("When the redirect was sent.", "2026-03-02T09:15:07.318Z"),
   class: text("`human`, `bot` or `prefetch`.", "human"),

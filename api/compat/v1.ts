@@ -41,7 +41,7 @@ export class Failure extends Error {
   }
 }
 
-/** What `/v1` reads of a client's request besides its key. */
+/** Headers of a client's request that `/v1` reads besides its key. */
 const FORWARDED = [
   "access-control-request-method",
   "host",

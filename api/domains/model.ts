@@ -25,7 +25,7 @@ export const newDomainBody = z
   })
   .meta({ id: "NewDomain", description: "A domain to add." });
 
-/** What the name and the content of a DNS record are. */
+/** The name and the content of a DNS record. */
 const recordName = (example: string) =>
   z.string().meta({ description: "The name of the record.", examples: [example] });
 

@@ -20,7 +20,7 @@ export type NewEventRow = {
   data: JSONValue;
 };
 
-/** What the events of an account take of its budget. */
+/** The bytes that events take of the budget of their account. */
 export type LedgerCost = { accountId: Uuid; plan: string; bytes: number };
 
 /** Inserts events in their order; returns what they cost each account. */

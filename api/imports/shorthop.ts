@@ -103,7 +103,8 @@ export class Shorthop implements Source {
     while (month < until) {
       const end = monthAfter(month) < until ? monthAfter(month) : until;
       const from = { starting_after: at === "" ? undefined : at, limit: CLICKS_MAX };
-      const query = { start_date: month, end_date: end, ...from };
+      // What a bot was would be a person here: its user agent is not known any more.
+      const query = { start_date: month, end_date: end, class: "human", ...from };
       const { data, next_cursor: next } = await this.#http.get(CLICKS, query, clicksPage, signal);
       this.#clicks.check(`${month} ${at}`, data[0]?.id, next);
       [month, at] = next === null ? [monthAfter(month), ""] : [month, next];

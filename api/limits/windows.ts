@@ -177,7 +177,7 @@ export class NetworkWindow {
   }
 }
 
-/** What a response costs beside its bytes, of which it may have none. */
+/** The cost of a response beside its bytes, of which it may have none. */
 const RESPONSE_KIB = 2;
 
 const SITE_FILES: Bounds = {

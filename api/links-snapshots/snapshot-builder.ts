@@ -19,7 +19,7 @@ import { readServedLinks } from "../links/republishing.ts";
 import type { Sql } from "../postgres.ts";
 import { readTakedownNotice } from "../takedowns/service.ts";
 
-/** What a snapshot has, before it is stored. */
+/** A snapshot before it is stored. */
 export type SnapshotContents = Omit<Manifest, "bytes" | "sha256">;
 
 /**

@@ -1,4 +1,4 @@
-/** What the ledger of events says about links. */
+/** Events about links. */
 import type { JSONValue } from "postgres";
 
 import type { EventType } from "../../shared/contracts/webhook-schemas.ts";

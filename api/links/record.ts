@@ -140,7 +140,7 @@ export function applyUtm(href: string, utm: Utm): string {
   return joinUrl({ ...url, parameters: others }, new URLSearchParams(values).toString());
 }
 
-/** What the short link of a link consists of. */
+/** The domain and alias of a link's short link. */
 type Named = { domain_host: string | null; alias: string; folded: boolean };
 
 /** The domain of a link as the log names it. */

@@ -362,7 +362,7 @@ export type RequestedNames = {
   external_id: string | null;
 };
 
-/** What prevents a link from having its names. */
+/** A reason why a link cannot have its names. */
 export type Conflict = {
   id: Uuid;
   alias_taken: boolean;

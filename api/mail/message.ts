@@ -28,7 +28,7 @@ export interface MailKind {
 
 export type MailKinds = { report: MailKind; webhook: MailKind; password_reset: MailKind };
 
-/** What a mail says. */
+/** The content of a mail. */
 export type MailContent = {
   /** The code of its language. */
   language: string;

@@ -15,7 +15,7 @@ import {
 } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
-import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
+import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { enqueueMails } from "../reports/sql.ts";
 import { Unsubscriber } from "../reports/unsubscriber.ts";
 import type { MailKinds } from "./message.ts";
@@ -79,7 +79,7 @@ const expireLeases = () =>
   postgres.sql`update report_mails set leased_until = now() - interval '1 second'`;
 
 test("each recipient gets a mail with the report, and can unsubscribe by one click", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const { reportId, users } = await addRecipients(2);
   await sendTo(smtp.url);
   expect(smtp.received.map(({ to }) => to.join()).toSorted()).toEqual(
@@ -109,7 +109,7 @@ test("each recipient gets a mail with the report, and can unsubscribe by one cli
 });
 
 test("many processes send each mail once", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const { users } = await addRecipients(12);
   const send = () => sendTo(smtp.url);
   const sendAll = () => Promise.all(Array.from({ length: 4 }, () => send()));
@@ -126,7 +126,7 @@ test("many processes send each mail once", async () => {
 
 test("a mail that is refused for now is sent later, with the same id", async () => {
   let refusals = 0;
-  await using smtp = await startSmtp({
+  await using smtp = await SmtpServer.start({
     onRecipient() {
       if (refusals++ === 0) throw refusal(450);
     },
@@ -150,7 +150,7 @@ test("a mail that is refused for now is sent later, with the same id", async () 
 });
 
 test("a mail that is refused for good is not sent again, nor one that waits for longer than a day", async () => {
-  await using smtp = await startSmtp({
+  await using smtp = await SmtpServer.start({
     onRecipient() {
       throw refusal(550);
     },
@@ -171,7 +171,7 @@ test("a mail that is refused for good is not sent again, nor one that waits for 
 });
 
 test("a mail whose response does not come is not sent again", async () => {
-  await using smtp = await startSmtp({
+  await using smtp = await SmtpServer.start({
     onMessage: () => {
       smtp.disconnect();
       return new Promise(() => undefined);
@@ -187,7 +187,7 @@ test("a mail whose response does not come is not sent again", async () => {
 });
 
 test("a mail whose sender ends is sent by another one, unless it had begun", async () => {
-  await using smtp = await startSmtp({ onMessage: () => new Promise(() => undefined) });
+  await using smtp = await SmtpServer.start({ onMessage: () => new Promise(() => undefined) });
   await addRecipients(1);
   const send = () => sendTo(smtp.url);
   const stuck = send();
@@ -200,7 +200,7 @@ test("a mail whose sender ends is sent by another one, unless it had begun", asy
   smtp.disconnect();
   await stuck;
 
-  await using other = await startSmtp();
+  await using other = await SmtpServer.start();
   await addRecipients(1);
   await postgres.sql`
     update report_mails set leased_by = ${newUuid()}, leased_until = now() - interval '1 second'
@@ -215,7 +215,7 @@ test("a clock that was an hour ahead, and is set right, delays no mail", async (
     update report_mails
        set leased_until = leased_until + interval '1 hour', next_attempt_at = next_attempt_at + interval '1 hour'`;
   // One was refused for now, one is leased by a process that is gone, and one was never tried.
-  await using closed = await startSmtp({
+  await using closed = await SmtpServer.start({
     onRecipient() {
       throw refusal(450);
     },
@@ -227,13 +227,13 @@ test("a clock that was an hour ahead, and is set right, delays no mail", async (
      where id = (select max(id::text)::uuid from report_mails)`;
   await addRecipients(1);
   await setBack();
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   await sendTo(smtp.url);
   expect([await statuses(), smtp.received.length]).toEqual([["sent", "sent", "sent"], 3]);
 });
 
 test("nobody gets a mail who has unsubscribed, left the account, or whose address is not confirmed", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const { accountId, reportId, users } = await addRecipients(4);
   const [unsubscribed, left, unconfirmed, stays] = users;
   if (!unsubscribed || !left || !unconfirmed || !stays) throw new Error("Users are missing.");
@@ -252,7 +252,7 @@ test("nobody gets a mail who has unsubscribed, left the account, or whose addres
 });
 
 test("who unsubscribes while the mail is on its way to the server gets nothing of it", async () => {
-  await using smtp = await startSmtp({
+  await using smtp = await SmtpServer.start({
     async onRecipient() {
       await postgres.sql`delete from report_recipients`;
     },
@@ -267,7 +267,7 @@ test("who unsubscribes while the mail is on its way to the server gets nothing o
 });
 
 test("a mail whose subject is gone when it is written is not sent, and ends no look", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const { users } = await addRecipients(2);
   const kinds = mailKinds(postgres.sql);
   const { report } = kinds;

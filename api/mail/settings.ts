@@ -18,7 +18,7 @@ export type MailServer = {
 /** The server, and the address of the sender. */
 export type MailSender = { server: MailServer; from: string };
 
-/** What mails link to. */
+/** Addresses that mails link to. */
 export type MailOrigins = {
   /** The origin of the API, without a trailing slash. */
   apiUrl: string;

@@ -39,12 +39,18 @@ export const newInvitationResponse = invitationResponse.extend({ token: z.string
 /** A link to set a new password; only this response contains its token. */
 export const newResetResponse = z.object({ token: z.string(), expires_at: z.iso.datetime() });
 
+export const requireFactorBody = z.strictObject({
+  roles: z.array(z.enum(ROLES)).max(ROLES.length),
+});
+
 export const memberListResponse = z.object({
+  /** Roles whose members need a second factor. */
+  second_factor_roles: z.array(z.enum(ROLES)),
   members: z.array(memberResponse),
   invitations: z.array(invitationResponse),
 });
 
-/** What the holder of an invitation link may see. */
+/** An invitation as the holder of its link may see it. */
 export const invitationOfferResponse = z.object({
   account_name: z.string(),
   email: z.string(),

@@ -20,7 +20,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { mailQueue } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
-import { headerOf, partOf, startSmtp } from "../../test/harness/smtp.ts";
+import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { hashToken } from "../url-tokens.ts";
 import { makeReset, resetPath } from "./resets.ts";
@@ -183,7 +183,7 @@ describe("a request for a mail", () => {
   beforeEach(async () => void (await postgres.sql`delete from report_mails`));
 
   test("gets one to the address, in its language, with a link that works", async () => {
-    await using smtp = await startSmtp();
+    await using smtp = await SmtpServer.start();
     const person = await addPerson();
     const outcomes: string[] = [];
     expect(await request(person.email.toUpperCase(), "de")).toBe("done");
@@ -234,7 +234,7 @@ describe("a request for a mail", () => {
   });
 
   test("is forgotten when it could not be sent for an hour, or its user is gone", async () => {
-    await using smtp = await startSmtp();
+    await using smtp = await SmtpServer.start();
     const [late, gone] = [await addPerson(), await addPerson()];
     await request(late.email);
     await postgres.sql`update report_mails set created_at = now() - interval '61 minutes'`;

@@ -272,7 +272,7 @@ export const sharedResponse = z
 
 export type SharedStatistics = z.output<typeof sharedResponse>;
 
-/** What the page of a share shows. */
+/** The statistics on the page of a share. */
 export type SharedView = {
   statistics: SharedStatistics;
   /** The clicks of all countries, for the map; undefined when the share does not show countries. */

@@ -34,7 +34,7 @@ export type TagsPart = { rows: CountedTag[]; next: TagsCursor | null };
 /** An account, which pays for adding up clicks. */
 type TagsReader = AccountScope & Payer;
 
-/** What adding up the clicks of one link costs, in listed links. */
+/** The cost of adding up the clicks of one link, in listed links. */
 export const SUMMED_LINK = 2;
 
 /**

@@ -10,7 +10,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { mailKinds, mailQueue } from "../../test/harness/mail-queue.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { headerOf, partOf, refusal, startSmtp } from "../../test/harness/smtp.ts";
+import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
 import { readMailSettings } from "../mail/settings.ts";
 import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
@@ -106,7 +106,7 @@ const recipientsOf = ({ received }: { received: readonly { to: string[] }[] }) =
   received.flatMap(({ to }) => to).toSorted();
 
 test("each owner with a confirmed address gets a mail, and nobody else", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const { accountId, id, emails } = await addWebhook(2);
   await addMember(accountId, "member");
   await addMember(accountId, "viewer");
@@ -128,7 +128,7 @@ test("each owner with a confirmed address gets a mail, and nobody else", async (
 });
 
 test("a mail is in the language of the account's newest report", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const { accountId } = await addDisabled();
   for (const [language, day] of [
     ["en", 1],
@@ -142,7 +142,7 @@ test("a mail is in the language of the account's newest report", async () => {
 });
 
 test("many webhooks of a user's accounts are one mail an hour, by many processes", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const send = () => sendTo(smtp.url);
   const { accountId, id, emails } = await addWebhook(2);
   const second = await addWebhook(0);
@@ -183,7 +183,7 @@ test("many webhooks of a user's accounts are one mail an hour, by many processes
 
 test("what is disabled while a mail waits is in the next one", async () => {
   let refuses = true;
-  await using smtp = await startSmtp({
+  await using smtp = await SmtpServer.start({
     onRecipient() {
       if (refuses) throw refusal(450);
     },
@@ -217,7 +217,7 @@ test("two processes that add mails at the same moment add each once", async () =
 });
 
 test("a mail whose process is killed is sent by another one, unless it had begun", async () => {
-  await using smtp = await startSmtp({ onMessage: () => new Promise(() => undefined) });
+  await using smtp = await SmtpServer.start({ onMessage: () => new Promise(() => undefined) });
   await addDisabled();
   const send = () => sendTo(smtp.url);
   const stuck = send();
@@ -230,7 +230,7 @@ test("a mail whose process is killed is sent by another one, unless it had begun
   await stuck;
   expect(await send()).toBe(0);
 
-  await using other = await startSmtp();
+  await using other = await SmtpServer.start();
   const { emails } = await addDisabled();
   // Killed between the statement that adds the mail and its first byte.
   await mailKinds(postgres.sql).webhook.enqueue?.();
@@ -242,7 +242,7 @@ test("a mail whose process is killed is sent by another one, unless it had begun
 });
 
 test("a webhook that is continued and disabled again is told again, once an hour at most", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const webhook = await addDisabled();
   const send = () => sendTo(smtp.url);
   await send();
@@ -257,7 +257,7 @@ test("a webhook that is continued and disabled again is told again, once an hour
 });
 
 test("a change of a webhook that stays disabled tells nothing again", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const { accountId, id } = await addDisabled();
   const send = () => sendTo(smtp.url);
   await send();
@@ -271,7 +271,7 @@ test("a change of a webhook that stays disabled tells nothing again", async () =
 
 test("a mail is withdrawn when its user no longer owns the account, or the webhook continues", async () => {
   let refuses = true;
-  await using smtp = await startSmtp({
+  await using smtp = await SmtpServer.start({
     onRecipient() {
       if (refuses) throw refusal(450);
     },
@@ -298,7 +298,7 @@ test("a mail is withdrawn when its user no longer owns the account, or the webho
 
 test("who continues the webhook while the mail is on its way to the server gets nothing of it", async () => {
   const webhook = await addDisabled();
-  await using smtp = await startSmtp({
+  await using smtp = await SmtpServer.start({
     async onRecipient() {
       await resume(webhook);
       await disableAsWorker(webhook.id);
@@ -312,7 +312,7 @@ const setDisabledAt = (id: Uuid, hours: number | null) => postgres.sql`
   update webhooks set disabled_at = clock_timestamp() - make_interval(hours => ${hours}) where id = ${id}`;
 
 test("a webhook that was disabled long before mails were set up is not told", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   const [old, older, recent] = [await addDisabled(), await addDisabled(), await addDisabled()];
   await setDisabledAt(old.id, 25);
   // Before the column was there.
@@ -328,7 +328,7 @@ test("without a mail server nothing is started that writes mails", () => {
 });
 
 test("mails about webhooks are deleted after 30 days", async () => {
-  await using smtp = await startSmtp();
+  await using smtp = await SmtpServer.start();
   await addDisabled();
   const send = () => sendTo(smtp.url);
   await send();

@@ -49,7 +49,7 @@ const SEGMENT_AGE_MAX_MS = 250;
  */
 const FREE_FILES_MAX = 64;
 
-/** What a journal tells the process. */
+/** Events of a journal, for its process. */
 export interface JournalEvents {
   /** A segment is ready to be published; first those recovered from earlier processes. */
   sealed(segment: SealedSegment): void;

@@ -9,7 +9,7 @@ import type { PublisherCommand, PublisherEvent } from "./publisher.worker.ts";
 /** How long a stop waits until the thread has stopped, after the segments. */
 const STOP_MS = 1_000;
 
-/** What the process learns from the thread. */
+/** Events of the thread, for the process. */
 export interface PublisherThreadEvents {
   /** A segment's file has been truncated or deleted. */
   released(segment: SealedSegment): void;

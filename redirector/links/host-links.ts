@@ -38,7 +38,7 @@ const FILE_CHECK_MS = 100;
 const TURN_MS = 5;
 const CHANGES_AT_ONCE = 10;
 
-/** What a process has in memory of its host's store. */
+/** The part of the links of a host that a process has in memory. */
 export type Memory = { cache: LinkCache; takedowns: Takedowns; domains: DomainSettingsCache };
 
 export class HostLinks {

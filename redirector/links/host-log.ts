@@ -56,7 +56,7 @@ const REQUEST_TIMEOUT_MS = 500;
 /** Snapshots that were of no use and are remembered; more are stored only over days. */
 const DROPPED_MAX = 1_000;
 
-/** What the thread of the log tells the process. */
+/** Events of the thread of the log, for the process. */
 export type LogEvents = {
   /** Rows of the store have changed. */
   changed(): void;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { CATALOGUES } from "../../shared/languages/catalogues.ts";
-import { createMarkedCatalogue, listWords } from "../../test/harness/marked-catalogue.ts";
+import { listWords, MarkedCatalogue } from "../../test/harness/marked-catalogue.ts";
 import { PAGE_BYTES_MAX } from "../http/response.ts";
 import { ErrorPages, type LanguagePages } from "./error-pages.ts";
 import { TEMPLATE, TemplateError } from "./template.ts";
@@ -149,7 +149,8 @@ describe("the language of pages", () => {
   });
 
   test("has all texts in its catalogue, and every text of the catalogue is on a page", () => {
-    const { catalogue, listUnused } = createMarkedCatalogue();
+    const marked = new MarkedCatalogue();
+    const { catalogue } = marked;
     const pages = new ErrorPages(TEMPLATE, { en: catalogue }).of(headOf());
     const { bodies, data } = renderAll(pages);
     for (const body of bodies) {
@@ -157,6 +158,6 @@ describe("the language of pages", () => {
       expect(body).toMatch(/<title>\[\d+\]<\/title>/);
     }
     const today = pages.about({ destination: "", varies: false, createdAt: 0, path: "" }, 0);
-    expect(listUnused("redirector", [...bodies, today.body.toString()])).toEqual([]);
+    expect(marked.listUnused("redirector", [...bodies, today.body.toString()])).toEqual([]);
   });
 });

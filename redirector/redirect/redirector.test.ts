@@ -179,6 +179,13 @@ describe("links of the store that are not cached", () => {
     inStream = [{ ...link, domain: HOST }];
     settingsInStream.set(HOST, { fold: "all", not_found_url: "https://example.com/not-found" });
     expect(locationOf(atOnce(request, "/ABC", { host: HOST }))).toBe("https://example.com/a");
+    inStream = [{ ...link, domain: HOST, alias: "\u00e9t\u00e9/\u03c3" }];
+    for (const path of [
+      "/\u00c9T\u00c9/\u03a3",
+      "/%C3%89t%C3%A9/%CE%A3",
+      "/E\u0301te\u0301/%cf%83",
+    ])
+      expect(locationOf(atOnce(request, path, { host: HOST }))).toBe("https://example.com/a");
     expect(fetched).toEqual([]);
   });
 

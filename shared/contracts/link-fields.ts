@@ -19,7 +19,7 @@ export const destination = pastedUrl.meta({
   examples: [LONG_URL],
 });
 
-/** What decides a destination. */
+/** The rule or arm that decides a destination, or the default. */
 export const targetFields = {
   kind: z
     .enum(["rule", "arm", "default"])

@@ -41,6 +41,10 @@ function decodeAsBefore(bytes: Uint8Array): "deleted" | "active" | undefined {
     : undefined;
 }
 
+/** The alias of a record that was written with this one; undefined for a malformed record. */
+const readAlias = (alias: string) =>
+  decodeLinkRecord(Buffer.from(JSON.stringify({ ...PLAIN, alias })))?.alias;
+
 describe("a message of the links log", () => {
   test("of a link without extras has the bytes that it always had", () => {
     expect(new TextDecoder().decode(encodeLinkRecord(PLAIN))).toBe(PLAIN_TEXT);
@@ -82,6 +86,13 @@ describe("a message of the links log", () => {
       );
       expect(decodeLinkRecord(bytes)).toEqual({ state: "deleted", version, domain, alias });
     }
+  });
+
+  test("has an alias that fits into a key, and that can be written as it was read", () => {
+    for (const alias of ["2024/r\u00e9sum\u00e9", "\u{1f388}".repeat(64)])
+      expect(readAlias(alias)).toBe(alias);
+    for (const alias of ["", "\u{1f388}".repeat(65), "\ud83c", "a b", "a\n"])
+      expect(readAlias(alias)).toBeUndefined();
   });
 
   test("is none without the members of its kind", () => {

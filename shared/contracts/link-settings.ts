@@ -64,7 +64,7 @@ export const redirectStatus = z.literal(REDIRECT_STATUSES);
 /** Most clicks of a limit. */
 const MAX_CLICKS = 1_000_000_000;
 
-/** What each setting does, in requests and responses. */
+/** Descriptions of the settings, in requests and responses. */
 const SETTINGS = {
   starts_at: {
     description: "Until then, the link responds as if it did not exist.",

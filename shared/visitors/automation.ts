@@ -13,7 +13,7 @@ import { findPreviewAgent } from "./preview-agents.ts";
 export type Verdict =
   { class: "human"; reason: "" } | { class: "bot" | "prefetch"; reason: string };
 
-/** What the headers of a request say about it, beside its user agent. */
+/** Signs of a program in the headers of a request, beside its user agent. */
 type RequestMarks = {
   /** It comes ahead of a person: see {@link announcesFetch}. */
   prefetch: boolean;

@@ -8,12 +8,20 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { headers, type NatsConnection } from "nats";
+import postgres from "postgres";
 
+import { resyncLinks } from "../../api/links-snapshots/resync.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { decodeEntry, encodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
-import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshots.ts";
+import { newSigningKey, publicKeyOf } from "../../shared/links-log/signature.ts";
+import {
+  chunkSubject,
+  listSubjects,
+  manifestSubject,
+  SNAPSHOTS_KEPT,
+  SNAPSHOTS_STREAM,
+} from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
@@ -123,6 +131,10 @@ test("entries and heartbeats that nobody signed are not applied, and reported", 
   await change();
   await forgeEntry(stranger, []);
   await change();
+  for (const garbage of ["", "{}", "x".repeat(30_000)]) {
+    await stranger.jetstream().publish(LINK_LOG_SUBJECT, garbage);
+    await change();
+  }
   await stranger.close();
   await eventually(async () => {
     expect((await readWarnings(redirector))["links_log"]).toContain("LINKS_PUBLIC_KEYS");
@@ -203,4 +215,60 @@ test("with a redirector's password, JetStream repeats what was signed, and chang
   await change();
   await change();
   await stranger.close();
+});
+
+test("a manifest that was signed before brings no snapshot back", async () => {
+  const stranger = await nats.connect("api");
+  const manager = await stranger.jetstreamManager({ checkAPI: false });
+  const [subject = ""] = await listSubjects(manager, manifestSubject("*"));
+  const { data, header } = await manager.streams.getMessage(SNAPSHOTS_STREAM, {
+    last_by_subj: subject,
+  });
+  // It is removed with its chunks, and comes again as the last one.
+  const sql = postgres(stack.info().database_url, { max: 1 });
+  const signer = signerOf({ links_signing_key: stack.info().links_signing_key ?? SIGNING_KEY });
+  for (let made = 0; made < SNAPSHOTS_KEPT; made++) await resyncLinks(sql, manager, signer);
+  await sql.end();
+  expect(await listSubjects(manager, subject)).toEqual([]);
+  await stranger.jetstream().publish(subject, data, { headers: header });
+  await stranger.close();
+  await change();
+  const other = await startRedirector(stack, { ...nats.env, NATS_URL: nats.url("redirector") });
+  try {
+    await eventually(async () => {
+      const { status, headers: found } = await call(`${other.url}/${ALIAS}`);
+      expect([status, found.get("location")]).toEqual([302, destination]);
+    }, WITHIN_MS);
+  } finally {
+    await other.stop();
+  }
+});
+
+test("keys are changed while links change", async () => {
+  const before = publicKeyOf(stack.info().links_signing_key ?? SIGNING_KEY);
+  const LINKS_SIGNING_KEY = newSigningKey();
+  const after = publicKeyOf(LINKS_SIGNING_KEY);
+  const of = (user: "api" | "redirector", keys: Record<string, string>) => ({
+    ...nats.env,
+    NATS_URL: nats.url(user),
+    ...keys,
+  });
+  // First all know the key, then API processes sign with it, and last the one before is forgotten.
+  for (const [known, signing] of [
+    [`${before},${after}`, {}],
+    [`${before},${after}`, { LINKS_SIGNING_KEY }],
+    [after, { LINKS_SIGNING_KEY }],
+    // And back again.
+    [`${before},${after}`, { LINKS_SIGNING_KEY }],
+    [`${before},${after}`, {}],
+    [before, {}],
+  ] as const) {
+    await redirector.stop();
+    redirector = await startRedirector(stack, of("redirector", { LINKS_PUBLIC_KEYS: known }));
+    const next = await startApi(stack, of("api", { LINKS_PUBLIC_KEYS: known, ...signing }));
+    await api.stop();
+    api = next;
+    await change();
+    await change();
+  }
 });

@@ -16,7 +16,7 @@ import { call, linkSchema } from "../harness/api.ts";
 import { createUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
 import { longTest } from "../harness/property-runs.ts";
-import { headerOf, partOf, startSmtp } from "../harness/smtp.ts";
+import { headerOf, partOf, SmtpServer } from "../harness/smtp.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 
 setDefaultTimeout(600_000);
@@ -24,11 +24,11 @@ setDefaultTimeout(600_000);
 const WITHIN_MS = 30_000;
 const DAY_MS = 86_400_000;
 
-let smtp: Awaited<ReturnType<typeof startSmtp>>;
+let smtp: SmtpServer;
 let stack: Stack;
 let account: NewAccount;
 beforeAll(async () => {
-  smtp = await startSmtp();
+  smtp = await SmtpServer.start();
   stack = await startStack({ env: { SMTP_URL: smtp.url, SMTP_FROM: "reports@shorthop.example" } });
   account = await createAccount(stack, "pro");
 });

@@ -4,7 +4,7 @@
  */
 import compile from "icu-minify/compile";
 
-import { CATALOGUES } from "../../shared/languages/catalogues.ts";
+import { type Catalogue, CATALOGUES } from "../../shared/languages/catalogues.ts";
 import type { Messages } from "../../shared/languages/messages.ts";
 
 /** Every message of a catalogue, with its name such as `shares.title`. */
@@ -34,29 +34,34 @@ export function listPlaceholders(message: string): string[] {
 }
 
 /** English, each message replaced by its marker and its placeholders. */
-export function createMarkedCatalogue() {
-  const names: string[] = [];
-  const mark = (messages: Messages, prefix: string): Messages =>
-    Object.fromEntries(
+export class MarkedCatalogue {
+  readonly catalogue: Catalogue;
+  readonly #names: string[] = [];
+
+  constructor() {
+    const english = CATALOGUES["en"];
+    if (english === undefined) throw new Error("There is no English catalogue.");
+    // It has the names of English.
+    this.catalogue = this.#mark(english, "") as Catalogue;
+  }
+
+  /** The names of the messages of a group that none of the pages shows. */
+  listUnused(group: keyof Catalogue, pages: readonly string[]): string[] {
+    const html = pages.join("\n");
+    return this.#names.filter(
+      (name, i) => name.startsWith(`${group}.`) && !html.includes(`[${i + 1}]`),
+    );
+  }
+
+  #mark(messages: Messages, prefix: string): Messages {
+    return Object.fromEntries(
       Object.entries(messages).map(([name, entry]) => {
-        if (typeof entry !== "string") return [name, mark(entry, `${prefix}${name}.`)];
+        if (typeof entry !== "string") return [name, this.#mark(entry, `${prefix}${name}.`)];
         const placeholders = listPlaceholders(entry).map((each) => `{${each}}`);
-        return [name, `[${names.push(prefix + name)}]${placeholders.join(" ")}`];
+        return [name, `[${this.#names.push(prefix + name)}]${placeholders.join(" ")}`];
       }),
     );
-  const english = CATALOGUES["en"];
-  if (english === undefined) throw new Error("There is no English catalogue.");
-  return {
-    // It has the names of English.
-    catalogue: mark(english, "") as typeof english,
-    /** The names of the messages of a group that none of the pages shows. */
-    listUnused: (group: keyof typeof english, pages: readonly string[]): string[] => {
-      const html = pages.join("\n");
-      return names.filter(
-        (name, i) => name.startsWith(`${group}.`) && !html.includes(`[${i + 1}]`),
-      );
-    },
-  };
+  }
 }
 
 const UNSEEN = /<(?:style|script)>.*?<\/(?:style|script)>/gs;

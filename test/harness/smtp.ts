@@ -15,51 +15,66 @@ type Behaviour = {
 export const refusal = (responseCode: number): Error =>
   Object.assign(new Error("No."), { responseCode });
 
-export async function startSmtp(behaviour: Behaviour = {}) {
-  const received: ReceivedMail[] = [];
-  const sockets = new Set<{ destroy(): void }>();
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ["STARTTLS"],
-    disableReverseLookup: true,
-    onRcptTo({ address }, _session, done) {
-      Promise.try(() => behaviour.onRecipient?.(address)).then(() => done(), done);
-    },
-    onData(stream, session, done) {
-      const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      stream.on("end", () => {
-        const { mailFrom, rcptTo } = session.envelope;
-        const mail = {
-          from: mailFrom === false ? "" : mailFrom.address,
-          to: rcptTo.map(({ address }) => address),
-          raw: Buffer.concat(chunks).toString(),
-        };
-        received.push(mail);
-        Promise.try(() => behaviour.onMessage?.(mail, session)).then(() => done(), done);
-      });
-    },
-  });
-  server.on("error", () => undefined);
-  server.server.on("connection", (socket: { destroy(): void }) => sockets.add(socket));
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const address = server.server.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  const disconnect = (): void => {
-    for (const socket of sockets) socket.destroy();
-    sockets.clear();
-  };
-  return {
-    received,
-    port,
-    url: `smtp://127.0.0.1:${port}`,
-    /** Closes every connection, in whatever state. */
-    disconnect,
-    async [Symbol.asyncDispose]() {
-      disconnect();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
-    },
-  };
+export class SmtpServer implements AsyncDisposable {
+  readonly received: ReceivedMail[] = [];
+  readonly #server: SMTPServer;
+  readonly #sockets = new Set<{ destroy(): void }>();
+
+  /** Starts a server on a free port. */
+  static async start(behaviour: Behaviour = {}): Promise<SmtpServer> {
+    const smtp = new SmtpServer(behaviour);
+    await new Promise<void>((resolve) => void smtp.#server.listen(0, "127.0.0.1", resolve));
+    return smtp;
+  }
+
+  private constructor(behaviour: Behaviour) {
+    this.#server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ["STARTTLS"],
+      disableReverseLookup: true,
+      onRcptTo({ address }, _session, done) {
+        Promise.try(() => behaviour.onRecipient?.(address)).then(() => done(), done);
+      },
+      onData: (stream, session, done) => {
+        const chunks: Buffer[] = [];
+        stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+        stream.on("end", () => {
+          const { mailFrom, rcptTo } = session.envelope;
+          const mail = {
+            from: mailFrom === false ? "" : mailFrom.address,
+            to: rcptTo.map(({ address }) => address),
+            raw: Buffer.concat(chunks).toString(),
+          };
+          this.received.push(mail);
+          Promise.try(() => behaviour.onMessage?.(mail, session)).then(() => done(), done);
+        });
+      },
+    });
+    this.#server.on("error", () => undefined);
+    this.#server.server.on("connection", (socket: { destroy(): void }) =>
+      this.#sockets.add(socket),
+    );
+  }
+
+  get port(): number {
+    const address = this.#server.server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  get url(): string {
+    return `smtp://127.0.0.1:${this.port}`;
+  }
+
+  /** Closes every connection, in whatever state. */
+  disconnect(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.disconnect();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
 }
 
 /** A header of a mail, unfolded; undefined without it. */

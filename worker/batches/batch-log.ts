@@ -22,7 +22,7 @@ export type Claim = {
   owner: string;
 };
 
-/** What an owner intends to insert. */
+/** A batch that an owner intends to insert. */
 export type Manifest = {
   /** The deduplication token of the insert, unique to the manifest. */
   token: string;

@@ -1,4 +1,4 @@
-/** What a request for a QR code says, and what follows from the account's style. */
+/** Requests for QR codes, and the defaults of the account's style. */
 import * as z from "zod";
 
 import {

@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 
 import { COLUMN_FILTERS } from "../../../shared/contracts/analytics.ts";
 import { fakeService } from "../../../test/harness/fake-service.ts";
-import { createMarkedCatalogue, listWords } from "../../../test/harness/marked-catalogue.ts";
+import { listWords, MarkedCatalogue } from "../../../test/harness/marked-catalogue.ts";
 import type { Brand } from "../../branding/model.ts";
 import { ApiError, type ErrorCode, invalidField, notFound } from "../../http/errors.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
@@ -295,7 +295,8 @@ const breakdownOf = (by: string, ...values: string[]) => ({
 });
 
 test("all texts of the pages are in the catalogue, and every text of the catalogue is on one", async () => {
-  const { catalogue, listUnused } = createMarkedCatalogue();
+  const marked = new MarkedCatalogue();
+  const { catalogue } = marked;
   const language = toPageLanguage("en", catalogue);
   const data = [{ values: {}, clicks: 4, percentage: 80 }];
   const clicks_over_time = [
@@ -335,7 +336,7 @@ test("all texts of the pages are in the catalogue, and every text of the catalog
   }
   // The dashboard alone compares periods, and shows bots.
   const dashboard = /\.(?:bots|clicksBefore|before|people|botClass|prefetches)$/;
-  const unused = [...listUnused("shares", pages), ...listUnused("statistics", pages)];
+  const unused = [...marked.listUnused("shares", pages), ...marked.listUnused("statistics", pages)];
   expect(unused.filter((name) => !dashboard.test(name))).toEqual([]);
 });
 

@@ -39,7 +39,7 @@ export function addBackupCommands(program: Command, installation: Installation):
   addRestore(program, installation);
 }
 
-/** What all commands work on: the stores, as the owner of their schemas. */
+/** The stores that all commands work on, as the owner of their schemas. */
 async function withStores<T>(
   installation: Installation,
   hasClicks: boolean,

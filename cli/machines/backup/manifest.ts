@@ -64,7 +64,7 @@ const manifestSchema = z.object({
 export type Manifest = z.output<typeof manifestSchema>;
 export type TableMonth = z.output<typeof tableMonth>;
 export type RollupsMonth = z.output<typeof rollupsMonth>;
-/** What a backup has of ClickHouse. */
+/** The part of a backup that is ClickHouse's. */
 export type ClickHouseParts = {
   clicks: TableMonth[];
   rollups: RollupsMonth[];

@@ -23,7 +23,7 @@ import {
 import { runSteps } from "./step.ts";
 import { type Created, Setup } from "./steps.ts";
 
-/** What an operator gives on the command line. */
+/** The options of the command line. */
 type Given = {
   domain?: string;
   stores?: string;

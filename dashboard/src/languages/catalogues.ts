@@ -38,5 +38,5 @@ const LOADERS: Readonly<Record<Language, () => Promise<Catalogue>>> = {
 
 export const loadCatalogue = (language: Language): Promise<Catalogue> => LOADERS[language]();
 
-/** What a language calls itself, such as `Deutsch`. */
+/** The name of a language in itself, such as `Deutsch`. */
 export const nameOf = (language: Language): string => languageName(language, language);

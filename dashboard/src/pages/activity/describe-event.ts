@@ -8,7 +8,7 @@ import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { formatDateTime } from "../../ui/format.ts";
 
-/** What an event is about. */
+/** The object of an event. */
 type Subject = {
   name: string;
   /** A second name. */

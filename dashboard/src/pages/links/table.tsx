@@ -31,7 +31,7 @@ import type { LinkDialogKind } from "./link-dialog.tsx";
 import type { Order, Sort } from "./list-query.ts";
 import { StateBadges } from "./state.tsx";
 
-/** What all rows have in common. */
+/** Properties that all rows share. */
 type RowsProps = RowActions & {
   /** When the links were fetched, in Unix milliseconds. */
   fetchedAt: number;

@@ -81,7 +81,7 @@ const describeMails = ({ mails }: ReportRun): string =>
 
 type RunDialogProps = { run: ReportRun; onBack: () => void; onClose: () => void };
 
-/** What a report says, as its mails say it. */
+/** The content of a report, in the words of its mails. */
 function RunDialog({ run, onBack, onClose }: RunDialogProps) {
   const { title, subject, totals, lists, note } = run.message;
   return (

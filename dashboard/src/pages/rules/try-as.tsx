@@ -128,7 +128,7 @@ function VisitorFields({
 
 type MoreFieldsProps = { visitor: Visitor; set: (name: keyof Visitor, value: string) => void };
 
-/** What is rarely set. */
+/** Fields that are rarely set. */
 function MoreFields({ visitor, set }: MoreFieldsProps) {
   /** As typed: by name, by code, or as a browser sends them. */
   const [languages, setLanguages] = useState("");

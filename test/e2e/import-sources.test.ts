@@ -1,0 +1,96 @@
+/**
+ * Goal: `shorthop import` reads real APIs as it reads those of its own tests. Method: an account of
+ * a stack is read by `/v1` and by the API of Shlink that a stack has, and imported into itself:
+ * every link is there already, and gets its visits once more.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+
+import * as z from "zod";
+
+import { createAccount, type NewAccount, runAdmin } from "../harness/admin.ts";
+import { call } from "../harness/api.ts";
+import { eventually } from "../harness/eventually.ts";
+import { useStack } from "../harness/shared-stack.ts";
+import type { SharedStack } from "../harness/stack.ts";
+
+const CHROME =
+  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
+
+const COUNTED_MS = 20_000;
+
+const MARK = crypto.randomUUID().slice(0, 8);
+const PLAIN = `plain-${MARK}`;
+
+/** Links with settings of each kind. */
+const LINKS = [
+  { alias: PLAIN, title: "Plain", tags: ["a"], utm_source: "mail", notes: "Printed." },
+  {
+    alias: `rules-${MARK}`,
+    rules: [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }],
+    max_clicks: 5,
+    starts_at: "2020-01-01T00:00:00Z",
+  },
+  { alias: `archived-${MARK}`, archived: true, expires_at: "2035-01-01T00:00:00Z" },
+];
+
+let stack: SharedStack;
+let account: NewAccount;
+
+beforeAll(async () => {
+  stack = await useStack();
+  account = await createAccount(stack, "enterprise");
+  for (const link of LINKS) {
+    const body = { url: "https://example.com/", ...link };
+    const created = await call(`${stack.info().api_url}/v1/links`, {
+      method: "POST",
+      key: account.key,
+      body,
+    });
+    expect(created.status).toBe(201);
+  }
+  for (let i = 0; i < 2; i++)
+    await fetch(`${stack.info().short_url}/${PLAIN}`, {
+      redirect: "manual",
+      headers: { "user-agent": CHROME },
+    });
+  await eventually(async () => expect(await countClicks()).toBe(2), COUNTED_MS);
+});
+afterAll(() => stack[Symbol.asyncDispose]());
+
+const listed = z.object({ data: z.array(z.unknown()) });
+
+async function countClicks(): Promise<number> {
+  const url = `${stack.info().api_url}/v1/clicks?limit=100`;
+  return listed.parse((await call(url, { key: account.key })).body).data.length;
+}
+
+async function importInto(source: string, ...args: string[]): Promise<unknown> {
+  const command = ["import", source, stack.info().api_url, "--account", account.id, "--json"];
+  const { code, stdout, stderr } = await runAdmin(stack, [...command, ...args], {
+    SOURCE_PASSWORD: account.key,
+  });
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  expect(stdout).not.toContain(account.key);
+  return JSON.parse(stdout);
+}
+
+test("another installation: links are the same, and clicks come once more", async () => {
+  const counts = { created: 0, same: LINKS.length, taken: 0, refused: 0 };
+  expect(await importInto("shorthop", "--dry-run")).toEqual({ dry_run: true, ...counts });
+  const before = await countClicks();
+  const done = { ...counts, state: "done", visits: before, left_out: 0 };
+  expect(await importInto("shorthop")).toMatchObject(done);
+  expect(await countClicks()).toBe(2 * before);
+  // What has been imported is not imported again.
+  expect(await importInto("shorthop")).toMatchObject(done);
+  expect(await countClicks()).toBe(2 * before);
+}, 120_000);
+
+test("Shlink: links are the same, and visits come once more", async () => {
+  const before = await countClicks();
+  // The API of Shlink lists no archived links.
+  const counts = { created: 0, same: LINKS.length - 1, taken: 0, refused: 0 };
+  expect(await importInto("shlink")).toMatchObject({ ...counts, visits: before, left_out: 0 });
+  expect(await countClicks()).toBe(2 * before);
+}, 120_000);
