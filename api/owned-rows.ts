@@ -170,7 +170,7 @@ export async function describeMissing(
 }
 
 /** As {@link describeMissing}, for one id. */
-export const missing = async (
+const missing = async (
   sql: Sql | Transaction,
   owner: AccountScope,
   table: keyof typeof KINDS,

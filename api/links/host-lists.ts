@@ -131,7 +131,9 @@ export function readLine(line: string): string[] {
     return url === null ? [] : toNames("", [url.host]);
   }
   if (text.startsWith("||")) return toNames(".", [ADBLOCK.exec(text)?.[1] ?? ""]);
-  const [first = "", ...others] = text.split(/\s+#/, 1)[0]?.split(/\s+/) ?? [];
+  const comment = text.search(/\s#/);
+  const names = text.slice(0, comment < 0 ? undefined : comment).trimEnd();
+  const [first = "", ...others] = names.split(/\s+/);
   if (others.length > 0) return isIP(first) === 0 ? [] : toNames("", others);
   return toNames(".", [first.replace(/^\*?\./, "")]);
 }

@@ -37,7 +37,7 @@ export function conflictError(
   return conflict?.external_id_taken === true ? externalIdTaken() : undefined;
 }
 
-export const aliasTaken = (alias: string): ApiError =>
+const aliasTaken = (alias: string): ApiError =>
   new ApiError("alias_taken", `The alias "${alias}" is already in use.`, { param: "alias" });
 
 const externalIdTaken = (): ApiError =>

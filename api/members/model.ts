@@ -39,7 +39,13 @@ export const newInvitationResponse = invitationResponse.extend({ token: z.string
 /** A link to set a new password; only this response contains its token. */
 export const newResetResponse = z.object({ token: z.string(), expires_at: z.iso.datetime() });
 
+export const requireFactorBody = z.strictObject({
+  roles: z.array(z.enum(ROLES)).max(ROLES.length),
+});
+
 export const memberListResponse = z.object({
+  /** Roles whose members need a second factor. */
+  second_factor_roles: z.array(z.enum(ROLES)),
   members: z.array(memberResponse),
   invitations: z.array(invitationResponse),
 });

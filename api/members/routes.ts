@@ -19,6 +19,7 @@ import {
   memberListResponse,
   newInvitationResponse,
   newResetResponse,
+  requireFactorBody,
   toInvitationResponse,
   toMemberResponse,
 } from "./model.ts";
@@ -36,13 +37,27 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
       "/members",
       async ({ call }) => {
         const { accountId } = principalOf(call);
-        const { members: rows, invitations } = await members.list(accountId);
+        const { members: rows, invitations, factorRoles } = await members.list(accountId);
         return {
+          second_factor_roles: factorRoles,
           members: rows.map(toMemberResponse),
           invitations: invitations.map(toInvitationResponse),
         };
       },
       { access: READ, response: { 200: memberListResponse } },
+    )
+    .put(
+      "/members/second-factor",
+      async ({ call, body }) => {
+        await members.requireFactor(principalOf(call), body.roles);
+        return { success: true, message: "The roles have been changed." };
+      },
+      {
+        access: WRITE,
+        jsonBody: "required",
+        body: requireFactorBody,
+        response: { 200: successResponse },
+      },
     )
     .patch(
       "/members/:id",

@@ -17,6 +17,7 @@ import {
   accountExists,
   addMember,
   deleteInvitation,
+  findFactorRoles,
   findInvitation,
   findMembership,
   insertInvitation,
@@ -33,6 +34,7 @@ import {
   type Membership,
   removeMember,
   restoreInvitation,
+  setFactorRoles,
   setRole,
 } from "./sql.ts";
 
@@ -57,11 +59,12 @@ export class MemberService {
   }
 
   async list(accountId: Uuid) {
-    const [members, invitations] = await Promise.all([
+    const [members, invitations, factorRoles] = await Promise.all([
       listMembers(this.#sql, accountId),
       listInvitations(this.#sql, accountId),
+      findFactorRoles(this.#sql, accountId),
     ]);
-    return { members, invitations };
+    return { members, invitations, factorRoles };
   }
 
   /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
@@ -75,6 +78,18 @@ export class MemberService {
       if (member.role === role) return;
       await setRole(sql, accountId, member.user_id, role);
       await recordMemberEvent(sql, account, "member.updated", { ...member, role }, member.role);
+    });
+  }
+
+  /** Sets whose roles need a second factor, from the next request of their members on. */
+  async requireFactor({ accountId, actor }: Changed, roles: readonly Role[]): Promise<void> {
+    await this.#sql.begin(async (sql) => {
+      await setFactorRoles(sql, accountId, roles);
+      const data = toJson({
+        account: { id: encodeId("acct", accountId), second_factor_roles: roles },
+      });
+      const event: NewEvent = { type: "account.updated", objectId: accountId, data };
+      await recordEvents(sql, { accountId, mode: "live", actor }, [event]);
     });
   }
 

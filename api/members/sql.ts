@@ -105,13 +105,39 @@ export async function accountExists(sql: Sql, accountId: Uuid): Promise<boolean>
 }
 
 export const listAccountsOfUser = (sql: Sql, userId: Uuid) =>
-  sql<{ id: Uuid; name: string; plan: string; role: Role }[]>`
-    select account.id, account.name, account.plan, m.role
+  sql<{ id: Uuid; name: string; plan: string; role: Role; needs_second_factor: boolean }[]>`
+    select account.id, account.name, account.plan, m.role,
+           ${lacksFactor(sql)} as needs_second_factor
       from members m join accounts account on account.id = m.account_id
      where m.user_id = ${userId} order by m.created_at, account.id`;
 
-/** A user's membership of an account; `barred` means that an operator has suspended the account. */
-export type Membership = { role: Role; plan: string; barred: boolean };
+/**
+ * A user's membership of an account; `barred` means that an operator has suspended the account,
+ * and `lacks_factor` that the role needs a second factor.
+ */
+export type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
+
+/** Whether a member has to set up a second factor first; that of others is their provider's. */
+const lacksFactor = (sql: Sql) => sql`
+  (m.role = any(account.second_factor_roles)
+   and not exists (select from users where users.id = m.user_id and has_second_factor)
+   and not exists (select from credentials c
+                    where c.user_id = m.user_id and c.provider_id <> 'credential'))`;
+
+/** The roles whose members need a second factor. */
+export async function findFactorRoles(sql: Sql, accountId: Uuid): Promise<Role[]> {
+  const [row] = await sql<{ roles: Role[] }[]>`
+    select second_factor_roles as roles from accounts where id = ${accountId}`;
+  return row?.roles ?? [];
+}
+
+export async function setFactorRoles(
+  sql: Transaction,
+  accountId: Uuid,
+  roles: readonly Role[],
+): Promise<void> {
+  await sql`update accounts set second_factor_roles = ${[...roles]} where id = ${accountId}`;
+}
 
 export async function findMembership(
   sql: Sql,
@@ -119,7 +145,8 @@ export async function findMembership(
   userId: Uuid,
 ): Promise<Membership | undefined> {
   const [row] = await sql<Membership[]>`
-    select m.role, account.plan, coalesce(account.suspended_until = 'infinity', false) as barred
+    select m.role, account.plan, coalesce(account.suspended_until = 'infinity', false) as barred,
+           ${lacksFactor(sql)} as lacks_factor
       from members m join accounts account on account.id = m.account_id
      where m.account_id = ${accountId} and m.user_id = ${userId}`;
   return row;

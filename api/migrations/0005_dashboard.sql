@@ -104,6 +104,10 @@ create table members (
 
 create index members_by_user on members (user_id);
 
+-- Roles whose members need a second factor, or a provider, to work in the account.
+alter table accounts add column second_factor_roles text[] not null default '{}'
+  check (second_factor_roles <@ array['owner', 'member', 'viewer']);
+
 create table invitations (
   id uuid primary key,
   account_id uuid not null references accounts (id) on delete cascade,

@@ -121,7 +121,14 @@ export const sessionResponse = z.object({
   /** Whether the user signs in with a password; else with the provider. */
   has_password: z.boolean(),
   accounts: z.array(
-    z.object({ id: z.string(), name: z.string(), plan: z.string(), role: z.enum(ROLES) }),
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      plan: z.string(),
+      role: z.enum(ROLES),
+      /** Whether the user has to set up a second factor to work in it. */
+      needs_second_factor: z.boolean(),
+    }),
   ),
   /** Where short links are served. */
   short_url: z.string(),

@@ -18,7 +18,10 @@ const authenticator = new SessionAuthenticator(
       }),
     requireValid: () => Promise.resolve(),
   },
-  { findMembership: () => Promise.resolve({ role: "owner", plan: "free", barred: false }) },
+  {
+    findMembership: () =>
+      Promise.resolve({ role: "owner", plan: "free", barred: false, lacks_factor: false }),
+  },
 );
 
 async function call(accountId: Uuid): Promise<string> {

@@ -17,8 +17,11 @@ import { KeyWindow } from "../limits/windows.ts";
 const ACCOUNT_PATH_FORM =
   /^\/api\/(?<account>[^/]+)\/(?<mode>live|test|members|invitations)(?:\/|$)/;
 
-/** A user's membership of an account; `barred` means that an operator has suspended the account. */
-type Membership = { role: Role; plan: string; barred: boolean };
+/**
+ * A user's membership of an account; `barred` means that an operator has suspended the account, and
+ * `lacks_factor` that the role needs a second factor.
+ */
+type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
 
 /** Finds memberships. */
 export interface Memberships {
@@ -76,6 +79,8 @@ export class SessionAuthenticator extends Authenticator {
 function requireAllowed(membership: Membership | undefined, { scope }: AccessRule): Membership {
   if (membership === undefined) throw notFound("account");
   if (membership.barred) throw new ApiError("forbidden", "The account is suspended.");
+  if (membership.lacks_factor)
+    throw new ApiError("forbidden", "Your role in this account needs a second factor.");
   if (scope === null || permissionsOf(membership.role).includes(scope)) return membership;
   throw new ApiError(
     "forbidden",

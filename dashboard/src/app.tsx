@@ -36,6 +36,7 @@ const Branding = lazyPart(loadAdministration, (part) => part.BrandingPage);
 const Profile = lazyPart(loadAdministration, (part) => part.ProfilePage);
 const ForgotPassword = lazyPart(loadAdministration, (part) => part.ForgotPasswordPage);
 const ResetPassword = lazyPart(loadAdministration, (part) => part.ResetPasswordPage);
+const NeededFactor = lazyPart(loadAdministration, (part) => part.NeededFactorPage);
 const Invitation = lazyPart(loadAdministration, (part) => part.InvitationPage);
 
 export function App() {
@@ -107,6 +108,7 @@ function SignedInRoutes({ session }: { session: Session }) {
 function AccountRoutes({ session, id, mode }: { session: Session; id: string; mode: string }) {
   const account = session.accounts.find((candidate) => candidate.id === id);
   if (account === undefined || (mode !== "live" && mode !== "test")) return <NotFoundPage />;
+  if (account.needs_second_factor) return <NeededFactor account={account.name} />;
   const scope = { account: account.id, mode } as const;
   return (
     <AccountReactContext value={{ session, account, mode, scope }}>

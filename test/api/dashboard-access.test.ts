@@ -113,6 +113,7 @@ async function listEndpoints(): Promise<Endpoint[]> {
     { method: "PATCH", path: "/members/user_none", scope: "members:write" },
     { method: "DELETE", path: "/members/user_none", scope: "members:write" },
     { method: "POST", path: "/members/user_none/password-resets", scope: "members:write" },
+    { method: "PUT", path: "/members/second-factor", scope: "members:write" },
     { method: "POST", path: "/invitations", scope: "members:write" },
     { method: "DELETE", path: "/invitations/inv_none", scope: "members:write" },
   ];
@@ -183,6 +184,28 @@ describe("every request of the dashboard", () => {
     expect(left).toBeGreaterThan(0);
     expect([await remaining(two), await remaining(one)]).toEqual([left - 1, left - 2]);
     expect(await remaining(another)).toBe(left + 1);
+  });
+
+  test("needs a second factor of the roles of which the account asks for one", async () => {
+    const { id, owner } = await createAccountWithOwner();
+    const user = await createUser(stack, id, "member");
+    const member = await signIn(stack, user);
+    const links = async (session: Session) =>
+      (await session.send(`/api/${id}/live/v1/links`)).status;
+    const need = (roles: unknown) =>
+      owner.send(`/api/${id}/members/second-factor`, { method: "PUT", body: { roles } });
+    for (const roles of [["admin"], "member", ["member", "member", "owner", "viewer"]])
+      expect(codeOf(await need(roles))).toEqual([400, "invalid_request"]);
+    expect((await need(["member"])).status).toBe(200);
+    expect([await links(member), await links(owner)]).toEqual([403, 200]);
+    expect((await member.send("/auth/session")).body).toMatchObject({
+      accounts: [{ id, needs_second_factor: true }],
+    });
+    await withDatabase(
+      (sql) => sql`update users set has_second_factor = true where email = ${user.email}`,
+    );
+    expect(await links(member)).toBe(200);
+    expect((await need([])).status).toBe(200);
   });
 
   test("is rejected for an unknown mode and for a suspended account", async () => {

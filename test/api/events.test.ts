@@ -355,6 +355,14 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       return () => session.send(path, { method: "POST" });
     },
   ),
+  "PUT /api/:account/members/second-factor": records(
+    "account.updated",
+    async () => () =>
+      session.send(`/api/${account.id}/members/second-factor`, {
+        method: "PUT",
+        body: { roles: [] },
+      }),
+  ),
   "POST /api/:account/invitations": records(
     "member.invited",
     async () => () => invite(`${newName()}@example.com`),

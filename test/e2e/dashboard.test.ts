@@ -581,6 +581,7 @@ withBrowser("an account", () => {
           "Link created",
           "Member joined",
           "API key created",
+          "Account created",
         );
         const changed = rows.filter({ hasText: "Link changed" });
         expect(await changed.innerText()).toContain(name);

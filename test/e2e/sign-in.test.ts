@@ -100,6 +100,28 @@ withBrowser("a second factor", () => {
   });
 });
 
+withBrowser("an account", () => {
+  test("asks for a second factor of a role, and those who lack one for setting it up", async () => {
+    const own = await dashboard.addAccount();
+    const user = await createUser(dashboard.stack, own.id);
+    const { page, consoleErrors } = await openSignIn(dashboard.browser, dashboard.stack, {
+      reducedMotion: "reduce",
+      bypassCSP: true,
+    });
+    await page.context().addInitScript({ path: AXE });
+    await page.reload();
+    await signInOnPage(page, user);
+    await goTo(page, "Members");
+    await page.getByRole("checkbox", { name: "Owner" }).click();
+    await page.getByText("needs a second factor. Set one up").waitFor();
+    const problems = await findProblems(page, "needed");
+    await page.getByRole("button", { name: "Set up a second factor" }).waitFor();
+    await signOut(page);
+    expect([...problems, ...consoleErrors]).toEqual([]);
+    await page.context().close();
+  });
+});
+
 withBrowser("the list of sessions", () => {
   test("ends one of them", async () => {
     const { page, user } = await openProfile();

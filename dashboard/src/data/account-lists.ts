@@ -100,7 +100,11 @@ export type Invitation = {
   expires_at: string;
 };
 
-type MemberList = { members: Member[]; invitations: Invitation[] };
+type MemberList = {
+  members: Member[];
+  invitations: Invitation[];
+  second_factor_roles: Role[];
+};
 
 /** Queries the members of the account, and who is invited. */
 export function useMembersQuery() {

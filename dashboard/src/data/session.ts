@@ -7,7 +7,13 @@ import { isSignedOut } from "../languages/errors.ts";
 import { forgetEarlyResponses, getJson } from "./http.ts";
 import type { AccountScope, Mode } from "./scope.ts";
 
-type Account = { id: string; name: string; plan: string; role: Role };
+type Account = {
+  id: string;
+  name: string;
+  plan: string;
+  role: Role;
+  needs_second_factor: boolean;
+};
 
 export type Session = {
   user: { id: string; email: string; name: string };

@@ -8,6 +8,7 @@ export { BrandingPage } from "./settings/branding.tsx";
 export { KeysPage } from "./settings/keys.tsx";
 export { MembersPage } from "./settings/members.tsx";
 export { ProfilePage } from "./settings/profile.tsx";
+export { NeededFactorPage } from "./settings/second-factor.tsx";
 export { UsagePage } from "./usage.tsx";
 export { DeliveriesPage } from "./webhooks/deliveries-page.tsx";
 export { WebhooksPage } from "./webhooks/webhooks-page.tsx";

@@ -3,6 +3,7 @@ import { Ellipsis } from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,
+  type ToggleEvent,
   useId,
   useLayoutEffect,
   useRef,
@@ -12,26 +13,8 @@ import {
 export type Action = { label: string; icon?: ReactNode; danger?: boolean; onSelect: () => void };
 
 export function ActionMenu({ label, actions }: { label: string; actions: readonly Action[] }) {
-  const id = useId();
-  const button = useRef<HTMLButtonElement>(null);
-  const menu = useRef<HTMLDivElement>(null);
   // A long list has many menus, so only the open one renders items.
-  const [open, setOpen] = useState(false);
-
-  /**
-   * Positions the menu below its button, or above if the window lacks space, and focuses the first
-   * item.
-   */
-  useLayoutEffect(() => {
-    const anchor = button.current?.getBoundingClientRect();
-    const popover = menu.current;
-    if (!open || anchor === undefined || popover === null) return;
-    const below = window.innerHeight - anchor.bottom > popover.offsetHeight + 12;
-    popover.style.top = `${below ? anchor.bottom + 4 : anchor.top - popover.offsetHeight - 4}px`;
-    popover.style.left = `${Math.max(8, anchor.right - popover.offsetWidth)}px`;
-    findItems(popover)[0]?.focus();
-  }, [open]);
-
+  const { id, button, popover, open, onToggle } = usePopover(placeMenu);
   return (
     <>
       <button
@@ -46,14 +29,14 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
         <Ellipsis aria-hidden />
       </button>
       <div
-        ref={menu}
+        ref={popover}
         id={id}
         className="menu"
         role="menu"
         aria-label={label}
         popover="auto"
         onKeyDown={moveFocus}
-        onToggle={(event) => setOpen(event.newState === "open")}
+        onToggle={onToggle}
       >
         {(open ? actions : []).map(({ label, icon, danger, onSelect }) => (
           <button
@@ -62,7 +45,7 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
             role="menuitem"
             className={danger === true ? "menu-item menu-danger" : "menu-item"}
             onClick={() => {
-              menu.current?.hidePopover();
+              popover.current?.hidePopover();
               onSelect();
             }}
           >
@@ -73,6 +56,14 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
       </div>
     </>
   );
+}
+
+/** Below the button, or above if the window lacks space; focuses the first item. */
+function placeMenu(popover: HTMLElement, anchor: DOMRect): void {
+  const below = window.innerHeight - anchor.bottom > popover.offsetHeight + 12;
+  popover.style.top = `${below ? anchor.bottom + 4 : anchor.top - popover.offsetHeight - 4}px`;
+  popover.style.left = `${Math.max(8, anchor.right - popover.offsetWidth)}px`;
+  findItems(popover)[0]?.focus();
 }
 
 const findItems = (menu: HTMLElement): HTMLElement[] => [
@@ -104,18 +95,7 @@ type PanelButtonProps = {
 };
 
 export function PanelButton({ label, icon, children }: PanelButtonProps) {
-  const id = useId();
-  const panel = useRef<HTMLDivElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  const [open, setOpen] = useState(false);
-  useLayoutEffect(() => {
-    const anchor = button.current?.getBoundingClientRect();
-    if (!open || anchor === undefined || panel.current === null) return;
-    const { style, offsetWidth } = panel.current;
-    style.top = `${anchor.bottom + 4}px`;
-    style.left = `${Math.max(8, Math.min(anchor.left, window.innerWidth - offsetWidth - 8))}px`;
-    panel.current.querySelector<HTMLElement>("input, select")?.focus();
-  }, [open]);
+  const { id, button, popover, open, onToggle } = usePopover(placePanel);
   return (
     <>
       <button
@@ -128,16 +108,38 @@ export function PanelButton({ label, icon, children }: PanelButtonProps) {
         {icon} {label}
       </button>
       <div
-        ref={panel}
+        ref={popover}
         id={id}
         className="menu filter-panel"
         role="group"
         aria-label={label}
         popover="auto"
-        onToggle={(event) => setOpen(event.newState === "open")}
+        onToggle={onToggle}
       >
-        {open && children(() => panel.current?.hidePopover())}
+        {open && children(() => popover.current?.hidePopover())}
       </div>
     </>
   );
+}
+
+/** Below the button, within the window; focuses the first field. */
+function placePanel(popover: HTMLElement, anchor: DOMRect): void {
+  const { style, offsetWidth } = popover;
+  style.top = `${anchor.bottom + 4}px`;
+  style.left = `${Math.max(8, Math.min(anchor.left, window.innerWidth - offsetWidth - 8))}px`;
+  popover.querySelector<HTMLElement>("input, select")?.focus();
+}
+
+/** The browser's popover of a button; `place` puts it at the button and moves the focus into it. */
+function usePopover(place: (popover: HTMLElement, anchor: DOMRect) => void) {
+  const id = useId();
+  const button = useRef<HTMLButtonElement>(null);
+  const popover = useRef<HTMLDivElement>(null);
+  const [open, setOpen] = useState(false);
+  useLayoutEffect(() => {
+    const anchor = button.current?.getBoundingClientRect();
+    if (open && anchor !== undefined && popover.current !== null) place(popover.current, anchor);
+  }, [open, place]);
+  const onToggle = (event: ToggleEvent<HTMLDivElement>) => setOpen(event.newState === "open");
+  return { id, button, popover, open, onToggle };
 }

@@ -11,7 +11,7 @@ import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { formField, SelectField, TextField } from "../../ui/field.tsx";
+import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
@@ -52,11 +52,41 @@ export function MembersPage() {
           {({ members }) => <MemberTable members={members} />}
         </QueryBoundary>
       </Card>
+      {isOwner && list.data !== undefined && (
+        <NeededFactors roles={list.data.second_factor_roles} />
+      )}
       {(list.data?.invitations.length ?? 0) > 0 && (
         <Invitations invitations={list.data?.invitations ?? []} isOwner={isOwner} />
       )}
       {dialog}
     </Page>
+  );
+}
+
+/** Which roles need a second factor. */
+function NeededFactors({ roles }: { roles: readonly Role[] }) {
+  const { account } = useAccountContext();
+  const change = useApiMutation(
+    (needed: Role[]) =>
+      send(`/api/${account.id}/members/second-factor`, { method: "PUT", body: { roles: needed } }),
+    { invalidate: useMemberQueries(), successMessage: t("settings.members.factorsChanged") },
+  );
+  return (
+    <Card title={t("settings.secondFactor.title")}>
+      <p>{t("settings.members.factors")}</p>
+      {ROLE_OPTIONS.map(({ value, label }) => (
+        <CheckField
+          key={value}
+          label={t(label)}
+          checked={roles.includes(value)}
+          disabled={change.isPending}
+          onChange={({ target: { checked } }) =>
+            change.mutate(ROLES.filter((role) => (role === value ? checked : roles.includes(role))))
+          }
+        />
+      ))}
+      <ErrorAlert error={change.error} />
+    </Card>
   );
 }
 

@@ -4,12 +4,15 @@ import { useForm } from "react-hook-form";
 
 import { appCode } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
+import { SESSION_KEY, useSignOut } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
 import { formField, PasswordField, TextField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
+import { AuthCard } from "../../ui/page.tsx";
 import { QueryBoundary, type Task } from "../../ui/states.tsx";
+import { toastError } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 const PATH = "/auth/second-factor";
@@ -56,6 +59,20 @@ export function SecondFactor() {
   );
 }
 
+/** In place of an account in which the user's role needs a second factor. */
+export function NeededFactorPage({ account }: { account: string }) {
+  const signOut = useSignOut();
+  return (
+    <AuthCard title={t("settings.secondFactor.title")}>
+      <p>{t("settings.secondFactor.needed", { account })}</p>
+      <SecondFactor />
+      <Button variant="quiet" onClick={() => void signOut().catch(toastError)}>
+        {t("shell.signOut")}
+      </Button>
+    </AuthCard>
+  );
+}
+
 type Closing = { onClose: () => void };
 
 function SetUpDialog({ onClose }: Closing) {
@@ -80,7 +97,7 @@ function ConfirmationDialog({ uri, qr, recovery_codes, onClose }: Enrolment & Cl
   const confirm = useApiMutation(
     (body: { code: string }) => send(`${PATH}/confirm`, { method: "POST", body }),
     {
-      invalidate: [KEY, ["sessions"]],
+      invalidate: [KEY, ["sessions"], SESSION_KEY],
       successMessage: t("settings.secondFactor.isOn"),
       onSuccess: onClose,
     },
@@ -155,7 +172,7 @@ function RemoveDialog({ onClose }: Closing) {
   const remove = useApiMutation(
     (password: string) => send(`${PATH}/remove`, { method: "POST", body: { password } }),
     {
-      invalidate: [KEY, ["sessions"]],
+      invalidate: [KEY, ["sessions"], SESSION_KEY],
       successMessage: t("settings.secondFactor.isOff"),
       onSuccess: onClose,
     },
