@@ -167,7 +167,8 @@ export async function insertClicks(
       mode: "live",
       import: imported === "yes" ? 3 : 0,
       // Visitor ids are scoped to a link.
-      visitor: link * 1_000 + visitor,
+      // 0 is nobody.
+      visitor: link * 1_000 + visitor + 1,
       journal_id: account_id,
       segment: 0,
       idx: idx % 60_000,

@@ -315,7 +315,8 @@ test("no more deliveries wait than are read at once, however often a webhook is 
     const read = await refill(postgres.sql, workerId, webhook, { hasEvents: true, ownHosts: [] });
     sizes.push(read?.rows.length);
   }
-  expect(sizes).toEqual([PENDING_MAX / 2, PENDING_MAX, PENDING_MAX, PENDING_MAX]);
+  // The first event is that of the webhook's creation, which no webhook gets.
+  expect(sizes).toEqual([PENDING_MAX / 2 - 1, PENDING_MAX - 1, PENDING_MAX, PENDING_MAX]);
   const [waiting] = await postgres.sql`
     select count(*)::int as count from webhook_deliveries where webhook_id = ${row.id}`;
   expect(waiting?.count).toBe(PENDING_MAX);

@@ -101,6 +101,8 @@ const FORMS: Readonly<Record<string, (index: number, extent: Extent, most: numbe
   link_ids: (index, { linkId }) => (index === 0 ? linkId : createMissingId(index)),
   ids: createMissingId,
   by: () => "country,browser",
+  // Of an app.
+  code: () => "123456",
   email: (index, { nonce }) => `nobody-${nonce}-${index}@example.com`,
   domain: (index, { nonce }) => `d${nonce}-${index}.example.com`,
   // The longest name.
