@@ -42,7 +42,8 @@ export const sessionRoutes = (
 ) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
     .use(auth)
-    .get("/methods", () => methods, { access: "public", response: { 200: methodsResponse } })
+    // A part of the sign-in page, as its files are: people who share an address read it often.
+    .get("/methods", () => methods, { access: "static", response: { 200: methodsResponse } })
     .post(
       "/sign-in",
       async ({ call, request, body, set }) => {

@@ -30,6 +30,7 @@ export function SignInPage({ email = "" }: { email?: string }) {
   const [wantsPassword, setWantsPassword] = useState(false);
   const methods = useQuery({
     queryKey: ["sign-in methods"],
+    staleTime: Infinity,
     queryFn: () => getJson<Methods>("/auth/methods"),
   });
   if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} />;
