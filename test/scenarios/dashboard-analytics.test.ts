@@ -62,7 +62,7 @@ async function seed(): Promise<Seeded> {
         account_id: decodeId("acct", account.id),
         mode: "live",
         class: "human",
-        visitor: rows.length % 5,
+        visitor: 1 + (rows.length % 5),
         country,
         region: `${country}-1`,
         region_name: "Region",

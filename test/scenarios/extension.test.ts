@@ -209,9 +209,10 @@ test.skipIf(CHROMIUM === null)(
 );
 
 test.skipIf(CHROMIUM === null)(
-  "a page of the browser, and a server that is away, are said",
+  "a page of the browser is not shortened, which is said",
   async () => {
-    const options = await openPage("options.html");
+    const options = await saveOptions(stack.info().api_url, key);
+    expect(await textOf(options, "status")).toContain("Saved");
     const page = await browser.newPage();
     await page.goto("about:blank");
     const popup = await Popup.open(options, page);

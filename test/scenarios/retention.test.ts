@@ -63,7 +63,7 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
     stack,
     `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, segment, idx)
      SELECT now64(3, 'UTC') - 86400 * if(number < 40, 60, 5), '${uuid}', generateUUIDv4(0), 'live', 'human',
-            number % 20, 'DE', 'mobile', '01900000-0000-7000-8000-000000000002', 0, number FROM numbers(100)`,
+            1 + number % 20, 'DE', 'mobile', '01900000-0000-7000-8000-000000000002', 0, number FROM numbers(100)`,
   );
   const getSummary = async (query: string): Promise<unknown> =>
     summarySchema.parse(
