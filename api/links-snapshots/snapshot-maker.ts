@@ -43,10 +43,11 @@ const POLL_MS = 500;
 const CHECK_MS = 30_000;
 
 /**
- * Pause after a snapshot could not be made, as reading all links may have been in vain, and before
- * another one for the same long tail.
+ * Pause after all links were read in vain for a snapshot, and before another one for the same long
+ * tail; and after it could not be seen whether one is due.
  */
 const RETRY_MS = 60_000;
+const RETRY_UNREAD_MS = 5_000;
 
 /** Pause after a request was looked at; others meanwhile are dropped, as hosts ask again. */
 const REQUEST_PAUSE_MS = 1_000;
@@ -72,6 +73,8 @@ export class SnapshotMaker {
   /** The newest snapshot of the last check, and when that was. */
   #newest: StoredSnapshot | undefined;
   #checkedAt = -Infinity;
+  /** Whether links have been read for a snapshot that is not stored. */
+  #hasRead = false;
   #failure: string | undefined;
   #hasStrangers = false;
   /** Until when requests are dropped; for ever while one is looked at. */
@@ -140,7 +143,7 @@ export class SnapshotMaker {
       return POLL_MS;
     } catch (error) {
       this.#fail(error);
-      return RETRY_MS;
+      return this.#hasRead ? RETRY_MS : RETRY_UNREAD_MS;
     }
   }
 
@@ -220,6 +223,7 @@ export class SnapshotMaker {
 
   async #store(client: JetStreamClient): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), "shorthop-snapshot-"));
+    this.#hasRead = true;
     try {
       const path = join(folder, "links.sqlite");
       const contents = await buildSnapshot(this.#sql, path, () => this.#isStopped);
@@ -227,6 +231,7 @@ export class SnapshotMaker {
       // A host can use it only once its end is in the tail.
       if (!(await this.#publisher.publish())) throw new Error("The links log is not published.");
       const name = await storeSnapshot(client, this.#signer, path, contents);
+      this.#hasRead = false;
       this.#log.info({ name, links: contents.links }, "links_snapshot_stored");
     } finally {
       rmSync(folder, { recursive: true });
