@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { aliasProblem } from "../../shared/contracts/alias.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
@@ -77,7 +78,7 @@ const wrongField = fc.oneof(
   fc.record({ url: nasty.filter((text) => !/^\s*https?:/i.test(text)) }),
   fc.record({
     url: fc.constant("https://example.com/"),
-    alias: nasty.filter((text) => !/^\w[\w-]*$/.test(text)),
+    alias: nasty.filter((text) => aliasProblem(text, null) !== undefined),
   }),
   fc.record({
     url: fc.constant("https://example.com/"),
