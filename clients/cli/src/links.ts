@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import Papa from "papaparse";
 
 import type { Client, LinkChange, NewLink } from "../../typescript/src/index.ts";
+import { present } from "./present.ts";
 import type { Settings } from "./settings.ts";
 import { collect } from "./shorten.ts";
 import type { Terminal } from "./terminal.ts";
@@ -88,10 +89,7 @@ function addListCommand(links: Command, settings: Settings, terminal: Terminal):
         json,
       }: Record<"search" | "tag", string | undefined> & { limit: number; json: boolean }) => {
         const client = settings.client();
-        const query = {
-          ...(search === undefined ? {} : { search }),
-          ...(tag === undefined ? {} : { tag }),
-        };
+        const query = present({ search, tag });
         const rows: (string | number)[][] = [];
         let count = 0;
         for await (const link of client.links.all(query)) {

@@ -8,6 +8,7 @@ import * as z from "zod";
 
 import { type Client, ShorthopError } from "../../typescript/src/index.ts";
 import { findId } from "./links.ts";
+import { present } from "./present.ts";
 import { version } from "./version.ts";
 
 /** The most characters of a result, which an assistant has to read. */
@@ -173,12 +174,3 @@ const refusal = (message: string): CallToolResult => ({
   isError: true,
   content: [{ type: "text", text: message }],
 });
-
-type Present<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
-
-/** Without the fields that are undefined, which are not the same as left out. */
-const present = <Fields extends object>(fields: Fields): Partial<Present<Fields>> =>
-  // Only undefined values are left out.
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<
-    Present<Fields>
-  >;

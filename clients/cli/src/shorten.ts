@@ -6,6 +6,7 @@ import { extname } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 
 import type { Client, NewLink } from "../../typescript/src/index.ts";
+import { present } from "./present.ts";
 import type { Settings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -54,7 +55,7 @@ async function shortenOne(client: Client, terminal: Terminal, url: string, optio
   const { alias, qr, copy, json } = options;
   const link = await client.links.create({
     ...fieldsOf(url, options),
-    ...(alias === undefined ? {} : { alias }),
+    ...present({ alias }),
   });
   if (qr !== undefined) {
     const image = await client.links.qr(link.id, { format: formatOf(qr) });
@@ -87,10 +88,8 @@ async function shortenMany(
 
 const fieldsOf = (url: string, { domain, title, tag, expires }: Options): NewLink => ({
   url,
-  ...(domain === undefined ? {} : { domain }),
-  ...(title === undefined ? {} : { title }),
+  ...present({ domain, title, expires_at: expires }),
   ...(tag.length === 0 ? {} : { tags: tag }),
-  ...(expires === undefined ? {} : { expires_at: expires }),
 });
 
 async function* inBatches(lines: AsyncIterable<string>): AsyncGenerator<string[]> {

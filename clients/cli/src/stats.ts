@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 
 import type { Client } from "../../typescript/src/index.ts";
 import { findId } from "./links.ts";
+import { present } from "./present.ts";
 import type { Settings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -55,7 +56,7 @@ async function printDays(
   id: string | undefined,
   { period, timezone, json }: Asked,
 ): Promise<void> {
-  const query = { period, ...(timezone === undefined ? {} : { timezone }) };
+  const query = { period, ...present({ timezone }) };
   const report =
     id === undefined
       ? await client.analytics.account(query)
@@ -78,7 +79,7 @@ async function printBreakdown(
   by: string,
   { period, timezone, json }: Asked,
 ): Promise<void> {
-  const query = { by, period, limit: ROWS, ...(timezone === undefined ? {} : { timezone }) };
+  const query = { by, period, limit: ROWS, ...present({ timezone }) };
   const report =
     id === undefined
       ? await client.analytics.accountBreakdown(query)

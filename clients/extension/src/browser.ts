@@ -1,5 +1,5 @@
 /** What the pages of the extension have of the browser: settings, texts and the server. */
-import { type Client, createClient, ShorthopError } from "../../typescript/src/index.ts";
+import { type Client, createClient } from "../../typescript/src/index.ts";
 
 export type Settings = { server: string; key: string; domain: string; tags: string[] };
 
@@ -39,7 +39,6 @@ export function element<Type extends HTMLElement>(id: string, type: new () => Ty
 /** Says what went wrong, in the words of the API where it has answered. */
 export function showError(error: unknown): void {
   const shown = element("error", HTMLElement);
-  shown.textContent =
-    error instanceof ShorthopError || error instanceof Error ? error.message : String(error);
+  shown.textContent = error instanceof Error ? error.message : String(error);
   shown.hidden = false;
 }
