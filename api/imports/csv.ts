@@ -35,7 +35,7 @@ import {
   suggestReading,
 } from "../../shared/link-csv/row.ts";
 import { suggestMapping } from "../../shared/link-csv/services.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import { type Cursor, noVisits, type Page, type Source, type SourceLink } from "./source.ts";
 
 /** Rows of a page. */
 const ROWS_MAX = 1_000;
@@ -85,9 +85,7 @@ export class CsvFile implements Source {
     return Promise.resolve({ rows, next: end < this.#file.rows.length ? { from: end } : null });
   }
 
-  visits(): Promise<Page<SourceVisits>> {
-    return Promise.resolve({ rows: [], next: null });
-  }
+  readonly visits = noVisits;
 
   async [Symbol.asyncDispose](): Promise<void> {}
 

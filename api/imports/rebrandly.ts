@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import { HttpSource, instant, ListGuard, text } from "./http-source.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import { type Cursor, noVisits, type Page, type Source, type SourceLink } from "./source.ts";
 
 const REBRANDLY_API = new URL("https://api.rebrandly.com");
 
@@ -84,9 +84,7 @@ export class Rebrandly implements Source {
     return { rows: links, next: next === null ? null : { last: next } };
   }
 
-  visits(): Promise<Page<SourceVisits>> {
-    return Promise.resolve({ rows: [], next: null });
-  }
+  readonly visits = noVisits;
 
   async [Symbol.asyncDispose](): Promise<void> {}
 }

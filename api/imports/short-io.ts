@@ -7,7 +7,7 @@ import * as z from "zod";
 
 import { platformRules } from "./dub.ts";
 import { HttpSource, instant, ListGuard, parseOrigin, text } from "./http-source.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import { type Cursor, noVisits, type Page, type Source, type SourceLink } from "./source.ts";
 
 const SHORT_IO_API = new URL("https://api.short.io");
 
@@ -93,9 +93,7 @@ export class ShortIo implements Source {
     };
   }
 
-  visits(): Promise<Page<SourceVisits>> {
-    return Promise.resolve({ rows: [], next: null });
-  }
+  readonly visits = noVisits;
 
   async [Symbol.asyncDispose](): Promise<void> {}
 

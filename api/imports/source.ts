@@ -58,3 +58,7 @@ export interface Source {
   visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>>;
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** The visits of a source that has none. */
+export const noVisits = (): Promise<Page<SourceVisits>> =>
+  Promise.resolve({ rows: [], next: null });

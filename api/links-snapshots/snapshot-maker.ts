@@ -73,7 +73,7 @@ export class SnapshotMaker {
   /** The newest snapshot of the last check, and when that was. */
   #newest: StoredSnapshot | undefined;
   #checkedAt = -Infinity;
-  /** Whether links have been read for a snapshot that is not stored. */
+  /** Whether the check under way has read the links for a snapshot. */
   #hasRead = false;
   #failure: string | undefined;
   #hasStrangers = false;
@@ -138,6 +138,7 @@ export class SnapshotMaker {
   }
 
   async #check(connection: NatsConnection): Promise<number> {
+    this.#hasRead = false;
     try {
       await this.#makeDue(connection);
       return POLL_MS;
@@ -231,7 +232,6 @@ export class SnapshotMaker {
       // A host can use it only once its end is in the tail.
       if (!(await this.#publisher.publish())) throw new Error("The links log is not published.");
       const name = await storeSnapshot(client, this.#signer, path, contents);
-      this.#hasRead = false;
       this.#log.info({ name, links: contents.links }, "links_snapshot_stored");
     } finally {
       rmSync(folder, { recursive: true });
