@@ -311,7 +311,7 @@ export async function insertLinks(
              (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb,
              ${actor.origin === undefined ? null : sql.json(actor.origin)}::jsonb
         from drawn
-      returning type, bytes
+      returning bytes
     ), outbox as (
       insert into link_outbox (domain, alias, state)
       select insertion ->> 'domain', insertion ->> 'alias',
@@ -319,7 +319,8 @@ export async function insertLinks(
         from drawn
     )
     select quota.*, fields ->> 'id' as link_id, assigned ->> 'version' as version,
-           coalesce((select sum(ledger_cost(${accountId}, ${mode}, type, bytes)) from recorded), 0)::float8 as ledger_bytes
+           (select coalesce(sum(bytes), 0) + count(*) * ledger_cost(${accountId}, ${mode}, 'link.created', 0)
+              from recorded)::float8 as ledger_bytes
       from quota left join drawn on true`;
   const [{ link_id: _, version: __, ledger_bytes: ledgerBytes, ...consumption }] = rows;
   if (!consumption.granted) return { consumption, ledgerBytes, links: undefined };
