@@ -160,6 +160,15 @@ const visit = (n: number, minutes: number, change: Partial<SourceVisits> = {}): 
   ...change,
 });
 
+async function addDomain(accountId: Uuid): Promise<{ id: Uuid; host: string }> {
+  const id = newUuid();
+  const host = `go-${id}.example`;
+  await postgres.sql`
+    insert into domains (id, account_id, mode, host, verification_value, verified_at)
+    values (${id}, ${accountId}, 'live', ${host}, 'x', now())`;
+  return { id, host };
+}
+
 const noRecords = () => Promise.resolve([]);
 
 function openLinks(): LinkImports {
@@ -370,15 +379,6 @@ describe("an import", () => {
 
   describe("onto a domain", () => {
     const COUNT = 300;
-
-    async function addDomain(accountId: Uuid): Promise<{ id: Uuid; host: string }> {
-      const id = newUuid();
-      const host = `go-${id}.example`;
-      await postgres.sql`
-        insert into domains (id, account_id, mode, host, verification_value, verified_at)
-        values (${id}, ${accountId}, 'live', ${host}, 'x', now())`;
-      return { id, host };
-    }
 
     const linksOn = (host: string) =>
       Array.from({ length: COUNT }, (_, n) => link(n, { alias: `Race-${n}`, domain: host }));
