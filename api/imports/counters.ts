@@ -40,13 +40,13 @@ export class ImportCounters {
   /** Writes the totals of the links that have clicks of an import. */
   async raise({ number }: ImportRow): Promise<void> {
     const read = (links: readonly Uuid[]) => this.#readFigures(links);
-    for await (const [, figures] of inOrder(this.#clickedLinks(number), 2, read))
+    for await (const [, figures] of inOrder(this.#clickedLinks(number), read))
       await retryDeadlock(() => raiseCounters(this.#sql, figures));
   }
 
   /**
-   * The links with clicks of an import, some at a time. In the order of ClickHouse's tables, so that
-   * the totals of some are read together, rather than from everywhere.
+   * The links with clicks of an import, some at a time. In the order of ClickHouse's tables, so
+   * that the totals of some are read together, rather than from everywhere.
    */
   async *#clickedLinks(number: number): AsyncGenerator<Uuid[]> {
     for (let after: Uuid | undefined = NO_LINK; after !== undefined;) {

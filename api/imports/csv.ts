@@ -3,7 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 
 import { FILE_BYTES_MAX } from "../../shared/link-csv/file.ts";
-import { LinkTable, type TableLink, type TableOptions } from "../../shared/link-csv/link-table.ts";
+import { LinkTable, type TableLink, type TableReading } from "../../shared/link-csv/link-table.ts";
 import { type Cursor, noVisits, type Page, type Source, type SourceLink } from "./source.ts";
 
 /** Rows of a page. */
@@ -13,7 +13,7 @@ export class CsvFile implements Source {
   readonly #table: LinkTable;
 
   /** Throws for a file that cannot be read, and for options that name no column or field. */
-  constructor(path: string, options: TableOptions = {}) {
+  constructor(path: string, options: TableReading = {}) {
     // Both back-halves may be in print.
     this.#table = new LinkTable(basename(path), readBytes(path), "both", options);
   }

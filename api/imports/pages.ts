@@ -1,4 +1,4 @@
-/** Reads a source page by page, and works on several at once. */
+/** Reads a source page by page, and works on two at once. */
 import type { Cursor, Page } from "./source.ts";
 
 /** Most bytes of a cursor, and most pages without rows in a row: a source may have no end. */
@@ -31,22 +31,20 @@ export async function* pagesOf<Read extends Page<unknown>>(
   }
 }
 
-/** What becomes of items, in their order: `max` of them are worked on at once. */
+/** What becomes of items, in their order: while one is awaited, the next is worked on. */
 export async function* inOrder<Item, Result>(
   items: AsyncIterable<Item>,
-  max: number,
   work: (item: Item) => Promise<Result>,
 ): AsyncGenerator<[Item, Result]> {
-  const running: Promise<[Item, Result]>[] = [];
+  let before: Promise<[Item, Result]> | undefined;
   for await (const item of items) {
     const one = work(item).then((result): [Item, Result] => [item, result]);
-    // It is awaited below, unless an earlier one fails.
+    // It is awaited below, unless the one before fails.
     one.catch(() => undefined);
-    running.push(one);
-    const first = running.length < max ? undefined : running.shift();
-    if (first !== undefined) yield await first;
+    if (before !== undefined) yield await before;
+    before = one;
   }
-  for (const one of running) yield await one;
+  if (before !== undefined) yield await before;
 }
 
 /** Divides rows into chunks of `size` at most. */

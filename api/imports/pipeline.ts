@@ -41,11 +41,10 @@ import {
 } from "./sql.ts";
 
 /**
- * Links of one statement, each of which takes a lock of PostgreSQL, and pages at once: while
- * PostgreSQL writes one, the next is prepared. Segments that are planned together.
+ * Links of one statement, each of which takes a lock of PostgreSQL, and segments that are planned
+ * together.
  */
 const LINKS_AT_ONCE = 1_000;
-const PAGES_AT_ONCE = 2;
 const SEGMENTS_AT_ONCE = 8;
 
 /** A link of the source, and what became of it. */
@@ -256,7 +255,10 @@ const toTitle = (text: string): string =>
 /** Decides what becomes of links that the source does not refuse, and does it. */
 type Decide = (links: readonly SourceLink[]) => Promise<ImportOutcome[]>;
 
-/** The pages of links after a cursor, in their order, with what became of each link. */
+/**
+ * The pages of links after a cursor, in their order, with what became of each link. While
+ * PostgreSQL writes one, the next is prepared.
+ */
 function judgedPages(
   source: Source,
   after: Cursor | null,
@@ -264,7 +266,7 @@ function judgedPages(
   signal: AbortSignal,
 ): AsyncGenerator<[Page<SourceLink>, LinkReport[]]> {
   const pages = pagesOf((cursor) => source.links(cursor, signal), after);
-  return inOrder(pages, PAGES_AT_ONCE, async ({ rows }) => {
+  return inOrder(pages, async ({ rows }) => {
     const reports: LinkReport[] = [];
     for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
       signal.throwIfAborted();

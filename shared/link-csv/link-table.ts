@@ -24,7 +24,7 @@ import {
 import { suggestMapping } from "./services.ts";
 
 /** How a file is read, as options of a command say it. */
-export type TableOptions = {
+export type TableReading = {
   /** Corrects what columns become: `Long URL=url,Comment=-`. */
   columns?: string | undefined;
   /** What comes first in dates such as 03/04/2030. */
@@ -63,7 +63,7 @@ export class LinkTable {
     name: string,
     bytes: Uint8Array,
     backHalves: CellReading["backHalves"],
-    { columns = "", dateOrder }: TableOptions,
+    { columns = "", dateOrder }: TableReading,
   ) {
     this.#file = parse(name, bytes);
     const suggested = suggestMapping(this.#file.columns, this.#file.service);

@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import {
   LinkTable,
   type TableLink,
-  type TableOptions,
+  type TableReading,
 } from "../../../shared/link-csv/link-table.ts";
 import type { Client, Link, LinkChange, NewLink } from "../../typescript/src/index.ts";
 import { present } from "./present.ts";
@@ -149,7 +149,7 @@ function changeOf({
 }
 
 /** Options of `import`. */
-type ImportOptions = TableOptions & { domain?: string; check: boolean; json: boolean };
+type ImportFlags = TableReading & { domain?: string; check: boolean; json: boolean };
 
 function addImportCommand(links: Command, settings: Settings, terminal: Terminal): void {
   links
@@ -166,7 +166,7 @@ function addImportCommand(links: Command, settings: Settings, terminal: Terminal
     )
     .option("--check", "say what would be wrong, and create nothing", false)
     .option("--json", "print what became of each link as a line of JSON", false)
-    .action(async (file: string, options: ImportOptions) => {
+    .action(async (file: string, options: ImportFlags) => {
       const { check, json } = options;
       const client = settings.client();
       const name = file === "-" ? "standard input" : file;
@@ -194,7 +194,7 @@ function addImportCommand(links: Command, settings: Settings, terminal: Terminal
 /** Which domain a link gets that has one in the file: another is the service's own. */
 type DomainOf = (host: string | undefined) => string | undefined;
 
-async function listDomains(client: Client, { domain }: ImportOptions): Promise<DomainOf> {
+async function listDomains(client: Client, { domain }: ImportFlags): Promise<DomainOf> {
   if (domain !== undefined) return () => domain;
   const verified = new Set<string>();
   for await (const each of client.domains.all())
