@@ -11,7 +11,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { storeSnapshot } from "../api/links-snapshots/snapshot-writer.ts";
+import { storeSnapshot } from "../api/links-snapshots/snapshot.ts";
 import { storePath } from "../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";

@@ -66,6 +66,16 @@ const TERM_PAUSE_MS = 10_000;
 /** How long messages of strangers are reported. */
 const STRANGERS_REPORTED_MS = 600_000;
 
+/** What API processes make the links log and its snapshots with. */
+export type LogContext = {
+  sql: Sql;
+  nats: Promise<NatsConnection>;
+  signer: LogSigner;
+  /** Of the streams, if this process creates them. */
+  replicas: number;
+  log: Log;
+};
+
 type JetStream = { client: JetStreamClient; manager: JetStreamManager; tail: TailReader };
 
 /** Publishes what was committed; tests of changes alone need none of the rest. */
@@ -75,11 +85,7 @@ export interface LinksPublisher {
 }
 
 export class LinksLogPublisher implements LinksPublisher {
-  readonly #sql: Sql;
-  readonly #nats: Promise<NatsConnection>;
-  readonly #signer: LogSigner;
-  readonly #replicas: number;
-  readonly #log: Log;
+  readonly #context: LogContext;
   readonly #strangersLog: LimitedLog;
   #jetStream: JetStream | undefined;
   /** One run at a time, whoever asks. */
@@ -100,20 +106,9 @@ export class LinksLogPublisher implements LinksPublisher {
   #requests: Subscription | undefined;
   #polling: Repetition | undefined;
 
-  /** `replicas` is that of the stream, if this process creates it. */
-  constructor(
-    sql: Sql,
-    nats: Promise<NatsConnection>,
-    signer: LogSigner,
-    replicas: number,
-    log: Log,
-  ) {
-    this.#sql = sql;
-    this.#nats = nats;
-    this.#signer = signer;
-    this.#replicas = replicas;
-    this.#log = log;
-    this.#strangersLog = new LimitedLog(log, "links_log_unsigned");
+  constructor(context: LogContext) {
+    this.#context = context;
+    this.#strangersLog = new LimitedLog(context.log, "links_log_unsigned");
     void this.#begin();
   }
 
@@ -152,7 +147,7 @@ export class LinksLogPublisher implements LinksPublisher {
           await Bun.sleep(RETRY_MS);
           continue;
         }
-        this.#log.warn({ error }, "links_log_publish_failed");
+        this.#context.log.warn({ error }, "links_log_publish_failed");
         return false;
       }
     }
@@ -167,7 +162,7 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 
   async #begin(): Promise<void> {
-    const connection = await this.#nats;
+    const connection = await this.#context.nats;
     if (this.#isStopped) return;
     this.#requests = connection.subscribe(HEARTBEAT_REQUESTS, {
       queue: HEARTBEAT_REQUESTS_QUEUE,
@@ -178,7 +173,7 @@ export class LinksLogPublisher implements LinksPublisher {
 
   async #poll(): Promise<number> {
     await this.#runNext().catch((error: unknown) =>
-      this.#log.warn({ error }, "links_log_poll_failed"),
+      this.#context.log.warn({ error }, "links_log_poll_failed"),
     );
     return POLL_MS;
   }
@@ -212,13 +207,13 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 
   async #open(): Promise<JetStream> {
-    const connection = await this.#nats;
+    const connection = await this.#context.nats;
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
-    await ensureLinkLogStream(manager, this.#replicas);
-    this.#acknowledged ??= await readAcknowledged(this.#sql);
+    await ensureLinkLogStream(manager, this.#context.replicas);
+    this.#acknowledged ??= await readAcknowledged(this.#context.sql);
     const client = connection.jetstream({ timeout: REQUEST_TIMEOUT_MS });
-    return { client, manager, tail: new TailReader(connection, manager, this.#signer) };
+    return { client, manager, tail: new TailReader(connection, manager, this.#context.signer) };
   }
 
   /**
@@ -250,7 +245,7 @@ export class LinksLogPublisher implements LinksPublisher {
       return last;
     } catch (error) {
       if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
-      await ensureLinkLogStream(manager, this.#replicas);
+      await ensureLinkLogStream(manager, this.#context.replicas);
       return { entry: "none", sequence: 0, strangers: 0 };
     }
   }
@@ -270,7 +265,7 @@ export class LinksLogPublisher implements LinksPublisher {
       isHeartbeatDue(this.#head, this.#acknowledged, silentMs, this.#isHeartbeatRequested);
     if (isDue) this.#isHeartbeatRequested = false;
     const known = typeof entry === "string" ? undefined : entry;
-    const head = await numberLog(this.#sql, undefined, isDue, known);
+    const head = await numberLog(this.#context.sql, undefined, isDue, known);
     this.#head = head;
     return head;
   }
@@ -280,8 +275,8 @@ export class LinksLogPublisher implements LinksPublisher {
     if (above === undefined || head.term > above) return head;
     if (performance.now() < this.#termAt) throw new Error("A term began a moment ago.");
     this.#termAt = performance.now() + TERM_PAUSE_MS;
-    this.#log.warn({ term: above + 1 }, "links_log_term_begins");
-    this.#head = await numberLog(this.#sql, above, false);
+    this.#context.log.warn({ term: above + 1 }, "links_log_term_begins");
+    this.#head = await numberLog(this.#context.sql, above, false);
     return this.#head;
   }
 
@@ -295,7 +290,7 @@ export class LinksLogPublisher implements LinksPublisher {
     let sequence = lastSequence;
     let position = start;
     while (position < head.position) {
-      const entries = await selectEntries(this.#sql, position);
+      const entries = await selectEntries(this.#context.sql, position);
       const end = entries.at(-1);
       if (end === undefined) return true;
       if (!(await this.#sendEntries(client, entries, sequence, head))) return false;
@@ -320,7 +315,7 @@ export class LinksLogPublisher implements LinksPublisher {
     const outcomes = await Promise.allSettled(
       entries.map(({ bytes, ...entry }, i) =>
         client.publish(LINK_LOG_SUBJECT, bytes, {
-          headers: signEntry(this.#signer, { ...entry, database }, head),
+          headers: signEntry(this.#context.signer, { ...entry, database }, head),
           expect: { lastSequence: lastSequence + i },
         }),
       ),
@@ -336,8 +331,8 @@ export class LinksLogPublisher implements LinksPublisher {
     const { term, position } = entry;
     if (comparePositions(entry, this.#acknowledged ?? { term: 0, position: 0 }) > 0)
       this.#acknowledged = { term, position };
-    acknowledgeEntries(this.#sql, { term, position }).catch((error: unknown) =>
-      this.#log.warn({ error }, "links_log_not_acknowledged"),
+    acknowledgeEntries(this.#context.sql, { term, position }).catch((error: unknown) =>
+      this.#context.log.warn({ error }, "links_log_not_acknowledged"),
     );
   }
 }

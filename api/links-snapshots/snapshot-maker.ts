@@ -11,7 +11,7 @@ import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } 
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { planTerm } from "../../shared/links-log/decisions.ts";
-import type { LogSigner, LogVerifier } from "../../shared/links-log/signature.ts";
+import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,
   ensureSnapshotsStream,
@@ -26,13 +26,10 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
-import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { type LogHead, numberLog } from "../links-log/log.ts";
-import type { LinksLogPublisher } from "../links-log/publisher.ts";
-import type { Sql } from "../postgres.ts";
-import { buildSnapshot } from "./snapshot-builder.ts";
-import { removeOldSnapshots, storeSnapshot } from "./snapshot-writer.ts";
+import type { LinksLogPublisher, LogContext } from "../links-log/publisher.ts";
+import { buildSnapshot, removeOldSnapshots, storeSnapshot } from "./snapshot.ts";
 import { claimAnswer, lockSnapshot } from "./sql.ts";
 
 /** Maximum time of a request to JetStream. */
@@ -64,12 +61,8 @@ export function describeSnapshot(storedAt: Date | undefined): string | undefined
 }
 
 export class SnapshotMaker {
-  readonly #sql: Sql;
-  readonly #nats: Promise<NatsConnection>;
+  readonly #context: LogContext;
   readonly #publisher: LinksLogPublisher;
-  readonly #signer: LogSigner;
-  readonly #replicas: number;
-  readonly #log: Log;
   /** The newest snapshot of the last check, and when that was. */
   #newest: StoredSnapshot | undefined;
   #checkedAt = -Infinity;
@@ -85,21 +78,9 @@ export class SnapshotMaker {
   #subscription: Subscription | undefined;
   #checks: Repetition | undefined;
 
-  /** `replicas` is that of the stream, if this process creates it. */
-  constructor(
-    sql: Sql,
-    nats: Promise<NatsConnection>,
-    publisher: LinksLogPublisher,
-    signer: LogSigner,
-    replicas: number,
-    log: Log,
-  ) {
-    this.#sql = sql;
-    this.#nats = nats;
+  constructor(context: LogContext, publisher: LinksLogPublisher) {
+    this.#context = context;
     this.#publisher = publisher;
-    this.#signer = signer;
-    this.#replicas = replicas;
-    this.#log = log;
     void this.#begin();
   }
 
@@ -128,7 +109,7 @@ export class SnapshotMaker {
   }
 
   async #begin(): Promise<void> {
-    const connection = await this.#nats;
+    const connection = await this.#context.nats;
     if (this.#isStopped) return;
     this.#subscription = connection.subscribe(SNAPSHOT_REQUESTS, {
       queue: SNAPSHOT_REQUESTS_QUEUE,
@@ -149,7 +130,7 @@ export class SnapshotMaker {
   }
 
   #fail(error: unknown): void {
-    this.#log.warn({ error }, "links_snapshot_failed");
+    this.#context.log.warn({ error }, "links_snapshot_failed");
     const reason = error instanceof Error ? error.message : String(error);
     this.#failure = `no snapshot of the links can be made: ${reason}`;
   }
@@ -166,7 +147,7 @@ export class SnapshotMaker {
   }
 
   async #isDue(manager: JetStreamManager, head: LogHead): Promise<boolean> {
-    const stored = await listSnapshots(manager, this.#signer);
+    const stored = await listSnapshots(manager, this.#context.signer);
     const subjects = await listSubjects(manager, manifestSubject("*"));
     this.#hasStrangers = subjects.length > stored.length;
     const newest = stored.findLast((snapshot) => isUsable(snapshot, head));
@@ -196,12 +177,12 @@ export class SnapshotMaker {
    * while there is none of this term, and when hosts were answered a moment ago.
    */
   async #answer(asked: number): Promise<boolean> {
-    const head = await numberLog(this.#sql, undefined, false);
+    const head = await numberLog(this.#context.sql, undefined, false);
     if (this.#newest === undefined || !isUsable(this.#newest, head)) return false;
     const above = planTerm(asked, head);
-    if (above === undefined || !(await claimAnswer(this.#sql))) return false;
-    this.#log.warn({ term: above + 1 }, "links_log_term_asked_for");
-    await numberLog(this.#sql, above, false);
+    if (above === undefined || !(await claimAnswer(this.#context.sql))) return false;
+    this.#context.log.warn({ term: above + 1 }, "links_log_term_asked_for");
+    await numberLog(this.#context.sql, above, false);
     return true;
   }
 
@@ -211,12 +192,12 @@ export class SnapshotMaker {
    */
   async #make(connection: NatsConnection, isDue: () => Promise<boolean>): Promise<void> {
     const manager = await managerOf(connection);
-    await ensureSnapshotsStream(manager, this.#replicas);
-    await this.#sql.begin(async (lock) => {
+    await ensureSnapshotsStream(manager, this.#context.replicas);
+    await this.#context.sql.begin(async (lock) => {
       if (!(await lockSnapshot(lock)) || !(await isDue())) return;
       await this.#store(connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }));
-      await removeOldSnapshots(manager, this.#signer);
-      await truncate(manager, this.#signer);
+      await removeOldSnapshots(manager, this.#context.signer);
+      await truncate(manager, this.#context.signer);
     });
     this.#failure = undefined;
     this.#checkedAt = -Infinity;
@@ -227,12 +208,12 @@ export class SnapshotMaker {
     this.#hasRead = true;
     try {
       const path = join(folder, "links.sqlite");
-      const contents = await buildSnapshot(this.#sql, path, () => this.#isStopped);
+      const contents = await buildSnapshot(this.#context.sql, path, () => this.#isStopped);
       if (contents === undefined) return;
       // A host can use it only once its end is in the tail.
       if (!(await this.#publisher.publish())) throw new Error("The links log is not published.");
-      const name = await storeSnapshot(client, this.#signer, path, contents);
-      this.#log.info({ name, links: contents.links }, "links_snapshot_stored");
+      const name = await storeSnapshot(client, this.#context.signer, path, contents);
+      this.#context.log.info({ name, links: contents.links }, "links_snapshot_stored");
     } finally {
       rmSync(folder, { recursive: true });
     }

@@ -13,8 +13,7 @@ import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts"
 import { newUuid } from "../../shared/ids.ts";
 import { NO_HASH } from "../../shared/links-log/entry.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
-import { toChange } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, type LogState, toChange } from "../../shared/links-store/schema.ts";
 import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";

@@ -9,7 +9,7 @@ import { isNotice } from "../../shared/contracts/notices.ts";
 import { comparePositions, type Entry } from "../../shared/links-log/entry.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { TailReader } from "../../shared/links-log/tail.ts";
-import { hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";
+import { hasAllLinks, type LogState } from "../../shared/links-store/schema.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { LinkCache } from "../cache/link-cache.ts";

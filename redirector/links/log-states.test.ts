@@ -21,7 +21,7 @@ import { encodeRules } from "../../shared/decision/encoded-rules.ts";
 import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { Targets } from "../../shared/decision/targets.ts";
 import { ID_BYTES, newUuid, readUuid, type Uuid, writeUuid } from "../../shared/ids.ts";
-import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
+import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/schema.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { DomainSettingsCache } from "../cache/domain-settings.ts";
 import { LinkCache } from "../cache/link-cache.ts";

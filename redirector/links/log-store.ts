@@ -5,18 +5,26 @@
 import { Database, type Statement } from "bun:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 
-import { type LogState, readLogState, setLogState } from "../../shared/links-store/log-state.ts";
 import {
   type Change,
+  DamagedRecordError,
+  type LogState,
   PAGE_BYTES,
   prepareReplace,
+  readLogState,
   type Replaced,
   SCHEMA,
+  setLogState,
 } from "../../shared/links-store/schema.ts";
-import { DamagedRecordError } from "../../shared/links-store/stored-record.ts";
-import { damageMarkPath, inodeOf, isDamage, makeFolder, storePath } from "./store-files.ts";
+import {
+  damageMarkPath,
+  inodeOf,
+  isDamage,
+  keepReserve,
+  makeFolder,
+  storePath,
+} from "./store-files.ts";
 import { StoreReader } from "./store-reader.ts";
-import { keepReserve } from "./store-reserve.ts";
 
 /** Changes that readers can apply one by one; a reader further behind clears its memory. */
 export const CHANGES_KEPT = 100_000;

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
-import { toChange } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { LogStore } from "./log-store.ts";
 import { SlowReads } from "./slow-reads.ts";

@@ -8,9 +8,15 @@ import fc from "fast-check";
 
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { domainNotice } from "../../shared/contracts/notices.ts";
-import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
-import { type Change, PAGE_BYTES, toChange, toMalformed } from "../../shared/links-store/schema.ts";
-import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
+import {
+  type Change,
+  EMPTY_LOG,
+  type LogState,
+  MalformedRecordError,
+  PAGE_BYTES,
+  toChange,
+  toMalformed,
+} from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { CHANGES_KEPT, LogStore } from "./log-store.ts";

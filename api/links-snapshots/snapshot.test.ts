@@ -28,7 +28,7 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import { numberLog } from "../links-log/log.ts";
 import { selectEntries } from "../links-log/sql.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
-import { buildSnapshot } from "./snapshot-builder.ts";
+import { buildSnapshot } from "./snapshot.ts";
 
 setDefaultTimeout(120_000);
 

@@ -9,7 +9,7 @@ import {
   encodeLinkMessage,
   type LinkMessage,
 } from "../contracts/link-record.ts";
-import { DamagedRecordError, decodeStoredRecord, encodeStoredRecord } from "./stored-record.ts";
+import { DamagedRecordError, decodeStoredRecord, encodeStoredRecord } from "./schema.ts";
 
 /** What the store gives back of a state of the log. */
 function store(message: LinkMessage): unknown {
