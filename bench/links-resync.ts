@@ -147,9 +147,9 @@ function atMost(name: string, value: number, max: number): void {
 /** Verified domains with settings, each of which has a notice. */
 async function seedDomains(): Promise<void> {
   await sql`
-    insert into domains (id, account_id, mode, host, verification_value, verified_at, settings, version)
+    insert into domains (id, account_id, mode, host, verification_value, verified_at, settings)
     select gen_random_uuid(), ${accountId ?? null}, 'live', 'd' || i || '.example.com', 'none', now(),
-           '{"root_url":"https://example.com/"}'::jsonb, next_link_version()
+           '{"root_url":"https://example.com/"}'::jsonb
       from generate_series(1, ${domains}::integer) i`;
 }
 

@@ -42,8 +42,8 @@ beforeAll(async () => {
   const { sql, owner } = stores;
   const domain = newUuid();
   await sql`
-    insert into domains (id, account_id, mode, host, verification_value, verified_at, version, case_sensitive, settings)
-    values (${domain}, ${owner.accountId}, 'live', 'go.example.com', 'value', now(), 5, false,
+    insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive, settings)
+    values (${domain}, ${owner.accountId}, 'live', 'go.example.com', 'value', now(), false,
             ${sql.json({ root_url: "https://example.com/root" })})`;
   await stores.addLinks(3, "own", domain);
 });

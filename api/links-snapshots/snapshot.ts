@@ -65,7 +65,7 @@ export async function buildSnapshot(
     // A log without entries gets its first one, as a snapshot begins after one.
     const start = await numberLog(session, undefined, true);
     using db = createFile(path);
-    const links = await writeStates(session, db, start, isStopped);
+    const links = await writeStates(session, db, isStopped);
     if (links === undefined) return undefined;
     const end = toHead(await numberAll(session));
     const head = toHead(start);
@@ -91,7 +91,6 @@ function createFile(path: string): Database {
 async function writeStates(
   session: Sql,
   db: Database,
-  { position }: Head,
   isStopped: () => boolean,
 ): Promise<number | undefined> {
   const replace = prepareReplace(db);
@@ -102,7 +101,7 @@ async function writeStates(
     if (decoded === undefined) throw new Error("A record is malformed.");
     links += replace(toChange(decoded, message)).links;
   };
-  write(await readTakedownNotice(session, position));
+  write(await readTakedownNotice(session));
   for await (const notices of readDomainNotices(session)) notices.forEach(write);
   for await (const records of readServedLinks(session)) {
     if (isStopped()) return undefined;

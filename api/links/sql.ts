@@ -222,6 +222,14 @@ const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[]) =
 const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
   [...new Set(shortLinks.map(keyOf))].toSorted();
 
+/** Locks short links until the transaction ends. */
+export async function lockAliases(
+  transaction: Transaction,
+  shortLinks: readonly ShortLink[],
+): Promise<void> {
+  await selectLocks(transaction, shortLinks);
+}
+
 /** Locks short links until the transaction ends, and then draws `count` versions. */
 export async function lockAliasesAndDrawVersions(
   transaction: Transaction,

@@ -104,8 +104,7 @@ begin
     lock table takedowns in share row exclusive mode;
     insert into link_outbox (domain, alias, state)
     select '', '@takedowns',
-           format('{"state":"deleted","version":%s,"domain":"","alias":"@takedowns","takedowns":{"accounts":[%s],"hosts":[%s]}}',
-                  next_link_version(),
+           format('{"state":"deleted","version":0,"domain":"","alias":"@takedowns","takedowns":{"accounts":[%s],"hosts":[%s]}}',
                   string_agg(to_json(subject)::text, ',' order by subject) filter (where kind = 'account'),
                   string_agg(to_json(subject)::text, ',' order by subject) filter (where kind = 'host'))
       from takedowns;

@@ -55,10 +55,9 @@ const write = (store: LogStore, records: readonly LinkRecord[], state = complete
   );
 
 /** A list of takedowns, without which no store is read. */
-const takedowns = (...hosts: string[]) => takedownNotice(1, { accounts: [], hosts });
+const takedowns = (...hosts: string[]) => takedownNotice({ accounts: [], hosts });
 
-const domainOf = (version: number, settings: { not_found_url?: string }) =>
-  domainNotice(version, "go.example.com", settings);
+const domainOf = (settings: { not_found_url?: string }) => domainNotice("go.example.com", settings);
 
 describe("the links of a host", () => {
   test("are found in a store that another process writes, and changes reach memory, whatever their versions", async () => {
@@ -132,15 +131,15 @@ describe("the links of a host", () => {
     const isCovered = () =>
       process.takedowns.covers({ account_id: "a", destination: "https://evil.example/" });
     write(store, [
-      takedownNotice(2, { accounts: [], hosts: ["evil.example"] }),
-      domainOf(3, { not_found_url: "https://example.com/" }),
+      takedownNotice({ accounts: [], hosts: ["evil.example"] }),
+      domainOf({ not_found_url: "https://example.com/" }),
     ]);
     await eventually(async () => expect(isCovered()).toBe(true), WITHIN_MS);
     expect(process.domains.get("go.example.com")).toMatchObject({
       not_found: { response: { status: 302 } },
     });
     // As after PostgreSQL was restored.
-    write(store, [takedowns(), domainOf(2, {})]);
+    write(store, [takedowns(), domainOf({})]);
     await eventually(async () => {
       expect(isCovered()).toBe(false);
       expect(process.domains.get("go.example.com")).toBeNull();

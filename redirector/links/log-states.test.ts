@@ -103,8 +103,8 @@ const MESSAGES: readonly object[] = [
   toMessage(decided),
   { ...plain, extras: { expired_url: "https://example.com/over" } },
   { state: "deleted", version: 10, domain: "", alias: "a", former: true },
-  takedownNotice(10, { accounts: [newUuid()], hosts: ["example.org"] }),
-  domainNotice(10, DOMAIN, {
+  takedownNotice({ accounts: [newUuid()], hosts: ["example.org"] }),
+  domainNotice(DOMAIN, {
     root_url: "https://example.com/",
     not_found_url: "https://example.com/no",
     expired_url: "https://example.com/over",

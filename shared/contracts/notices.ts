@@ -32,9 +32,10 @@ export type DomainSettings = {
 export const TAKEDOWNS_ALIAS = "@takedowns";
 export const DOMAIN_ALIAS = "@domain";
 
+/** Later ones replace earlier ones by their order in the log, so the version means nothing. */
 type Notice<Alias extends string, Content> = {
   state: "deleted";
-  version: number;
+  version: 0;
   domain: string;
   alias: Alias;
 } & Content;
@@ -50,22 +51,21 @@ export type DomainNotice = Notice<
 >;
 
 /** The notice of all takedowns, on the default domain. */
-export const takedownNotice = (version: number, takedowns: TakedownList): TakedownNotice => ({
+export const takedownNotice = (takedowns: TakedownList): TakedownNotice => ({
   state: "deleted",
-  version,
+  version: 0,
   domain: DEFAULT_DOMAIN,
   alias: TAKEDOWNS_ALIAS,
   takedowns,
 });
 
 export const domainNotice = (
-  version: number,
   domain: string,
   settings: DomainSettings,
   accountId?: string,
 ): DomainNotice => ({
   state: "deleted",
-  version,
+  version: 0,
   domain,
   alias: DOMAIN_ALIAS,
   settings,
