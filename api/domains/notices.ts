@@ -1,5 +1,5 @@
 /** Notices of domains in the links log, which give redirectors the domains' settings. */
-import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { ENCODED_LINK_BYTES_MAX, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { type DomainNotice, domainNotice } from "../../shared/contracts/notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
@@ -27,7 +27,7 @@ export const hasNotice = ({
  */
 export async function enqueueNotice(transaction: Transaction, row: DomainRow): Promise<void> {
   const message = noticeOf(row);
-  const { length } = encodeLinkMessage(message);
+  const { length } = encodeLinkRecord(message);
   if (length > ENCODED_LINK_BYTES_MAX)
     throw new ApiError(
       "invalid_request",

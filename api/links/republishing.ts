@@ -127,7 +127,7 @@ async function toWithdrawals(
   const served = await findServedAliases(transaction, first.domain, aliases);
   return names
     .filter(({ alias }) => !served.has(alias))
-    .map((name): LinkRecord => ({ state: "deleted", ...name, former: true }));
+    .map((name): LinkRecord => ({ state: "deleted", ...name }));
 }
 
 /**
@@ -151,7 +151,6 @@ async function enqueueSwitched(
       version: row.version,
       domain: recordDomain(row),
       alias: formerAlias(row),
-      former: true,
     }));
   // Publishes the new aliases first, so that each link always has one.
   await addToOutbox(transaction, [...links.map(toRecord), ...former]);

@@ -1,5 +1,5 @@
 /** Takedowns of accounts and destination hosts: an operator's list, which all redirectors store. */
-import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { ENCODED_LINK_BYTES_MAX, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import {
   type TakedownList,
   type TakedownNotice,
@@ -114,7 +114,7 @@ export const readTakedownNotice = async (sql: Sql): Promise<TakedownNotice> =>
   takedownNotice(await selectTakedowns(sql));
 
 function requireFits(list: TakedownList): void {
-  const { length } = encodeLinkMessage(takedownNotice(list));
+  const { length } = encodeLinkRecord(takedownNotice(list));
   if (length <= ENCODED_LINK_BYTES_MAX) return;
   throw new Error(
     `The list of accounts and hosts would take ${length} bytes; at most ${ENCODED_LINK_BYTES_MAX} are possible. Lift some, or take down single links.`,

@@ -125,8 +125,10 @@ export class LinkReads {
     return record;
   }
 
+  /** Caches a link that is not in memory, or as a deleted one. */
   #keep(record: LinkRecord): void {
-    if (!isNotice(record) && !this.#cache.hasVersion(record)) this.#cache.put(record);
+    const isCached = (this.#cache.find(record.domain, record.alias) ?? null) !== null;
+    if (!isCached && !isNotice(record)) this.#cache.put(record);
   }
 
   /**

@@ -11,7 +11,6 @@ import {
   decodeLinkKey,
   decodeLinkRecord,
   type LinkRecord,
-  toMessage,
 } from "../../shared/contracts/link-record.ts";
 import { domainNotice, isNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
@@ -100,9 +99,9 @@ const decided: ActiveLink = {
 
 const MESSAGES: readonly object[] = [
   plain,
-  toMessage(decided),
+  decided,
   { ...plain, extras: { expired_url: "https://example.com/over" } },
-  { state: "deleted", version: 10, domain: "", alias: "a", former: true },
+  { state: "deleted", version: 10, domain: "", alias: "a" },
   takedownNotice({ accounts: [newUuid()], hosts: ["example.org"] }),
   domainNotice(DOMAIN, {
     root_url: "https://example.com/",
