@@ -8,8 +8,9 @@ import { existsSync, rmSync } from "node:fs";
 import { LogVerifier } from "../../shared/links-log/signature.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { type Log, processLog } from "../../shared/log.ts";
-import { NatsClient, type NatsFiles } from "../../shared/nats.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { type ProcessLock, tryLock } from "../../shared/process-lock.ts";
+import { type Config, linksDirOf } from "../config.ts";
 import { HostLog, type LogEvents } from "./host-log.ts";
 import type { LogSource, SkippedReason } from "./log-follower.ts";
 import {
@@ -24,17 +25,8 @@ import {
   storePath,
 } from "./store-files.ts";
 
-export type LinksOptions = {
-  dir: string;
-  natsUrl: string;
-  natsFiles?: NatsFiles;
-  /** The public keys of API processes. */
-  publicKeys: readonly string[];
-  logLevel: string;
-};
-
 /** Messages to the thread. */
-export type LinksCommand = { kind: "start"; options: LinksOptions } | { kind: "stop" };
+export type LinksCommand = { kind: "start"; config: Config } | { kind: "stop" };
 
 /** Messages from the thread. */
 export type LinksEvent =
@@ -56,7 +48,7 @@ const EVENTS: LogEvents = {
 };
 
 class StoreFiller {
-  readonly #options: LinksOptions;
+  readonly #config: Config;
   readonly #dir: string;
   readonly #log: Log;
   /** The log, from when this process fills the store on. */
@@ -65,10 +57,10 @@ class StoreFiller {
   #isStopped = false;
   readonly #running: Promise<void>;
 
-  constructor(options: LinksOptions) {
-    this.#options = options;
-    this.#dir = options.dir;
-    this.#log = processLog("redirector", options.logLevel);
+  constructor(config: Config) {
+    this.#config = config;
+    this.#dir = linksDirOf(config);
+    this.#log = processLog("redirector", config.LOG_LEVEL);
     this.#running = this.#run();
   }
 
@@ -132,11 +124,11 @@ class StoreFiller {
   }
 
   #openIn(dir: string): HostLog {
-    const { natsUrl, natsFiles, publicKeys } = this.#options;
+    const { NATS_URL, LINKS_PUBLIC_KEYS } = this.#config;
     const log = this.#log;
     this.#source ??= {
-      nats: new NatsClient(natsUrl, "redirector links", log, natsFiles),
-      verifier: new LogVerifier(publicKeys),
+      nats: new NatsClient(NATS_URL, "redirector links", log, this.#config),
+      verifier: new LogVerifier(LINKS_PUBLIC_KEYS),
       log,
     };
     return new HostLog(dir, this.#source, EVENTS);
@@ -161,6 +153,6 @@ class StoreFiller {
 let filler: StoreFiller | undefined;
 
 self.addEventListener("message", ({ data }: MessageEvent<LinksCommand>): void => {
-  if (data.kind === "start") filler = new StoreFiller(data.options);
+  if (data.kind === "start") filler = new StoreFiller(data.config);
   else void filler?.stop().finally(() => send({ kind: "stopped" }));
 });
