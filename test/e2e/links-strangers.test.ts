@@ -13,7 +13,7 @@ import postgres from "postgres";
 import { resyncHosts } from "../../api/links-snapshots/hosts.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { decodeEntry, encodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
+import { decodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
 import { newSigningKey, publicKeyOf } from "../../shared/links-log/signature.ts";
 import {
   chunkSubject,
@@ -25,6 +25,7 @@ import {
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
+import { encodeEntry } from "../harness/encode-entry.ts";
 import { eventually } from "../harness/eventually.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
