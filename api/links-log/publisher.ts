@@ -143,12 +143,11 @@ export class LinksLogPublisher implements LinksPublisher {
         await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
         return true;
       } catch (error) {
-        if (performance.now() + RETRY_MS < deadline) {
-          await Bun.sleep(RETRY_MS);
-          continue;
+        if (performance.now() + RETRY_MS >= deadline) {
+          this.#context.log.warn({ error }, "links_log_publish_failed");
+          return false;
         }
-        this.#context.log.warn({ error }, "links_log_publish_failed");
-        return false;
+        await Bun.sleep(RETRY_MS);
       }
     }
   }
@@ -193,17 +192,14 @@ export class LinksLogPublisher implements LinksPublisher {
   async #run(): Promise<void> {
     try {
       const jetStream = (this.#jetStream ??= await this.#open());
-      await this.#publishAll(jetStream);
+      for (let races = 0; !(await this.#publishOnce(jetStream));)
+        if (++races === RACES_MAX)
+          throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
       this.#isDatabaseFull = false;
     } catch (error) {
       this.#isDatabaseFull = isDiskFull(error);
       throw error;
     }
-  }
-
-  async #publishAll(jetStream: JetStream): Promise<void> {
-    for (let race = 0; race < RACES_MAX; race++) if (await this.#publishOnce(jetStream)) return;
-    throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
   }
 
   async #open(): Promise<JetStream> {
@@ -239,8 +235,12 @@ export class LinksLogPublisher implements LinksPublisher {
   async #readLast({ manager, tail }: JetStream): Promise<LastEntry> {
     try {
       const last = await tail.readLast();
-      if (last.strangers > 0) this.#noteStrangers(last);
-      const sequence = last.sequence - last.strangers;
+      const { strangers } = last;
+      if (strangers > 0) {
+        this.#strangersAt = performance.now();
+        this.#strangersLog.error("strangers", new Error("Messages are not signed."), { strangers });
+      }
+      const sequence = last.sequence - strangers;
       if (sequence !== this.#seen.sequence) this.#seen = { sequence, at: performance.now() };
       return last;
     } catch (error) {
@@ -248,14 +248,6 @@ export class LinksLogPublisher implements LinksPublisher {
       await ensureLinkLogStream(manager, this.#context.replicas);
       return { entry: "none", sequence: 0, strangers: 0 };
     }
-  }
-
-  #noteStrangers({ sequence, strangers }: LastEntry): void {
-    this.#strangersAt = performance.now();
-    this.#strangersLog.error("strangers", new Error("A message is not signed."), {
-      sequence,
-      strangers,
-    });
   }
 
   async #number({ entry }: LastEntry): Promise<LogHead> {

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } from "nats";
+import type { JetStreamClient, JetStreamManager, Subscription } from "nats";
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { planTerm } from "../../shared/links-log/decisions.ts";
@@ -110,18 +110,20 @@ export class SnapshotMaker {
 
   async #begin(): Promise<void> {
     const connection = await this.#context.nats;
+    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
     if (this.#isStopped) return;
     this.#subscription = connection.subscribe(SNAPSHOT_REQUESTS, {
       queue: SNAPSHOT_REQUESTS_QUEUE,
       callback: (_, { data }) => void this.#receive(data),
     });
-    this.#checks = repeat(() => this.#check(connection));
+    this.#checks = repeat(() => this.#check(connection.jetstream(options), manager));
   }
 
-  async #check(connection: NatsConnection): Promise<number> {
+  async #check(client: JetStreamClient, manager: JetStreamManager): Promise<number> {
     this.#hasRead = false;
     try {
-      await this.#makeDue(connection);
+      await this.#makeDue(client, manager);
       return POLL_MS;
     } catch (error) {
       this.#fail(error);
@@ -135,15 +137,26 @@ export class SnapshotMaker {
     this.#failure = `no snapshot of the links can be made: ${reason}`;
   }
 
-  /** Makes a snapshot if one is due. Most calls only compare terms. */
-  async #makeDue(connection: NatsConnection): Promise<void> {
-    const { head } = this.#publisher;
-    if (head === undefined || this.#publisher.isSilent) return;
+  /**
+   * Makes a snapshot if one is due, unless another process does, or has, and truncates the tail
+   * behind those that are kept. Most calls only compare terms.
+   */
+  async #makeDue(client: JetStreamClient, manager: JetStreamManager): Promise<void> {
+    const { head, isSilent } = this.#publisher;
+    if (head === undefined || isSilent) return;
     const isOfTerm = this.#newest !== undefined && isUsable(this.#newest, head);
     if (isOfTerm && performance.now() - this.#checkedAt < CHECK_MS) return;
-    const manager = await managerOf(connection);
-    const isDue = () => this.#isDue(manager, head);
-    if (await isDue()) await this.#make(connection, isDue);
+    if (!(await this.#isDue(manager, head))) return;
+    const { sql, signer, replicas } = this.#context;
+    await ensureSnapshotsStream(manager, replicas);
+    await sql.begin(async (lock) => {
+      if (!(await lockSnapshot(lock)) || !(await this.#isDue(manager, head))) return;
+      await this.#store(client);
+      await removeOldSnapshots(manager, signer);
+      await truncate(manager, signer);
+    });
+    this.#failure = undefined;
+    this.#checkedAt = -Infinity;
   }
 
   async #isDue(manager: JetStreamManager, head: LogHead): Promise<boolean> {
@@ -186,23 +199,6 @@ export class SnapshotMaker {
     return true;
   }
 
-  /**
-   * Makes a snapshot unless another process does, or has, and truncates the tail behind those that
-   * are kept.
-   */
-  async #make(connection: NatsConnection, isDue: () => Promise<boolean>): Promise<void> {
-    const manager = await managerOf(connection);
-    await ensureSnapshotsStream(manager, this.#context.replicas);
-    await this.#context.sql.begin(async (lock) => {
-      if (!(await lockSnapshot(lock)) || !(await isDue())) return;
-      await this.#store(connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }));
-      await removeOldSnapshots(manager, this.#context.signer);
-      await truncate(manager, this.#context.signer);
-    });
-    this.#failure = undefined;
-    this.#checkedAt = -Infinity;
-  }
-
   async #store(client: JetStreamClient): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), "shorthop-snapshot-"));
     this.#hasRead = true;
@@ -219,9 +215,6 @@ export class SnapshotMaker {
     }
   }
 }
-
-const managerOf = (connection: NatsConnection): Promise<JetStreamManager> =>
-  connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS, checkAPI: false });
 
 /** Whether hosts of this term can take a snapshot. */
 const isUsable = ({ manifest }: StoredSnapshot, { database, term }: LogHead): boolean =>
