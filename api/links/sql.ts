@@ -1,7 +1,7 @@
 /**
  * SQL statements on links, for one link as for many. Each that writes takes the locks of its short
- * links before it draws versions. So of two successive states of a short link, the later one has
- * the higher version.
+ * links before it draws versions and adds to the outbox. So the log has the states of a short link
+ * in the order of its changes, and the later one has the higher version.
  */
 import type { JSONValue } from "postgres";
 

@@ -1,7 +1,7 @@
 /**
  * Notices: states in the links log that are not links. They contain the accounts and hosts that are
  * taken down, and the settings of domains. A notice has the form of a deleted link under an alias
- * that no link can have, so that versions without notices ignore it.
+ * that no link can have.
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
 import type { Fold } from "./member-checks.ts";
@@ -41,10 +41,7 @@ type Notice<Alias extends string, Content> = {
 } & Content;
 
 export type TakedownNotice = Notice<typeof TAKEDOWNS_ALIAS, { takedowns: TakedownList }>;
-/**
- * The account is the domain's. It is absent in notices of earlier versions, and of domains without
- * settings.
- */
+/** The account is the domain's; absent once the domain is removed. */
 export type DomainNotice = Notice<
   typeof DOMAIN_ALIAS,
   { settings: DomainSettings; account_id?: string }
