@@ -4,7 +4,7 @@
  * older state than before.
  */
 import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
 
@@ -61,14 +61,11 @@ export type LogEvents = {
   skipped(reason: SkippedReason): void;
 };
 
-/** A store and what writes it, unless that has failed. */
-type Followed = { dir: string; store: LogStore; follower: LogFollower; hasFailed: boolean };
-
 export class HostLog {
   readonly #dir: string;
   readonly #source: LogSource;
   readonly #events: LogEvents;
-  #current: Followed;
+  #current: LogFollower;
   /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
   /** Since when the store has been at the end of the tail without its last entry. */
@@ -101,7 +98,7 @@ export class HostLog {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await close(this.#current);
+    await this.#current.stop();
     this.#ended.resolve();
   }
 
@@ -136,7 +133,7 @@ export class HostLog {
 
   /** Whether the store has no way to the head of the log; says so to operators, and why. */
   #needsSnapshot(): boolean {
-    const { refused } = this.#current.follower;
+    const { refused } = this.#current;
     const { database } = this.state;
     if (refused !== undefined) {
       this.#waitFor(
@@ -154,7 +151,7 @@ export class HostLog {
    * skips everything, until a new term begins for it.
    */
   #hasStrayed(): boolean {
-    const { end } = this.#current.follower;
+    const { end } = this.#current;
     const isAtHead = end?.isNew !== true || end.hash === this.state.head.hash;
     this.#strayedAt = isAtHead ? undefined : (this.#strayedAt ?? performance.now());
     return this.#strayedAt !== undefined && performance.now() - this.#strayedAt >= STRAYED_MS;
@@ -180,8 +177,7 @@ export class HostLog {
     });
     const isAtHead = await this.#waitForHead(candidate, toCandidate(snapshot.manifest));
     if (isAtHead) return await this.#swap(candidate);
-    await close(candidate);
-    rmSync(candidate.dir, { recursive: true });
+    await remove(candidate);
     if (candidate.hasFailed) throw new NoRoomError("A snapshot's store is not written.");
     if (!this.#isStopped) this.#drop(snapshot.name);
   }
@@ -206,7 +202,7 @@ export class HostLog {
   }
 
   /** Reads a snapshot into a folder of its own, and follows the log from there. */
-  async #take(manager: JetStreamManager, snapshot: StoredSnapshot): Promise<Followed> {
+  async #take(manager: JetStreamManager, snapshot: StoredSnapshot): Promise<LogFollower> {
     const { name, manifest } = snapshot;
     // Not named after the snapshot: the host's store may have been made from the same one.
     const dir = join(this.#dir, newUuid());
@@ -220,31 +216,29 @@ export class HostLog {
       rmSync(dir, { recursive: true, force: true });
       throw error;
     }
-    const followed = this.#follow(dir, manifest.end);
-    if (followed.store.state.head.hash === manifest.start.hash) return followed;
-    await close(followed);
+    const follower = this.#follow(dir, manifest.end);
+    if (follower.store.state.head.hash === manifest.start.hash) return follower;
+    await remove(follower);
     throw new BrokenSnapshotError(`The snapshot ${name} does not end where its manifest says.`);
   }
 
   /** Follows the log with a store; with the end of the snapshot that it was made from, if any. */
-  #follow(dir: string, end?: Head): Followed {
+  #follow(dir: string, end?: Head): LogFollower {
     const store = new LogStore(dir, RESERVE_BYTES, this.#events.changed);
     const onSkipped = (reason: SkippedReason): void => {
-      if (followed === this.#current) this.#events.skipped(reason);
+      if (follower === this.#current) this.#events.skipped(reason);
     };
     const follower = new LogFollower(this.#source, store, onSkipped, end);
-    const followed: Followed = { dir, store, follower, hasFailed: false };
     follower.ended.catch((error: unknown) => {
-      followed.hasFailed = true;
-      if (followed === this.#current) this.#ended.reject(error);
+      if (follower === this.#current) this.#ended.reject(error);
     });
-    return followed;
+    return follower;
   }
 
   /** Whether a snapshot's store may replace the host's, as it is at the head. */
-  async #waitForHead(followed: Followed, candidate: Candidate): Promise<boolean> {
-    const { store, follower } = followed;
-    while (!this.#isStopped && lacksEntries(this.state) && !followed.hasFailed) {
+  async #waitForHead(follower: LogFollower, candidate: Candidate): Promise<boolean> {
+    const { store } = follower;
+    while (!this.#isStopped && lacksEntries(this.state) && !follower.hasFailed) {
       const judged = { ...candidate, store: store.state, hasEnd: follower.hasAwaited };
       // Until all of the tail was read, an end that is not new is that of a part of it.
       const isRead = follower.end?.isNew === true || store.state.pending === 0;
@@ -256,18 +250,18 @@ export class HostLog {
     return false;
   }
 
-  async #swap(candidate: Followed): Promise<void> {
+  async #swap(candidate: LogFollower): Promise<void> {
     const before = this.#current;
-    setCurrentFolder(this.#dir, candidate.dir.slice(this.#dir.length + 1));
+    setCurrentFolder(this.#dir, basename(candidate.store.dir));
     this.#current = candidate;
     this.#source.log.info({ links: candidate.store.state.links }, "links_store_replaced");
     this.#events.changed();
-    await close(before);
-    rmSync(before.dir, { recursive: true });
+    await remove(before);
   }
 }
 
-async function close({ store, follower }: Followed): Promise<void> {
+/** Ends a follower and removes its store. */
+async function remove(follower: LogFollower): Promise<void> {
   await follower.stop();
-  store[Symbol.dispose]();
+  rmSync(follower.store.dir, { recursive: true });
 }

@@ -49,7 +49,6 @@ function startHost() {
     async [Symbol.asyncDispose]() {
       await follower.stop();
       reader.close();
-      store[Symbol.dispose]();
       await nats.close();
     },
   };

@@ -76,7 +76,7 @@ export type LogSource = { nats: Nats; verifier: LogVerifier; log: Log };
 
 export class LogFollower {
   readonly #source: LogSource;
-  readonly #store: LogStore;
+  readonly store: LogStore;
   readonly #onSkipped: (reason: SkippedReason) => void;
   readonly #skippedLog: LimitedLog;
   /** States that are read and not written yet, and what the store has of the log after them. */
@@ -94,6 +94,7 @@ export class LogFollower {
   #isStopped = false;
   /** Settles when following ends; rejects when the store failed in a way that no retry mends. */
   readonly ended: Promise<void>;
+  #hasFailed = false;
 
   /**
    * Calls `onSkipped` each time something is read that is skipped. `awaited` is the end of the
@@ -106,12 +107,13 @@ export class LogFollower {
     awaited?: Head,
   ) {
     this.#source = source;
-    this.#store = store;
+    this.store = store;
     this.#onSkipped = onSkipped;
     this.#skippedLog = new LimitedLog(source.log, "links_log_skipped");
     this.#state = store.state;
     this.#awaited = awaited?.hash === store.state.head.hash ? undefined : awaited;
     this.ended = this.#run();
+    this.ended.catch(() => (this.#hasFailed = true));
   }
 
   /** The last message that was read and written; undefined before the first one. */
@@ -129,18 +131,24 @@ export class LogFollower {
     return this.#refused;
   }
 
-  /** Ends after the transaction that is being written. */
+  /** Whether {@link ended} is rejected. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  /** Ends after the transaction that is being written, and closes the store. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#pull?.stop();
     await this.ended.catch(() => undefined);
+    this.store[Symbol.dispose]();
   }
 
   async #run(): Promise<void> {
     const { nats, log } = this.#source;
     const connection = await nats.connection;
     while (!this.#isStopped) {
-      this.#store.check();
+      this.store.check();
       try {
         if (nats.connected()) await this.#follow(connection);
       } catch (error) {
@@ -165,7 +173,7 @@ export class LogFollower {
     const session = await this.#begin(manager);
     connection.publish(HEARTBEAT_REQUESTS);
     while (!this.#isStopped && nats.connected()) {
-      this.#store.check();
+      this.store.check();
       const before = session.delivered;
       this.#pull = new StreamPull(connection, session.consumer, nats.inboxPrefix);
       if (!(await this.#read(this.#pull, session))) return;
@@ -180,7 +188,7 @@ export class LogFollower {
   /** Begins where the store ends, if the tail has that entry there, and else at its start. */
   async #begin(manager: JetStreamManager): Promise<Session> {
     const { created, state } = await manager.streams.info(LINK_LOG_STREAM);
-    const { sequence } = this.#store.state;
+    const { sequence } = this.store.state;
     const isWhole =
       this.#fromStart || state.messages === 0 || !(await this.#hasLast(manager, sequence));
     this.#fromStart = false;
@@ -189,7 +197,7 @@ export class LogFollower {
     // What the tail says may be old until something new is published.
     const start = isWhole ? 0 : sequence;
     const pending = Math.max(0, state.last_seq - start);
-    this.#state = { ...this.#store.state, sequence: start, pending, isCurrent: false };
+    this.#state = { ...this.store.state, sequence: start, pending, isCurrent: false };
     this.#flush();
     const consumer = await addConsumer(manager, LINK_LOG_STREAM, {
       deliver_policy: DeliverPolicy.StartSequence,
@@ -203,7 +211,7 @@ export class LogFollower {
     if (seq === 0) return false;
     try {
       const { data } = await manager.streams.getMessage(LINK_LOG_STREAM, { seq });
-      return hashOf(data) === this.#store.state.written.hash;
+      return hashOf(data) === this.store.state.written.hash;
     } catch (error) {
       if (jetStreamErrorCode(error) === NO_MESSAGE) return false;
       throw error;
@@ -289,15 +297,15 @@ export class LogFollower {
 
   /** Writes what was read, if anything is new. */
   #flush(): void {
-    if (this.#changes.length === 0 && this.#state === this.#store.state) return;
+    if (this.#changes.length === 0 && this.#state === this.store.state) return;
     try {
-      this.#store.write(this.#changes, this.#state);
+      this.store.write(this.#changes, this.#state);
     } catch (error) {
       throw new LogStoreError("The links store was not written.", { cause: error });
     } finally {
       this.#changes = [];
     }
-    this.#state = this.#store.state;
+    this.#state = this.store.state;
     this.#written = this.#end;
   }
 }
