@@ -396,7 +396,7 @@ describe("a takedown", () => {
     expect(await takeLinkDown(postgres.sql, { domain: host, alias: "bad" }, true)).toBe(true);
     await links.update(owner, link.id, { title: "x", disabled: true });
     expect((await readPublished()).at(-1)).toMatchObject({
-      state: "deleted",
+      state: "active",
       extras: { taken_down: true, disabled: true },
     });
     expect(await links.get(owner, link.id)).toMatchObject({ taken_down: true });

@@ -120,7 +120,6 @@ test("a snapshot and the entries after its start make what PostgreSQL has, whate
   expect(reader.find("", "@takedowns")).toMatchObject({ takedowns: { hosts: { length } } });
   expect(reader.find("go.example.com", "@domain")).toMatchObject({
     settings: { root_url: "https://example.com/root" },
-    version: 5,
   });
 });
 

@@ -151,7 +151,7 @@ function makeLink(share: number, number: number): Uint8Array {
     conditions,
   }));
   return toJson({
-    state: "deleted",
+    state: "active",
     version: number,
     domain: "",
     alias: "cost-message",
