@@ -120,8 +120,17 @@ class Api implements AsyncDisposable {
   }
 }
 
-const startHost = (name: string, nats: NatsClient) =>
-  new HostLog(join(dir, name), { nats, verifier: SIGNER, log }, NO_EVENTS);
+const startHost = (nats: NatsClient) =>
+  new HostLog(join(dir, "host"), { nats, verifier: SIGNER, log }, NO_EVENTS);
+
+/** The folder of the host's store. */
+const folder = () => currentFolder(join(dir, "host"));
+
+/** What the host has of a link or notice. */
+function find(alias: string) {
+  using reader = new StoreReader(folder());
+  return reader.find("", alias);
+}
 
 const ask = (term: number) =>
   stores.connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(term));
@@ -132,11 +141,7 @@ test("a host has what PostgreSQL has after both came back, and takedowns before 
   const { sql, manager, nats } = stores;
   const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
-  const host = startHost("host", hostNats);
-  const find = (alias: string) => {
-    using reader = new StoreReader(currentFolder(join(dir, "host")));
-    return reader.find("", alias);
-  };
+  const host = startHost(hostNats);
   const settles = (check: () => void) =>
     eventually(async () => {
       check();
@@ -231,8 +236,7 @@ test("an operator's resync makes every host take a snapshot, and another databas
   const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
   api.startSnapshots();
-  const host = startHost("resynced", hostNats);
-  const folder = () => currentFolder(join(dir, "resynced"));
+  const host = startHost(hostNats);
   const settles = () => eventually(async () => expect(host.state.isCurrent).toBe(true), WITHIN_MS);
   try {
     await settles();
