@@ -22,8 +22,8 @@ export const hasNotice = ({
   verified_at !== null && (settings !== null || !case_sensitive || switching);
 
 /**
- * Adds the notice of a domain, which the transaction has locked, to the outbox. Throws `invalid_request` when it is too large for a
- * message.
+ * Adds the notice of a domain, which the transaction has locked, to the outbox. Throws
+ * `invalid_request` when it is too large for a message.
  */
 export async function enqueueNotice(transaction: Transaction, row: DomainRow): Promise<void> {
   const message = noticeOf(row);

@@ -1,4 +1,4 @@
-/** What operators do with the links of all hosts: compare them with PostgreSQL's, and replace them. */
+/** What operators do with the links of all hosts: compare and replace them. */
 import type { JetStreamManager, NatsConnection } from "nats";
 
 import type { Uuid } from "../../shared/ids.ts";

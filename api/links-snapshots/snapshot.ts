@@ -1,6 +1,6 @@
 /**
- * Makes one snapshot: builds its file from PostgreSQL while requests and changes continue, as that of
- * a links store whose history ends at the snapshot's start, and stores it in NATS.
+ * Makes one snapshot: builds its file from PostgreSQL while requests and changes continue, as that
+ * of a links store whose history ends at the snapshot's start, and stores it in NATS.
  */
 import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
