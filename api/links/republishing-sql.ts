@@ -69,18 +69,6 @@ export async function findTakenAliases(
   return new Set(rows.map(({ alias }) => alias));
 }
 
-/** Assigns new versions to links. */
-export async function setVersions(
-  transaction: Transaction,
-  links: readonly { id: Uuid; version: number }[],
-): Promise<void> {
-  const rows = links.map(({ id, version }) => ({ id, version }));
-  await transaction`
-    update links link set version = new.version
-      from jsonb_to_recordset(${transaction.json(rows)}::jsonb) as new (id uuid, version bigint)
-     where link.id = new.id`;
-}
-
 /**
  * Returns the aliases (as the log names them) that belong to links on a domain of the log: the
  * verified domain of a host, or the service's own.

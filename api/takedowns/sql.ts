@@ -52,13 +52,6 @@ export async function deleteTakedown(
   return count > 0;
 }
 
-/** Draws the version of a notice. */
-export async function drawVersion(transaction: Transaction): Promise<number> {
-  const [row] = await transaction<[{ version: number }]>`
-    select next_link_version()::float8 as version`;
-  return row.version;
-}
-
 /** Whether an account exists. */
 export async function hasAccount(sql: Sql | Transaction, id: string): Promise<boolean> {
   const rows = await sql`select from accounts where id = ${id}`;
