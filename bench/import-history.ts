@@ -65,10 +65,6 @@ if ((await run.exited) !== 0) throw new Error("The import failed.");
 const atEnd = readProcessors();
 const [done] = await readImports();
 if (done?.visits !== VISITS) throw new Error(`${done?.visits} of ${VISITS} visits were imported.`);
-const undoStart = performance.now();
-await admin(stack, ["import", "undo", done.id]);
-const undoSeconds = (performance.now() - undoStart) / 1_000;
-
 const linksRate = LINKS / linksSeconds;
 const visitsRate = VISITS / (seconds - linksSeconds);
 console.table(
@@ -78,6 +74,10 @@ console.table(
     "µs a visit": microsOf(name, atVisits, atEnd, VISITS),
   })),
 );
+console.log(`${Math.round(linksRate)} links/s, ${Math.round(visitsRate)} visits/s`);
+const undoStart = performance.now();
+await admin(stack, ["import", "undo", done.id]);
+const undoSeconds = (performance.now() - undoStart) / 1_000;
 publish({
   name: "import-history",
   versions: { bun: Bun.version },
