@@ -5,8 +5,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
+import { endWithParent } from "./end-with-parent.ts";
 import type { Logger } from "./logger.ts";
-import type { Watchdog } from "./watchdog.ts";
 
 export type Service = {
   name: string;
@@ -16,6 +16,8 @@ export type Service = {
   user?: { uid: number; gid: number } | undefined;
   /** Signal for a graceful stop; SIGTERM by default. */
   stopSignal?: NodeJS.Signals;
+  /** Signal at the end of the supervisor, if it was killed; SIGKILL by default. */
+  orphanSignal?: "QUIT";
   /**
    * In development: after it has ended by itself, it waits for {@link Supervisor.reload} instead of
    * a restart.
@@ -52,17 +54,14 @@ type Running = { service: Service; child: ChildProcess; ended: Promise<string>; 
 
 export class Supervisor {
   readonly #logger: Logger;
-  readonly #watchdog: Watchdog;
   readonly #events: Events;
   readonly #running = new Map<string, Running>();
   /** The services that are not restarted. */
   readonly #stopping = new Set<string>();
   #isClosed = false;
 
-  /** The watchdog ends the processes if the supervisor is killed. */
-  constructor(logger: Logger, watchdog: Watchdog, events: Events) {
+  constructor(logger: Logger, events: Events) {
     this.#logger = logger;
-    this.#watchdog = watchdog;
     this.#events = events;
   }
 
@@ -118,7 +117,6 @@ export class Supervisor {
 
   #launch(service: Service, crashes: number[]): Running {
     const { child, ended } = this.#spawn(service);
-    if (child.pid !== undefined) this.#watchdog.watch(service.name, child.pid);
     const entry: Running = { service, child, ended, crashes };
     this.#running.set(service.name, entry);
     void ended.then(async (reason) => {
@@ -130,9 +128,10 @@ export class Supervisor {
     return entry;
   }
 
-  #spawn({ name, command: [program, ...args], env, user }: Service) {
+  #spawn({ name, command, env, user, orphanSignal }: Service) {
+    const [program, ...args] = endWithParent(command, orphanSignal);
     const child = spawn(program, args, {
-      env: { ...process.env, ...env, ...this.#watchdog.mark },
+      env: { ...process.env, ...env },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
       ...user,
