@@ -18,10 +18,7 @@ import { type Disk, HostChecks, listCertificates, listDisks } from "./host-check
 import { replaceFile } from "./owned-files.ts";
 import { commandOf, PROCESSES } from "./processes.ts";
 
-/**
- * Which process checks which file of the installation: the file's name, the process and its
- * command.
- */
+/** The process that checks a file of the installation, and its command for that. */
 const BY_FILES: [file: string, process: string, command: string][] = [
   ["migrate", "api", "doctor-migrate"],
   ["migrate", "worker", "doctor-migrate"],

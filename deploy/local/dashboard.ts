@@ -22,10 +22,7 @@ async function build(cache: string): Promise<void> {
   if (code !== 0) throw new Error(`The dashboard could not be built (exit code ${code}).`);
 }
 
-/**
- * Packs the TypeScript client into the dashboard's folder, where the API serves it from, unless it
- * is there. Nothing waits for it.
- */
+/** Packs the TypeScript client, which the API serves, unless it is there. Nothing waits for it. */
 export function packClient(folder: string): void {
   const file = join(folder, CLIENT_FILE);
   if (!existsSync(file)) start(bunScript("deploy/pack-client.ts", file));

@@ -47,10 +47,7 @@ export async function findNatsServer(binDir: string, log: (line: string) => void
   return installed ?? (await downloadNatsServer(binDir, log));
 }
 
-/**
- * Downloads the executable into `binDir` unless it is there; processes that do so at once download
- * it once. Returns its path.
- */
+/** Downloads the executable into `binDir` once, also for several processes; returns its path. */
 export async function downloadNatsServer(
   binDir: string,
   log: (line: string) => void,

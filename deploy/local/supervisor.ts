@@ -18,16 +18,12 @@ export type Service = {
   stopSignal?: NodeJS.Signals;
   /** Signal at the end of the supervisor, if it was killed; SIGKILL by default. */
   orphanSignal?: "QUIT";
-  /**
-   * In development: after it has ended by itself, it waits for {@link Supervisor.reload} instead of
-   * a restart.
-   */
+  /** In development: a service that ends waits for {@link Supervisor.reload}. */
   waitsForReload?: boolean;
   /** Whether it is ready; may throw while it is starting. */
   isReady: () => Promise<boolean>;
 };
 
-/** Events that the supervisor reports. */
 type Events = {
   /** Called after a crashed service was restarted and has a new pid. */
   onRestart: () => void;
@@ -39,10 +35,7 @@ const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 50;
 const STOP_GRACE_MS = 10_000;
 
-/**
- * Grace period of a reload, short because a person waits for the page; killed processes lose no
- * data.
- */
+/** Short, because a person waits for the page; processes that are killed lose no data. */
 const RELOAD_GRACE_MS = 500;
 
 /** After this many crashes within this time the supervisor gives up. */
@@ -69,10 +62,7 @@ export class Supervisor {
     return this.#running.get(name)?.child.pid ?? null;
   }
 
-  /**
-   * Starts a service and waits until it is ready; rejects with the reason if it fails to start.
-   * Nothing starts after `stop`.
-   */
+  /** Resolves when the service is ready, or rejects with the reason. Starts none after `stop`. */
   async start(service: Service): Promise<void> {
     // Another service has failed to start.
     if (this.#isClosed) return;
@@ -91,10 +81,7 @@ export class Supervisor {
     this.#logger.log(`${service.name} is ready (${seconds(Date.now() - started)}).`);
   }
 
-  /**
-   * Restarts a service with its current code; kills it if it does not stop within
-   * `RELOAD_GRACE_MS`.
-   */
+  /** Restarts a service with its current code; kills it if it does not stop soon. */
   async reload(name: string): Promise<void> {
     const service = this.#running.get(name)?.service;
     if (service === undefined || this.#isClosed) return;

@@ -30,10 +30,7 @@ type PackageSpec = PackageUnits & {
   description: string;
   /** The lines below the description. */
   details: string;
-  /**
-   * What is installed: from a path in the tree to a path in the file system, without leading
-   * slashes.
-   */
+  /** From a path in the tree to one in the file system, without leading slashes. */
   files: Record<string, string>;
   links?: Record<string, string>;
   directories?: string[];

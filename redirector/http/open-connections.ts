@@ -15,10 +15,7 @@ const EVICTION_ATTEMPTS_MAX = 8;
 /** The cap of a site as a multiple of that of one of its networks: see {@link AddressGroups}. */
 export const SITE_CONNECTIONS_FACTOR = 4;
 
-/**
- * Why a connection is rejected: too many in total, of its network, or of its site; an invalid PROXY
- * header.
- */
+/** Too many in total, of its network, or of its site; an invalid PROXY header. */
 const REJECTION_REASONS = ["total", "network", "site", "proxy_header"] as const;
 
 type RejectionReason = (typeof REJECTION_REASONS)[number];
@@ -61,10 +58,7 @@ export class OpenConnections {
     else if (hasProxyHeader || this.#countUnderCaps(socket)) this.#open.add(socket);
   }
 
-  /**
-   * Sets the address of the client that a proxy connects for; returns false if that address was
-   * rejected.
-   */
+  /** Sets the client's address, from its proxy; returns false if that is rejected. */
   setClient(socket: Client, address: string): boolean {
     socket.data.peer = this.#proxies.clientOf(address, null);
     return this.#countUnderCaps(socket);
@@ -115,10 +109,7 @@ export class OpenConnections {
     };
   }
 
-  /**
-   * Counts a connection under its client's caps; rejects it and returns false when a cap is
-   * reached.
-   */
+  /** Returns false for a connection that is rejected, because a cap is reached. */
   #countUnderCaps(socket: Client): boolean {
     const acquired = this.#caps.acquire(socket.data.peer);
     if (typeof acquired === "string") {
@@ -142,10 +133,7 @@ export class OpenConnections {
   }
 }
 
-/**
- * Finds an idle connection to close. The oldest come first. Connections with a request since the
- * last check get a second chance, as in CLOCK.
- */
+/** The oldest idle connection; those with requests since get a second chance, as in CLOCK. */
 function findIdle(open: Set<Client>): Client | undefined {
   let victim: Client | undefined;
   let attempts = 0;

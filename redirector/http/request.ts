@@ -19,7 +19,6 @@ export type RequestHead = {
   keepAlive: boolean;
   /** Length of the body in bytes; 0 for a chunked one. */
   contentLength: number;
-  /** Whether the body is chunked. */
   chunked: boolean;
   /** Whether the client waits for a response with status 100 before it sends the body. */
   expectsContinue: boolean;
@@ -107,10 +106,7 @@ export function setRange(range: ByteRange, start: number, end: number): void {
   range.end = end;
 }
 
-/**
- * A complete request. Its bytes are reused as soon as the handler has returned: see {@link
- * copyRequest}.
- */
+/** Its bytes are reused as soon as the handler has returned: see {@link copyRequest}. */
 export type IncomingRequest = {
   head: RequestHead;
   /** The posted form; empty for other requests. */
@@ -125,10 +121,7 @@ export type IncomingRequest = {
 export interface RequestHandler {
   /** Maximum bytes of a posted form. */
   readonly formBytesMax: number;
-  /**
-   * Responds to a request, synchronously if possible. A response that is not a promise is valid
-   * until the next request.
-   */
+  /** Responds, if possible at once; then the response is valid until the next request. */
   handle(incoming: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse>;
   /** Writes the clicks of all requests that were handled; their responses are sent after that. */
   commit(): void;

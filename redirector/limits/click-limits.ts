@@ -56,10 +56,7 @@ export interface ClickSource {
   take(limit: ClickLimit): ClickOutcome | Promise<ClickOutcome>;
   /** Whether the limit is known to be reached. */
   isExhausted(limit: ClickLimit): boolean;
-  /**
-   * Whether the limit is reached, for requests that consume no click. Reads the ledger unless that
-   * was done recently.
-   */
+  /** Whether the limit is reached, without a click; reads the ledger unless it did recently. */
   look(limit: ClickLimit): boolean | Promise<boolean>;
 }
 
@@ -156,7 +153,8 @@ export class ClickLimits implements ClickSource {
         const rejection = recentRejection(holding, limit, this.#clock);
         if (rejection !== undefined) return rejection;
         if (!this.#conditions.isReady()) return "busy";
-        if (this.#conditions.isOpen()) await changeAlone(holding, () => this.#acquire(holding, limit));
+        if (this.#conditions.isOpen())
+          await changeAlone(holding, () => this.#acquire(holding, limit));
         else await Bun.sleep(POLL_MS);
       }
       return "busy";
@@ -201,10 +199,7 @@ export class ClickLimits implements ClickSource {
     holding.rejection = { outcome, max, until: this.#clock() + forMs };
   }
 
-  /**
-   * Reports the used clicks of leases that are due, and returns the rest. Without NATS, leases stay
-   * as they are.
-   */
+  /** Reports the leases that are due, and returns the rest; without NATS they stay. */
   #reportDue(now: number): void {
     if (!this.#conditions.isReady()) return;
     for (const holding of this.#holdings.open) {
@@ -257,10 +252,7 @@ export class ClickLimits implements ClickSource {
     return "busy";
   }
 
-  /**
-   * Assumes that all clicks which the ledger leases to this redirector are used, unless the file
-   * has the exact count.
-   */
+  /** Unless the file has the exact count, all clicks leased in the ledger count as used. */
   #correct(holding: Holding, entry: LeaseEntry | undefined): void {
     const mayHaveUsed = holding.state === "open" ? (entry?.used ?? 0) : usedAtMost(entry);
     const used = Math.max(holding.used, mayHaveUsed);
@@ -269,10 +261,7 @@ export class ClickLimits implements ClickSource {
     holding.upTo = holding.used;
   }
 
-  /**
-   * Returns "accepted", "replaced" when another redirector was faster, or "rolled back" when the
-   * stream has lost messages.
-   */
+  /** "replaced": another redirector was faster; "rolled back": the stream has lost messages. */
   async #replace(
     holding: Holding,
     ledger: Ledger,

@@ -17,10 +17,7 @@ export type ClickOutcome = "taken" | "spent" | "busy";
 /** How soon an exhausted lease is reported, unless another one is acquired before. */
 const USED_UP_MS = 100;
 
-/**
- * Limits whose used clicks are kept, in case NATS is rolled back; those with a lease are always
- * kept.
- */
+/** Limits without a lease whose used clicks are kept, in case NATS is rolled back. */
 const REMEMBERED_MAX = 100_000;
 
 /** From this size the file is compacted, if most of it is outdated. */
@@ -34,10 +31,7 @@ export type Holding = Uses & {
   reportAt: number;
   /** The change of the ledger in progress. */
   changing: Promise<LeaseStep["outcome"]> | undefined;
-  /**
-   * An earlier write of the ledger may still arrive, so only another write makes its content
-   * certain.
-   */
+  /** An earlier write may still arrive, so only another one makes the ledger certain. */
   uncertain: boolean;
   /** Requests that wait for a lease. */
   waiting: number;
@@ -126,10 +120,7 @@ export class Holdings {
     this.#byId.set(holding.id, holding);
   }
 
-  /**
-   * Removes the least recently used holding, unless it is in use; a later call then removes another
-   * one.
-   */
+  /** Removes the least recently used holding; one in use is the last in line again. */
   #forgetOldest(): void {
     const [oldest] = this.#byId.values();
     if (oldest === undefined) return;
@@ -143,10 +134,7 @@ export class Holdings {
 export const hasLeasedClick = ({ changing, upTo, used }: Holding): boolean =>
   changing === undefined && upTo > used;
 
-/**
- * The outcome of a recent rejected request for a click of the same limit; undefined when the ledger
- * must be read.
- */
+/** The outcome of a recent rejection for this limit; undefined when the ledger must be read. */
 export function recentRejection(
   { rejection }: Holding,
   { max }: ClickLimit,

@@ -84,10 +84,7 @@ export class ErrorPages {
     this.#chooseLanguage = cached(LANGUAGES_MAX, (header: string) => languages.choose(header));
   }
 
-  /**
-   * The pages from the operator's template in a file, if there is one. Throws {@link ConfigError}
-   * when it cannot be used.
-   */
+  /** The pages of the operator's template, if any. Throws {@link ConfigError} if it is invalid. */
   static async load({ PAGE_TEMPLATE_FILE: path }: Config): Promise<ErrorPages> {
     if (path === undefined) return new ErrorPages();
     const template = await Bun.file(path)
@@ -108,10 +105,7 @@ export class ErrorPages {
     }
   }
 
-  /**
-   * Returns the pages in the language that a visitor accepts. They stay valid when the bytes of the
-   * head do not.
-   */
+  /** The pages in the language that a visitor accepts; they outlive the head. */
   of({ bytes, language: { start, end } }: { bytes: Buffer; language: ByteRange }): LanguagePages {
     if (start === end) return this.#fallback;
     // A longer header must be seen to be longer; the rest of it is not even decoded.
@@ -198,7 +192,6 @@ function checkSize(page: string): string {
 /** A text as HTML. */
 const escapeText = (text: Text): string => Bun.escapeHTML(text());
 
-/** Maps each value of an object. */
 function mapValues<Name extends string, From, To>(
   values: Readonly<Record<Name, From>>,
   change: (value: From, name: Name) => To,

@@ -44,10 +44,7 @@ export class FailureCounter {
     this.#failures.countUnknownAlias(domain, isFolded ? foldAlias(alias) : alias);
   }
 
-  /**
-   * Returns a function that counts a reached limit; it may be called after request and link have
-   * left memory.
-   */
+  /** A function that counts a reached limit, also when request and link have left memory. */
   onLimitReached(head: RequestHead, link: CachedLink): () => void {
     const domain = this.#reader.domainOf(head);
     if (domain === undefined || head.method === "HEAD") return () => undefined;

@@ -62,10 +62,7 @@ export class Guards {
     this.#limits = limits;
   }
 
-  /**
-   * Redirects after the visitor has confirmed, if the link requires that, and if the limit leaves a
-   * click.
-   */
+  /** Redirects if the visitor has confirmed, where required, and the limit leaves a click. */
   respond(
     incoming: IncomingRequest,
     link: CachedLink,
@@ -243,11 +240,9 @@ export class PasswordGuard {
   }
 }
 
-/** Whether the form of the confirmation was posted. */
 const hasConfirmed = (incoming: IncomingRequest): boolean =>
   incoming.head.method === "POST" && readFormField(incoming, "confirm") === "yes";
 
-/** Adds a cookie to a response. */
 function withCookie(response: RedirectorResponse, cookie: string): PageResponse {
   const page = "location" in response ? redirectResponse(toText(response.location)) : response;
   return { ...page, headers: { ...page.headers, "set-cookie": cookie } };

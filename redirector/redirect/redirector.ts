@@ -38,9 +38,9 @@ import { Lookups } from "../visitors/lookups.ts";
 import type { Locate } from "../visitors/request-facts.ts";
 import { ABOUT, type AliasPath, aliasPathOf } from "./beyond-alias.ts";
 import {
-  type Decision,
   decide,
   decideAt,
+  type Decision,
   type FinalDecision,
   type Miss,
   UNKNOWN_ALIAS,
@@ -96,7 +96,6 @@ export class Redirector implements RequestHandler {
   readonly #passwordGuard: PasswordGuard;
   readonly #takedowns: Takedowns;
   readonly #failures: FailureCounter;
-  /** The scheme of short URLs. */
   readonly #scheme: "http:" | "https:";
   readonly #root: PageResponse | undefined;
   /** Hosts whose short links have no about page (`/alias+`). */
@@ -132,7 +131,6 @@ export class Redirector implements RequestHandler {
       : this.#respond(incoming, decision);
   }
 
-  /** Writes the clicks of the requests that were handled to the journal. */
   commit(): void {
     this.#journal.commit();
   }
@@ -255,10 +253,7 @@ export class Redirector implements RequestHandler {
       : this.#respondOnceFetched(copyRequest(incoming), domain, names);
   }
 
-  /**
-   * Decides with the cached link at an alias; null when there is none, and undefined when that is
-   * not in memory.
-   */
+  /** Decides with the cached link; null when there is none, undefined when it is not in memory. */
   #decideAt(
     incoming: IncomingRequest,
     domain: string,
@@ -339,10 +334,7 @@ export class Redirector implements RequestHandler {
     return response;
   }
 
-  /**
-   * Reads the settings of a domain, then handles the request again; without settings if they cannot
-   * be read.
-   */
+  /** Reads a domain's settings, then handles the request again; without them if it cannot. */
   async #respondOnceKnown(
     incoming: IncomingRequest,
     domain: string,

@@ -34,7 +34,6 @@ const EVENTS_AT_ONCE = 20;
 /** Pause after a failure, and longest pause without anything to record. */
 const RETRY_MS = 2_000;
 
-/** The rows of a stored batch, and its place in the log. */
 type StoredBatch = { rows: readonly Buffer[]; place: LogPlace };
 
 export class ClickRecorder {
@@ -58,7 +57,6 @@ export class ClickRecorder {
     this.#log = log;
   }
 
-  /** Begins to record what waits. */
   start(): void {
     this.#rounds = repeat(async () => {
       if (!this.#queue.isEmpty)
@@ -74,12 +72,10 @@ export class ClickRecorder {
     return this.#written;
   }
 
-  /** Batches that wait. */
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** Takes the rows of a stored batch. */
   add(batch: StoredBatch): void {
     this.#queue.add(batch);
     this.#rounds?.wake();
@@ -96,7 +92,6 @@ export class ClickRecorder {
     await this.#rounds?.stop();
   }
 
-  /** Records what waits. */
   async #record(): Promise<void> {
     const readers = await this.#readReaders();
     if (readers.size === 0) {

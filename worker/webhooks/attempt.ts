@@ -217,10 +217,7 @@ type SignedMessage = {
   body: Buffer;
 };
 
-/**
- * The headers of a delivery by Standard Webhooks (https://www.standardwebhooks.com): one signature
- * for each valid key.
- */
+/** The headers of Standard Webhooks (https://www.standardwebhooks.com): a signature per key. */
 export function signatureHeaders(
   { id, timestamp, body }: SignedMessage,
   keys: readonly Buffer[],

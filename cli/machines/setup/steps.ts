@@ -81,7 +81,6 @@ export class Setup {
     this.#installation = new Installation({ SHORTHOP_CONFIG_DIR: host.path("/etc/shorthop") });
   }
 
-  /** The steps of a host, by its role. */
   steps(): Step[] {
     const [settings, secrets, host] = [this.#settings, this.#secrets, this.#host];
     const backedUp = this.#backedUp;
@@ -169,10 +168,7 @@ export class Setup {
     };
   }
 
-  /**
-   * Without ClickHouse a worker waits, which it says by not being ready; a host without the stores
-   * does not know whether there is one.
-   */
+  /** A worker is not ready without ClickHouse; only the stores' host knows whether it is there. */
   #readyUnits(): string[] {
     const waits = this.#settings.ROLE !== "stores" || !this.#hasClickHouse();
     return servicesOf(this.#settings)
@@ -205,7 +201,6 @@ function packagesOf({ ROLE, TLS }: Settings): string[] {
   return [...stores, ...(TLS === "certbot" ? ["certbot"] : [])];
 }
 
-/** A step that installs those that are missing. */
 const packagesStep = (names: readonly string[], host: Host): Step => ({
   name: "packages",
   async inspect() {
@@ -254,7 +249,6 @@ const service = (unit: string, name: string): Service => ({
   reads: [`/etc/shorthop/${name}.env`],
 });
 
-/** The units of a host, with the files that each reads. */
 function servicesOf({ ROLE }: Settings): Service[] {
   const redirectors = [1, 2].map((n) => service(`shorthop-redirector@${n}`, "redirector"));
   if (ROLE === "redirector") return redirectors;
@@ -265,7 +259,6 @@ function servicesOf({ ROLE }: Settings): Service[] {
   ];
 }
 
-/** Runs `work` on the database. */
 type WithSql = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
 
 /**
