@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { ByteRange } from "../../shared/bytes.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { HEAD_BYTES_MAX, RequestHeadParser } from "./request-head-parser.ts";
-import { emptyHead, toLatin1 } from "./request.ts";
+import { RequestHead, toLatin1 } from "./request.ts";
 
 const parse = (text: string, parser = new RequestHeadParser()) => {
   // Other bytes follow in the same memory and must not be read.
@@ -100,7 +100,7 @@ describe("the head of a request", () => {
     expect(parse(GET, parser).result.kind).toBe("partial");
     const { head } = parse(`${GET}\r\n`, parser);
     expect({ ...head, path: 0, query: 0 }).toEqual({
-      ...emptyHead(head.bytes),
+      ...new RequestHead(head.bytes),
       length: GET.length + 2,
       method: "GET",
       host: "sho.rt",

@@ -23,11 +23,10 @@ import { FieldState, isHost, readField } from "./header-fields.ts";
 import {
   clearHead,
   COMPLETE,
-  emptyHead,
   type ParseResult,
   PARTIAL,
   reject,
-  type RequestHead,
+  RequestHead,
   setRange,
 } from "./request.ts";
 
@@ -41,7 +40,7 @@ export class RequestHeadParser {
   readonly #scan = new ScanBuffer(HEAD_BYTES_MAX);
   readonly #fields = new FieldState();
   /** The head parsed last; valid only after a `complete` result, until the next call. */
-  readonly head: RequestHead = emptyHead(this.#scan.bytes);
+  readonly head = new RequestHead(this.#scan.bytes);
 
   parse(bytes: Buffer, from: number): ParseResult {
     const scan = this.#scan;

@@ -11,13 +11,7 @@ import type { ClickLimit, LeaseEntry, Ledger } from "../../shared/contracts/clic
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { LeaseConditions } from "./continuity.ts";
-import {
-  type ClickOutcome,
-  hasLeasedClick,
-  type Holding,
-  Holdings,
-  recentRejection,
-} from "./holdings.ts";
+import { type ClickOutcome, type Holding, Holdings } from "./holdings.ts";
 import { type Holder, lease, type LeaseStep, settle, usedAtMost } from "./lease.ts";
 import type { LedgerStore } from "./ledgers.ts";
 import type { UsesFile } from "./uses-file.ts";
@@ -84,8 +78,8 @@ export class ClickLimits implements ClickSource {
 
   take(limit: ClickLimit): ClickOutcome | Promise<ClickOutcome> {
     const holding = this.#holdings.get(limit.id);
-    if (hasLeasedClick(holding)) return this.#count(this.#holdings.use(holding));
-    const rejection = recentRejection(holding, limit, this.#clock);
+    if (holding.hasLeasedClick) return this.#count(this.#holdings.use(holding));
+    const rejection = holding.recentRejection(limit, this.#clock);
     if (rejection !== undefined) return this.#count(rejection);
     if (this.#waiting >= WAITING_MAX) return this.#count("busy");
     return this.#waitForClick(holding, limit).then((taken) => this.#count(taken));
@@ -93,12 +87,12 @@ export class ClickLimits implements ClickSource {
 
   isExhausted(limit: ClickLimit): boolean {
     const holding = this.#holdings.find(limit.id);
-    return holding !== undefined && recentRejection(holding, limit, this.#clock) === "spent";
+    return holding !== undefined && holding.recentRejection(limit, this.#clock) === "spent";
   }
 
   look(limit: ClickLimit): boolean | Promise<boolean> {
     const holding = this.#holdings.get(limit.id);
-    if (recentRejection(holding, limit, this.#clock) === "spent") return true;
+    if (holding.recentRejection(limit, this.#clock) === "spent") return true;
     if (holding.upTo > holding.used || this.#clock() < holding.leftUntil) return false;
     if (this.#waiting >= WAITING_MAX || !this.#conditions.isReady()) return false;
     this.#waiting++;
@@ -149,8 +143,8 @@ export class ClickLimits implements ClickSource {
     this.#waiting++;
     try {
       while (this.#clock() < deadline) {
-        if (hasLeasedClick(holding)) return this.#holdings.use(holding);
-        const rejection = recentRejection(holding, limit, this.#clock);
+        if (holding.hasLeasedClick) return this.#holdings.use(holding);
+        const rejection = holding.recentRejection(limit, this.#clock);
         if (rejection !== undefined) return rejection;
         if (!this.#conditions.isReady()) return "busy";
         if (this.#conditions.isOpen())
