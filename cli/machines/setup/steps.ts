@@ -30,7 +30,6 @@ import {
   CLICKHOUSE_FILES,
   clickhouseFiles,
   clickhousePlace,
-  NATS_DROP_IN,
   NATS_FILES,
   natsFiles,
 } from "./server-files.ts";
@@ -120,7 +119,7 @@ export class Setup {
       this.#files("PostgreSQL", () => postgresFiles(settings, host)),
       this.#files("ClickHouse", () => clickhouseFiles(settings, secrets, host)),
       servicesStep("stores", host, () => [
-        { unit: "nats-server", reads: [...NATS_FILES, NATS_DROP_IN] },
+        { unit: "nats-server", reads: NATS_FILES },
         ...postgresServices(host),
         ...(clickhousePlace(host, secrets) === "here"
           ? [{ unit: "clickhouse-server", reads: CLICKHOUSE_FILES }]
@@ -230,8 +229,7 @@ async function isInstalled(name: string, host: Host): Promise<boolean> {
 function postgresServices(host: Host): Service[] {
   const version = clusterVersion(host);
   if (version === undefined) return [];
-  const [listen = ""] = postgresPaths(version);
-  return [{ unit: `postgresql@${version}-main`, reads: [listen] }];
+  return [{ unit: `postgresql@${version}-main`, reads: [postgresPaths(version).listen] }];
 }
 
 /** Whether a schema is up to date. Before the first run, the findings about it cannot be read. */
