@@ -16,17 +16,13 @@ const EVICTION_ATTEMPTS_MAX = 8;
 export const SITE_CONNECTIONS_FACTOR = 4;
 
 /** Too many in total, of its network, or of its site; an invalid PROXY header. */
-const REJECTION_REASONS = ["total", "network", "site", "proxy_header"] as const;
-
-type RejectionReason = (typeof REJECTION_REASONS)[number];
+type RejectionReason = "total" | "network" | "site" | "proxy_header";
 
 /**
  * Where an error occurred: in the socket, in the handler of a request, in a response that does not
  * fit into the write buffer, in the commit of clicks, or in this code.
  */
-const ERROR_REASONS = ["socket", "request", "response", "commit", "internal"] as const;
-
-export type ConnectionErrorReason = (typeof ERROR_REASONS)[number];
+export type ConnectionErrorReason = "socket" | "request" | "response" | "commit" | "internal";
 
 export class OpenConnections {
   readonly #config: Config;
@@ -35,8 +31,19 @@ export class OpenConnections {
   readonly #caps: ConnectionCaps;
   readonly #proxies: TrustedProxies;
   readonly #open = new Set<Client>();
-  readonly #rejected = zeroes(REJECTION_REASONS);
-  readonly #errors = zeroes(ERROR_REASONS);
+  readonly #rejected: Record<RejectionReason, number> = {
+    total: 0,
+    network: 0,
+    site: 0,
+    proxy_header: 0,
+  };
+  readonly #errors: Record<ConnectionErrorReason, number> = {
+    socket: 0,
+    request: 0,
+    response: 0,
+    commit: 0,
+    internal: 0,
+  };
   #evicted = 0;
 
   constructor(config: Config, inputs: InputBuffers, log: Log) {
@@ -192,7 +199,3 @@ function decrement(counts: Map<string, number>, key: string): void {
   if (count > 1) counts.set(key, count - 1);
   else counts.delete(key);
 }
-
-const zeroes = <Reason extends string>(reasons: readonly Reason[]): Record<Reason, number> =>
-  // The type of Object.fromEntries loses the names of `reasons`.
-  Object.fromEntries(reasons.map((reason) => [reason, 0])) as Record<Reason, number>;
