@@ -30,9 +30,11 @@ import {
 } from "./link-forms.ts";
 import {
   CONTENT,
+  escapeText,
   fillTemplate,
   headersOf,
   isTranslatable,
+  mapValues,
   TEMPLATE,
   TemplateError,
 } from "./template.ts";
@@ -187,21 +189,6 @@ function checkSize(page: string): string {
       `makes a page of ${length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
     );
   return page;
-}
-
-/** A text as HTML. */
-const escapeText = (text: Text): string => Bun.escapeHTML(text());
-
-function mapValues<Name extends string, From, To>(
-  values: Readonly<Record<Name, From>>,
-  change: (value: From, name: Name) => To,
-): Record<Name, To> {
-  // The types of Object.entries and Object.fromEntries lose the names of `values`.
-  const entries = (Object.entries(values) as [Name, From][]).map(([name, value]) => [
-    name,
-    change(value, name),
-  ]);
-  return Object.fromEntries(entries) as Record<Name, To>;
 }
 
 /** `/robots.txt`: robots may fetch everything, so that they see the `noindex` of each page. */
