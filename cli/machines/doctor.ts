@@ -14,7 +14,7 @@ import {
   runChecks,
 } from "../../shared/preflight.ts";
 import type { Env, Installation } from "../installation.ts";
-import { type Disk, HostChecks, listCertificates, listDisks } from "./host-checks.ts";
+import { type Disk, hostChecks, listCertificates, listDisks } from "./host-checks.ts";
 import { replaceFile } from "./owned-files.ts";
 import { commandOf, PROCESSES } from "./processes.ts";
 
@@ -43,7 +43,7 @@ export function addDoctorCommand(program: Command, installation: Installation): 
       const checked = BY_FILES.filter(([file]) => installation.has(file));
       if (checked.length === 0)
         throw new Error(`${configDir} has no environment file that this user may read.`);
-      const checks = new HostChecks(configDir).list(installation.has("redirector"));
+      const checks = hostChecks(configDir, installation.has("redirector"));
       const subjects: Subject[] = [{ subject: "host", findings: await runChecks(checks) }];
       for (const [file, name, command] of checked) {
         const findings = await examineProcess(name, command, installation.environmentOf(file));

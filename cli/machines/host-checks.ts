@@ -23,35 +23,26 @@ const SYSCTL_FILES = ["/usr/lib/sysctl.d/60-shorthop.conf", "/etc/sysctl.d/60-sh
 /** For all other settings, more than the file's value is fine. */
 const LESS_IS_BETTER = new Set(["vm.dirty_expire_centisecs"]);
 
-/** The checks of a host; other folders, files and times are those of tests. */
-export class HostChecks {
-  readonly #configDir: string;
-  readonly #procDir: string;
-  readonly #sysctlFiles: readonly string[];
-
-  constructor(configDir: string, procDir = "/proc/sys", sysctlFiles = SYSCTL_FILES) {
-    this.#configDir = configDir;
-    this.#procDir = procDir;
-    this.#sysctlFiles = sysctlFiles;
-  }
-
-  /** `now` is in milliseconds since the epoch. */
-  list(hasRedirector: boolean, now = Date.now()): Check[] {
-    const mend = `Make ${this.#configDir} readable, or run this as root.`;
-    const kernel: Check = {
-      name: "kernel settings",
-      mend: "Run sysctl --system.",
-      run: () => checkKernel(this.#sysctlFiles, this.#procDir),
-    };
-    return [
-      { name: "secrets", mend, run: () => checkSecrets(this.#configDir) },
-      { name: "certificates", mend, run: () => checkCertificates(this.#configDir, now) },
-      checkDisks(),
-      checkNatsRoom(),
-      checkNatsMembers(),
-      ...(hasRedirector ? [kernel] : []),
-    ];
-  }
+/** The checks of a host; other folders, files and times (in milliseconds) are those of tests. */
+export function hostChecks(
+  configDir: string,
+  hasRedirector: boolean,
+  { procDir = "/proc/sys", sysctlFiles = SYSCTL_FILES, now = Date.now() } = {},
+): Check[] {
+  const mend = `Make ${configDir} readable, or run this as root.`;
+  const kernel: Check = {
+    name: "kernel settings",
+    mend: "Run sysctl --system.",
+    run: () => checkKernel(sysctlFiles, procDir),
+  };
+  return [
+    { name: "secrets", mend, run: () => checkSecrets(configDir) },
+    { name: "certificates", mend, run: () => checkCertificates(configDir, now) },
+    checkDisks(),
+    checkNatsRoom(),
+    checkNatsMembers(),
+    ...(hasRedirector ? [kernel] : []),
+  ];
 }
 
 function listFiles(dir: string, endings: RegExp): string[] {
