@@ -13,14 +13,14 @@ const BOUNDS_MS = Float64Array.from(BOUNDS, (seconds) => seconds * 1_000);
 export class LatencyHistogram {
   /** Counts by bucket, excluding those of lower buckets; the last bucket is beyond all bounds. */
   readonly #counts = new Float64Array(BOUNDS.length + 1);
-  readonly #sumMs = new Float64Array(1);
+  #sumMs = 0;
 
   /** Counts `responses` that took `ms` milliseconds each. */
   observe(ms: number, responses: number): void {
     let bucket = 0;
     while (ms > (BOUNDS_MS[bucket] ?? Infinity)) bucket++;
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + responses;
-    this.#sumMs[0] = (this.#sumMs[0] ?? 0) + ms * responses;
+    this.#sumMs += ms * responses;
   }
 
   /** The counts in Prometheus' form: for each bound, how many took at most that long. */
@@ -30,6 +30,6 @@ export class LatencyHistogram {
       count += this.#counts[bucket] ?? 0;
       return { le, count };
     });
-    return { buckets, count, sumSeconds: (this.#sumMs[0] ?? 0) / 1_000 };
+    return { buckets, count, sumSeconds: this.#sumMs / 1_000 };
   }
 }

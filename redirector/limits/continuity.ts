@@ -5,7 +5,7 @@
  */
 import { Events, type NatsConnection, NatsError } from "nats";
 
-import type { Uuid } from "../../shared/ids.ts";
+import { formatUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat } from "../../shared/repeat.ts";
 import type { StreamPosition } from "./uses-file.ts";
@@ -193,7 +193,5 @@ export class Continuity implements LeaseConditions {
 }
 
 /** An id derived from the stream's creation time: a recreated stream has another one. */
-const streamId = (created: string): Uuid => {
-  const hex = new Bun.CryptoHasher("md5").update(created).digest("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-};
+const streamId = (created: string): Uuid =>
+  formatUuid(new Bun.CryptoHasher("md5").update(created).digest("hex"));
