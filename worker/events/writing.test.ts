@@ -8,7 +8,7 @@ import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { ClickEvent } from "./click-events.ts";
-import { writeEvents } from "./ledger-sql.ts";
+import { writeEvents } from "./recorder.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
@@ -38,7 +38,7 @@ const eventsOf = (account_id: Uuid, mode = "live"): ClickEvent[] =>
   }));
 
 const write = (events: readonly ClickEvent[]): Promise<void> =>
-  writeEvents(postgres.sql, events, { epoch: 1, batch: batch++ }, 20);
+  writeEvents(postgres.sql, events, { epoch: 1, batch: batch++ });
 
 const readEvents = async (accountId: Uuid, type: string) =>
   await postgres.sql<
