@@ -129,27 +129,28 @@ export function withReferrer(incoming: IncomingRequest, referrer: string): Incom
   const { head } = incoming;
   const bytes = Buffer.concat([head.bytes.subarray(0, head.length), Buffer.from(referrer)]);
   const range = { start: head.length, end: bytes.length };
-  return { ...incoming, head: { ...head, bytes, length: bytes.length, referrer: range } };
+  const changes = { bytes, length: bytes.length, referrer: range };
+  return { ...incoming, head: Object.assign(new RequestHead(bytes), head, changes) };
 }
 
 /** Copies a request, so that it stays unchanged across an `await`. */
 export function copyRequest(incoming: IncomingRequest): IncomingRequest {
   const { head, body } = incoming;
-  const { path, query, userAgent, referrer, language, cookie, contentType } = head;
+  const bytes = Buffer.from(head.bytes.subarray(0, head.length));
+  const copies = {
+    bytes,
+    path: { ...head.path },
+    query: { ...head.query },
+    userAgent: { ...head.userAgent },
+    referrer: { ...head.referrer },
+    language: { ...head.language },
+    cookie: { ...head.cookie },
+    contentType: { ...head.contentType },
+  };
   return {
     ...incoming,
     body: copySlice(body),
-    head: {
-      ...head,
-      bytes: Buffer.from(head.bytes.subarray(0, head.length)),
-      path: { ...path },
-      query: { ...query },
-      userAgent: { ...userAgent },
-      referrer: { ...referrer },
-      language: { ...language },
-      cookie: { ...cookie },
-      contentType: { ...contentType },
-    },
+    head: Object.assign(new RequestHead(bytes), head, copies),
   };
 }
 
