@@ -99,14 +99,9 @@ describe("the head of a request", () => {
     // The rest of an earlier head is not taken for the end of a truncated one.
     expect(parse(GET, parser).result.kind).toBe("partial");
     const { head } = parse(`${GET}\r\n`, parser);
-    expect({ ...head, path: 0, query: 0 }).toEqual({
-      ...new RequestHead(head.bytes),
-      length: GET.length + 2,
-      method: "GET",
-      host: "sho.rt",
-      path: 0,
-      query: 0,
-    });
+    const { path, query } = head;
+    const values = { length: GET.length + 2, method: "GET", host: "sho.rt", path, query };
+    expect(head).toEqual(Object.assign(new RequestHead(head.bytes), values));
   });
 
   test.each([
