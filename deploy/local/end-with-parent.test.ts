@@ -50,7 +50,7 @@ test("children end after their parent was killed, at once after it had started t
 test("children run while their parent does, and end after it has exited without ending them", async () => {
   const { parent, pids } = await startParent("ended");
   await Bun.sleep(200);
-  expect(pids.map(isRunning)).toEqual([true, true]);
+  expect(pids.map(isRunning)).not.toContain(false);
   await parent.stdin.end();
   expect(await parent.exited).toBe(0);
   expect(await haveEnded(pids)).toBe(true);

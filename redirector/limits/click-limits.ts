@@ -2,10 +2,9 @@
  * Consumes clicks of links with a click limit: from this redirector's lease in memory, or from a
  * new lease from the limit's ledger. All redirectors together never exceed the limit, whatever
  * fails (docs/decisions/0021).
- * A lease lasts two seconds. Then its used clicks are reported and the rest is returned. Each change
- * of a ledger is a compare-and-set, repeated while other redirectors are faster. For each limit only
- * one change is in progress at a time. Meanwhile there is no usable lease, and requests wait for
- * one.
+ * A lease lasts two seconds. Then its used clicks are reported and the rest is returned. Each
+ * change of a ledger is a compare-and-set, repeated while other redirectors are faster. For each
+ * limit only one is in progress at a time. Meanwhile there is no usable lease, and requests wait.
  */
 import type { ClickLimit, LeaseEntry, Ledger } from "../../shared/contracts/click-limits.ts";
 import type { Uuid } from "../../shared/ids.ts";
