@@ -49,6 +49,7 @@ test("children end after their parent was killed, at once after it had started t
 
 test("children run while their parent does, and end after it has exited without ending them", async () => {
   const { parent, pids } = await startParent("ended");
+  // None of them ends by itself.
   await Bun.sleep(200);
   expect(pids.map(isRunning)).not.toContain(false);
   await parent.stdin.end();
