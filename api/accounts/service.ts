@@ -6,7 +6,6 @@ import { recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { AccountLimits, AccountRow, Plan } from "./model.ts";
-import { insertAccount, listAccounts, updatePlan, updateSuspension } from "./sql.ts";
 
 export class AccountService {
   readonly #sql: Sql;
@@ -20,7 +19,9 @@ export class AccountService {
     requireAllowedLimits(plan, limits);
     const id = newUuid();
     await this.#sql.begin(async (sql) => {
-      await insertAccount(sql, { id, name, plan, limits });
+      await sql`
+        insert into accounts (id, name, plan, limits)
+        values (${id}, ${name}, ${plan}, ${sql.json(limits)})`;
       await recordAccount(sql, id, "account.created", { name, plan, limits });
     });
     return id;
@@ -28,7 +29,10 @@ export class AccountService {
 
   /** Lists all accounts, oldest first. `suspended` is an instant, or `infinity`. */
   list(): Promise<AccountRow[]> {
-    return listAccounts(this.#sql);
+    return this.#sql<AccountRow[]>`
+      select id, name, plan, limits, created_at,
+             case when suspended_until > now() then suspended_until::text end as suspended
+        from accounts order by id`;
   }
 
   /**
@@ -38,9 +42,10 @@ export class AccountService {
   async setPlan(id: Uuid, plan: Plan, limits: AccountLimits): Promise<boolean> {
     requireAllowedLimits(plan, limits);
     return await this.#sql.begin(async (sql) => {
-      const isFound = await updatePlan(sql, id, plan, limits);
-      if (isFound) await recordAccount(sql, id, "account.updated", { plan, limits });
-      return isFound;
+      const { count } = await sql`
+        update accounts set plan = ${plan}, limits = ${sql.json(limits)} where id = ${id}`;
+      if (count === 1) await recordAccount(sql, id, "account.updated", { plan, limits });
+      return count === 1;
     });
   }
 
@@ -50,10 +55,16 @@ export class AccountService {
    */
   suspend(id: Uuid, minutes: number | undefined): Promise<boolean> {
     return this.#sql.begin(async (sql) => {
-      const isFound = await updateSuspension(sql, id, minutes);
+      const { count } = await sql`
+        update accounts
+           set suspended_until = case ${minutes ?? -1}::integer
+                 when -1 then 'infinity'::timestamptz
+                 when 0 then null
+                 else clock_timestamp() + make_interval(mins => ${minutes ?? 0}) end
+         where id = ${id}`;
       const terms = { suspended: minutes !== 0, minutes: minutes ?? null };
-      if (isFound) await recordAccount(sql, id, "account.updated", terms);
-      return isFound;
+      if (count === 1) await recordAccount(sql, id, "account.updated", terms);
+      return count === 1;
     });
   }
 }

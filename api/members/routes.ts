@@ -27,9 +27,6 @@ import type { MemberService } from "./service.ts";
 
 const memberParams = z.object({ account: z.string(), id: z.string() });
 
-const READ = { scope: "members:read", limit: null, cost: 1 } as const;
-const WRITE = { scope: "members:write", limit: null, cost: 1 } as const;
-
 export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
   new Elysia({ name: "members", prefix: "/api/:account" })
     .use(auth)
@@ -44,7 +41,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
           invitations: invitations.map(toInvitationResponse),
         };
       },
-      { access: READ, response: { 200: memberListResponse } },
+      { access: "members:read", response: { 200: memberListResponse } },
     )
     .put(
       "/members/second-factor",
@@ -52,12 +49,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         await members.requireFactor(principalOf(call), body.roles);
         return { success: true, message: "The roles have been changed." };
       },
-      {
-        access: WRITE,
-        jsonBody: "required",
-        body: requireFactorBody,
-        response: { 200: successResponse },
-      },
+      { access: "members:write", body: requireFactorBody, response: { 200: successResponse } },
     )
     .patch(
       "/members/:id",
@@ -66,8 +58,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         return { success: true, message: "The role has been changed." };
       },
       {
-        access: WRITE,
-        jsonBody: "required",
+        access: "members:write",
         params: memberParams,
         body: changeMemberBody,
         response: { 200: successResponse },
@@ -79,7 +70,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         await members.remove(principalOf(call), decodeId("user", params.id));
         return { success: true, message: "The member has been removed." };
       },
-      { access: WRITE, params: memberParams, response: { 200: successResponse } },
+      { access: "members:write", params: memberParams, response: { 200: successResponse } },
     )
     .post(
       "/members/:id/password-resets",
@@ -88,7 +79,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         set.status = 201;
         return { token: reset.token, expires_at: reset.expires_at.toISOString() };
       },
-      { access: WRITE, params: memberParams, response: { 201: newResetResponse } },
+      { access: "members:write", params: memberParams, response: { 201: newResetResponse } },
     )
     .post(
       "/invitations",
@@ -97,12 +88,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         set.status = 201;
         return { ...toInvitationResponse(row), token };
       },
-      {
-        access: WRITE,
-        jsonBody: "required",
-        body: inviteBody,
-        response: { 201: newInvitationResponse },
-      },
+      { access: "members:write", body: inviteBody, response: { 201: newInvitationResponse } },
     )
     .delete(
       "/invitations/:id",
@@ -110,7 +96,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         await members.withdraw(principalOf(call), decodeId("inv", params.id));
         return { success: true, message: "The invitation has been withdrawn." };
       },
-      { access: WRITE, params: memberParams, response: { 200: successResponse } },
+      { access: "members:write", params: memberParams, response: { 200: successResponse } },
     );
 
 const tokenParams = z.object({ token: z.string().max(100) });
@@ -144,7 +130,6 @@ export const invitationRoutes = (
       },
       {
         access: "public",
-        jsonBody: "required",
         params: tokenParams,
         body: acceptBody,
         response: { 200: acceptedResponse },

@@ -52,12 +52,7 @@ export const sessionRoutes = (
         const message = needsCode ? "Send a code to sign in." : "Signed in.";
         return { success: true, message, needs_code: needsCode };
       },
-      {
-        access: "public",
-        jsonBody: "required",
-        body: signInBody,
-        response: { 200: signInResponse },
-      },
+      { access: "public", body: signInBody, response: { 200: signInResponse } },
     )
     .post(
       "/sign-in/code",
@@ -65,12 +60,7 @@ export const sessionRoutes = (
         setCookies(set, await sessions.signInByCode(body.code, clientInfo(call, request)));
         return { success: true, message: "Signed in." };
       },
-      {
-        access: "public",
-        jsonBody: "required",
-        body: signInByCodeBody,
-        response: { 200: successResponse },
-      },
+      { access: "public", body: signInByCodeBody, response: { 200: successResponse } },
     )
     .get(
       "/session",
@@ -119,12 +109,7 @@ export const sessionRoutes = (
         setCookies(set, cookies);
         return { success: true, message: "The password has been changed." };
       },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: changePasswordBody,
-        response: { 200: successResponse },
-      },
+      { access: "session", body: changePasswordBody, response: { 200: successResponse } },
     )
     .get(
       "/devices",
@@ -183,12 +168,7 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
           message: "If somebody has this address, a mail with a link is on its way.",
         };
       },
-      {
-        access: "public",
-        jsonBody: "required",
-        body: requestResetBody,
-        response: { 200: successResponse },
-      },
+      { access: "public", body: requestResetBody, response: { 200: successResponse } },
     )
     .get("/:token", async ({ params }) => ({ email: (await resets.find(params.token)).email }), {
       access: "public",
@@ -203,7 +183,6 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
       },
       {
         access: "public",
-        jsonBody: "required",
         params: tokenParams,
         body: useResetBody,
         response: { 200: successResponse },
