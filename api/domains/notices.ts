@@ -7,7 +7,7 @@ import { addToOutbox } from "../links-log/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { toNoticeSettings } from "./settings.ts";
-import { drawVersion, selectNoticedDomains } from "./sql.ts";
+import { domainColumns } from "./sql.ts";
 
 /**
  * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to
@@ -51,7 +51,10 @@ const BATCH = 500;
 /** Reads the notices of all domains as they were published last, in batches. */
 export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[]> {
   for (let after: Uuid | null = null; ;) {
-    const rows = await selectNoticedDomains(sql, after, BATCH);
+    const rows: (DomainRow & { notice_version: number })[] = await sql`
+      select ${domainColumns(sql)}, version::float8 as notice_version from domains
+       where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
+       order by id limit ${BATCH}`;
     if (rows.length > 0) yield rows.map((row) => noticeOf(row, row.notice_version));
     after = rows.at(-1)?.id ?? null;
     if (rows.length < BATCH) return;
@@ -60,3 +63,12 @@ export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[
 
 const noticeOf = (row: DomainRow, version: number): DomainNotice =>
   domainNotice(version, row.host, toNoticeSettings(row), row.account_id);
+
+/** Draws a version for the notice of a domain. */
+async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
+  const [row] = await transaction<[{ version: string }]>`
+    with drawn as (select next_link_version() as version)
+    , noted as (update domains set version = drawn.version from drawn where id = ${id})
+    select version from drawn`;
+  return Number(row.version);
+}
