@@ -16,11 +16,9 @@ import { noticeEvents } from "./links/notices.ts";
 import type { UsedClicks } from "./links/used-clicks.ts";
 import type { Sql } from "./postgres.ts";
 import { deleteOldRuns } from "./reports/sql.ts";
-import {
-  deleteExpiredAttempts,
-  deleteExpiredResets,
-  deleteExpiredSessions,
-} from "./sessions/sql.ts";
+import { deleteExpiredAttempts } from "./sessions/attempts.ts";
+import { deleteExpiredResets } from "./sessions/resets.ts";
+import { deleteExpiredSessions } from "./sessions/sql.ts";
 import { deleteOldMails } from "./webhooks/mails.ts";
 import { deleteOldDeliveries } from "./webhooks/sql.ts";
 

@@ -11,7 +11,6 @@ import type { Sql } from "../postgres.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import { recordOwn } from "./sign-ins.ts";
-import { hasSecondFactor } from "./sql.ts";
 
 /** What is shown once, and counts as soon as a code of the app has come. */
 export type Enrolment = { uri: string; qr: string; recovery_codes: string[] };
@@ -30,8 +29,9 @@ export class SecondFactors {
 
   /** Whether the user has a second factor, and how many recovery codes are left. */
   async state({ user }: Session): Promise<{ enabled: boolean; recovery_codes_left: number }> {
-    if (!(await hasSecondFactor(this.#sql, user.id)))
-      return { enabled: false, recovery_codes_left: 0 };
+    const { count } = await this
+      .#sql`select from users where id = ${user.id} and has_second_factor`;
+    if (count === 0) return { enabled: false, recovery_codes_left: 0 };
     const codes = await translateErrors(
       this.#library.api.viewBackupCodes({ body: { userId: user.id } }),
     );
