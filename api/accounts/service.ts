@@ -1,11 +1,13 @@
 /** Accounts and their plans, for operators. */
 import type { JSONValue } from "postgres";
+import * as z from "zod";
 
+import { type Plan, PLANS } from "../../shared/budgets.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
+import { type EndpointLimit, QUOTAS } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { AccountLimits, AccountRow, Plan } from "./model.ts";
 
 export class AccountService {
   readonly #sql: Sql;
@@ -84,3 +86,37 @@ function requireAllowedLimits(plan: Plan, limits: AccountLimits): void {
   if (plan === "enterprise" || Object.keys(windows).length === 0) return;
   throw new Error("Only the enterprise plan takes limits of its own, but for quotas.");
 }
+
+export { type Plan, PLANS };
+
+const limit = z.int().positive().max(1_000_000_000);
+
+/**
+ * Limits of one account; the plan's limits apply where one is absent. Every plan allows quotas per
+ * account. Only the enterprise plan allows the other limits.
+ */
+export const accountLimits = z.strictObject({
+  minute: limit.optional(),
+  day: limit.optional(),
+  burst: limit.optional(),
+  endpoints: z
+    .strictObject({
+      "POST /v1/links": limit.optional(),
+      "POST /v1/analytics/bulk": limit.optional(),
+      "GET /v1/analytics/*": limit.optional(),
+      "POST /v1/domains": limit.optional(),
+    } satisfies Record<EndpointLimit, z.ZodType>)
+    .optional(),
+  quotas: z.partialRecord(z.enum(QUOTAS), limit).optional(),
+});
+
+export type AccountLimits = z.output<typeof accountLimits>;
+
+type AccountRow = {
+  id: Uuid;
+  name: string;
+  plan: Plan;
+  limits: AccountLimits;
+  suspended: string | null;
+  created_at: Date;
+};

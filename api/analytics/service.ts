@@ -239,7 +239,10 @@ const TARGETS_MAX = 1_000;
 
 type Row = { target: string; clicks: string; visitors: string };
 
-/** Returns the clicks of the query's link by target. */
+/**
+ * Returns the clicks of the query's link by target: the destination that its rules and arms chose.
+ * Reads raw clicks, while they are retained.
+ */
 async function readTargets(
   query: AnalyticsQuery,
   link: LinkRow,

@@ -7,7 +7,7 @@ import * as z from "zod";
 
 import type { Authenticator } from "../auth/access-rules.ts";
 import { parseKey } from "../auth/api-key.ts";
-import { errorResponse } from "../http/error-schemas.ts";
+import { errorResponse } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { readJsonBody } from "../http/json-body.ts";
 import { ForwardedRequest } from "../http/request-context.ts";

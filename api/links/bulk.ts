@@ -12,7 +12,7 @@ import {
   updateLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import { entryError } from "../http/error-schemas.ts";
+import { entryError } from "../http/common-schemas.ts";
 import { type ApiError, invalidField, notFound } from "../http/errors.ts";
 import { validateValue } from "../http/validation.ts";
 import type { LinkRow } from "./model.ts";

@@ -8,7 +8,7 @@ import type {
   ZodOpenApiResponsesObject,
 } from "zod-openapi";
 
-import { errorResponse } from "../http/error-schemas.ts";
+import { errorResponse } from "../http/common-schemas.ts";
 import { ERROR_CODES, type ErrorCode, ERRORS, statusOf } from "../http/errors.ts";
 
 const count = {
