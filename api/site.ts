@@ -302,7 +302,7 @@ export class Site {
     Object.assign(set.headers, rateLimitHeaders(window));
     // A 5xx is never replaced by a 429: our fault may be the reason that a valid key was not
     // recognized.
-    if (granted || failure.status >= 500 || this.#authenticator.isVerified(request))
+    if (granted || failure.status >= 500 || this.#authenticator.isVerified(request.headers))
       return undefined;
     return rateLimited(window, Date.now());
   }

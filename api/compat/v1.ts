@@ -110,8 +110,7 @@ export class V1 {
    * key that works makes this process read one.
    */
   async readBody<Schema extends z.ZodType>(schema: Schema): Promise<z.output<Schema>> {
-    const caller = new Request(this.url.href, { headers: this.#headers });
-    if (!this.#authenticator.isVerified(caller)) await this.requireKey();
+    if (!this.#authenticator.isVerified(this.#headers)) await this.requireKey();
     return validateValue(schema, await readJsonBody(this.request, BODY_BYTES_MAX));
   }
 

@@ -150,7 +150,7 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
   return new Elysia({ name: "password resets", prefix: "/auth/password-resets" })
     .use(auth)
     .get("", () => ({ by_mail: sendsMails }), {
-      access: "public",
+      access: "static",
       response: { 200: resetOptionsResponse },
     })
     .post(
