@@ -51,7 +51,6 @@ export class ApiMetrics {
     this.#watchStore(sql);
   }
 
-  /** Counts a completed request. */
   observe({ request: { method }, route, status, seconds }: CompletedRequest): void {
     this.#requests.observe(
       {

@@ -75,9 +75,7 @@ export interface SiteContext {
   isStopping(): boolean;
   /** Whether the process is behind with work; expensive calls then get 503. */
   isBehind(): boolean;
-  /** Takes note of an error of a request. */
   noteFailure(error: unknown): void;
-  /** Takes note of a completed request. */
   noteCompleted(completed: CompletedRequest): void;
 }
 

@@ -31,7 +31,6 @@ export class Turn {
     return performance.now() >= this.#endsAt;
   }
 
-  /** Waits for the next turn. */
   async next(): Promise<void> {
     await new Promise<void>((resolve) => {
       if (waiting.push(resolve) === 1) setImmediate(runNext);

@@ -58,7 +58,6 @@ import {
   readReferrers,
 } from "./top-values.ts";
 
-/** The client of a stream. */
 type StreamClient = { request: Request; confirm: Confirm };
 
 /** A WHERE clause with its parameters. */
@@ -124,7 +123,6 @@ export class AnalyticsService {
     return { period, summary, clicks_over_time, ...breakdowns };
   }
 
-  /** Returns clicks by location. */
   async geo(
     reader: ClicksReader,
     subject: Subject,
@@ -142,7 +140,6 @@ export class AnalyticsService {
     return await readDevices(await this.#scope.resolve(reader, subject, request));
   }
 
-  /** Returns clicks by referrer. */
   async referrers(
     reader: ClicksReader,
     subject: Subject,

@@ -45,7 +45,6 @@ export async function enqueueRemoval(
   await addToOutbox(transaction, [message]);
 }
 
-/** Domains that are read at once. */
 const BATCH = 500;
 
 /** Reads the notices of all domains as they were published last, in batches. */
@@ -64,7 +63,6 @@ export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[
 const noticeOf = (row: DomainRow, version: number): DomainNotice =>
   domainNotice(version, row.host, toNoticeSettings(row), row.account_id);
 
-/** Draws a version for the notice of a domain. */
 async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
   const [row] = await transaction<[{ version: string }]>`
     with drawn as (select next_link_version() as version)

@@ -104,10 +104,8 @@ async function displace(
   await recordEvents(transaction, author, [domainEvent("domain.displaced", released)]);
 }
 
-/** A verified domain, with its mode. */
 type VerifiedDomain = DomainRow & { mode: AccountScope["mode"] };
 
-/** Finds and locks the verified domain with a host, of any account. */
 async function lockVerified(
   transaction: Transaction,
   host: string,

@@ -89,7 +89,6 @@ const accountOf = ({ accountId }: AccountScope): string | null =>
 /** Entries read at once: each can have as much data as an event may. */
 const ENTRIES_AT_ONCE = 200;
 
-/** The verification of one chain, in a transaction. */
 class ChainCheck {
   readonly #sql: Transaction;
   readonly #feed: AccountScope;
@@ -176,14 +175,12 @@ class ChainCheck {
   }
 }
 
-/** An entry of a chain, by its position, and its hash. */
 type Place = { position: number; hash: Buffer };
 
 type ChainPlace = AccountScope & Place;
 
 type Entry = { id: Uuid; position: number; hash: Buffer | null; text: string };
 
-/** Feeds with events that have no position yet. */
 const findUnnumbered = (sql: Sql): Promise<AccountScope[]> =>
   sql<AccountScope[]>`
     with recursive feed as (

@@ -36,7 +36,6 @@ export class EventWaits {
     this.#pollMs = pollMs;
   }
 
-  /** The number of requests that wait. */
   get count(): number {
     return this.#waits.size;
   }

@@ -9,7 +9,6 @@ import { CURSOR } from "../../shared/contracts/examples.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField } from "./errors.ts";
 
-/** Maximum page number. */
 const PAGE_MAX = 1_000_000;
 
 /** Maximum entries of a page. */

@@ -22,7 +22,6 @@ export class RouteTable {
   #routes: readonly Route[] = [];
   /** The methods of each path without a parameter. */
   #methods: ReadonlyMap<string, ReadonlySet<string>> = new Map();
-  /** The query parameters of each route, and its body. */
   #inputs: ReadonlyMap<string, { parameters: readonly string[]; body: Body }> = new Map();
 
   /** Takes over the routes of the site, once all are declared. */

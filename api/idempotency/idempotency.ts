@@ -230,7 +230,6 @@ export interface IdempotencyStore {
    * be leased.
    */
   claim(request: StoredRequest, resourceId: Uuid): Promise<LeaseResult>;
-  /** Stores the result of a leased request. */
   save(request: StoredRequest, result: Uint8Array): Promise<void>;
   /** Ends the lease, so that a retry can take over the request at once. */
   release(request: StoredRequest): Promise<void>;

@@ -285,7 +285,6 @@ async function lockKey(sql: Transaction, id: Uuid): Promise<KeyRow | undefined> 
   return row;
 }
 
-/** Finds a key by its primary key. */
 async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
     select ${columns(sql)} from api_keys where id = ${id}`;

@@ -26,7 +26,6 @@ export interface StreamLeases {
    * it is released.
    */
   acquire(scope: AccountScope, onLost: () => void): Promise<() => Promise<void>>;
-  /** Stops renewing. */
   stop(): void;
 }
 

@@ -53,7 +53,6 @@ export const bulkCreateBody = z.strictObject({ links: rowsOf(newLinkBody) }).met
   examples: [{ links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }] }],
 });
 
-/** An update of one of several links. */
 const bulkChange = updateLinkBody
   .extend({
     id: z.string().meta({ description: "The id of the link to change.", examples: [LINK_ID] }),

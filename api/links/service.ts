@@ -415,7 +415,6 @@ const eachLink = async (
   propagated,
 });
 
-/** The position of a link in a list. */
 function positionOf(row: LinkRow, { sort }: LinkOrder): Position {
   const { id, clicks } = row;
   return { id, key: sort === "clicks" ? clicks : (row[sort]?.getTime() ?? 0) };

@@ -243,7 +243,6 @@ export type Conflict = {
   id: Uuid;
   alias_taken: boolean;
   external_id_taken: boolean;
-  /** There is a link with this id. */
   id_taken: boolean;
 };
 

@@ -125,7 +125,6 @@ export async function readDelay(sql: Sql): Promise<number> {
 /** How long a sender has a mail to itself: longer than an attempt takes. */
 const LEASE_SECONDS = 120;
 
-/** A mail that a sender has leased. */
 type LeasedMail = QueuedMail & {
   id: Uuid;
   kind: keyof MailKinds;

@@ -25,7 +25,6 @@ const header = (description: string, schema: typeof count | typeof text, example
   schema: { ...schema, examples: [example] },
 });
 
-/** The headers of every response. */
 const HEADERS = {
   "X-Request-Id": header(
     "Identifies the request in the service's logs. If the client sends one, it is used.",

@@ -18,7 +18,6 @@ import { reportRows, runColumns } from "./sql.ts";
 /** Most reports of an account and mode. */
 const REPORTS_MAX = 20;
 
-/** Runs that are listed of a report. */
 const RUNS_LISTED = 20;
 
 /** The caller. Nobody can have reports made of what they may not read. */

@@ -71,7 +71,6 @@ export class SecondFactors {
     return result.backupCodes;
   }
 
-  /** Removes the second factor. */
   async remove(session: Session, password: string, client: ClientInfo): Promise<string[]> {
     const { headers } = client;
     const { result, cookie } = await this.#change(session, client, () =>

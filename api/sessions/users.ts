@@ -156,7 +156,6 @@ export class UserService {
        order by unknown_sign_ins.day desc limit 31`;
   }
 
-  /** Lists all users, with the accounts they are members of. */
   list(): Promise<UserRow[]> {
     return this.#sql<UserRow[]>`
       select u.id, u.email, u.email_verified, u.name, u.created_at,

@@ -27,10 +27,8 @@ import { shareColumns } from "./service.ts";
 /** A share with its owner, and the version of the owner's branding; null without one. */
 type SharedRow = ShareRow & AccountScope & Payer & { brand_version: number | null };
 
-/** Maximum rows of each breakdown. */
 const ROWS_MAX = 10;
 
-/** Maximum countries on the map. */
 const COUNTRIES_MAX = 100;
 
 /**

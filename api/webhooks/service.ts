@@ -245,7 +245,6 @@ export class WebhookService {
     });
   }
 
-  /** Returns a new secret's salt and text. */
   #makeSecret(id: Uuid): { salt: Buffer; secret: string } {
     if (this.#ownSecret === undefined) throw notSetUp();
     const salt = newSalt();

@@ -59,7 +59,6 @@ export const lockDeliveries = (
   select count(*) from (
     select from webhook_deliveries where webhook_id = ${webhookId} ${condition} order by id for update) locked`;
 
-/** Days for which deliveries are kept. */
 const RETENTION_DAYS = 30;
 
 /**

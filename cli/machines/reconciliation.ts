@@ -135,7 +135,6 @@ const COUNT_STORED = `
             FROM clicks GROUP BY journal_id, segment)
    GROUP BY journal_id`;
 
-/** Number of clicks by segment number. */
 type ClicksBySegment = Map<number, number>;
 
 /**

@@ -249,7 +249,6 @@ type Document = {
   name: string;
   version: string;
   maintainer: string;
-  /** Path of the licence. */
   licence: string;
   overrides: readonly Override[];
 };

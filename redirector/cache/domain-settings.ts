@@ -25,7 +25,6 @@ const ENTRY_BYTES = 64;
 /** How long clients may cache an app association file. */
 const APP_FILE_MAX_AGE_SECONDS = 300;
 
-/** The redirect of a domain. */
 type DomainRedirect = { url: string; response: PageResponse };
 
 /** A domain's responses; undefined where it has no setting. */

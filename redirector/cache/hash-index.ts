@@ -47,7 +47,6 @@ export class HashIndex {
     this.#insertTag(hash, offset + 1);
   }
 
-  /** Changes the offset in a slot. */
   move(slot: number, offset: number): void {
     this.#slots[slot * SLOT_NUMBERS + 1] = offset + 1;
   }
@@ -160,7 +159,6 @@ export class KeyIndex extends HashIndex {
     return slot;
   }
 
-  /** Adds the record at an offset. */
   add(offset: number): void {
     this.insert(hashAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)), offset);
   }

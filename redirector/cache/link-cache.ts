@@ -148,7 +148,6 @@ export class LinkCache {
     return { entries: this.#index.size, bytes: this.#blocks.bytes + this.#index.bytes };
   }
 
-  /** Appends a record to the newest block; returns its offset. */
   #append(record: LinkRecord, size: number): number {
     const isCovered = record.state === "active" && this.#takedowns.covers(record);
     const offset = this.#blocks.reserve(size);

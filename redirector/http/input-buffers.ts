@@ -60,7 +60,6 @@ export class InputBuffers {
     else socket.resume();
   }
 
-  /** Forgets the input of a connection. */
   drop(connection: Connection): void {
     this.#setInput(connection, undefined);
   }

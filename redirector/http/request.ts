@@ -19,7 +19,6 @@ export type RequestHead = {
   keepAlive: boolean;
   /** Length of the body in bytes; 0 for a chunked one. */
   contentLength: number;
-  /** Whether the body is chunked. */
   chunked: boolean;
   /** Whether the client waits for a response with status 100 before it sends the body. */
   expectsContinue: boolean;

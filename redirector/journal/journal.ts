@@ -60,7 +60,6 @@ export interface JournalEvents {
 
 /** Where the clicks of requests go. */
 export interface ClickLog {
-  /** Buffers a click. */
   append(click: RawClick): void;
   /** Writes the buffered clicks. */
   commit(): void;
@@ -254,7 +253,6 @@ class SegmentWriter {
     open.clicks += clicks;
   }
 
-  /** Seals the open segment, if there is one. */
   seal(): void {
     if (this.#open === undefined) return;
     const { fd, end, clicks, openedAt: _, ...id } = this.#open;

@@ -59,7 +59,6 @@ export class Publisher {
   readonly #timer: Timer;
   readonly #queue: SealedSegment[] = [];
   #inFlight = 0;
-  /** Paths of segments to sync. */
   readonly #unsynced = new Set<string>();
   /** Failed attempts to read a file, by its path. */
   readonly #readFailures = new Map<string, number>();

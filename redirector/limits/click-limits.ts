@@ -39,7 +39,6 @@ const REPORTS_MAX = 64;
 export interface ClickSource {
   /** Consumes a click, synchronously while a lease has clicks left. */
   take(limit: ClickLimit): ClickOutcome | Promise<ClickOutcome>;
-  /** Whether the limit is known to be reached. */
   isExhausted(limit: ClickLimit): boolean;
   /**
    * Whether the limit is reached, for requests that consume no click. Reads the ledger unless that

@@ -162,7 +162,6 @@ export class Continuity implements LeaseConditions {
     }
   }
 
-  /** Applies a reading of the stream. */
   #apply({ created, state }: StreamReading): void {
     const next = { stream: streamId(created), sequence: state.last_seq };
     const before = this.#position;

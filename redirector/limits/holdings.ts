@@ -32,7 +32,6 @@ export type Holding = Uses & {
   upTo: number;
   /** When to report and return the lease, by the clock; while it is open. */
   reportAt: number;
-  /** The change of the ledger in progress. */
   changing: Promise<LeaseStep["outcome"]> | undefined;
   /**
    * An earlier write of the ledger may still arrive, so only another write makes its content
@@ -41,7 +40,6 @@ export type Holding = Uses & {
   uncertain: boolean;
   /** Requests that wait for a lease. */
   waiting: number;
-  /** The read of the ledger in progress. */
   reading: Promise<boolean> | undefined;
   /** Until when the ledger is assumed to have clicks left. */
   leftUntil: number;

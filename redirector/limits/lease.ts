@@ -31,7 +31,6 @@ export const GONE_SECONDS = 60;
 /** A redirector's own count. */
 export type Holder = {
   id: Uuid;
-  /** Number of clicks that it has used. */
   used: number;
 };
 

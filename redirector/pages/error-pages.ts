@@ -195,10 +195,8 @@ function checkSize(page: string): string {
   return page;
 }
 
-/** A text as HTML. */
 const escapeText = (text: Text): string => Bun.escapeHTML(text());
 
-/** Maps each value of an object. */
 function mapValues<Name extends string, From, To>(
   values: Readonly<Record<Name, From>>,
   change: (value: From, name: Name) => To,

@@ -23,7 +23,6 @@ export const CHALLENGE = { "www-authenticate": 'Cookie realm="link"' };
 /** Where a page has the referrer's field. */
 const REFERRER_PLACE = "<!-- referrer -->";
 
-/** A text as HTML. */
 const escapeText = (text: Text): string => Bun.escapeHTML(text());
 
 type RedirectorTexts = Texts<Catalogue["redirector"]>;

@@ -53,7 +53,6 @@ const RECENT = { limit: Infinity, seconds: 60, keysMax: 50_000 };
 export const FORM_BYTES_MAX = 4_096;
 
 type PasswordAttempt = {
-  /** The client's address. */
   address: string;
   password: string;
   /** Whether the client has a valid unlock cookie for the link. */
@@ -83,7 +82,6 @@ export class PasswordCheck {
     this.#verify = verify;
   }
 
-  /** Checks an attempt to enter the password of a link. */
   async check(link: CachedLink, attempt: PasswordAttempt): Promise<PasswordResult> {
     const { address, password } = attempt;
     const ids = sliceToString(link.ids);

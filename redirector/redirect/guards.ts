@@ -243,11 +243,9 @@ export class PasswordGuard {
   }
 }
 
-/** Whether the form of the confirmation was posted. */
 const hasConfirmed = (incoming: IncomingRequest): boolean =>
   incoming.head.method === "POST" && readFormField(incoming, "confirm") === "yes";
 
-/** Adds a cookie to a response. */
 function withCookie(response: RedirectorResponse, cookie: string): PageResponse {
   const page = "location" in response ? redirectResponse(toText(response.location)) : response;
   return { ...page, headers: { ...page.headers, "set-cookie": cookie } };

@@ -62,7 +62,6 @@ export type BatchEntry =
  */
 export type Checkpoint = {
   number: number;
-  /** All segments that are stored. */
   segments: string;
   /** Manifests of batches in doubt: it was not known whether they are stored. */
   open: Manifest[];
@@ -459,7 +458,6 @@ export class LogWriter {
   }
 }
 
-/** The manifest of a batch, which has at least one segment. */
 function toManifest(token: string, segments: readonly BatchSegment[]): Manifest {
   const sequences: Ranges = [];
   for (const { sequence } of segments) addToRanges(sequences, sequence);

@@ -184,7 +184,6 @@ export class Owner {
     return { ranges, forgotten, open: this.#open.length };
   }
 
-  /** Whether the segment is stored. */
   has(id: SegmentId): boolean {
     return this.#index.has(id);
   }
@@ -247,7 +246,6 @@ export class Owner {
     await this.#writeCheckpoint();
   }
 
-  /** Settles each open manifest that names a delivered segment. */
   async #settleDelivered(segments: readonly BatchSegment[]): Promise<void> {
     for (const manifest of this.#open.slice()) {
       const named = SegmentIndex.parse(manifest.segments);

@@ -34,7 +34,6 @@ const EVENTS_AT_ONCE = 20;
 /** Pause after a failure, and longest pause without anything to record. */
 const RETRY_MS = 2_000;
 
-/** The rows of a stored batch, and its place in the log. */
 type StoredBatch = { rows: readonly Buffer[]; place: LogPlace };
 
 export class ClickRecorder {
@@ -74,7 +73,6 @@ export class ClickRecorder {
     return this.#written;
   }
 
-  /** Batches that wait. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -96,7 +94,6 @@ export class ClickRecorder {
     await this.#rounds?.stop();
   }
 
-  /** Records what waits. */
   async #record(): Promise<void> {
     const readers = await this.#readReaders();
     if (readers.size === 0) {

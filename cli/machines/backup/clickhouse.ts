@@ -51,7 +51,6 @@ const NAMES_LINES = 1;
 
 const NEWLINE = "\n".charCodeAt(0);
 
-/** A file, and how many rows it has. */
 type StoredRows = { rows: number; file: StoredFile };
 
 export class ClickHouseBackup {
@@ -247,7 +246,6 @@ export class ClickHouseBackup {
     return found?.rows ?? 0;
   }
 
-  /** Writes the rows of a query. */
   async #dumpRows(query: string, name: string): Promise<StoredRows> {
     const exec = { query: `${query} FORMAT TabSeparatedWithNames` };
     const { stream } = await this.#clickhouse.exec(exec);
@@ -365,7 +363,6 @@ async function* readBatches(compressed: Readable): AsyncGenerator<Buffer> {
   yield Buffer.concat(parts);
 }
 
-/** Counts the ends of lines. */
 function countLines(text: Buffer): number {
   let lines = 0;
   for (const byte of text) if (byte === NEWLINE) lines++;

@@ -177,7 +177,6 @@ export async function hasTable(host: Host, table: string): Promise<boolean> {
   return code === 0 && stdout.trim() === "t";
 }
 
-/** Whether the database exists. */
 async function hasDatabase(host: Host): Promise<boolean> {
   return (await host.psql(DATABASE, "select 1;")).code === 0;
 }

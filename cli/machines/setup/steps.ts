@@ -81,7 +81,6 @@ export class Setup {
     this.#installation = new Installation({ SHORTHOP_CONFIG_DIR: host.path("/etc/shorthop") });
   }
 
-  /** The steps of a host, by its role. */
   steps(): Step[] {
     const [settings, secrets, host] = [this.#settings, this.#secrets, this.#host];
     const backedUp = this.#backedUp;

@@ -243,7 +243,6 @@ export function CheckField({
 
 /** A text field for values, separated by commas, that completes the last one. */
 type TagsFieldProps = Omit<ComponentProps<typeof TextField>, "hint" | "list"> & {
-  /** The text of the field. */
   text: string;
 };
 
@@ -301,7 +300,6 @@ export const isColor = (text: string): boolean => hexColor.safeParse(text).succe
 
 type ColorFieldProps = {
   label: string;
-  /** Label of the picker. */
   pickerLabel: string;
   hint?: string;
   placeholder?: string;

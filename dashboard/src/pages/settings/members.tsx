@@ -63,7 +63,6 @@ export function MembersPage() {
   );
 }
 
-/** Which roles need a second factor. */
 function NeededFactors({ roles }: { roles: readonly Role[] }) {
   const { account } = useAccountContext();
   const change = useApiMutation(

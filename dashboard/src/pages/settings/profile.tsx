@@ -63,7 +63,6 @@ export function ProfilePage() {
   );
 }
 
-/** Chooses the language of the dashboard. */
 function LanguageField() {
   const [choice, setChoice] = useState(readChoice);
   const ofBrowser = nameOf(matchLanguage(navigator.languages));
