@@ -77,7 +77,7 @@ export abstract class Authenticator {
   }
 
   /** Whether a request has credentials that worked a while ago, which costs no query. */
-  isVerified(_headers: Headers): boolean {
+  isVerified(_headers: Request["headers"]): boolean {
     return false;
   }
 

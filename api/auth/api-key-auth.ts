@@ -42,7 +42,7 @@ export class ApiKeyAuthenticator extends Authenticator {
     this.#authorizer = authorizer;
   }
 
-  override isVerified(headers: Headers): boolean {
+  override isVerified(headers: Request["headers"]): boolean {
     const key = parseKey(bearerToken(headers.get("authorization") ?? "") ?? "");
     return key !== undefined && this.#verified.has(keyId(key));
   }

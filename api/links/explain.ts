@@ -11,7 +11,7 @@ import { CachedFacts, type RequestFacts, toAgentNames } from "../../shared/decis
 import { preferredLanguage } from "../../shared/decision/language.ts";
 import { type Target, Targets } from "../../shared/decision/targets.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
@@ -143,7 +143,7 @@ export async function explainRequest(
   link: LinkRow,
   body: ExplainBody,
   ownHosts: ReadonlySet<string>,
-  turn = beginTurn(),
+  slice = new TimeSlice(),
 ): Promise<Explanation> {
   const now = body.at === undefined ? Date.now() : Date.parse(body.at);
   const record = toRecord(link);
@@ -154,7 +154,7 @@ export async function explainRequest(
   const rules: Explanation["rules"] = [];
   for (const { id, ...explained } of targets.explain(facts)) {
     rules.push({ id: encodeId("rule", id), ...explained });
-    if (turn.isOver()) await turn.next();
+    if (slice.isOver()) await slice.next();
   }
   return {
     status,

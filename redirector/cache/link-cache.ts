@@ -24,7 +24,7 @@ import {
   versionAt,
   writeRecord,
 } from "../../shared/links-store/record.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { BLOCK_BYTES, Blocks, offsetInBlock } from "./blocks.ts";
 import { entriesThatFit, KEY_BYTES_MAX, KeyIndex } from "./hash-index.ts";
 import { Takedowns } from "./takedowns.ts";
@@ -133,10 +133,10 @@ export class LinkCache {
   async markAgain(): Promise<void> {
     const marking = ++this.#markings;
     this.#isMarking = true;
-    const turn = beginTurn();
+    const slice = new TimeSlice();
     for (const { bytes, end } of this.#blocks.used) {
       for (let at = 0; at < end; at += sizeAt(bytes, at)) this.#mark(bytes, at);
-      if (turn.isOver()) await turn.next();
+      if (slice.isOver()) await slice.next();
       // A newer run has started from the beginning.
       if (marking !== this.#markings) return;
     }
