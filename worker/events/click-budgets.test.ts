@@ -8,7 +8,7 @@ import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { ClickEvent } from "./click-events.ts";
-import { writeEvents } from "./ledger-sql.ts";
+import { writeEvents } from "./recorder.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
