@@ -5,6 +5,11 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import {
+  acceptedResponse,
+  invitationOfferResponse,
+  memberListResponse,
+} from "../../shared/contracts/user-responses.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { originOf, principalOf } from "../http/request-context.ts";
@@ -12,11 +17,8 @@ import type { SessionService } from "../sessions/service.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   acceptBody,
-  acceptedResponse,
   changeMemberBody,
-  invitationOfferResponse,
   inviteBody,
-  memberListResponse,
   newInvitationResponse,
   newResetResponse,
   requireFactorBody,

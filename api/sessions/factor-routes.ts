@@ -2,17 +2,19 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import {
+  enrolmentResponse,
+  passkeyListResponse,
+  recoveryCodesResponse,
+  secondFactorResponse,
+} from "../../shared/contracts/user-responses.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   addPasskeyBody,
   confirmBody,
-  enrolmentResponse,
-  passkeyListResponse,
   passwordBody,
-  recoveryCodesResponse,
-  secondFactorResponse,
   signInByPasskeyBody,
   webAuthnOptionsResponse,
 } from "./model.ts";

@@ -2,6 +2,13 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import {
+  type Account,
+  deviceListResponse,
+  methodsResponse,
+  sessionResponse,
+  type SignInMethods,
+} from "../../shared/contracts/user-responses.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { successResponse } from "../http/common-schemas.ts";
@@ -11,12 +18,9 @@ import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
 import {
   changePasswordBody,
-  deviceListResponse,
-  methodsResponse,
   requestResetBody,
   resetOptionsResponse,
   resetUserResponse,
-  sessionResponse,
   signInBody,
   signInByCodeBody,
   signInResponse,
@@ -27,8 +31,6 @@ import { clientInfo, requireSession, setCookies } from "./requests.ts";
 import type { PasswordResets } from "./resets.ts";
 import { type SessionService, toUserResponse } from "./service.ts";
 
-type SessionResponse = z.output<typeof sessionResponse>;
-
 /**
  * `methods` says how people can sign in; `listAccounts` lists the accounts that a user is a member
  * of.
@@ -36,8 +38,8 @@ type SessionResponse = z.output<typeof sessionResponse>;
 export const sessionRoutes = (
   auth: AccessPlugin,
   sessions: SessionService,
-  methods: z.output<typeof methodsResponse>,
-  listAccounts: (userId: Uuid) => Promise<SessionResponse["accounts"]>,
+  methods: SignInMethods,
+  listAccounts: (userId: Uuid) => Promise<Account[]>,
   { shortUrl, sendsMails }: SiteContext,
 ) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
