@@ -4,6 +4,14 @@ import * as z from "zod";
 import { CREATED_AT, EXPIRES_AT } from "../../shared/contracts/examples.ts";
 import { ERROR_CODES, invalidField } from "./errors.ts";
 
+/** A text of the document, with an example. */
+export const text = (description: string, example: string) =>
+  z.string().meta({ description, examples: [example] });
+
+/** A whole number of the document, with an example. */
+export const count = (description: string, example: number) =>
+  z.int().meta({ description, examples: [example] });
+
 /**
  * Parses an instant that must lie in the future; returns null for no instant. Throws
  * `invalid_request`.
@@ -27,9 +35,7 @@ export const successResponse = z
     success: z
       .boolean()
       .meta({ description: "Always true: failures are errors.", examples: [true] }),
-    message: z
-      .string()
-      .meta({ description: "A sentence for people.", examples: ["The link has been deleted."] }),
+    message: text("A sentence for people.", "The link has been deleted."),
   })
   .meta({
     id: "Confirmation",
@@ -76,16 +82,12 @@ const errorCode = z.enum(ERROR_CODES).meta({
   },
 });
 
-const message = z.string().meta({
-  description: "A sentence for people; its wording may change.",
-  examples: ["url is required."],
-});
+const message = text("A sentence for people; its wording may change.", "url is required.");
 
-const param = z.string().meta({
-  description:
-    "The field or query parameter that the error is about, with dots for fields of fields.",
-  examples: ["url"],
-});
+const param = text(
+  "The field or query parameter that the error is about, with dots for fields of fields.",
+  "url",
+);
 
 const errorDetail = z
   .object({ param, message })

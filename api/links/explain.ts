@@ -15,6 +15,7 @@ import { TimeSlice } from "../../shared/time-slice.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
+import { text } from "../http/common-schemas.ts";
 import type { LinkRow } from "./model.ts";
 import { toRecord } from "./record.ts";
 import { statusOf } from "./settings.ts";
@@ -68,19 +69,16 @@ export const explainBody = z
 
 export type ExplainBody = z.output<typeof explainBody>;
 
-const url = z.string().meta({
-  description: "The destination, before the short URL's query is forwarded.",
-  examples: ["https://apps.apple.com/app/id1"],
-});
+const url = text(
+  "The destination, before the short URL's query is forwarded.",
+  "https://apps.apple.com/app/id1",
+);
 
 const matched = z.boolean().meta({ description: "Whether it matches.", examples: [true] });
 
 export const explanation = z
   .object({
-    status: z.string().meta({
-      description: "The link's status at that time; only an `active` link redirects.",
-      examples: ["active"],
-    }),
+    status: text("The link's status at that time; only an `active` link redirects.", "active"),
     requires_password: z
       .boolean()
       .meta({ description: "Whether the visitor must enter a password first.", examples: [false] }),
@@ -102,19 +100,13 @@ export const explanation = z
     rules: z
       .array(
         z.object({
-          id: z.string().meta({
-            description: "The rule's id, by which its clicks are counted.",
-            examples: [RULE_ID],
-          }),
+          id: text("The rule's id, by which its clicks are counted.", RULE_ID),
           url,
           matched,
           conditions: z
             .array(
               z.object({
-                type: z.string().meta({
-                  description: "The property of the request that the condition checks.",
-                  examples: ["os"],
-                }),
+                type: text("The property of the request that the condition checks.", "os"),
                 matched,
                 actual: z
                   .string()

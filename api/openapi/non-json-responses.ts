@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
 import { clickFields, country } from "../analytics/responses.ts";
+import { text } from "../http/common-schemas.ts";
 
 const binary = (contentMediaType: string) => ({
   schema: { type: "string" as const, contentMediaType },
@@ -21,14 +22,8 @@ export const clickEvent = z
       .enum(["human", "bot", "prefetch"])
       .meta({ description: "`human`, `bot` or `prefetch`." }),
     country,
-    region: z.string().meta({
-      description: "The region's code; empty when it is unknown.",
-      examples: ["DE-BE"],
-    }),
-    city: z.string().meta({
-      description: "The city's name; empty when it is unknown.",
-      examples: ["Berlin"],
-    }),
+    region: text("The region's code; empty when it is unknown.", "DE-BE"),
+    city: text("The city's name; empty when it is unknown.", "Berlin"),
     browser: clickFields.browser,
     os: clickFields.os,
     device: z
