@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { LAST_CLICK_AT, LINK_ID, SHORT_URL } from "../../shared/contracts/examples.ts";
 import { destination, targetFields } from "../../shared/contracts/link-fields.ts";
-import { count, text } from "../http/common-schemas.ts";
+import { count, instant, text } from "../http/common-schemas.ts";
 import { entriesOf, nextCursor } from "../http/pagination.ts";
 import { hasRawClicks, type RetainedSpan } from "./plan.ts";
 
@@ -155,10 +155,8 @@ const change = (example: number) =>
     });
 
 const span = {
-  from: z.iso
-    .datetime()
-    .meta({ description: "The start.", examples: ["2026-02-22T00:00:00.000Z"] }),
-  to: z.iso.datetime().meta({ description: "The end.", examples: ["2026-03-01T00:00:00.000Z"] }),
+  from: instant("The start.", "2026-02-22T00:00:00.000Z"),
+  to: instant("The end.", "2026-03-01T00:00:00.000Z"),
 };
 
 /** The same counts for an earlier period. */

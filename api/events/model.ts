@@ -12,7 +12,7 @@ import {
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { idParameter, text } from "../http/common-schemas.ts";
+import { idParameter, instant, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit } from "../http/pagination.ts";
 import type { Origin } from "../http/principal.ts";
 
@@ -77,7 +77,7 @@ export const eventResponse = z
       "What happened. Types are added: ignore those that you do not know.",
       "link.created",
     ),
-    created_at: z.iso.datetime().meta({ description: "When it happened.", examples: [CREATED_AT] }),
+    created_at: instant("When it happened.", CREATED_AT),
     mode: z.enum(["live", "test"]).meta({ description: "The mode of what it is about." }),
     data: z.record(z.string(), z.unknown()).meta({
       description:

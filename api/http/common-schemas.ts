@@ -4,13 +4,15 @@ import * as z from "zod";
 import { CREATED_AT, EXPIRES_AT } from "../../shared/contracts/examples.ts";
 import { ERROR_CODES, invalidField } from "./errors.ts";
 
-/** A text of the document, with an example. */
+/** The schema of a text, with an example for the document; {@link count} and others likewise. */
 export const text = (description: string, example: string) =>
   z.string().meta({ description, examples: [example] });
 
-/** A whole number of the document, with an example. */
 export const count = (description: string, example: number) =>
   z.int().meta({ description, examples: [example] });
+
+export const instant = (description: string, example: string) =>
+  z.iso.datetime().meta({ description, examples: [example] });
 
 /**
  * Parses an instant that must lie in the future; returns null for no instant. Throws
@@ -54,13 +56,9 @@ export const idParameter = (prefix: string, description: string, example: string
     maxLength: prefix.length + 27,
   });
 
-export const createdAt = z.iso
-  .datetime()
-  .meta({ description: "When it was created.", examples: [CREATED_AT] });
+export const createdAt = instant("When it was created.", CREATED_AT);
 
-export const updatedAt = z.iso
-  .datetime()
-  .meta({ description: "When it was last changed.", examples: [CREATED_AT] });
+export const updatedAt = instant("When it was last changed.", CREATED_AT);
 
 export const expiresAt = z.iso
   .datetime()

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
 import { clickFields, country } from "../analytics/responses.ts";
-import { text } from "../http/common-schemas.ts";
+import { instant, text } from "../http/common-schemas.ts";
 
 const binary = (contentMediaType: string) => ({
   schema: { type: "string" as const, contentMediaType },
@@ -15,9 +15,7 @@ const binary = (contentMediaType: string) => ({
  */
 export const clickEvent = z
   .object({
-    time: z.iso
-      .datetime()
-      .meta({ description: "When the redirect was sent.", examples: ["2026-03-02T09:15:07.318Z"] }),
+    time: instant("When the redirect was sent.", "2026-03-02T09:15:07.318Z"),
     class: z
       .enum(["human", "bot", "prefetch"])
       .meta({ description: "`human`, `bot` or `prefetch`." }),

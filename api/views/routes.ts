@@ -10,7 +10,7 @@ import {
   viewNameMeta,
   viewQueryMeta,
 } from "../../shared/contracts/view-schemas.ts";
-import { successResponse } from "../http/common-schemas.ts";
+import { instant, successResponse } from "../http/common-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
 import type { ViewRow, ViewService } from "./service.ts";
@@ -124,12 +124,8 @@ const viewResponse = z
   .object({
     name: z.string().meta(viewNameMeta),
     query: z.string().meta(viewQueryMeta),
-    created_at: z.iso
-      .datetime()
-      .meta({ description: "When it was saved first.", examples: [CREATED_AT] }),
-    updated_at: z.iso
-      .datetime()
-      .meta({ description: "When it was saved last.", examples: [CREATED_AT] }),
+    created_at: instant("When it was saved first.", CREATED_AT),
+    updated_at: instant("When it was saved last.", CREATED_AT),
   })
   .meta({
     id: "SavedView",
