@@ -32,7 +32,8 @@ export class ReportMails implements MailKind {
   }
 
   async write({ run_id: runId, user_id: userId }: QueuedMail): Promise<MailContent | undefined> {
-    const [run] = await this.#sql<{ report_id: Uuid; content: ReportContent }[]>`
+    const sql = this.#sql;
+    const [run] = await sql<{ report_id: Uuid; content: ReportContent }[]>`
       select report_id, content from report_runs where id = ${runId}`;
     if (run === undefined) return undefined;
     const token = this.#tokens.write({ reportId: run.report_id, userId });
