@@ -143,7 +143,7 @@ export class ReportMaker {
   }
 }
 
-/** Sets when a report is due next, in Unix milliseconds, unless it has become due at another time. */
+/** Sets when a report is due next (Unix milliseconds), unless it is due at another time. */
 async function moveDue(
   sql: Sql | Transaction,
   { id, due_at }: ReportRow,
