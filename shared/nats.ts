@@ -220,9 +220,6 @@ export const natsFileVariables = {
 
 export type NatsFiles = z.input<z.ZodObject<typeof natsFileVariables>>;
 
-export const natsFilesOf = (config: NatsFiles): NatsFiles =>
-  z.object(natsFileVariables).parse(config);
-
 /**
  * The path from which a process can read a file that only root can: systemd passes it as a
  * credential of the same name (systemd.exec(5), LoadCredential=).

@@ -1,5 +1,5 @@
 /** Notices of domains in the links log, which give redirectors the domains' settings. */
-import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { ENCODED_LINK_BYTES_MAX, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { type DomainNotice, domainNotice } from "../../shared/contracts/notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
@@ -22,12 +22,12 @@ export const hasNotice = ({
   verified_at !== null && (settings !== null || !case_sensitive || switching);
 
 /**
- * Adds the notice of a domain to the outbox. Throws `invalid_request` when it is too large for a
- * message.
+ * Adds the notice of a domain, which the transaction has locked, to the outbox. Throws
+ * `invalid_request` when it is too large for a message.
  */
 export async function enqueueNotice(transaction: Transaction, row: DomainRow): Promise<void> {
-  const message = noticeOf(row, await drawVersion(transaction, row.id));
-  const { length } = encodeLinkMessage(message);
+  const message = noticeOf(row);
+  const { length } = encodeLinkRecord(message);
   if (length > ENCODED_LINK_BYTES_MAX)
     throw new ApiError(
       "invalid_request",
@@ -36,37 +36,25 @@ export async function enqueueNotice(transaction: Transaction, row: DomainRow): P
   await addToOutbox(transaction, [message]);
 }
 
-/** Adds a notice for a removed domain: one without settings. */
-export async function enqueueRemoval(
-  transaction: Transaction,
-  { id, host }: DomainRow,
-): Promise<void> {
-  const message = domainNotice(await drawVersion(transaction, id), host, {});
-  await addToOutbox(transaction, [message]);
-}
+/** Adds a notice for a removed domain, which the transaction has locked: one without settings. */
+export const enqueueRemoval = (transaction: Transaction, { host }: DomainRow): Promise<void> =>
+  addToOutbox(transaction, [domainNotice(host, {})]);
 
 const BATCH = 500;
 
-/** Reads the notices of all domains as they were published last, in batches. */
+/** Reads the notices of all domains that have one, in batches. */
 export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[]> {
   for (let after: Uuid | null = null; ;) {
-    const rows: (DomainRow & { notice_version: number })[] = await sql`
-      select ${domainColumns(sql)}, version::float8 as notice_version from domains
-       where version > 0 and verified_at is not null and (${after}::uuid is null or id > ${after})
+    const rows: DomainRow[] = await sql`
+      select ${domainColumns(sql)} from domains
+       where verified_at is not null and (settings is not null or not case_sensitive or switching)
+         and (${after}::uuid is null or id > ${after})
        order by id limit ${BATCH}`;
-    if (rows.length > 0) yield rows.map((row) => noticeOf(row, row.notice_version));
+    if (rows.length > 0) yield rows.map(noticeOf);
     after = rows.at(-1)?.id ?? null;
     if (rows.length < BATCH) return;
   }
 }
 
-const noticeOf = (row: DomainRow, version: number): DomainNotice =>
-  domainNotice(version, row.host, toNoticeSettings(row), row.account_id);
-
-async function drawVersion(transaction: Transaction, id: Uuid): Promise<number> {
-  const [row] = await transaction<[{ version: string }]>`
-    with drawn as (select next_link_version() as version)
-    , noted as (update domains set version = drawn.version from drawn where id = ${id})
-    select version from drawn`;
-  return Number(row.version);
-}
+const noticeOf = (row: DomainRow): DomainNotice =>
+  domainNotice(row.host, toNoticeSettings(row), row.account_id);

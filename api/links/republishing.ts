@@ -17,7 +17,7 @@ import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
 import { recordAlias, recordDomain, toRecord } from "./record.ts";
-import { findLinksInOrder, lockAliasesAndDrawVersions, selectLinks } from "./sql.ts";
+import { findLinksInOrder, lockAliases, selectLinks } from "./sql.ts";
 
 /** How often each API process checks for domains that switch. */
 const INTERVAL_MS = 1_000;
@@ -96,8 +96,8 @@ async function enqueueWhole(
   const links = await lockDomainLinks(transaction, domainId, { after, limit: BATCH, only: "any" });
   // The domain has changed hands meanwhile: the job starts again with the current state.
   if (links.some(({ served }) => served !== verified)) return [];
-  const rows = await renewVersions(transaction, links);
-  const records = verified ? rows.map(toRecord) : await toWithdrawals(transaction, rows);
+  await lockNames(transaction, links);
+  const records = verified ? links.map(toRecord) : await toWithdrawals(transaction, links);
   await addToOutbox(transaction, records);
   return links;
 }
@@ -124,7 +124,7 @@ async function toWithdrawals(
   const served = await findServedAliases(transaction, first.domain, aliases);
   return names
     .filter(({ alias }) => !served.has(alias))
-    .map((name): LinkRecord => ({ state: "deleted", ...name, former: true }));
+    .map((name): LinkRecord => ({ state: "deleted", ...name }));
 }
 
 /**
@@ -138,20 +138,19 @@ async function enqueueSwitched(
 ): Promise<LinkRow[]> {
   const part = { after, limit: BATCH, only: "with_case" } as const;
   const links = await lockDomainLinks(transaction, domainId, part);
-  const rows = await renewVersions(transaction, links);
+  await lockNames(transaction, links);
   const taken = await findTakenAliases(transaction, domainId, links.map(formerAlias));
   // On a domain that has become case-sensitive, another link may have the lower-case alias.
-  const former = rows
+  const former = links
     .filter((row) => row.folded || !taken.has(formerAlias(row)))
     .map((row): LinkRecord => ({
       state: "deleted",
       version: row.version,
       domain: recordDomain(row),
       alias: formerAlias(row),
-      former: true,
     }));
   // Publishes the new aliases first, so that each link always has one.
-  await addToOutbox(transaction, [...rows.map(toRecord), ...former]);
+  await addToOutbox(transaction, [...links.map(toRecord), ...former]);
   return links;
 }
 
@@ -159,21 +158,14 @@ async function enqueueSwitched(
 const formerAlias = (row: LinkRow): string =>
   recordAlias({ alias: row.alias, folded: !row.folded });
 
-/**
- * Locks the aliases of links in both cases, assigns new versions to the links, and returns them.
- */
-async function renewVersions(
-  transaction: Transaction,
-  links: readonly LinkRow[],
-): Promise<LinkRow[]> {
-  const names = links.flatMap((link) =>
-    [link.alias, foldAlias(link.alias)].map((alias) => ({ domain: recordDomain(link), alias })),
+/** Locks the aliases of links in both cases, as the order of the log depends on that. */
+const lockNames = (transaction: Transaction, links: readonly LinkRow[]): Promise<void> =>
+  lockAliases(
+    transaction,
+    links.flatMap((link) =>
+      [link.alias, foldAlias(link.alias)].map((alias) => ({ domain: recordDomain(link), alias })),
+    ),
   );
-  const versions = await lockAliasesAndDrawVersions(transaction, names, links.length);
-  const renewed = links.map((link, i) => ({ ...link, version: versions[i] ?? 0 }));
-  await setVersions(transaction, renewed);
-  return renewed;
-}
 
 /**
  * Reads all links that redirect, as redirectors know them: in batches, by domain, and in the order
@@ -255,18 +247,6 @@ async function findTakenAliases(
   const rows = await transaction<{ alias: string }[]>`
     select alias from links where domain_id = ${domainId} and alias = any (${[...aliases]}::text[])`;
   return new Set(rows.map(({ alias }) => alias));
-}
-
-/** Assigns new versions to links. */
-async function setVersions(
-  transaction: Transaction,
-  links: readonly { id: Uuid; version: number }[],
-): Promise<void> {
-  const rows = links.map(({ id, version }) => ({ id, version }));
-  await transaction`
-    update links link set version = new.version
-      from jsonb_to_recordset(${transaction.json(rows)}::jsonb) as new (id uuid, version bigint)
-     where link.id = new.id`;
 }
 
 /**

@@ -3,7 +3,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
-import type { ListPart, ListRequest, Position } from "../http/pagination.ts";
+import type { ListPart, ListPosition, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
@@ -415,7 +415,7 @@ const eachLink = async (
   propagated,
 });
 
-function positionOf(row: LinkRow, { sort }: LinkOrder): Position {
+function positionOf(row: LinkRow, { sort }: LinkOrder): ListPosition {
   const { id, clicks } = row;
   return { id, key: sort === "clicks" ? clicks : (row[sort]?.getTime() ?? 0) };
 }

@@ -1,7 +1,7 @@
 /**
  * SQL statements on links, for one link as for many. Each that writes takes the locks of its short
- * links before it draws versions. So of two successive states of a short link, the later one has
- * the higher version.
+ * links before it draws versions and adds to the outbox. So the log has the states of a short link
+ * in the order of its changes, and the later one has the higher version.
  */
 import type { JSONValue } from "postgres";
 
@@ -97,6 +97,14 @@ const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[]) =
 /** Names of locks: each once and sorted, so that no two transactions wait for each other. */
 const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
   [...new Set(shortLinks.map(keyOf))].toSorted();
+
+/** Locks short links until the transaction ends. */
+export async function lockAliases(
+  transaction: Transaction,
+  shortLinks: readonly ShortLink[],
+): Promise<void> {
+  await selectLocks(transaction, shortLinks);
+}
 
 /** Locks short links until the transaction ends, and then draws `count` versions. */
 export async function lockAliasesAndDrawVersions(

@@ -1,5 +1,5 @@
 /** Takedowns of accounts and destination hosts: an operator's list, which all redirectors store. */
-import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { ENCODED_LINK_BYTES_MAX, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import {
   type TakedownList,
   type TakedownNotice,
@@ -89,9 +89,7 @@ export async function changeTakedowns(
     }
     const list = await selectTakedowns(transaction);
     requireFits(list);
-    const [{ version }] = await transaction<[{ version: number }]>`
-      select next_link_version()::float8 as version`;
-    await addToOutbox(transaction, [takedownNotice(version, list)]);
+    await addToOutbox(transaction, [takedownNotice(list)]);
     return true;
   });
 }
@@ -115,12 +113,12 @@ async function recordTakedown(
     await recordEvents(transaction, { accountId: subject, mode, actor: OPERATOR }, [event]);
 }
 
-/** Reads the list as a notice of a version. */
-export const readTakedownNotice = async (sql: Sql, version: number): Promise<TakedownNotice> =>
-  takedownNotice(version, await selectTakedowns(sql));
+/** Reads the list as a notice. */
+export const readTakedownNotice = async (sql: Sql): Promise<TakedownNotice> =>
+  takedownNotice(await selectTakedowns(sql));
 
 function requireFits(list: TakedownList): void {
-  const { length } = encodeLinkMessage(takedownNotice(0, list));
+  const { length } = encodeLinkRecord(takedownNotice(list));
   if (length <= ENCODED_LINK_BYTES_MAX) return;
   throw new Error(
     `The list of accounts and hosts would take ${length} bytes; at most ${ENCODED_LINK_BYTES_MAX} are possible. Lift some, or take down single links.`,

@@ -21,7 +21,6 @@ import {
   setTakenDown,
   sizeAt,
   sizeOf,
-  versionAt,
   writeRecord,
 } from "../../shared/links-store/record.ts";
 import { TimeSlice } from "../../shared/time-slice.ts";
@@ -97,14 +96,6 @@ export class LinkCache {
   /** Whether a link, or its deletion, is cached. */
   has(domain: string, alias: string): boolean {
     return this.#index.findText(keyOf({ domain, alias })) >= 0;
-  }
-
-  /** Whether a record of the same version is cached. */
-  hasVersion(record: LinkRecord): boolean {
-    const slot = this.#index.findText(keyOf(record));
-    if (slot < 0) return false;
-    const offset = this.#index.offsetAt(slot);
-    return versionAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)) === record.version;
   }
 
   /** Stores a record, whatever the cache has of its link. */

@@ -37,7 +37,7 @@ export type Manifest = {
   firstClick: number;
   lastClick: number;
   /** The last message of the batch; undefined where a checkpoint names the manifest. */
-  position?: Position | undefined;
+  position?: StreamPosition | undefined;
 };
 
 /**
@@ -45,7 +45,7 @@ export type Manifest = {
  * that is published again has another time. As a number the time is rounded, always in the same
  * way.
  */
-export type Position = { sequence: number; publishedAt: number };
+export type StreamPosition = { sequence: number; publishedAt: number };
 
 /** Entries of an owner after its last checkpoint. Both entries of a batch have its number. */
 export type BatchEntry =
@@ -66,7 +66,7 @@ export type Checkpoint = {
   /** Manifests of batches in doubt: it was not known whether they are stored. */
   open: Manifest[];
   /** Of the last manifest. */
-  position?: Position | undefined;
+  position?: StreamPosition | undefined;
 };
 
 /** What the log shows of the winning claim. */
@@ -101,12 +101,12 @@ export interface BatchLog {
 export const isSameClaim = (a: Claim | undefined, b: Claim): boolean =>
   a?.epoch === b.epoch && a.owner === b.owner;
 
-export type LogState = {
+export type BatchLogState = {
   index: SegmentIndex;
   /** Manifests of batches in doubt, in the order of their inserts. */
   inDoubt: Manifest[];
   /** Of the last manifest. */
-  position: Position | undefined;
+  position: StreamPosition | undefined;
 };
 
 /**
@@ -116,7 +116,7 @@ export type LogState = {
 export function replayLog(
   { segments, open, number, position: reached }: Checkpoint,
   entries: readonly BatchEntry[],
-): LogState {
+): BatchLogState {
   const index = SegmentIndex.parse(segments);
   const settled = new Map<number, string>();
   const manifests = new Map<number, Manifest>();
@@ -317,7 +317,7 @@ export type PlacedManifest = LogPlace & {
   lastClick: number;
 };
 
-const formatPosition = (position: Position | undefined): string =>
+const formatPosition = (position: StreamPosition | undefined): string =>
   position === undefined ? "" : JSON.stringify(position);
 
 const toColumns = (entry: BatchEntry): Record<string, string | number> =>
