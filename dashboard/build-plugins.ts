@@ -34,7 +34,7 @@ export const compiledMessages: BunPlugin = {
   },
 };
 
-/** The shapes of the world map as they are drawn, without the geography that they are drawn from. */
+/** The shapes of the world map as they are drawn, without the geography behind them. */
 export const drawnShapes: BunPlugin = {
   name: "drawn shapes",
   setup(build) {

@@ -41,7 +41,7 @@ export class RouteTable {
     return this.#inputs.get(`${method === "HEAD" ? "GET" : method} ${path}`)?.parameters ?? [];
   }
 
-  /** Whether a route takes a JSON body, and may be called without it; undefined if it takes none. */
+  /** Whether a route takes a JSON body, and can be called without one; undefined if not. */
   bodyOf(method: string, path: string): Body {
     return this.#inputs.get(`${method} ${path}`)?.body;
   }
