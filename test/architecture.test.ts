@@ -21,7 +21,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   redirector: ["redirector", "shared"],
   worker: ["worker", "shared"],
   deploy: ["deploy", "shared"],
-  clients: ["clients"],
+  // The command line reads files as the dashboard does. A package is one file with what it imports.
+  clients: ["clients", "shared"],
   // The dashboard runs in a browser: it uses our contracts, and the client that we publish.
   dashboard: ["dashboard", "shared", "clients"],
 };

@@ -72,11 +72,10 @@ const CHANGED_COLUMNS = [
   "external_id",
   "extras",
   "archived",
-  "version",
   "updated_at",
 ] as const satisfies readonly (keyof LinkRow)[];
 
-/** The columns of a new link. */
+/** The columns of a new link, but for its version. */
 const COLUMNS = [
   "id",
   "account_id",
@@ -114,8 +113,8 @@ export async function lockAliasesAndDrawVersions(
 ): Promise<number[]> {
   const rows = await transaction<{ version: string }[]>`
     with locked as materialized (${selectLocks(transaction, shortLinks)})
-    select next_link_version() as version
-      from generate_series(1, ${count}::integer) where (select count(*) from locked) >= 0`;
+    select version from (select count(held) from locked) locks
+     cross join lateral next_link_versions(case when locks.count >= 0 then ${count}::integer end) as version`;
   return rows.map(({ version }) => Number(version));
 }
 
@@ -172,38 +171,54 @@ export async function insertLinks(
   insertions: readonly Insertion[],
   quota: QuotaUse = "consumed",
 ): Promise<Inserted> {
-  const columns = listColumns(sql, COLUMNS);
+  const fields = insertions.map(({ row }) => row);
+  const others = insertions.map(({ row: { id }, domain, alias, state, event }) => ({
+    link_id: id,
+    domain,
+    alias,
+    state,
+    event_id: event.id,
+    data: event.data,
+  }));
   type Row = Consumption & { link_id: Uuid | null; version: string; ledger_bytes: number };
   const rows = await sql<[Row, ...Row[]]>`
     with locked as materialized (${selectLocks(sql, insertions)}
     ), quota as materialized (
       ${quota === "consumed" ? consumeQuota(sql, { accountId, mode }, insertions.length) : grantAll(sql)}
     ), drawn as materialized (
-      select insertion -> 'row' as fields, insertion, insertion -> 'event' as event,
-             jsonb_build_object('version', next_link_version()) as assigned
-        from quota cross join jsonb_array_elements(${sql.json([...insertions])}::jsonb) insertion
-       where granted
+      select given.*, version
+        from quota
+       cross join lateral next_link_versions(case when granted then ${insertions.length}::integer else 0 end)
+               with ordinality as versions (version, place)
+        join rows from (jsonb_to_recordset(${sql.json(others)}::jsonb)
+               as (link_id uuid, domain text, alias text, state text, event_id uuid, data jsonb))
+               with ordinality as given (link_id, domain, alias, state, event_id, data, place) using (place)
+       order by place
     ), link as (
-      insert into links (${columns})
-      select ${columns} from drawn cross join lateral jsonb_populate_record(null::links, fields || assigned)
+      insert into links (${listColumns(sql, COLUMNS)}, version)
+      select ${listColumns(
+        sql,
+        COLUMNS.map((name) => `fields.${name}`),
+      )}, drawn.version
+        from jsonb_populate_recordset(null::links, ${sql.json(fields)}::jsonb) fields
+        join drawn on drawn.link_id = fields.id
     ), counters as (
       insert into link_counters (link_id, account_id, mode)
-      select (fields ->> 'id')::uuid, ${accountId}, ${mode} from drawn
+      select link_id, ${accountId}, ${mode} from drawn
     ), recorded as (
       insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
-      select (event ->> 'id')::uuid, ${accountId}, ${mode}, 'link.created', (fields ->> 'id')::uuid,
-             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb,
+      select event_id, ${accountId}, ${mode}, 'link.created', link_id, link_id, data,
+             ${sql.json(actorJson(actor))}::jsonb,
              ${actor.origin === undefined ? null : sql.json(actor.origin)}::jsonb
         from drawn
-      returning type, bytes
+      returning bytes
     ), outbox as (
       insert into link_outbox (domain, alias, state)
-      select insertion ->> 'domain', insertion ->> 'alias',
-             left(insertion ->> 'state', -1) || ',"version":' || (assigned ->> 'version') || '}'
-        from drawn
+      select domain, alias, left(state, -1) || ',"version":' || version || '}' from drawn
     )
-    select quota.*, fields ->> 'id' as link_id, assigned ->> 'version' as version,
-           coalesce((select sum(ledger_cost(${accountId}, ${mode}, type, bytes)) from recorded), 0)::float8 as ledger_bytes
+    select quota.*, link_id, version,
+           (select coalesce(sum(bytes), 0) + count(*) * ledger_cost(${accountId}, ${mode}, 'link.created', 0)
+              from recorded)::float8 as ledger_bytes
       from quota left join drawn on true`;
   const [{ link_id: _, version: __, ledger_bytes: ledgerBytes, ...consumption }] = rows;
   if (!consumption.granted) return { consumption, ledgerBytes, links: undefined };
@@ -320,7 +335,7 @@ export async function updateLinkRows(
   transaction: Transaction,
   rows: readonly LinkRow[],
 ): Promise<void> {
-  const columns = listColumns(transaction, CHANGED_COLUMNS);
+  const columns = listColumns(transaction, [...CHANGED_COLUMNS, "version"]);
   const ids = rows.map(({ id }) => id);
   // With the ids by themselves, because PostgreSQL takes any array for one of a hundred elements.
   await transaction`
