@@ -10,7 +10,7 @@ import type { Lifecycle } from "../shared/lifecycle.ts";
 import { LogVerifier } from "../shared/links-log/signature.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
-import { type Nats, natsFilesOf } from "../shared/nats.ts";
+import type { Nats } from "../shared/nats.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
 import { DomainSettingsCache } from "./cache/domain-settings.ts";
 import { LinkCache } from "./cache/link-cache.ts";
@@ -70,21 +70,11 @@ export class Parts {
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
     const linksDir = linksDirOf(config);
-    const thread = new LinksThread(
-      modules.links,
-      {
-        dir: linksDir,
-        natsUrl: config.NATS_URL,
-        natsFiles: natsFilesOf(config),
-        publicKeys: config.LINKS_PUBLIC_KEYS,
-        logLevel: config.LOG_LEVEL,
-      },
-      {
-        changed: () => this.#host.poll(),
-        skipped: (reason) => this.logHealth.onSkipped(reason),
-      },
-      failWith("The links thread failed."),
-    );
+    const thread = new LinksThread(modules.links, config, {
+      changed: () => this.#host.poll(),
+      skipped: (reason) => this.logHealth.onSkipped(reason),
+      failed: failWith("The links thread failed."),
+    });
     const slowReadsFailed = failWith("The thread of slow reads failed.");
     const slowReads = new SlowReads(modules.slowReads, linksDir, slowReadsFailed);
     this.#host = new HostLinks(linksDir, this, this.logHealth, log);

@@ -165,7 +165,6 @@ class PendingLinks {
     return this.#links.size;
   }
 
-  /** Adds a link, or to what is known of it. */
   add(linkId: Uuid, known: Partial<PendingLink>): void {
     const before = this.#links.get(linkId) ?? NOTHING;
     const added = { ...NOTHING, ...known };

@@ -154,7 +154,6 @@ export class RepairLock {
     if (!this.#isGone) this.#released.resolve();
   }
 
-  /** Opens the transaction, and returns whether it got the lock. */
   #open(sql: postgres.Sql): Promise<boolean> {
     const locked = Promise.withResolvers<boolean>();
     sql

@@ -66,7 +66,6 @@ export async function runMigrations(
   if (results.includes(false)) throw new Error("The schemas could not be brought up to date.");
 }
 
-/** Runs a subcommand of a process; returns whether it succeeded. */
 async function runProcess(
   name: string,
   subcommand: string,

@@ -15,7 +15,6 @@ export const offsetInBlock = (offset: number): number => (offset & OFFSET_MASK) 
 export type Block = { number: number; bytes: Buffer; end: number };
 
 export class Blocks {
-  /** The memory of all blocks by number, in use or free. */
   readonly #memory: Buffer[] = [];
   readonly #free: number[] = [];
   /** Blocks in use, the oldest first; the newest is being written. */
@@ -31,7 +30,6 @@ export class Blocks {
     return this.#memory.length * BLOCK_BYTES;
   }
 
-  /** The memory that an offset points into. */
   bytesAt(offset: number): Buffer {
     return this.#memory[offset >>> OFFSET_BITS] ?? this.#newest.bytes;
   }

@@ -155,7 +155,6 @@ export class KeyIndex extends HashIndex {
     return slot;
   }
 
-  /** Adds the record at an offset. */
   add(offset: number): void {
     this.insert(hashAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)), offset);
   }

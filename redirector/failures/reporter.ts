@@ -26,7 +26,6 @@ const STOP_MS = 1_000;
 
 /** Where requests count their failures. */
 export interface FailureLog {
-  /** Counts a failure of a link. */
   countLink(failure: Omit<LinkFailures, "requests">): void;
   /** Counts a request for an alias of a custom domain that no link has. */
   countUnknownAlias(domain: string, alias: string): void;
@@ -88,7 +87,6 @@ export class FailureReporter implements FailureLog {
     this.#bucket = current;
   }
 
-  /** Makes a report of the counts. */
   #seal(): void {
     const { total } = this.#counts;
     if (total === 0) return;

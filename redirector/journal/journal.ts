@@ -60,7 +60,6 @@ export interface JournalEvents {
 
 /** Where the clicks of requests go. */
 export interface ClickLog {
-  /** Buffers a click. */
   append(click: RawClick): void;
   /** Writes the buffered clicks. */
   commit(): void;

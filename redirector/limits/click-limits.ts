@@ -47,7 +47,6 @@ const BUSY_MS = 100;
 export interface ClickSource {
   /** Consumes a click, synchronously while a lease has clicks left. */
   take(limit: ClickLimit): ClickOutcome | Promise<ClickOutcome>;
-  /** Whether the limit is known to be reached. */
   isExhausted(limit: ClickLimit): boolean;
   /** Whether the limit is reached, without a click; reads the ledger unless it did recently. */
   look(limit: ClickLimit): boolean | Promise<boolean>;

@@ -32,13 +32,11 @@ export class Holding implements Uses {
   upTo: number;
   /** When to report and return the lease, by the clock; while it is open. */
   reportAt = 0;
-  /** The change of the ledger in progress. */
   changing: Promise<LeaseStep["outcome"]> | undefined;
   /** An earlier write may still arrive, so only another one makes the ledger certain. */
   uncertain = false;
   /** Requests that wait for a lease. */
   waiting = 0;
-  /** The read of the ledger in progress. */
   reading: Promise<boolean> | undefined;
   /** Until when the ledger is assumed to have clicks left. */
   leftUntil = 0;

@@ -16,11 +16,9 @@ type AboutTexts = Texts<Catalogue["redirector"]["about"]>;
 
 /** The displayed data of a link; instants are in Unix milliseconds, and absent when unknown. */
 export type AboutLink = {
-  /** The destination for this visitor. */
   destination: string;
   /** Whether other visitors may get another destination. */
   varies: boolean;
-  /** The title of the link's card. */
   title?: string | undefined;
   createdAt?: number | undefined;
   /** When the link last changed so that some visitors reached another site. */

@@ -79,7 +79,6 @@ export class PasswordCheck {
     this.#verify = verify;
   }
 
-  /** Checks an attempt to enter the password of a link. */
   async check(link: CachedLink, attempt: PasswordAttempt): Promise<PasswordResult> {
     const { address, password } = attempt;
     const ids = sliceToString(link.ids);

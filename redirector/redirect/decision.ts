@@ -29,7 +29,6 @@ export type Decision =
   | { kind: "expired_url"; url: string; failure: Failure }
   | { kind: "expired"; failure: Failure }
   | { kind: "limit_reached"; failure: Failure }
-  /** An operator has taken the link down. */
   | { kind: "taken_down" }
   /** Without a failure if the request was not for a link. */
   | { kind: "not_found"; failure?: Failure }
@@ -97,7 +96,6 @@ export function decide(
   return link === "taken_down" ? { kind: "taken_down" } : decideLink(request, link, isRead);
 }
 
-/** Decides a request for a link, by a method that links have. */
 function decideLink(request: ShortRequest, link: CachedLink, isRead: boolean): FinalDecision {
   const { method, now } = request;
   const settings = link.settings === null ? undefined : request.settingsOf(link)?.settings;

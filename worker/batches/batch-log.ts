@@ -31,7 +31,7 @@ export type Manifest = {
   firstClick: number;
   lastClick: number;
   /** The last message of the batch; undefined where a checkpoint names the manifest. */
-  position?: Position | undefined;
+  position?: StreamPosition | undefined;
 };
 
 /**
@@ -39,7 +39,7 @@ export type Manifest = {
  * that is published again has another time. As a number the time is rounded, always in the same
  * way.
  */
-export type Position = { sequence: number; publishedAt: number };
+export type StreamPosition = { sequence: number; publishedAt: number };
 
 /** Entries of an owner after its last checkpoint. Both entries of a batch have its number. */
 export type BatchEntry =
@@ -50,12 +50,11 @@ export type BatchEntry =
 /** The state after the batch `number`. It replaces all earlier entries, also of other owners. */
 export type Checkpoint = {
   number: number;
-  /** All segments that are stored. */
   segments: string;
   /** Manifests of batches in doubt: it was not known whether they are stored. */
   open: Manifest[];
   /** Of the last manifest. */
-  position?: Position | undefined;
+  position?: StreamPosition | undefined;
 };
 
 /** What the log shows of the winning claim. */
@@ -87,12 +86,12 @@ export interface BatchLog {
 export const isSameClaim = (a: Claim | undefined, b: Claim): boolean =>
   a?.epoch === b.epoch && a.owner === b.owner;
 
-export type LogState = {
+export type BatchLogState = {
   index: SegmentIndex;
   /** Manifests of batches in doubt, in the order of their inserts. */
   inDoubt: Manifest[];
   /** Of the last manifest. */
-  position: Position | undefined;
+  position: StreamPosition | undefined;
 };
 
 /**
@@ -102,7 +101,7 @@ export type LogState = {
 export function replayLog(
   { segments, open, number, position: reached }: Checkpoint,
   entries: readonly BatchEntry[],
-): LogState {
+): BatchLogState {
   const index = SegmentIndex.parse(segments);
   const settled = new Map<number, string>();
   const manifests = new Map<number, Manifest>();
@@ -303,7 +302,7 @@ export type PlacedManifest = LogPlace & {
   lastClick: number;
 };
 
-const formatPosition = (position: Position | undefined): string =>
+const formatPosition = (position: StreamPosition | undefined): string =>
   position === undefined ? "" : JSON.stringify(position);
 
 const toColumns = (entry: BatchEntry): Record<string, string | number> =>
@@ -437,7 +436,6 @@ export class LogWriter {
   }
 }
 
-/** The manifest of a batch, which has at least one segment. */
 function toManifest(token: string, segments: readonly BatchSegment[]): Manifest {
   const sequences: Ranges = [];
   for (const { sequence } of segments) addToRanges(sequences, sequence);

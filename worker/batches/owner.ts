@@ -49,15 +49,15 @@ import { newUuid } from "../../shared/ids.ts";
 import {
   type Batch,
   type BatchLog,
+  type BatchLogState,
   type Claim,
   isSameClaim,
-  type LogState,
   LogWriter,
   type Manifest,
-  type Position,
   renewWhile,
   replayLog,
   type Retry,
+  type StreamPosition,
 } from "./batch-log.ts";
 import { type BatchSegment, type ClickStore, spanOf } from "./clicks-table.ts";
 import { SegmentIndex } from "./segment-index.ts";
@@ -101,7 +101,7 @@ export class Owner {
   readonly #index: SegmentIndex;
   readonly #open: Manifest[];
   readonly #writer: LogWriter;
-  #position: Position | undefined;
+  #position: StreamPosition | undefined;
   #settled = 0;
 
   private constructor(
@@ -110,7 +110,7 @@ export class Owner {
     stream: SegmentSource,
     retry: Retry,
     claim: Claim,
-    { index, inDoubt, position }: LogState,
+    { index, inDoubt, position }: BatchLogState,
   ) {
     this.#log = log;
     this.#clicks = clicks;
@@ -166,7 +166,7 @@ export class Owner {
   }
 
   /** The position of the last batch in the stream; undefined before the first batch. */
-  get position(): Position | undefined {
+  get position(): StreamPosition | undefined {
     return this.#position;
   }
 
@@ -237,7 +237,6 @@ export class Owner {
     await this.#writeCheckpoint();
   }
 
-  /** Settles each open manifest that names a delivered segment. */
   async #settleDelivered(segments: readonly BatchSegment[]): Promise<void> {
     for (const manifest of this.#open.slice()) {
       const named = SegmentIndex.parse(manifest.segments);

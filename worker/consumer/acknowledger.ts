@@ -14,7 +14,6 @@ import type { Metrics } from "../metrics.ts";
 /** Most characters of the reason stored with a dead letter. */
 const REASON_LENGTH_MAX = 500;
 
-/** The messages of one segment. */
 type Messages = readonly JsMsg[];
 
 /** `id` is undefined if the message is not a segment. */

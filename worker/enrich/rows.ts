@@ -17,7 +17,7 @@ import { DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
 import { isCountry, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { formatUuid, ID_BYTES, type Uuid } from "../../shared/ids.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
@@ -170,7 +170,7 @@ export class Enricher {
     let clicks = 0;
     let [firstClick, lastClick] = [Infinity, -Infinity];
     let imported = false;
-    const turn = beginTurn();
+    const slice = new TimeSlice();
     for (const record of scan.records) {
       const click = readEncodedClick(segment, record);
       if (click === undefined || !isTime(click.time)) return undefined;
@@ -192,7 +192,7 @@ export class Enricher {
       writer.ascii(click.imported ? this.#importOf(click.query).number : "0");
       writer.bytes(LINE_FEED);
       if (click.imported) imported = true;
-      if (turn.isOver()) await turn.next();
+      if (slice.isOver()) await slice.next();
     }
     return {
       journalId: scan.journalId,

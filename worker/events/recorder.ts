@@ -58,6 +58,7 @@ export class ClickRecorder {
     this.#log = log;
   }
 
+  /** Begins to record what waits. */
   start(): void {
     this.#rounds = repeat(async () => {
       if (!this.#queue.isEmpty)
@@ -77,6 +78,7 @@ export class ClickRecorder {
     return this.#queue.size;
   }
 
+  /** Takes the rows of a stored batch. */
   add(batch: StoredBatch): void {
     this.#queue.add(batch);
     this.#rounds?.wake();
@@ -96,7 +98,9 @@ export class ClickRecorder {
   async #record(): Promise<void> {
     const readers = await this.#readReaders();
     if (readers.size === 0) {
-      if (!this.#isCleared) await clearPlace(this.#sql);
+      if (!this.#isCleared)
+        await this.#sql`
+          update event_progress set epoch = null, batch = null where name = 'clicks' and epoch is not null`;
       this.#isCleared = true;
       return this.#queue.clear();
     }
@@ -131,14 +135,18 @@ export class ClickRecorder {
   }
 
   async #write(events: readonly ClickEvent[], place: LogPlace): Promise<void> {
-    await writeEvents(this.#sql, events, place);
+    await writeEvents(this.#sql, events, place, EVENTS_AT_ONCE);
     this.#written += events.length;
   }
 
-  /** The readers, as of a moment ago. */
+  /** Those that read events of clicks, or have a webhook for them, as of a moment ago. */
   async #readReaders(): Promise<Readers> {
     if (performance.now() - this.#readersReadAt < READERS_MS) return this.#readers;
-    const rows = await findReaders(this.#sql);
+    const rows = await this.#sql<{ account_id: Uuid; mode: string }[]>`
+      select account_id, mode from event_readers where read_at > now() - interval '7 days'
+      union
+      select account_id, mode from webhooks where events && array['*', 'clicks.recorded']
+      limit ${READERS_MAX}`;
     this.#readers = new Set(rows.map(({ account_id, mode }) => readerKey(account_id, mode)));
     this.#readersReadAt = performance.now();
     return this.#readers;
@@ -197,13 +205,6 @@ class Queue {
 const bytesOf = ({ rows }: StoredBatch): number =>
   rows.reduce((sum, { length }) => sum + length, 0);
 
-/** Accounts that read events of clicks, or have a webhook for them. */
-const findReaders = (sql: postgres.Sql) => sql<{ account_id: Uuid; mode: string }[]>`
-    select account_id, mode from event_readers where read_at > now() - interval '7 days'
-    union
-    select account_id, mode from webhooks where events && array['*', 'clicks.recorded']
-    limit ${READERS_MAX}`;
-
 /** Up to where the events of clicks are written; undefined while nobody reads them. */
 async function findPlace(sql: postgres.Sql): Promise<LogPlace | undefined> {
   const [row] = await sql<{ epoch: number | null; batch: number | null }[]>`
@@ -211,12 +212,6 @@ async function findPlace(sql: postgres.Sql): Promise<LogPlace | undefined> {
   return row === undefined || row.epoch === null || row.batch === null
     ? undefined
     : { epoch: row.epoch, batch: row.batch };
-}
-
-/** Notes that nobody reads events of clicks. */
-async function clearPlace(sql: postgres.Sql): Promise<void> {
-  await sql`
-    update event_progress set epoch = null, batch = null where name = 'clicks' and epoch is not null`;
 }
 
 /** Bytes of events of clicks that accounts of each plan get in a day. */
@@ -232,11 +227,12 @@ export async function writeEvents(
   sql: postgres.Sql,
   events: readonly ClickEvent[],
   { epoch, batch }: LogPlace,
+  eventsAtOnce: number,
 ): Promise<void> {
   await sql.begin(async (transaction) => {
-    for (let i = 0; i < events.length; i += EVENTS_AT_ONCE)
+    for (let i = 0; i < events.length; i += eventsAtOnce)
       await transaction`
-        select record_click_events(${transaction.json(events.slice(i, i + EVENTS_AT_ONCE))}::jsonb,
+        select record_click_events(${transaction.json(events.slice(i, i + eventsAtOnce))}::jsonb,
                                    ${transaction.json(BOUNDS)}::jsonb)`;
     await transaction`
       update event_progress set epoch = ${epoch}, batch = ${batch}, reached_at = clock_timestamp()

@@ -122,7 +122,6 @@ function judge(
   return { ...response, ...next(delivery, retryAfter) };
 }
 
-/** What follows after a failed attempt. */
 function next(
   { attempts }: Pending,
   retryAfter: string | undefined,

@@ -168,7 +168,6 @@ function addRestore(program: Command, installation: Installation): void {
     });
 }
 
-/** Returns the directory. */
 async function restoreConfiguration(
   { configDir }: Installation,
   storage: Storage,

@@ -38,7 +38,7 @@ const eventsOf = (account_id: Uuid, mode = "live"): ClickEvent[] =>
   }));
 
 const write = (events: readonly ClickEvent[]): Promise<void> =>
-  writeEvents(postgres.sql, events, { epoch: 1, batch: batch++ });
+  writeEvents(postgres.sql, events, { epoch: 1, batch: batch++ }, 20);
 
 const readEvents = async (accountId: Uuid, type: string) =>
   await postgres.sql<

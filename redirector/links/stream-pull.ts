@@ -1,11 +1,14 @@
 /**
- * One pull of messages of the links log, bounded in number, in bytes and in time. NATS ends a
- * connection for which too many bytes wait, and a thousand links with many rules are as large as a
- * hundred thousand others. The client's own pulls are bounded in number or in bytes.
+ * One pull of messages of a stream, bounded in number, in bytes and in time. NATS ends a connection
+ * for which too many bytes wait, and a thousand links with many rules are as large as a hundred
+ * thousand others. The client's own pulls are bounded in number or in bytes.
  */
 import {
+  AckPolicy,
+  type ConsumerConfig,
   type ConsumerInfo,
   createInbox,
+  type JetStreamManager,
   type JsMsg,
   type Msg,
   nanos,
@@ -18,7 +21,8 @@ import { toJsMsg } from "nats/lib/jetstream/jsmsg.js";
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
 
 /**
- * How long one pull waits for changes, and so how often the position is compared with the stream.
+ * How long one pull waits for messages, and so how often a follower compares its place with the
+ * stream.
  */
 const EXPIRES_MS = 1_000;
 
@@ -30,34 +34,48 @@ const GRACE_MS = 300;
 
 const MESSAGES_MAX = 5_000;
 
+/** The server deletes a consumer that has not pulled for this long. */
+const CONSUMER_INACTIVE_MS = 30_000;
+
 /** Statuses of a request that cannot succeed, because it is wrong or its consumer is gone. */
 const FAILURES: ReadonlySet<number> = new Set([400, 503]);
 
-export class TailPull {
+/** Adds a consumer for pulls, which delivers what `config` says. */
+export const addConsumer = (
+  manager: JetStreamManager,
+  stream: string,
+  config: Partial<ConsumerConfig>,
+): Promise<ConsumerInfo> =>
+  manager.consumers.add(stream, {
+    ack_policy: AckPolicy.None,
+    inactive_threshold: nanos(CONSUMER_INACTIVE_MS),
+    mem_storage: true,
+    num_replicas: 1,
+    ...config,
+  });
+
+export class StreamPull {
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #overdue: Timer;
   #messages: JsMsg[] = [];
-  #left: number;
+  #left = MESSAGES_MAX;
   #isOver = false;
   #error: Error | undefined;
   #changed = Promise.withResolvers<void>();
 
-  /** Tests vary the number of messages. */
   constructor(
     connection: NatsConnection,
     { stream_name: stream, name }: ConsumerInfo,
     inboxPrefix: string | undefined,
-    messagesMax = MESSAGES_MAX,
   ) {
-    this.#left = messagesMax;
     this.#inbox = createInbox(inboxPrefix);
     this.#overdue = setTimeout(() => this.stop(), EXPIRES_MS + GRACE_MS);
     this.#subscription = connection.subscribe(this.#inbox, {
       callback: (error, message) => this.#take(error, message),
     });
     void this.#subscription.closed.then(() => this.stop());
-    const request = { batch: messagesMax, max_bytes: PULL_BYTES_MAX, expires: nanos(EXPIRES_MS) };
+    const request = { batch: MESSAGES_MAX, max_bytes: PULL_BYTES_MAX, expires: nanos(EXPIRES_MS) };
     connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(request), {
       reply: this.#inbox,
     });

@@ -6,17 +6,17 @@ import { activeLink } from "../../test/harness/link-record.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,
-  encodeLinkMessage,
-  type LinkMessage,
+  encodeLinkRecord,
+  type LinkRecord,
 } from "../contracts/link-record.ts";
-import { DamagedRecordError, decodeStoredRecord, encodeStoredRecord } from "./stored-record.ts";
+import { DamagedRecordError, decodeStoredRecord, encodeStoredRecord } from "./schema.ts";
 
 /** What the store gives back of a state of the log. */
-function store(message: LinkMessage): unknown {
-  const bytes = encodeLinkMessage(message);
-  const record = decodeLinkRecord(bytes);
-  if (record === undefined) throw new TypeError("The message is malformed.");
-  return decodeStoredRecord(encodeStoredRecord(record, bytes));
+function store(record: LinkRecord): unknown {
+  const bytes = encodeLinkRecord(record);
+  const decoded = decodeLinkRecord(bytes);
+  if (decoded === undefined) throw new TypeError("The message is malformed.");
+  return decodeStoredRecord(encodeStoredRecord(decoded, bytes));
 }
 
 test("a link is what the log delivered", () => {
@@ -44,7 +44,7 @@ test("members that only a later version knows are kept for it", () => {
 });
 
 test("a link whose extras this version does not understand is deleted for it, and whole for a later one", () => {
-  const message = { ...activeLink("a", 1), state: "deleted", extras: { from_later: 1 } };
+  const message = { ...activeLink("a", 1), extras: { from_later: 1 } };
   const bytes = new TextEncoder().encode(JSON.stringify(message));
   const record = decodeLinkRecord(bytes);
   if (record === undefined) throw new TypeError("The message is malformed.");
@@ -55,7 +55,7 @@ test("a link whose extras this version does not understand is deleted for it, an
 
 test("a row that is cut off, or empty, is damaged", () => {
   const link = activeLink("a", 1);
-  const row = encodeStoredRecord(link, encodeLinkMessage(link));
+  const row = encodeStoredRecord(link, encodeLinkRecord(link));
   for (let length = 0; length < row.length; length++)
     expect(() => decodeStoredRecord(row.subarray(0, length))).toThrow(DamagedRecordError);
 });

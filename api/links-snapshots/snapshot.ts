@@ -1,11 +1,21 @@
-/** Stores snapshots in NATS, so that hosts can take them. */
+/**
+ * Makes one snapshot: builds its file from PostgreSQL while requests and changes continue, as that
+ * of a links store whose history ends at the snapshot's start, and stores it in NATS.
+ */
+import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { createZstdCompress } from "node:zlib";
 
 import type { JetStreamClient, JetStreamManager } from "nats";
 
+import {
+  decodeLinkRecord,
+  encodeLinkRecord,
+  type LinkRecord,
+} from "../../shared/contracts/link-record.ts";
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
+import type { Head } from "../../shared/links-log/entry.ts";
 import {
   type LogSigner,
   type LogVerifier,
@@ -17,12 +27,90 @@ import {
   encodeManifest,
   listSnapshots,
   listSubjects,
+  type Manifest,
   manifestSubject,
   SNAPSHOTS_KEPT,
   SNAPSHOTS_STREAM,
   snapshotSubjects,
 } from "../../shared/links-log/snapshots.ts";
-import type { SnapshotContents } from "./snapshot-builder.ts";
+import {
+  EMPTY_LOG,
+  prepareReplace,
+  SCHEMA,
+  setLogState,
+  STORE_FORMAT,
+  toChange,
+} from "../../shared/links-store/schema.ts";
+import { readDomainNotices } from "../domains/notices.ts";
+import { type LogHead, numberAll, numberLog } from "../links-log/log.ts";
+import { readServedLinks } from "../links/republishing.ts";
+import type { Sql } from "../postgres.ts";
+import { readTakedownNotice } from "../takedowns/service.ts";
+
+/** A snapshot before it is stored. */
+export type SnapshotContents = Omit<Manifest, "bytes" | "sha256">;
+
+/**
+ * Writes all links to a file. Returns undefined when stopped.
+ * Everything is read by one connection: none survives that PostgreSQL comes back older, so what is
+ * read is of one history, and all of it is before the end.
+ */
+export async function buildSnapshot(
+  sql: Sql,
+  path: string,
+  isStopped: () => boolean,
+): Promise<SnapshotContents | undefined> {
+  const session = await sql.reserve();
+  try {
+    // A log without entries gets its first one, as a snapshot begins after one.
+    const start = await numberLog(session, undefined, true);
+    using db = createFile(path);
+    const links = await writeStates(session, db, isStopped);
+    if (links === undefined) return undefined;
+    const end = toHead(await numberAll(session));
+    const head = toHead(start);
+    setLogState(db, { ...EMPTY_LOG, database: start.database, head, written: head, links });
+    db.run("COMMIT");
+    return { format: STORE_FORMAT, database: start.database, start: head, end, links };
+  } finally {
+    session.release();
+  }
+}
+
+function createFile(path: string): Database {
+  const db = new Database(path, { create: true, readwrite: true, strict: true });
+  // Needs no journal: an unfinished file is discarded.
+  db.run("PRAGMA journal_mode = OFF");
+  db.run("PRAGMA synchronous = OFF");
+  db.run(SCHEMA);
+  db.run("BEGIN");
+  return db;
+}
+
+/** Writes takedowns, domains and links; returns the number of links, or undefined when stopped. */
+async function writeStates(
+  session: Sql,
+  db: Database,
+  isStopped: () => boolean,
+): Promise<number | undefined> {
+  const replace = prepareReplace(db);
+  let links = 0;
+  const write = (record: LinkRecord): void => {
+    const message = encodeLinkRecord(record);
+    const decoded = decodeLinkRecord(message);
+    if (decoded === undefined) throw new Error("A record is malformed.");
+    links += replace(toChange(decoded, message)).links;
+  };
+  write(await readTakedownNotice(session));
+  for await (const notices of readDomainNotices(session)) notices.forEach(write);
+  for await (const records of readServedLinks(session)) {
+    if (isStopped()) return undefined;
+    records.forEach(write);
+  }
+  return links;
+}
+
+const toHead = ({ term, position, hash }: LogHead): Head => ({ term, position, hash });
 
 /** Chunks that wait for their acknowledgement at a time. */
 const WINDOW = PULL_BYTES_MAX / CHUNK_BYTES;

@@ -6,37 +6,33 @@
  */
 
 /** How long work may go on in one turn of the event loop. */
-const TURN_MS = 5;
+const SLICE_MS = 5;
 
 /** Work that waits. The event loop of a process is one, and so is the queue for its turns. */
 const waiting: (() => void)[] = [];
 
 /**
- * Begins work that may take long. Between two steps it checks whether its turn is over, and then
- * waits for the next.
+ * The time of work that may take long. Between two steps the work checks whether its time is over,
+ * and then waits for the next.
  */
-export const beginTurn = (turnMs = TURN_MS): Turn => new Turn(turnMs);
-
-export class Turn {
-  readonly #turnMs: number;
+export class TimeSlice {
+  readonly #ms: number;
   #endsAt: number;
 
-  constructor(turnMs: number) {
-    this.#turnMs = turnMs;
-    this.#endsAt = performance.now() + turnMs;
+  constructor(ms = SLICE_MS) {
+    this.#ms = ms;
+    this.#endsAt = performance.now() + ms;
   }
 
-  /** Whether the work has taken its time in this turn. */
   isOver(): boolean {
     return performance.now() >= this.#endsAt;
   }
 
-  /** Waits for the next turn. */
   async next(): Promise<void> {
     await new Promise<void>((resolve) => {
       if (waiting.push(resolve) === 1) setImmediate(runNext);
     });
-    this.#endsAt = performance.now() + this.#turnMs;
+    this.#endsAt = performance.now() + this.#ms;
   }
 }
 

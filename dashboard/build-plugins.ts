@@ -1,9 +1,8 @@
-/**
- * The dashboard's messages in its build: compiled, so that the page needs no parser of ICU
- * messages. The development server and tests parse them instead.
- */
+/** What the build of the dashboard computes, so that pages need not. */
 import type { BunPlugin } from "bun";
 import compile from "icu-minify/compile";
+
+import * as shapes from "../shared/statistics/world-shapes.ts";
 
 type Messages = { [name: string]: string | Messages };
 
@@ -18,6 +17,7 @@ const compileMessages = (messages: string | Messages): Compiled =>
         Object.entries(messages).map(([name, message]) => [name, compileMessages(message)]),
       );
 
+/** Messages are compiled, so that the page needs no parser; the development server parses them. */
 export const compiledMessages: BunPlugin = {
   name: "compiled messages",
   setup(build) {
@@ -31,5 +31,21 @@ export const compiledMessages: BunPlugin = {
         return { contents: JSON.stringify(compileMessages(messages)), loader: "json" };
       },
     );
+  },
+};
+
+/** The shapes of the world map as they are drawn, without the geography behind them. */
+export const drawnShapes: BunPlugin = {
+  name: "drawn shapes",
+  setup(build) {
+    build.onLoad({ filter: /shared\/statistics\/world-shapes\.ts$/ }, () => {
+      const { findShapes, WIDTH, HEIGHT } = shapes;
+      const contents = `
+        const shapes = ${JSON.stringify(findShapes())};
+        export const findShapes = () => shapes;
+        export const WIDTH = ${WIDTH};
+        export const HEIGHT = ${HEIGHT};`;
+      return { contents, loader: "js" };
+    });
   },
 };

@@ -19,10 +19,10 @@ import {
   ensureClicksStream,
   jetStreamErrorCode,
   STREAM_NOT_FOUND,
-} from "./contracts/streams.ts";
-import { DAY_MS } from "./durations.ts";
-import { SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
-import { LINK_LOG_STREAM, LONG_TAIL_BYTES, readLastMessage } from "./links-log/tail.ts";
+} from "../../shared/contracts/streams.ts";
+import { DAY_MS } from "../../shared/durations.ts";
+import { SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
+import { LINK_LOG_STREAM, LONG_TAIL_BYTES, readLastMessage } from "../../shared/links-log/tail.ts";
 
 /** The JetStream domain of the hub (deploy/nats/hub.conf). */
 const HUB_DOMAIN = "hub";

@@ -4,24 +4,24 @@
  */
 import { expect, test } from "bun:test";
 
-import { beginTurn } from "./turns.ts";
+import { TimeSlice } from "./time-slice.ts";
 
 /** Works until so many turns have been over; adds its name for each. */
 async function work(name: string, turns: number, log: string[]): Promise<void> {
-  const turn = beginTurn(0);
+  const slice = new TimeSlice(0);
   for (let i = 0; i < turns; i++) {
-    expect(turn.isOver()).toBe(true);
+    expect(slice.isOver()).toBe(true);
     log.push(name);
-    await turn.next();
+    await slice.next();
   }
 }
 
 test("a turn is over after its time, and the next one is not", async () => {
-  const turn = beginTurn(20);
-  expect(turn.isOver()).toBe(false);
-  while (!turn.isOver());
-  await turn.next();
-  expect(turn.isOver()).toBe(false);
+  const slice = new TimeSlice(20);
+  expect(slice.isOver()).toBe(false);
+  while (!slice.isOver());
+  await slice.next();
+  expect(slice.isOver()).toBe(false);
 });
 
 test("what arrives meanwhile runs between two turns", async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 
 import type { ProcessStatus } from "../../shared/status.ts";
-import { describeHostCounts } from "./host-counts.ts";
+import { describeHostCounts } from "./hosts.ts";
 
 const statusOf = (host: string, links?: number): ProcessStatus => ({
   process: "redirector",
