@@ -23,7 +23,7 @@ const readDocument = (path: string): Document => ({
   text: readFileSync(join(ROOT, path), "utf8").replaceAll(/^```.*?^```/gms, ""),
 });
 
-const documents = ["*.md", "docs/**/*.md", "clients/typescript/*.md"]
+const documents = ["*.md", "docs/**/*.md", "clients/*/*.md"]
   .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(ROOT)])
   .map((path) => readDocument(path));
 
@@ -86,6 +86,14 @@ const listHeadings = (path: string): string[] =>
       .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
       .replaceAll(" ", "-"),
   );
+
+test("every page of docs is in its list", () => {
+  const list = readDocument("docs/README.md").text;
+  const pages = documents.map(({ path }) => path).filter((path) => /^docs\/[^/]+$/.test(path));
+  expect(pages.filter((path) => !list.includes(`](${path.slice("docs/".length)})`))).toEqual([
+    "docs/README.md",
+  ]);
+});
 
 test("every benchmark has a section in docs/benchmarks.md", () => {
   const sections = listHeadings("docs/benchmarks.md");

@@ -186,6 +186,19 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
+    name: "docs-site",
+    files: ["test/scenarios/docs-site.test.ts"],
+    seconds: 60,
+    paths: [
+      "docs/**",
+      "deploy/docs-site/**",
+      "{CONTRIBUTING,SECURITY}.md",
+      "clients/*/README.md",
+      "api/openapi/*",
+    ],
+    proves: "the documentation site builds, has no dead link, is searched, and fits into screens",
+  },
+  {
     name: "extension",
     files: ["test/scenarios/extension.test.ts"],
     seconds: 60,
