@@ -206,6 +206,13 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "the browser extension shortens a tab, copies the short URL, and says what went wrong",
   },
   {
+    name: "command-line",
+    files: ["test/scenarios/command-line.test.ts"],
+    seconds: 30,
+    paths: ["clients/cli/**", "docs/assistants.md"],
+    proves: "the command line and its tools for assistants start by the first lines of their pages",
+  },
+  {
     name: "python-client",
     files: ["test/scenarios/python-client.test.ts"],
     seconds: 90,
