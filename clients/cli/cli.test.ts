@@ -79,7 +79,14 @@ const LINK = {
   notes: null,
   clicks: 1_204,
 };
-const OTHER = { ...LINK, id: "link_2", short_url: "https://s.example/x", title: null, tags: [], clicks: 7 };
+const OTHER = {
+  ...LINK,
+  id: "link_2",
+  short_url: "https://s.example/x",
+  title: null,
+  tags: [],
+  clicks: 7,
+};
 
 /** What an API with two links returns, of what commands read. */
 const RESPONSES: Readonly<Record<string, unknown>> = {

@@ -62,9 +62,10 @@ export const referencePath = (resource: string): string => `reference/${slugify(
 /** Prints the pages, by their paths. */
 export function printReference(document: OpenApiDocument): Map<string, string> {
   const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(
-      ([method, operation]): Call => ({ ...operation, request: `${method.toUpperCase()} ${path}` }),
-    ),
+    Object.entries(operations).map(([method, operation]): Call => ({
+      ...operation,
+      request: `${method.toUpperCase()} ${path}`,
+    })),
   );
   const resources = document.tags.map(({ name, description }): [string, string] => [
     referencePath(name),
@@ -95,7 +96,9 @@ const SHARED_BY = 4;
 
 function printResource(name: string, description: string, calls: readonly Call[]): string {
   const rows = calls.flatMap(({ parameters = [] }) => parameters.map(printParameter));
-  const shared = rows.filter((row) => rows.filter((other) => isSame(row, other)).length >= SHARED_BY);
+  const shared = rows.filter(
+    (row) => rows.filter((other) => isSame(row, other)).length >= SHARED_BY,
+  );
   const once = shared.filter((row, i) => shared.findIndex((other) => isSame(row, other)) === i);
   return join([
     `# ${name}`,
@@ -117,8 +120,12 @@ function printCall(call: Call, shared: readonly (readonly string[])[]): string {
     `## ${call.summary}`,
     fence("http", call.request),
     call.description,
-    printTable("Parameter", rows.filter((row) => !isShared(row))),
-    others.length > 0 && `[Shared parameters](#parameters-of-several-operations): ${others.join(", ")}`,
+    printTable(
+      "Parameter",
+      rows.filter((row) => !isShared(row)),
+    ),
+    others.length > 0 &&
+      `[Shared parameters](#parameters-of-several-operations): ${others.join(", ")}`,
     body?.schema && `The body is ${printType(body.schema)}, for example:`,
     body && fence("json", JSON.stringify(body.example, null, 2)),
     printResponses(call.responses),
@@ -127,7 +134,10 @@ function printCall(call: Call, shared: readonly (readonly string[])[]): string {
 
 function printParameter({ name, in: place, required, description, schema }: Parameter): string[] {
   const type = place === "query" ? printType(schema) : `${printType(schema)}, in the ${place}`;
-  return printRow(name, type, required === true, { ...schema, ...(description && { description }) });
+  return printRow(name, type, required === true, {
+    ...schema,
+    ...(description && { description }),
+  });
 }
 
 /** What is returned, and the codes of errors by their status. */

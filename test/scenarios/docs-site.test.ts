@@ -135,19 +135,23 @@ const MEASURES = `(() => {
 const SHOWN = ["/", "/docs/operations.html", "/docs/configuration.html", "/reference/links.html"];
 
 describe.skipIf(chromiumPath === undefined)("in a browser", () => {
-  test.each(VARIANTS)("pages fit into $name, and do not move", async (variant) => {
-    for (const path of SHOWN) {
-      const { page, errors } = await openPage(path, variant);
-      const measures = measuresSchema.parse(await page.evaluate(MEASURES));
-      console.log(variant.name, path, JSON.stringify(measures));
-      expect(measures.isCut).toBe(false);
-      expect(measures.shift).toBeLessThan(LAYOUT_SHIFT_MAX);
-      const name = path.replaceAll(/\W+/g, "-");
-      await page.screenshot({ path: join(SCREENS, `${variant.name}${name}.png`) });
-      expect(errors).toEqual([]);
-      await page.close();
-    }
-  }, 120_000);
+  test.each(VARIANTS)(
+    "pages fit into $name, and do not move",
+    async (variant) => {
+      for (const path of SHOWN) {
+        const { page, errors } = await openPage(path, variant);
+        const measures = measuresSchema.parse(await page.evaluate(MEASURES));
+        console.log(variant.name, path, JSON.stringify(measures));
+        expect(measures.isCut).toBe(false);
+        expect(measures.shift).toBeLessThan(LAYOUT_SHIFT_MAX);
+        const name = path.replaceAll(/\W+/g, "-");
+        await page.screenshot({ path: join(SCREENS, `${variant.name}${name}.png`) });
+        expect(errors).toEqual([]);
+        await page.close();
+      }
+    },
+    120_000,
+  );
 
   test("the search finds pages, operations and decisions by a word", async () => {
     const { page } = await openPage("/", VARIANTS[2]);
@@ -160,7 +164,10 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     for (const [words = "", expected] of rows) {
       await page.locator("#localsearch-input").fill(words);
       const results = page.locator("#localsearch-list a");
-      await results.and(page.locator(`[href^="${expected}"]`)).first().waitFor();
+      await results
+        .and(page.locator(`[href^="${expected}"]`))
+        .first()
+        .waitFor();
     }
     await page.screenshot({ path: join(SCREENS, "search.png") });
     await page.close();

@@ -84,7 +84,11 @@ describe.skipIf(PYTHON === undefined)("the package", () => {
     run([PYTHON ?? "", "-m", "venv", "--system-site-packages", venv], dir);
     const [program = "", text = ""] = [...readPrograms()][0] ?? [];
     writeFileSync(join(dir, program), text);
-    const lines = readFirstLines("clients/python/README.md", env["SHORTHOP_URL"], env["SHORTHOP_KEY"]);
+    const lines = readFirstLines(
+      "clients/python/README.md",
+      env["SHORTHOP_URL"],
+      env["SHORTHOP_KEY"],
+    );
     const output = run(["sh", "-e", "-c", lines], dir, {
       PATH: `${venv}/bin:${process.env["PATH"]}`,
       PIP_NO_INDEX: "1",

@@ -459,7 +459,11 @@ export const SCENARIOS: readonly Scenario[] = [
     program: ["test/boot/main.ts"],
     isLast: true,
     seconds: 1_800,
-    paths: ["docs/{operations,installing-by-hand}.md", "deploy/{systemd,packages}/**", "test/boot/**"],
+    paths: [
+      "docs/{operations,installing-by-hand}.md",
+      "deploy/{systemd,packages}/**",
+      "test/boot/**",
+    ],
     proves: "the documented commands install and operate packages on a machine that boots",
   },
   {
