@@ -2,14 +2,13 @@
  * `bun run docs`: builds the documentation site in `dist/docs`, from the committed pages and the
  * OpenAPI document. VitePress is installed in `.local`, for this command only.
  */
-import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import manifest from "../../package.json" with { type: "json" };
 import { hashFiles, makeOnce } from "../../shared/make-once.ts";
 import { run } from "../packages/run.ts";
 import { readPages, readSections, type Section } from "./pages.ts";
-import { type OpenApiDocument, printReference } from "./reference.ts";
+import { OBJECTS, type OpenApiDocument, printReference } from "./reference.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const OUTPUT = join(ROOT, "dist/docs");
@@ -17,6 +16,10 @@ const OUTPUT = join(ROOT, "dist/docs");
 /** VitePress, and in it the pages: what they import is looked for in the folders above them. */
 const TOOLS = join(ROOT, ".local/docs-site", hashFiles(import.meta.dir, ["package*.json"]));
 const PAGES = join(TOOLS, "pages");
+
+const { description }: { description: string } = JSON.parse(
+  readFileSync(join(ROOT, "package.json"), "utf8"),
+);
 
 await makeOnce(TOOLS, install);
 rmSync(PAGES, { recursive: true, force: true });
@@ -47,7 +50,7 @@ function write(path: string, text: string): void {
 function printHome(parts: readonly Section[]): string {
   const home = {
     layout: "home",
-    hero: { name: "Shorthop", text: manifest.description },
+    hero: { name: "Shorthop", text: description },
     features: parts.map(({ title, text, entries }) => ({
       title,
       details: text,
@@ -59,8 +62,8 @@ function printHome(parts: readonly Section[]): string {
 
 /** What VitePress reads of `.vitepress`: it bundles what the configuration imports. */
 function writeSettings(): void {
-  const resources = document.tags.map(({ name }) => name);
-  const settings = [manifest.description, sections, resources].map((each) => JSON.stringify(each));
+  const resources = [...document.tags.map(({ name }) => name), OBJECTS];
+  const settings = [description, sections, resources].map((each) => JSON.stringify(each));
   write(
     ".vitepress/config.mts",
     `import { configure } from ${JSON.stringify(join(import.meta.dir, "config.ts"))};

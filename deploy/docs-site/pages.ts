@@ -67,7 +67,7 @@ function leadLinks(text: string, path: string, targets: ReadonlyMap<string, stri
 const CONTENTS_ENTRY = /^- \[(?<text>[^\]]+)\]\((?<link>\/[^)]+)\)/gm;
 
 /** Of the list of decisions: a row for each. */
-const DECISIONS_ENTRY = /^\| \[\d+\]\((?<link>[^)]+)\) +\| (?<text>[^|]+?) +\|/gm;
+const DECISIONS_ENTRY = /^\| \[\d+\]\((?<link>[^)]+)\) +\|(?<text>[^|]+)\|/gm;
 
 /** The parts of the list of all pages; decisions are below their list. */
 export function readSections(pages: ReadonlyMap<string, string>): Section[] {
@@ -86,8 +86,8 @@ export function readSections(pages: ReadonlyMap<string, string>): Section[] {
 }
 
 const readEntries = (text: string, pattern: RegExp): Entry[] =>
-  Array.from(text.matchAll(pattern), ({ groups: { text = "", link = "" } = {} }) => ({
-    text,
+  Array.from(text.matchAll(pattern), ({ groups: { text: title = "", link = "" } = {} }) => ({
+    text: title.trim(),
     link,
   }));
 

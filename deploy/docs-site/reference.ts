@@ -54,7 +54,8 @@ export type OpenApiDocument = {
 /** An operation with its method and path, as the heading of an HTTP request. */
 type Call = Operation & { request: string };
 
-const OBJECTS = "reference/objects.md";
+/** The page of the objects in requests and responses. */
+export const OBJECTS = "Objects";
 
 /** The path of the page of a resource, such as `Links`. */
 export const referencePath = (resource: string): string => `reference/${slugify(resource)}.md`;
@@ -78,7 +79,7 @@ export function printReference(document: OpenApiDocument): Map<string, string> {
   return new Map([
     [REFERENCE, printGuide(document.info.description, calls)],
     ...resources,
-    [OBJECTS, printObjects(document.components.schemas)],
+    [referencePath(OBJECTS), printObjects(document.components.schemas)],
   ]);
 }
 
@@ -161,7 +162,7 @@ const printContents = (contents: Contents): string =>
 
 const printObjects = (schemas: OpenApiDocument["components"]["schemas"]): string =>
   join([
-    "# Objects",
+    `# ${OBJECTS}`,
     "What requests and responses consist of. A `?` marks what may be left out.",
     ...Object.entries(schemas).map(([name, schema]) =>
       join([`## ${name}`, schema.description, ...(schema.oneOf ?? [schema]).map(printFields)]),
@@ -200,7 +201,7 @@ const printTable = (heading: string, rows: readonly (readonly string[])[]): stri
 function printType(schema: Schema): string {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split("/").at(-1) ?? "";
-    return `[${name}](/${OBJECTS}#${slugify(name)})`;
+    return `[${name}](/${referencePath(OBJECTS)}#${slugify(name)})`;
   }
   if (schema.const !== undefined) return printValue(schema.const);
   if (schema.enum !== undefined) return schema.enum.map(printValue).join(" or ");
@@ -232,7 +233,7 @@ const printValue = (value: unknown): string => `\`${String(value).replaceAll("|"
 /** A text in a cell of a table: on one line, and no HTML. */
 const escape = (text: string): string =>
   text
-    .replaceAll(/\s*\n\s*/g, " ")
+    .replaceAll(/\s+/g, " ")
     .replaceAll("|", "\\|")
     .split(/(`[^`]*`)/)
     .map((part) => (part.startsWith("`") ? part : part.replaceAll("<", "&lt;")))

@@ -32,7 +32,7 @@ function listWords(command: Command, path = ""): Map<string, string[]> {
 const casesOf = (words: Words): string =>
   [...words].map(([path, next]) => `    "${path}") next="${next.join(" ")}" ;;`).join("\n");
 
-/** The words before the one that is completed, without options; in zsh, `path` is that of programs. */
+/** The words before the one that is completed, without options. `path` would be zsh's own. */
 const PATH = `  local given="" word next=""
   for word in "\${before[@]}"; do
     case "$word" in -*) ;; *) given="\${given:+$given }$word" ;; esac

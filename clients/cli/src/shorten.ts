@@ -50,7 +50,7 @@ export function addShortenCommand(program: Command, settings: Settings, terminal
     });
 }
 
-/** Shortens the lines of standard input; of an error midway, such as a limit, says after how many. */
+/** Shortens the lines of standard input. When it fails midway, says after how many of them. */
 async function shortenLines(client: Client, terminal: Terminal, options: Options): Promise<void> {
   let done = 0;
   try {

@@ -72,8 +72,8 @@ export class Terminal {
   }
 
   /**
-   * Prints rows under headings, as wide as the terminal; on a pipe, tab-separated and whole, without
-   * the columns that have no heading. Cells that are numbers are aligned right.
+   * Prints rows under headings, as wide as the terminal; on a pipe, tab-separated and whole,
+   * without the columns that have no heading. Cells that are numbers are aligned right.
    */
   printTable(headings: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
     const texts = rows.map((row) => row.map((cell) => clean(String(cell))));
