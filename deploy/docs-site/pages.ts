@@ -7,7 +7,7 @@ import { join, posix } from "node:path";
 
 export const REPOSITORY = "https://github.com/shorthop/shorthop";
 
-const COMMITTED = "{docs/**/*,clients/*/README,CONTRIBUTING,SECURITY,CHANGELOG}.md";
+const COMMITTED = ["docs/**/*.md", "clients/*/README.md", "{CONTRIBUTING,SECURITY,CHANGELOG}.md"];
 
 /** Filled in by its reader. */
 const TEMPLATE = "docs/decisions/template.md";
@@ -28,7 +28,7 @@ export type Section = { title: string; text: string; entries: Entry[] };
 
 /** The texts of all pages but the reference, by their paths in the site. */
 export function readPages(root: string): Map<string, string> {
-  const paths = [...new Bun.Glob(COMMITTED).scanSync(root)]
+  const paths = COMMITTED.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(root)])
     .filter((path) => path !== TEMPLATE)
     .toSorted();
   const targets = new Map([...paths, GUIDE].map((path) => [path, pagePath(path)]));
