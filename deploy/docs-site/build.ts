@@ -50,7 +50,7 @@ function write(path: string, text: string): void {
 function printHome(parts: readonly Section[]): string {
   const home = {
     layout: "home",
-    hero: { name: "Shorthop", text: description },
+    hero: { name: "Shorthop", tagline: description },
     features: parts.map(({ title, text, entries }) => ({
       title,
       details: text,

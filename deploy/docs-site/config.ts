@@ -2,6 +2,9 @@
 import { type Entry, REFERENCE, REPOSITORY, type Section, slugify } from "./pages.ts";
 import { referencePath } from "./reference.ts";
 
+/** Among the files that VitePress copies. */
+const ICON = "/icon.svg";
+
 /** `resources` are the pages of the API's reference, below its introduction. */
 export const configure = (
   description: string,
@@ -11,8 +14,9 @@ export const configure = (
   title: "Shorthop",
   description,
   lang: "en",
-  head: [["link", { rel: "icon", href: "/icon.svg" }]],
+  head: [["link", { rel: "icon", href: ICON }]],
   themeConfig: {
+    logo: ICON,
     nav: sections.map(({ title, entries }) => ({ text: title, link: entries[0]?.link })),
     sidebar: sections.map(({ title, entries }) => ({
       text: title,
