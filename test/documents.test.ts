@@ -7,8 +7,8 @@ import manifest from "../package.json" with { type: "json" };
 
 const ROOT = join(import.meta.dir, "..");
 
-/** Folders whose files a run of the tests or of a benchmark writes. */
-const GENERATED = /^(?:test|bench)\/results\//;
+/** Folders whose files a build, or a run of the tests or of a benchmark, writes. */
+const GENERATED = /^(?:(?:test|bench)\/results|dist)\//;
 
 /** Parts of a path that the reader replaces. */
 const PLACEHOLDER = /NNNN|NAME/;
