@@ -85,7 +85,6 @@ const MEBIBYTE = 1024 * 1024;
 
 const paidByNobody = (): void => undefined;
 
-/** The key of what the service reads for all. */
 const SERVICE = "service";
 
 /** The engine of the local stack does not say what it has read. */

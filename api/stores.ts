@@ -2,7 +2,7 @@
 import type { KeyStore } from "./auth/authorizer.ts";
 import { authorizeAll, type BatchResult, type RequestGroup } from "./auth/sql.ts";
 import type { AccountScope } from "./http/principal.ts";
-import { type IdempotencyStore, PostgresRequests } from "./idempotency/sql.ts";
+import { type IdempotencyStore, PostgresRequests } from "./idempotency/idempotency.ts";
 import type { QuotaState } from "./limits/quotas.ts";
 import { listQuotas, listWindows } from "./limits/sql.ts";
 import type { LimitWindow } from "./limits/windows.ts";

@@ -34,7 +34,6 @@ export class ProcessMetrics {
     }).set(build, 1);
   }
 
-  /** Registers a counter. */
   readonly counter = (name: string, help: string, read: () => number): void => {
     const metric = new Counter({
       ...this.#named(name, help),

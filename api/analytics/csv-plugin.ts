@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import Papa from "papaparse";
 
 import { FORMULA } from "../../shared/contracts/text.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { noted } from "../auth/access-rules.ts";
 import { addVary } from "../http/request-context.ts";
 
@@ -57,10 +57,10 @@ const ROWS_AT_ONCE = 50;
  * served.
  */
 export async function toCsv({ columns, rows }: Table): Promise<string> {
-  const turn = beginTurn();
+  const slice = new TimeSlice();
   const parts = [toLines([columns])];
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
-    if (turn.isOver()) await turn.next();
+    if (slice.isOver()) await slice.next();
     parts.push(toLines(rows.slice(from, from + ROWS_AT_ONCE)));
   }
   return parts.join("");

@@ -1,8 +1,7 @@
-/** SQL of rate-limit windows, quotas and stream leases. */
-import type { Uuid } from "../../shared/ids.ts";
+/** SQL of rate-limit windows and quotas. */
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import type { Claim, QuotaState } from "./quotas.ts";
+import type { QuotaState } from "./quotas.ts";
 import type { LimitWindow } from "./windows.ts";
 
 /** Lists every rate-limit window of an account and mode, the plan's first; consumes nothing. */
@@ -30,42 +29,6 @@ export const listQuotas = (sql: Sql, { accountId, mode }: AccountScope): Promise
   sql<QuotaState[]>`
     select name, allowed as "limit", used, seconds, resets_ms as "resetsAt"
       from quotas_of(${accountId}, ${mode})`;
-
-/** Inserts a lease on a live stream, unless the account's quota of streams is exhausted. */
-export async function insertLease(
-  sql: Sql,
-  id: Uuid,
-  { accountId, mode }: AccountScope,
-  seconds: number,
-): Promise<Claim> {
-  const [claim] = await sql<[Claim]>`
-    with quota as materialized (
-      select granted, allowed from claim_quota(${accountId}, ${mode}, 'live_streams')
-    ), inserted as (
-      insert into stream_leases (id, account_id, mode, expires_at)
-      select ${id}, ${accountId}, ${mode}, clock_timestamp() + make_interval(secs => ${seconds})
-        from quota where granted
-    )
-    select * from quota`;
-  return claim;
-}
-
-/** Extends the leases that have not expired; returns their ids. */
-export async function renewLeases(
-  sql: Sql,
-  ids: readonly Uuid[],
-  seconds: number,
-): Promise<Set<Uuid>> {
-  const rows = await sql<{ id: Uuid }[]>`
-    update stream_leases set expires_at = clock_timestamp() + make_interval(secs => ${seconds})
-     where id = any (${[...ids]}::uuid[]) and expires_at > clock_timestamp()
-    returning id`;
-  return new Set(rows.map((row) => row.id));
-}
-
-export async function deleteLease(sql: Sql, id: Uuid): Promise<void> {
-  await sql`delete from stream_leases where id = ${id}`;
-}
 
 /** Longer than the longest window of a rate limit or quota. */
 const WINDOW_AGE_HOURS = 25;

@@ -1,5 +1,4 @@
 /** Creates links, one or many, with one statement. */
-import { toMessage } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
@@ -264,7 +263,7 @@ export function toInsertion(
 ): Insertion {
   const row = { ...link, alias, updated_at: link.created_at };
   const event = { id: newUuid(), data: linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl) };
-  const state = JSON.stringify(toMessage(toRecordDraft(row)));
+  const state = JSON.stringify(toRecordDraft(row));
   return { row, ...shortLinkOf(row), state, event };
 }
 

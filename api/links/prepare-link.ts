@@ -30,7 +30,6 @@ import {
   withoutSettings,
 } from "./settings.ts";
 
-/** A validated link, without its alias. */
 type PreparedLink = Omit<NewLink, "alias">;
 
 /** A validated link with the request for it. */
@@ -78,7 +77,6 @@ export class LinkPreparation {
     });
   }
 
-  /** Prepares changes of links. */
   async prepareChanges(
     owner: AccountScope,
     updates: readonly (Update | Failure)[],
@@ -237,7 +235,6 @@ async function findPlace(
   };
 }
 
-/** An alias of as many bytes as any can have. */
 const LONGEST_ALIAS = "x".repeat(ALIAS_BYTES_MAX);
 
 /** A path is forwarded by the link at its first segment, so a longer alias would forward none. */

@@ -113,7 +113,6 @@ const addressGuide = (guide: string, { apiUrl }: Addresses): string =>
     ? guide.replace("```sh", UNKNOWN_API_NOTE).replaceAll(PLACEHOLDERS.apiUrl, UNKNOWN_API_URL)
     : guide;
 
-/** Replaces the placeholders in all texts of a document. */
 function addressDocument<Document>(document: Document, addresses: Addresses): Document {
   const { apiUrl = PLACEHOLDERS.apiUrl, shortUrl } = addresses;
   const replace = (text: string): string =>

@@ -97,7 +97,6 @@ export function readTags(text: string, separator: TagSeparator): unknown {
   return tags.filter((tag) => tag !== "");
 }
 
-/** Reads JSON. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);

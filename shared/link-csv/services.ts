@@ -82,7 +82,6 @@ export type Service = {
   names?: readonly FieldNames[];
   /** Columns that are not imported, though their names are those of fields. */
   ignored?: ReadonlyMap<string, IgnoredReason>;
-  /** Separates tags. */
   separator?: TagSeparator;
   /** Its cells are escaped against formulas, as this dashboard does it. */
   isEscaped?: true;

@@ -63,7 +63,6 @@ const UNKNOWN = "Unknown";
 /** Dimensions whose values no visitor chooses. */
 const DERIVED: ReadonlySet<string> = new Set(["browser", "os", "region", "city"]);
 
-/** Dimensions whose values are host names. */
 const HOSTS: ReadonlySet<string> = new Set(["referrer", "host", "domain"]);
 
 /** Returns the displayed text of a value; `name` is that of its dimension or filter. */

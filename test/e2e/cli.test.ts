@@ -170,6 +170,34 @@ describe("links", () => {
     ]);
     expect(err).toContain("line 3: ");
   });
+
+  test("of another service are created from its export, with a report of every row, and are taken back", async () => {
+    const file = join(home, "bitly.csv");
+    const rows = [
+      "Link,Custom Link,Title,Destination URL,Engagements,Status",
+      "https://bit.ly/3xYz,https://bit.ly/cli-sale,Sale,https://example.com/sale,7,Active",
+      "https://bit.ly/cli-old,,,https://example.com/old,0,Archived",
+      "https://bit.ly/cli-gone,,,https://example.com/gone,0,Deleted",
+    ];
+    writeFileSync(file, rows.join("\n"));
+    const { code, out } = await run(["links", "import", file, "--json"]);
+    const report = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect([code, report]).toEqual([
+      1,
+      [
+        { row: 2, link: expect.objectContaining({ alias: "cli-sale", title: "Sale" }) },
+        { row: 3, link: expect.objectContaining({ alias: "cli-old", archived: true }) },
+        { row: 4, error: { message: "The other service has deleted the link." } },
+      ],
+    ]);
+    const corrected = await run(["links", "import", file, "--check", "--columns", "Custom Link=-"]);
+    expect(corrected.err).toContain("Right: 1 of 3.");
+    const ids = report.flatMap(({ link }) => link?.id ?? []);
+    expect((await run(["links", "rm", "--yes", ...ids])).err).toContain("Deleted 2.");
+  });
 });
 
 describe("exit codes", () => {

@@ -102,7 +102,7 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 40,
     paths: [
       "api/links-log/publisher.ts",
-      "redirector/links/{log-follower,tail-pull,log-health}.ts",
+      "redirector/links/{log-follower,stream-pull,log-health}.ts",
       "shared/nats.ts",
     ],
     proves: "changes reach every redirector soon after the leader of the links log has died",

@@ -80,7 +80,6 @@ async function readNext(
   return { webhook, events: isRead ? events : await readEvents(transaction, webhook) };
 }
 
-/** The deliveries of those events that the webhook gets. */
 async function listDeliveries(
   transaction: postgres.TransactionSql,
   { webhook, events }: Next,

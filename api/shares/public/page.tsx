@@ -123,7 +123,6 @@ function StatisticsView({
   );
 }
 
-/** Says what the counts are of. */
 function describeCounting(
   { timezone, complete_from }: SharedStatistics,
   { code, texts }: PageLanguage,

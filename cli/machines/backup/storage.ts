@@ -32,7 +32,6 @@ export type StoredFile = { name: string; bytes: number; sha256: string };
 export type Storage = {
   /** The directory or URL, for messages. */
   place: string;
-  /** The names of all files. */
   list(): Promise<string[]>;
   /** Writes a file, which has its name only when it is whole. */
   write(name: string, content: Content): Promise<StoredFile>;
