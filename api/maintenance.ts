@@ -1,5 +1,5 @@
 /**
- * What every API process repeats in the background: it notices what happens to links by itself,
+ * The rounds of every API process in the background: it notices what happens to links by itself,
  * looks up the proofs of domains, and deletes what has expired. Several processes may do so
  * concurrently.
  */

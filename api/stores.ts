@@ -1,4 +1,4 @@
-/** What the sites ask PostgreSQL about their callers. Tests of the sites have it in memory. */
+/** PostgreSQL as the sites use it for their callers. Tests of the sites have it in memory. */
 import type { KeyStore } from "./auth/authorizer.ts";
 import { authorizeAll, type BatchResult, type RequestGroup } from "./auth/sql.ts";
 import type { AccountScope } from "./http/principal.ts";

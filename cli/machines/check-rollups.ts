@@ -32,7 +32,7 @@ const POLL_MS = 1_000;
 /** The time in which a worker must start; after that the request has expired. */
 const START_MS = (REQUEST_SECONDS_MAX + 10) * 1_000;
 
-/** What to compare, and whether to repair it. */
+/** The hours and tables to compare, and whether to repair them. */
 type Comparison = {
   hours: number;
   before: Date | undefined;

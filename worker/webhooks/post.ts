@@ -121,7 +121,7 @@ export class ResponseReader {
   #bytes = Buffer.alloc(0);
   #head: Head | undefined;
 
-  /** What has been read; undefined while the headers have not ended. */
+  /** The response as far as it was read; undefined while the headers have not ended. */
   get response(): ReceiverResponse | undefined {
     if (this.#head === undefined) return undefined;
     const { status, headers } = this.#head;
