@@ -134,20 +134,11 @@ export class Counters {
 
 /** A link with new clicks, as far as the worker knows it beside its totals in ClickHouse. */
 type PendingLink = {
-  /**
-   * The last click by a person that this worker has stored, in Unix milliseconds; 0 if there is
-   * none.
-   */
+  /** The last click by a person, in Unix milliseconds; 0 if there is none. */
   lastClick: number;
-  /**
-   * Since when another worker may have stored clicks of the link, in Unix seconds; infinite if none
-   * has.
-   */
+  /** Since when others may have stored clicks, in Unix seconds; infinite if none has. */
   unknownSince: number;
-  /**
-   * Clicks of people and of bots that a repair removed from the rollups, and that the link's
-   * counters may still contain.
-   */
+  /** Clicks that a repair took from the rollups, and that the counters may still contain. */
   surplusClicks: number;
   surplusBots: number;
 };

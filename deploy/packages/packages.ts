@@ -29,16 +29,16 @@ type PackageSpec = PackageUnits & {
   description: string;
   /** The lines below the description. */
   details: string;
-  /**
-   * What is installed: from a path in the tree to a path in the file system, without leading
-   * slashes.
-   */
+  /** From a path in the tree to one in the file system, without leading slashes. */
   files: Record<string, string>;
   links?: Record<string, string>;
   directories?: string[];
   /** Names of files in /etc/shorthop, which hold secrets. */
   configuration: string[];
 };
+
+const unitFiles = (...names: string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [`systemd/${name}`, `${UNITS}/${name}`]));
 
 const PACKAGES: readonly PackageSpec[] = [
   {
@@ -59,13 +59,15 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
       "CHANGELOG.md": "usr/share/doc/shorthop/changelog",
       "sbom.cdx.json": "usr/share/doc/shorthop/sbom.cdx.json",
       "shorthop.1": "usr/share/man/man1/shorthop.1",
-      "systemd/shorthop.target": `${UNITS}/shorthop.target`,
-      "systemd/shorthop-backup.service": `${UNITS}/shorthop-backup.service`,
-      "systemd/shorthop-backup.timer": `${UNITS}/shorthop-backup.timer`,
-      "systemd/shorthop-doctor.service": `${UNITS}/shorthop-doctor.service`,
-      "systemd/shorthop-doctor.timer": `${UNITS}/shorthop-doctor.timer`,
-      "systemd/shorthop-backup-drill.service": `${UNITS}/shorthop-backup-drill.service`,
-      "systemd/shorthop-backup-drill.timer": `${UNITS}/shorthop-backup-drill.timer`,
+      ...unitFiles(
+        "shorthop.target",
+        "shorthop-backup.service",
+        "shorthop-backup.timer",
+        "shorthop-doctor.service",
+        "shorthop-doctor.timer",
+        "shorthop-backup-drill.service",
+        "shorthop-backup-drill.timer",
+      ),
     },
     links: { "usr/bin/shorthop": "/opt/shorthop/bin/shorthop" },
     configuration: ["migrate.env"],
@@ -79,7 +81,7 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
     details: "The API of links and their statistics, and the dashboard, as a service.",
     files: {
       dashboard: "opt/shorthop/dashboard",
-      "systemd/shorthop-api@.service": `${UNITS}/shorthop-api@.service`,
+      ...unitFiles("shorthop-api@.service"),
     },
     configuration: ["api.env"],
     enabled: [],
@@ -90,9 +92,7 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
     description: "URL shortener: storage of clicks",
     details: "Stores clicks in ClickHouse and delivers webhooks, as a service.",
     files: {
-      "systemd/shorthop-worker.service": `${UNITS}/shorthop-worker.service`,
-      "systemd/shorthop-geoip.service": `${UNITS}/shorthop-geoip.service`,
-      "systemd/shorthop-geoip.timer": `${UNITS}/shorthop-geoip.timer`,
+      ...unitFiles("shorthop-worker.service", "shorthop-geoip.service", "shorthop-geoip.timer"),
     },
     directories: ["var/lib/GeoIP"],
     configuration: ["worker.env"],
@@ -105,9 +105,7 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
     description: "URL shortener: redirects",
     details: "Redirects visitors of short links and records their clicks, as a service.",
     files: {
-      "systemd/shorthop-redirector@.service": `${UNITS}/shorthop-redirector@.service`,
-      "systemd/shorthop-tls.path": `${UNITS}/shorthop-tls.path`,
-      "systemd/shorthop-tls.service": `${UNITS}/shorthop-tls.service`,
+      ...unitFiles("shorthop-redirector@.service", "shorthop-tls.path", "shorthop-tls.service"),
       [`systemd/${SYSCTL}`]: `usr/lib/sysctl.d/${SYSCTL}`,
     },
     directories: ["etc/shorthop/tls"],

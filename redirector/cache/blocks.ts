@@ -1,10 +1,7 @@
 /** The memory of the link cache: blocks to which records are appended. */
 import { ALIGNMENT } from "../../shared/links-store/record.ts";
 
-/**
- * The maximum size of a record is that of its state in the log. Compacting one block takes about
- * 0.1 ms.
- */
+/** As large as the largest record, a state in the log. To compact one takes about 0.1 ms. */
 export const BLOCK_BYTES = 64 * 1024;
 
 /** An offset is a block's number and a position in the block, in units of the alignment. */

@@ -12,10 +12,7 @@ import {
 } from "../../shared/contracts/notices.ts";
 import { type PageResponse, redirectResponse } from "../http/response.ts";
 
-/**
- * Maximum domains whose settings are cached, and maximum bytes of these as JSON; as objects they
- * take several times as much.
- */
+/** Maximum domains in the cache, and bytes as JSON; as objects they take several times as much. */
 const DOMAINS_MAX = 10_000;
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -67,7 +64,6 @@ export class DomainSettingsCache {
     this.#entries.set(domain, { notice, responses });
   }
 
-  /** Removes all domains. */
   clear(): void {
     this.#entries.clear();
   }

@@ -110,7 +110,6 @@ export class LinkCache {
     else this.#replace(slot, offset);
   }
 
-  /** Removes all links. */
   clear(): void {
     this.#index.clear();
     this.#liveBytes = 0;

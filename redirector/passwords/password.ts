@@ -59,10 +59,7 @@ type PasswordAttempt = {
   knownVisitor: boolean;
 };
 
-/**
- * `limited`: too many wrong attempts; `busy`: the queue is full, or has enough entries of this
- * network.
- */
+/** `limited`: too many attempts; `busy`: the queue is full, in all or for this network. */
 export type PasswordResult = "right" | "wrong" | "limited" | "busy";
 
 export class PasswordCheck {

@@ -23,10 +23,7 @@ export type Decision =
   | { kind: "preview"; link: CachedLink; preview: Preview }
   /** Respond with the page about the link; no click. */
   | { kind: "about"; link: CachedLink }
-  /**
-   * As `redirect`, if the link's limit leaves a click, and after the visitor has confirmed, if
-   * required.
-   */
+  /** As `redirect`, if the limit leaves a click and the visitor has confirmed, if required. */
   | { kind: "guarded"; link: CachedLink; settings: RedirectSettings }
   /** Redirect to the link's own URL for an expired or exhausted link; no click. */
   | { kind: "expired_url"; url: string; failure: Failure }
@@ -168,10 +165,7 @@ function toAbout(
     : { kind: "about", link };
 }
 
-/**
- * Decides for a link that is not active; undefined when it is active, or has expired and has a URL
- * for that.
- */
+/** Decides for a link that is not active; undefined when it redirects, also to its expired URL. */
 function decideByState(
   { taken_down, disabled, starts_at, expired_url, limit }: RedirectSettings,
   link: CachedLink,

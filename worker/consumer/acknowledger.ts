@@ -70,10 +70,7 @@ export class Acknowledger {
     this.#respond(messages, "nak");
   }
 
-  /**
-   * Informs JetStream that the messages are still being processed, which postpones their
-   * redelivery.
-   */
+  /** Postpones the redelivery of messages that are still being processed. */
   reportProgress(messages: Messages): void {
     this.#respond(messages, "working");
   }

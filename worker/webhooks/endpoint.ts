@@ -288,7 +288,6 @@ export class Queue {
     else row.dueAt = dueAt;
   }
 
-  /** Makes everything that waits due. */
   makeDue(now: number): void {
     for (const row of this.#rows) row.dueAt = Math.min(row.dueAt, now);
   }

@@ -70,10 +70,7 @@ const columns = (sql: Statements) => sql`
   extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow,
   webhook.is_wanted, account_plan(webhook.account_id) as plan`;
 
-/**
- * Locks a webhook that the worker has leased, and reads it as it is now; undefined without the
- * lease.
- */
+/** Locks and reads a leased webhook; undefined when the worker has lost the lease. */
 export async function lockLeased(
   transaction: postgres.TransactionSql,
   workerId: Uuid,

@@ -51,10 +51,7 @@ export type Restored = {
   clicks: number | null;
 };
 
-/**
- * The backups of a storage: of both stores, or of PostgreSQL only if ClickHouse has a backup of its
- * own.
- */
+/** The backups of a storage; of PostgreSQL only if ClickHouse has backups of its own. */
 export class Backups {
   readonly #storage: Storage;
   readonly #database: Database;
@@ -67,10 +64,7 @@ export class Backups {
       clickhouse === undefined ? undefined : new ClickHouseBackup(clickhouse, storage);
   }
 
-  /**
-   * Writes a backup, also of a directory of configuration if there is one: each part, then the
-   * manifest.
-   */
+  /** Writes a backup, with a configuration directory if there is one; the manifest last. */
   async make(configDir: string | undefined, now = new Date()): Promise<Backup> {
     const storage = this.#storage;
     const name = nameOf(now);
@@ -117,10 +111,7 @@ export class Backups {
     }
   }
 
-  /**
-   * Restores a backup into a temporary database and temporary tables, and removes them again.
-   * Throws when it could not be restored.
-   */
+  /** Restores a backup into a temporary database and tables. Throws when it cannot. */
   async drill(backup: Backup): Promise<Restored> {
     const { manifest } = backup;
     requireKnownSchema(backup);
