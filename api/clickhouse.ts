@@ -146,7 +146,7 @@ export class MeasuredClickHouse implements ClicksSource {
       reserve(RESERVED_MS);
       try {
         return await this.#queue.run(accountId, async () => {
-          // What ran while this one waited may have used up the rest.
+          // Others that ran meanwhile may have used up the rest.
           reserve(0);
           this.#budgets.require(reader, budget);
           reserve(RESERVED_MS);

@@ -1,5 +1,5 @@
 /**
- * What every API process repeats in the background: it notices what happens to links by itself,
+ * The rounds of every API process in the background: it notices what happens to links by itself,
  * looks up the proofs of domains, and deletes what has expired. Several processes may do so
  * concurrently.
  */
@@ -11,7 +11,7 @@ import type { DomainService } from "./domains/service.ts";
 import { deleteAndSign, extendChains } from "./events/chain.ts";
 import { forgetReaders } from "./events/sql.ts";
 import { deleteExpiredRequests } from "./idempotency/idempotency.ts";
-import { deleteExpiredLimits } from "./limits/sql.ts";
+import { deleteExpiredLimits } from "./limits/quotas.ts";
 import { noticeEvents } from "./links/notices.ts";
 import type { UsedClicks } from "./links/used-clicks.ts";
 import type { Sql } from "./postgres.ts";

@@ -209,7 +209,7 @@ export class Site {
   /** Step 1. Returns the response of a request that needs no route. */
   #receive(request: Request, set: ResponseSettings): Response | undefined {
     Object.assign(set.headers, this.#headers);
-    // What is refused from here on has the id of its request.
+    // Errors from here on have the id of their request.
     set.headers["x-request-id"] = requestIdOf(request);
     requireValidHost(request);
     this.#routes.requireMethod(request);

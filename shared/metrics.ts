@@ -77,19 +77,6 @@ export class ProcessMetrics {
     this.registry.registerMetric(metric);
   };
 
-  /** Registers a gauge with one label, which `read` returns the values by. */
-  readonly gaugeBy = (label: string, name: string, help: string, read: ReadBy): void => {
-    const metric = new Gauge({
-      ...this.#named(name, help),
-      labelNames: [label],
-      collect() {
-        this.reset();
-        for (const [value, number] of Object.entries(read())) this.set({ [label]: value }, number);
-      },
-    });
-    this.registry.registerMetric(metric);
-  };
-
   /** Registers a gauge that is always 1, whose labels carry the information. */
   readonly info = (name: string, help: string, labels: Record<string, string>): void => {
     const metric = new Gauge({ ...this.#named(name, help), labelNames: Object.keys(labels) });

@@ -132,7 +132,7 @@ export class Counters {
   }
 }
 
-/** What the worker knows of a link with new clicks beside its totals in ClickHouse. */
+/** A link with new clicks, as far as the worker knows it beside its totals in ClickHouse. */
 type PendingLink = {
   /** The last click by a person, in Unix milliseconds; 0 if there is none. */
   lastClick: number;
@@ -150,7 +150,7 @@ const NOTHING: PendingLink = {
   surplusBots: 0,
 };
 
-/** What the repair of a bucket says of its link. */
+/** A link as the repair of a bucket knows it. */
 const knownByRepair = ({ bucket, missing, humans, bots }: Difference) => ({
   unknownSince: missing > 0 ? bucket : Infinity,
   surplusClicks: Math.max(0, -humans),

@@ -33,7 +33,7 @@ export type Table = { columns: readonly string[]; rows: readonly (readonly Cell[
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
- * What a CSV file for a client begins with: "", or a byte order mark for `text/csv;bom=true`.
+ * The beginning of a CSV file for a client: "", or a byte order mark for `text/csv;bom=true`.
  * Undefined for a client that prefers JSON (RFC 9110 §12.5.1).
  */
 export function csvBeginning(accept: string | null): string | undefined {

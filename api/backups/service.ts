@@ -1,4 +1,4 @@
-/** What is known of backups: `shorthop backup` and its drills record it. */
+/** The newest backups, which `shorthop backup` and its drills record. */
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Sql } from "../postgres.ts";
 

@@ -18,7 +18,7 @@ export class BrandingService {
     return (await findBranding(this.#sql, owner)) ?? NO_BRANDING;
   }
 
-  /** What QR codes look like: the saved style, and the logo if it is drawn. */
+  /** Finds the saved style of QR codes, and the logo if it is drawn. */
   async findForQr(owner: AccountScope, wantsLogo: boolean | undefined): Promise<QrBranding> {
     return (await findQrBranding(this.#sql, owner, wantsLogo)) ?? NO_BRANDING;
   }

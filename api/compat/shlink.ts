@@ -436,7 +436,7 @@ function toFailed({ request, url }: V1, failure: Failure): Answer {
   return toProblem(failure.status, type, message, more);
 }
 
-/** What paths name. */
+/** The resources that have paths. */
 const NAMED: ReadonlySet<string> = new Set(["short-urls", "tags", "domains"]);
 
 /** Shlink's types of errors that it has too. */

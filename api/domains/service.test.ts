@@ -155,7 +155,7 @@ describe("links on an account's own domain", () => {
 /** Runs the job until a domain has switched. */
 async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {
   const log = processLog("test", "silent");
-  const republishing = new Republishing(postgres.sql, publisher, domains, log);
+  const republishing = new Republishing(postgres.sql, publisher, log);
   while ((await domains.get(owner, id)).switching) await Bun.sleep(20);
   await republishing.stop();
 }
@@ -267,7 +267,7 @@ describe("a switch of case", () => {
 /** Runs the job until links are published and withdrawn. */
 async function finishJobs(): Promise<void> {
   const log = processLog("test", "silent");
-  const republishing = new Republishing(postgres.sql, publisher, domains, log);
+  const republishing = new Republishing(postgres.sql, publisher, log);
   const isLeft = async () =>
     (await postgres.sql`select from domains where republishing`).length > 0;
   while (await isLeft()) await Bun.sleep(20);

@@ -18,7 +18,7 @@ import {
 import { parseDomain } from "./host.ts";
 import { domainEvent, domainFields, type DomainRow } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
-import { switchCase, withRepublishing, withSwitching } from "./republishing.ts";
+import { switchCase } from "./republishing.ts";
 import { mergeDomainSettings, prepareDomainSettings } from "./settings.ts";
 import { domainColumns, domainRows } from "./sql.ts";
 import {
@@ -232,16 +232,6 @@ export class DomainService {
   /** Looks up proofs that are due, at most `limit`. Returns how many were due. */
   checkProofs(limit: number): Promise<number> {
     return checkProofs(this.#sql, this.#readTxt, limit);
-  }
-
-  /** Calls `work` with a domain that is switching: see `republishing.ts`. */
-  withSwitching(work: (id: Uuid) => Promise<boolean>): Promise<void> {
-    return withSwitching(this.#sql, this.#publisher, work);
-  }
-
-  /** Calls `work` with a domain whose links must be published (`verified`) or withdrawn. */
-  withRepublishing(work: (id: Uuid, verified: boolean) => Promise<boolean>): Promise<void> {
-    return withRepublishing(this.#sql, work);
   }
 }
 

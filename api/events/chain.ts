@@ -51,7 +51,7 @@ const floorStatement = ({ accountId, mode, position, hash }: ChainPlace): string
 /** Where a chain ends; `account` is null for the ledger of the installation. */
 export type ChainEnd = { account: string | null; mode: string; position: number; hash: string };
 
-/** What was found of a chain; `problem` is the first one, null for a chain that is whole. */
+/** A verified chain; `problem` is the first one, null for a chain that is whole. */
 export type VerifiedChain = ChainEnd & { entries: number; problem: string | null };
 
 /**

@@ -218,7 +218,7 @@ class RequestDomains implements CustomHosts {
 }
 
 /**
- * What a link has of the custom domain that a request names, or of the service's own for null.
+ * The fields of a link by the custom domain that a request names, or the service's own for null.
  * Throws `invalid_request` for a domain that is no verified one of the owner.
  */
 async function findPlace(
@@ -326,7 +326,7 @@ const NAMES = new Set(["url", "alias", "external_id"]);
 const OFF = [null, false, [], "all"];
 
 /**
- * What a link has of which a request that replaces it says nothing. Of the schema, so that no
+ * The values of fields that a request to replace a link leaves out. Of the schema, so that no
  * setting can be forgotten.
  */
 const NOTHING_SET: UpdateLinkBody = updateLinkBody.parse(

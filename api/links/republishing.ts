@@ -11,7 +11,7 @@ import {
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
-import type { DomainService } from "../domains/service.ts";
+import { withRepublishing, withSwitching } from "../domains/republishing.ts";
 import { addToOutbox } from "../links-log/log.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
@@ -29,15 +29,13 @@ const BATCH = 200;
 export class Republishing {
   readonly #sql: Sql;
   readonly #publisher: LinksPublisher;
-  readonly #domains: DomainService;
   readonly #log: Log;
   readonly #rounds: Repetition;
   #isStopped = false;
 
-  constructor(sql: Sql, publisher: LinksPublisher, domains: DomainService, log: Log) {
+  constructor(sql: Sql, publisher: LinksPublisher, log: Log) {
     this.#sql = sql;
     this.#publisher = publisher;
-    this.#domains = domains;
     this.#log = log;
     this.#rounds = repeat(() => this.#run());
   }
@@ -49,10 +47,10 @@ export class Republishing {
 
   async #run(): Promise<number> {
     try {
-      await this.#domains.withRepublishing((id, verified) =>
+      await withRepublishing(this.#sql, (id, verified) =>
         this.#publish((transaction, after) => enqueueWhole(transaction, id, verified, after)),
       );
-      await this.#domains.withSwitching((id) =>
+      await withSwitching(this.#sql, this.#publisher, (id) =>
         this.#publish((transaction, after) => enqueueSwitched(transaction, id, after)),
       );
     } catch (error) {

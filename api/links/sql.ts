@@ -140,7 +140,7 @@ export type QuotaUse = "consumed" | "unlimited";
 /** The versions of the inserted links; undefined if the quota was not granted. */
 type Inserted = {
   consumption: Consumption;
-  /** What their events cost the account. */
+  /** The bytes of their events, which the account pays for. */
   ledgerBytes: number;
   links: Map<Uuid, number> | undefined;
 };

@@ -86,7 +86,7 @@ export class MailQueue {
       return await finishMail(this.#sql, this.#id, mail.id, { status: "sent" });
     // The server's words can contain the address, which no log has.
     this.#log.warn({ mail_id: mail.id, outcome: result.outcome }, "mail_not_sent");
-    // What was withdrawn was not begun: its lease ends by itself, and the next round deletes it.
+    // A withdrawn mail was not begun: its lease ends by itself, and the next round deletes it.
     if (!("error" in result)) return;
     await finishMail(this.#sql, this.#id, mail.id, stateAfter(mail, result));
   }

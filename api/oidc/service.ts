@@ -61,7 +61,7 @@ const PROVIDER = "oidc";
 /** A user with a session, of whom the provider is to be asked. */
 type AskedUser = { id: Uuid; user_id: Uuid; has_refresh_token: boolean };
 
-/** What a sign-in that is under way has learnt. */
+/** The role and user of a sign-in that is under way, as soon as they are known. */
 type SignIn = { role?: Role; userId?: Uuid };
 
 export class OidcService implements Provider {
@@ -98,7 +98,7 @@ export class OidcService implements Provider {
       account: {
         ...options.account,
         encryptOAuthTokens: true,
-        // What counts instead is `#validate`, and that the user keeps no other credentials.
+        // `#validate` decides instead, and the user keeps no other credentials.
         accountLinking: { requireLocalEmailVerified: false },
       },
       // The provider sends people back from another site.
@@ -161,7 +161,7 @@ export class OidcService implements Provider {
     }
     if (isSignedIn) return { path: "/", cookies };
     const reason = REFUSALS.find((known) => known === error) ?? "failed";
-    // What the browser was sent with is the text of a stranger.
+    // The error is a text of a stranger.
     this.#log.warn(
       { reason: /^[a-z_]{1,60}$/i.test(error ?? "") ? error : "" },
       "oidc_sign_in_refused",
@@ -290,7 +290,7 @@ const named = userName.optional().catch(undefined);
 
 const profileSchema = z.object({ name: named, preferred_username: named, email: named });
 
-/** What somebody is called, of what the provider says; their address if it says nothing. */
+/** The name that the provider says; the address if it says none. */
 function nameOf(profile: unknown): string {
   const said = profileSchema.parse(profile);
   return said.name ?? said.preferred_username ?? said.email ?? "";

@@ -42,7 +42,7 @@ export class ReportMails implements MailKind {
 }
 
 /**
- * What a mail with a report says. At `unsubscribeUrl` its recipient unsubscribes, also by one click
+ * Writes a mail with a report. At `unsubscribeUrl` its recipient unsubscribes, also by one click
  * of the mail program (RFC 8058).
  */
 export function composeReport(content: ReportContent, unsubscribeUrl: string): MailContent {

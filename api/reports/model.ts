@@ -298,7 +298,7 @@ export const toRunResponse = ({ id, content, created_at, ...row }: RunRow) => ({
   created_at: created_at.toISOString(),
 });
 
-/** What a report says, without what only its mails have. */
+/** The message of a report, without the texts of its mails. */
 function toMessage(content: ReportContent): z.output<typeof reportMessage> {
   const { mail: _mail, ...message } = describeReport(content);
   return message;

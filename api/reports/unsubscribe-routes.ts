@@ -42,7 +42,7 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
       },
       {
         access: "public",
-        // What mail programs send says nothing that the address does not.
+        // The body that mail programs send is not read: the address says all.
         params,
         detail: { hide: true },
       },

@@ -208,7 +208,7 @@ export async function translateErrors<T>(
   } catch (error) {
     if (!isAPIError(error)) throw error;
     const code = error.body?.code ?? "";
-    // What the library answers to a passkey that is nonsense.
+    // The library responds with a 500 to a passkey that is nonsense.
     const isRejection = error.statusCode < 500 || code === "FAILED_TO_VERIFY_REGISTRATION";
     if (!isRejection) throw unavailable(error);
     if (toError !== undefined) throw toError(code);

@@ -27,7 +27,7 @@ export const passwordBody = z.strictObject({ password: plainPassword });
 
 export const confirmBody = z.strictObject({ code: appCode });
 
-/** What an authenticator sends, in base64url: more than any signature or attestation has. */
+/** Of an authenticator, in base64url: longer than any signature or attestation. */
 const webAuthnText = z.string().max(16_384);
 
 const webAuthnShape = {

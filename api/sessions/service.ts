@@ -25,7 +25,7 @@ type SessionRow = {
   updated_at: Date;
 };
 
-/** What has ended a session: with `url`, the browser goes there to end that of the provider. */
+/** An ended session: with `url`, the browser goes there to end that of the provider. */
 export type SignedOut = { cookies: string[]; url: string | undefined };
 
 /** With whom some sign in. */

@@ -1,4 +1,4 @@
-/** What the ledger has of sign-ins, however they are made. */
+/** Records sign-ins in the ledger, however they are made. */
 import type { Uuid } from "../../shared/ids.ts";
 import { recordOfUser } from "../events/record.ts";
 import type { Actor, Origin } from "../http/principal.ts";

@@ -41,7 +41,6 @@ export async function deleteExpiredSessions(sql: Sql): Promise<void> {
   await sql`delete from verifications where expires_at < now()`;
 }
 
-/** What a user signs in with. */
 export type Credentials = {
   id: Uuid;
   password_hash: string | null;

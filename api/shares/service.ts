@@ -211,7 +211,7 @@ const READ_OF_ACCOUNT = ["analytics:read"] as const satisfies readonly Scope[];
 
 const READ_OF_LINK = ["analytics:read", "links:read"] as const satisfies readonly Scope[];
 
-/** What the ledger says of a share: without its token, which the database does not know. */
+/** An event of a share, without its token, which the database does not know. */
 const shareEvent = (
   type: "share.created" | "share.updated" | "share.revoked",
   row: ShareRow,

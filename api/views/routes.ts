@@ -31,7 +31,7 @@ type Resource = {
   singular: string;
   /** As texts call one: `saved view`. */
   called: string;
-  /** What is saved, in a sentence. */
+  /** The saved thing, in a sentence. */
   saved: string;
 };
 

@@ -19,7 +19,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 const HOST_LENGTH_MAX = 60;
 const RECEIVER_LENGTH_MAX = 120;
 
-/** What the API is sent to continue a webhook. */
+/** The body that continues a webhook by the API. */
 const CONTINUE = JSON.stringify({ status: "active" });
 
 export class WebhookMails implements MailKind {
@@ -44,7 +44,7 @@ export class WebhookMails implements MailKind {
   }
 }
 
-/** What a mail about webhooks that were disabled says; undefined without any. */
+/** Writes a mail about webhooks that were disabled; undefined without any. */
 export function composeDisabled(
   { described, count }: DisabledWebhooks,
   origins: MailOrigins,

@@ -44,7 +44,7 @@ ${REFERRER_PLACE}<button type="submit" name="confirm" value="yes" autofocus>${es
 
 /** A page with a form. */
 export class PageForm {
-  /** What stands around the places of the referrer's field. */
+  /** The HTML around the places of the referrer's field. */
   readonly #parts: readonly string[];
   readonly #plain: Buffer;
 

@@ -72,7 +72,7 @@ export function headersOf(template: string): Record<string, string> {
   };
 }
 
-/** What a page has in place of the placeholders of a template; `title` and `content` are HTML. */
+/** The values of a template's placeholders; `title` and `content` are HTML. */
 export type Filling = { title: string; content: string; lang: string; dir: string };
 
 const PLACEHOLDER = /\{\{(title|content|lang|dir)\}\}/g;

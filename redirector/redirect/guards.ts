@@ -235,7 +235,7 @@ function withCookie(response: RedirectorResponse, cookie: string): PageResponse 
   return { ...page, headers: { ...page.headers, "set-cookie": cookie } };
 }
 
-/** What a page's form carries: the visit's referrer as far as its click keeps it; "" for none. */
+/** The visit's referrer for a page's form, as far as its click keeps it; "" for none. */
 function referrerOf({ head }: IncomingRequest): string {
   const { bytes, referrer } = head;
   const end = clickTextEnd("referrer", bytes, referrer);

@@ -247,7 +247,7 @@ export class Redirector implements RequestHandler {
       if (decision !== null && (isCertain || !isNotFound))
         return this.#respond(incoming, decision, record);
     }
-    // What the store lacks may just have been created.
+    // A link that the store lacks may just have been created.
     return isCertain
       ? this.#respond(incoming, UNKNOWN_ALIAS)
       : this.#respondOnceFetched(copyRequest(incoming), domain, names);

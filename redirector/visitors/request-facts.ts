@@ -1,5 +1,5 @@
 /**
- * What rules know of the visitor of a request. Each fact is computed once, when a rule first needs
+ * The facts of a request's visitor, for rules. Each fact is computed once, when a rule first needs
  * it.
  */
 import { LRUCache } from "lru-cache";

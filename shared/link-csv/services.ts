@@ -59,7 +59,7 @@ const FOREIGN_NAMES: readonly (readonly [ImportField, readonly string[]])[] = [
   ["utm_campaign", toList("utmkampagne utmcampagne utmcampana")],
   ["utm_term", toList("utmsuchbegriff utmbegriff utmterme utmtermino")],
   ["utm_content", toList("utminhalt utmcontenu utmcontenido")],
-  // What an only column of links is called: the others are better, where there are any.
+  // Names of an only column of links: others are better, where there are any.
   ["url", toList("adresse lien enlace")],
 ];
 

@@ -57,7 +57,7 @@ export type Checkpoint = {
   position?: StreamPosition | undefined;
 };
 
-/** What the log shows of the winning claim. */
+/** The winning claim, as the log shows it. */
 export type ClaimSight = {
   /** Changes whenever the claim is appended again. */
   key: string;
@@ -75,7 +75,7 @@ export interface BatchLog {
   claim(claim: Claim): Promise<void>;
   /** The winning claim; undefined in an empty log. */
   readHighestClaim(): Promise<Claim | undefined>;
-  /** What the log shows of the winning claim; undefined in an empty log. */
+  /** Reads the winning claim; undefined in an empty log. */
   readClaimSight(): Promise<ClaimSight | undefined>;
   append(claim: Claim, entry: BatchEntry): Promise<void>;
   appendCheckpoint(claim: Claim, checkpoint: Checkpoint): Promise<void>;

@@ -57,7 +57,7 @@ export type ClickParts = {
   recorder: ClickRecorder;
 };
 
-/** What this worker has while it is the owner. */
+/** The parts of a worker that is the owner. */
 type Tenure = {
   owner: Owner;
   stream: ClicksStream;
@@ -95,7 +95,7 @@ export class Consumer {
     return this.#state;
   }
 
-  /** What keeps ClickHouse from storing clicks; undefined when nothing does. */
+  /** The problem that keeps ClickHouse from storing clicks; undefined without one. */
   get warning(): string | undefined {
     return this.#storageProblem;
   }
@@ -386,7 +386,7 @@ export class Consumer {
 
 const placeOf = ({ epoch, batch }: Owner): LogPlace => ({ epoch, batch });
 
-/** What an operator reads; nothing has to be restarted. */
+/** The problem in words for an operator; nothing has to be restarted. */
 function describeProblem(error: unknown): string {
   if (isDiskFull(error))
     return "the disk of ClickHouse is full: clicks wait in CLICKS, for 72 hours, and are stored when there is room";

@@ -100,7 +100,7 @@ type AgentFields = {
 };
 type ReferrerFields = { host: string; fields: Buffer; fieldsWithoutPath: Buffer };
 type LocationFields = { fields: Buffer; fieldsWithoutCity: Buffer };
-/** What a source knows of a visit; undefined for what the address or the user agent tells. */
+/** The fields that a source knows of a visit; undefined where address or user agent tell them. */
 type ImportFields = {
   text: string;
   number: string;

@@ -84,7 +84,7 @@ export class ClickRecorder {
     this.#rounds?.wake();
   }
 
-  /** What others have stored up to a place may have no events yet. */
+  /** Batches that others have stored up to a place may have no events yet. */
   takeOver(place: LogPlace): void {
     this.#queue.addGap(place);
     this.#rounds?.wake();

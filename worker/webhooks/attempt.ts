@@ -24,7 +24,7 @@ const GONE = 410;
 
 /** How receivers are reached: which are allowed, how names resolve, and within which bounds. */
 export class Transport {
-  /** What the secrets of webhooks are derived from. */
+  /** The secret that those of webhooks are derived from. */
   readonly ownSecret: string;
   readonly rules: ReceiverRules;
   readonly resolve: Resolve;
@@ -48,7 +48,7 @@ type Attempt = {
   signal: AbortSignal;
 };
 
-/** What came of an attempt, and whether the receiver is gone for good. */
+/** The outcome of an attempt, and whether the receiver is gone for good. */
 export type AttemptResult = { outcome: Outcome; isGone: boolean };
 
 const NO_RESPONSE = { latencyMs: 0, responseStatus: null, responseBody: null };

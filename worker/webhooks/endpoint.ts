@@ -167,7 +167,7 @@ const LAST_ATTEMPT_WEIGHT = 0.3;
 type AttemptEnd = { delivered: boolean; latencyMs: number };
 
 /**
- * What an attempt changes: whether every attempt fails now, and whether the webhook is slow, each
+ * The changes by an attempt: whether every attempt fails now, and whether the webhook is slow, each
  * undefined if it stays; `recovered` when it had failed for long, `wanted` when it was the first
  * successful one.
  */

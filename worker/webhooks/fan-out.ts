@@ -187,7 +187,7 @@ const toPending = (row: PendingRow): Pending => ({
   dueAt: performance.now() + row.due_ms,
 });
 
-/** What decides whether an event is for a webhook. */
+/** The fields that decide whether an event is for a webhook. */
 export type FilteredEvent = {
   type: string;
   /** Null for an event that is not about a link. */

@@ -8,7 +8,6 @@ import type { Log } from "../../shared/log.ts";
 /** Nothing but failure for so long disables a webhook. */
 export const FAILING_SECONDS_MAX = 5 * 86_400;
 
-/** What came of an attempt. */
 export type Outcome = {
   status: "delivered" | "pending" | "failed";
   /** The delay of the next attempt of a pending delivery. */

@@ -32,7 +32,7 @@ import { outputOf, readBytes, type Storage, type StoredFile, verifyFile } from "
 /** Backups without a manifest that began this long ago were interrupted. */
 const INTERRUPTED_MS = 2 * DAY_MS;
 
-/** What ClickHouse says before the first migration, when there is no table, or no database. */
+/** ClickHouse's errors before the first migration, when there is no table, or no database. */
 const MISSING = new Set(["UNKNOWN_TABLE", "UNKNOWN_DATABASE"]);
 
 /** Some environment files and certificates. */
@@ -44,7 +44,7 @@ const PLAIN_ENTRY = /^[-d](?:[r-][w-][x-]){3} /;
 /** Has tar archive what links lead to, and no special rights. */
 const PLAIN_FILES = ["--dereference", "--hard-dereference", "--mode=a-s,-t"];
 
-/** What was restored, beside what the backup has. */
+/** Restored counts, beside those of the backup. */
 export type Restored = {
   rows: Record<string, number>;
   /** Null without ClickHouse. */

@@ -157,7 +157,7 @@ export class ClickHouseBackup {
     let restored = 0;
     for (const month of clicks) restored += await this.#insertRows(month, "clicks");
     await this.#restoreRollups(rollups);
-    // What redirectors have reported since is added to them.
+    // Later reports of redirectors are added to them.
     for (const month of failures) await this.#insertRows(month, "failures");
     return restored;
   }
@@ -246,7 +246,7 @@ export class ClickHouseBackup {
         done(null, chunk);
       },
     });
-    // What reads the last of them gets an error of any.
+    // An error of any reaches the reader of the last.
     const content = pipeline(stream, count, createGzip(), () => undefined);
     const file = await this.#storage.write(name, content);
     return { rows: lines - NAMES_LINES, file };

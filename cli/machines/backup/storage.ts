@@ -23,7 +23,7 @@ const PARTS_AT_ONCE = 2;
 
 const UPLOAD_ATTEMPTS = 3;
 
-/** What is written, in parts of any size. */
+/** The content of a file, in parts of any size. */
 export type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** A file of a backup, by its name in the storage. */
