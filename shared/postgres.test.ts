@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import * as z from "zod";
 
 import { createCertificates } from "../test/harness/certificates.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { forFile } from "../test/harness/for-file.ts";
 import { startOwnPostgres, startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { longTest } from "../test/harness/property-runs.ts";
 import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
@@ -18,9 +19,7 @@ import { connectPrimary, databaseOf, envPostgresUrl, withDatabase } from "./post
 const load = (DATABASE_URL: string) =>
   loadConfig(z.object({ DATABASE_URL: envPostgresUrl }), { DATABASE_URL }).DATABASE_URL;
 
-let database: TestPostgres;
-beforeAll(async () => void (database = await startPostgres()));
-afterAll(() => database[Symbol.asyncDispose]());
+const database = await forFile(startPostgres());
 
 describe("a PostgreSQL URL", () => {
   test.each([

@@ -2,21 +2,14 @@
  * Goal: the figures of links in PostgreSQL follow ClickHouse, never go down, and survive faults of
  * both.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { SYSTEM } from "../api/http/principal.ts";
 import type { ClickHouseReader } from "../shared/clicks/query.ts";
 import { newUuid, type Uuid } from "../shared/ids.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
 import { asClient, workerContext } from "../test/harness/worker-context.ts";
 import { Counters } from "./counters.ts";
 
@@ -35,9 +28,7 @@ const FLUSH_INTERVAL_MS = 50;
 /** Some flushes, and some time for PostgreSQL. */
 const WRITTEN_MS = 5_000;
 
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 let totals: Map<Uuid, Totals>;
 /** Links with recent clicks in the rollup. */

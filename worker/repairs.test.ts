@@ -2,19 +2,18 @@
  * Goal: two repairs never run at once, and a lost connection to PostgreSQL ends a repair, but not
  * the worker.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { connectPrimary } from "../shared/postgres.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
 import { AnotherRepairError, RepairLock } from "./repairs.ts";
 
 // A real server is started and waited for, on a machine that may be busy.
 setDefaultTimeout(60_000);
 
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 test("the lock is given to one at a time", async () => {
   const sql = connectPrimary(postgres.url, { max: 2 });

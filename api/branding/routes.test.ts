@@ -1,33 +1,25 @@
 /** Goal: owners change their branding, invalid requests change nothing, and others get nowhere. */
-import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { DEFAULT_QR_STYLE } from "../../shared/contracts/qr-style.ts";
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeApi,
-  type FakeKey,
-} from "../../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf, type FakeKey } from "../../test/harness/fake-api.ts";
 import { type Branding, NO_BRANDING } from "./model.ts";
 
-let api: FakeApi;
 let key: FakeKey;
 let changes: unknown[];
 /** By account and mode. */
 const brands = new Map<string, Branding>();
 
-beforeAll(() => {
-  api = createFakeApi({
-    branding: {
-      find: async ({ accountId, mode }) => brands.get(`${accountId} ${mode}`) ?? NO_BRANDING,
-      change: async ({ accountId, mode }, body) => {
-        changes.push(body);
-        const brand = { ...NO_BRANDING, name: body.name ?? null, logo: Buffer.from("image") };
-        brands.set(`${accountId} ${mode}`, brand);
-        return brand;
-      },
+const api = createFakeApi({
+  branding: {
+    find: async ({ accountId, mode }) => brands.get(`${accountId} ${mode}`) ?? NO_BRANDING,
+    change: async ({ accountId, mode }, body) => {
+      changes.push(body);
+      const brand = { ...NO_BRANDING, name: body.name ?? null, logo: Buffer.from("image") };
+      brands.set(`${accountId} ${mode}`, brand);
+      return brand;
     },
-  });
+  },
 });
 
 beforeEach(() => {

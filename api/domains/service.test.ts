@@ -2,13 +2,14 @@
  * Goal: settings and case of a domain are changed as a whole or not at all, and what is published
  * agrees with them.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import { Republishing } from "../links/republishing.ts";
@@ -22,39 +23,32 @@ import { releaseHost } from "./verification.ts";
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);
 
-let postgres: TestPostgres;
-let domains: DomainService;
-let links: LinkService;
+const postgres = await forFile(startPostgres());
+const { sql } = postgres;
 /** The TXT records of names; `fail` for DNS that does not answer. */
-let txt: Map<string, string[] | "fail">;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-  const { sql } = postgres;
-  txt = new Map();
-  const ownHosts = new Set(["sho.rt"]);
-  const readTxt = (name: string) => {
-    const records = txt.get(name) ?? [];
-    return records === "fail"
-      ? Promise.reject(new Error("DNS does not answer."))
-      : Promise.resolve(records);
-  };
-  domains = new DomainService(sql, publisher, readTxt, ownHosts, (url) => Promise.resolve(url));
-  const destinationRules = { allowPrivate: false, shortUrl: new URL("https://sho.rt"), ownHosts };
-  const usedClicks = { read: () => Promise.resolve(undefined) };
-  links = new LinkService(
-    sql,
-    publisher,
-    domains,
-    destinationRules,
-    new PasswordHashing(),
-    usedClicks,
-  );
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const txt: Map<string, string[] | "fail"> = new Map();
+const ownHosts = new Set(["sho.rt"]);
+const readTxt = (name: string) => {
+  const records = txt.get(name) ?? [];
+  return records === "fail"
+    ? Promise.reject(new Error("DNS does not answer."))
+    : Promise.resolve(records);
+};
 
 /** Takes nothing out of the outbox. */
 const publisher = { publish: () => Promise.resolve(true) };
+
+const domains = new DomainService(sql, publisher, readTxt, ownHosts, (url) => Promise.resolve(url));
+const destinationRules = { allowPrivate: false, shortUrl: new URL("https://sho.rt"), ownHosts };
+const usedClicks = { read: () => Promise.resolve(undefined) };
+const links = new LinkService(
+  sql,
+  publisher,
+  domains,
+  destinationRules,
+  new PasswordHashing(),
+  usedClicks,
+);
 
 /** Everything that is published, in order. */
 async function readPublished(): Promise<LinkMessage[]> {

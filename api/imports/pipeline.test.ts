@@ -16,8 +16,9 @@ import {
   ensureClicksStream,
 } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { DomainService } from "../domains/service.ts";
 import { LinkImports } from "../links/import-links.ts";
 import { LinkPreparation } from "../links/prepare-link.ts";
@@ -45,15 +46,8 @@ const NO_CLICKS: ClickHouseReader = {
   query: () => Promise.resolve({ json: () => Promise.resolve([]) }),
 };
 
-let postgres: TestPostgres;
-let nats: TestNats;
-beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-});
-afterAll(async () => {
-  await postgres[Symbol.asyncDispose]();
-  await nats[Symbol.asyncDispose]();
-});
+const postgres = await forFile(startPostgres());
+const nats = await forFile(startNats());
 
 /** Stores each segment once, as the worker does. */
 class Worker {

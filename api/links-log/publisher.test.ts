@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 /**
  * Goal: the tail has what was committed, in one chain and each entry once, whoever dies, races or
  * comes back older. Method: real PostgreSQL and NATS.
  */
 import { cpSync, rmSync } from "node:fs";
 
-import { headers, type JetStreamManager, type NatsConnection } from "nats";
+import { headers } from "nats";
 
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -21,8 +21,9 @@ import {
 } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/signing.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
 import { addToOutbox, isAcknowledged, numberLog } from "./log.ts";
@@ -33,23 +34,14 @@ setDefaultTimeout(60_000);
 
 const WITHIN_MS = 10_000;
 
-let postgres: TestPostgres;
 /** What the first entry follows. */
 let beginning: string;
-let nats: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-  connection = await nats.connect();
-  // A request that was sent to a killed server is not repeated for that long.
-  manager = await connection.jetstreamManager({ timeout: 500 });
-  await postgres.addAccount();
-});
-afterAll(async () => {
-  await connection.close();
-  await Promise.all([postgres[Symbol.asyncDispose](), nats[Symbol.asyncDispose]()]);
-});
+const postgres = await forFile(startPostgres());
+const nats = await forFile(startNats());
+const connection = await forFile(nats.connect(), (open) => open.close());
+// A request that was sent to a killed server is not repeated for that long.
+const manager = await connection.jetstreamManager({ timeout: 500 });
+await postgres.addAccount();
 
 /** The tables that come back older with PostgreSQL. */
 const TABLES = ["link_outbox", "link_log", "link_log_head"] as const;

@@ -3,25 +3,20 @@
  * and its scope, and shows nobody else's links, is in `test/api/access.test.ts`; what becomes of the
  * fields in `bulk.test.ts` and `responses.test.ts`.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { createAccount, UNLIMITED } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
 import { callOnce, type CallOptions, codeOf } from "../../test/harness/api.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 
 const url = "https://example.com/";
 
 /** Where nothing listens. */
 const NOWHERE = "nats://127.0.0.1:9";
 
-let api: ApiInProcess;
-let key: string;
-
-beforeAll(async () => {
-  api = await ApiInProcess.start();
-  ({ key } = await createAccount(api, "enterprise", UNLIMITED));
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forFile(ApiInProcess.start());
+const { key } = await createAccount(api, "enterprise", UNLIMITED);
 
 const send = (path: string, options: CallOptions = {}) =>
   api.send(`/v1/links${path}`, { key, ...options });

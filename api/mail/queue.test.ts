@@ -3,17 +3,18 @@
  * whatever stops; who has left or unsubscribed gets nothing. Method: a real PostgreSQL and a real
  * SMTP server on loopback.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import {
   MAIL_FROM,
   mailKinds,
   mailQueue,
   unsubscribeTokens as tokens,
 } from "../../test/harness/mail-queue.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { enqueueMails } from "../reports/sql.ts";
@@ -24,11 +25,7 @@ import { readDelay } from "./queue.ts";
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(180_000);
 
-let postgres: TestPostgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 let outcomes: string[];
 beforeEach(async () => {

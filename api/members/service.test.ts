@@ -3,11 +3,12 @@
  * one gives way to the person who proves it; and nobody gets more guesses at a password than the
  * limits say, whatever else they may sign in as.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { openSessionServices } from "../../test/harness/session-services.ts";
 import { OPERATOR, type User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
@@ -18,13 +19,8 @@ setDefaultTimeout(60_000);
 const THEIRS = "tomato-harbor-lantern";
 const OWN = "pepper-anchor-window";
 
-let postgres: TestPostgres;
-let services: SessionServices;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  services = openSessionServices(postgres);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const services = openSessionServices(postgres);
 
 /** Every test has an address of its own. */
 let address: string;

@@ -3,18 +3,11 @@
  * code counts once, few wrong ones are accepted, and a recovery code replaces the app once. Method:
  * a real PostgreSQL, and codes by an implementation of RFC 6238 of the tests' own.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { openSessionServices } from "../../test/harness/session-services.ts";
 import { codeOf } from "../../test/harness/totp.ts";
 import type { Session } from "../http/principal.ts";
 import type { Enrolment } from "./second-factor.ts";
@@ -25,13 +18,8 @@ setDefaultTimeout(120_000);
 const PASSWORD = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";
 
-let postgres: TestPostgres;
-let services: SessionServices;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  services = openSessionServices(postgres);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const services = openSessionServices(postgres);
 
 const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
 

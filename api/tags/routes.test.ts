@@ -2,42 +2,34 @@
  * Goal: tags of any name are reached by their path, and lists continue only in the order in which
  * they began.
  */
-import { beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeApi,
-  type FakeKey,
-} from "../../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf, type FakeKey } from "../../test/harness/fake-api.ts";
 import type { TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
 
-let api: FakeApi;
 let key: FakeKey;
 let calls: unknown[];
 
 const tag: CountedTag = { name: "spring", color: "green", links: 2, clicks: null };
 
-beforeAll(() => {
-  api = createFakeApi({
-    tags: {
-      list: async (_, request) => {
-        calls.push(request);
-        return { rows: [tag], next: [2, "spring"] };
-      },
-      change: async (_, name, body) => {
-        calls.push([name, body]);
-        return { ...tag, changed: 1, done: true };
-      },
-      remove: async (_, name) => {
-        calls.push(name);
-        return { changed: 1, done: true };
-      },
+const api = createFakeApi({
+  tags: {
+    list: async (_, request) => {
+      calls.push(request);
+      return { rows: [tag], next: [2, "spring"] };
     },
-  });
+    change: async (_, name, body) => {
+      calls.push([name, body]);
+      return { ...tag, changed: 1, done: true };
+    },
+    remove: async (_, name) => {
+      calls.push(name);
+      return { changed: 1, done: true };
+    },
+  },
 });
 beforeEach(() => {
   calls = [];

@@ -4,12 +4,13 @@
  * Method: a real PostgreSQL, a real SMTP server on loopback, and the statement by which workers
  * disable.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { mailKinds, mailQueue } from "../../test/harness/mail-queue.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
 import { readMailSettings } from "../mail/settings.ts";
@@ -19,11 +20,7 @@ import { updateWebhook } from "./sql.ts";
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(180_000);
 
-let postgres: TestPostgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 let outcomes: string[];
 beforeEach(async () => {

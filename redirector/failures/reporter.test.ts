@@ -2,7 +2,7 @@
  * Goal: sums of failed requests arrive once, however often they are sent, and an outage keeps few
  * of them in memory.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import {
   type FailureReport,
@@ -14,7 +14,8 @@ import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
 import { FailureReporter } from "./reporter.ts";
 
 // A server is started, on a machine that may be busy.
@@ -23,9 +24,7 @@ setDefaultTimeout(60_000);
 const TIMEOUT_MS = 10_000;
 const QUARTER_MS = 900_000;
 
-let server: TestNats;
-beforeAll(async () => void (server = await startNats()));
-afterAll(async () => await server[Symbol.asyncDispose]());
+const server = await forFile(startNats());
 
 /** A reporter, and what arrives of it; `isStored` decides which reports are acknowledged. */
 async function start(isStored: (report: FailureReport) => boolean) {

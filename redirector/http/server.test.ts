@@ -20,6 +20,7 @@ import fc from "fast-check";
 import { sliceToString } from "../../shared/bytes.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import type { Config } from "../config.ts";
@@ -35,8 +36,6 @@ const SLOW_MS = 5;
 const COSTLY_MS = 6;
 const LARGE = Buffer.alloc(60_000, "x");
 
-let server: Server;
-let port: number;
 let commits = 0;
 /** How many requests had been handled when each turn of the event loop was over. */
 let turns: number[] = [];
@@ -97,11 +96,8 @@ function start(
 const errorsOf = ({ connections }: Server): Record<string, number> =>
   Object.fromEntries(Object.entries(connections.errors).filter(([, count]) => count > 0));
 
-beforeAll(() => {
-  server = start();
-  port = Number(server.url.port);
-});
-afterAll(() => server.stop());
+const server = await forFile(start(), (server) => server.stop());
+const port = Number(server.url.port);
 
 const get = (path: string, fields = ""): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;

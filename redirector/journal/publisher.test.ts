@@ -1,14 +1,5 @@
 /** Goal: every readable segment reaches JetStream once, whatever its neighbours or NATS do. */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -31,7 +22,8 @@ import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
@@ -48,9 +40,7 @@ const STREAM_BYTES_MAX = 64 * 1024 ** 2;
 /** Longer than all attempts to read an unreadable file take. */
 const QUARANTINED_MS = 15_000;
 
-let server: TestNats;
-beforeAll(async () => void (server = await startNats()));
-afterAll(async () => await server[Symbol.asyncDispose]());
+const server = await forFile(startNats());
 
 let dir: string;
 let nats: NatsConnection;

@@ -2,9 +2,7 @@
  * The limits of several redirectors on ledgers in memory, which fail, lose answers and are set back
  * as NATS does.
  */
-import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { afterEach, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import fc from "fast-check";
@@ -18,6 +16,7 @@ import {
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { ClickLimits } from "./click-limits.ts";
 import type { ClickOutcome } from "./holdings.ts";
@@ -62,9 +61,7 @@ function fakeLedgers(fails: () => "before" | "after" | undefined = () => undefin
   return fake;
 }
 
-let dir: string;
-beforeAll(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-limits-"))));
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = dirForFile("shorthop-limits-");
 
 const fail = (what: unknown): never => {
   throw new Error(`The file should be usable: ${String(what)}`);

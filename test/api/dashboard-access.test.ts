@@ -3,14 +3,14 @@
  * act in their name. Method: every endpoint called by every kind of caller, and attacks on
  * sessions.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import postgres from "postgres";
 import * as z from "zod";
 
 import { WINDOWS } from "../../shared/budgets.ts";
 import { ROLES } from "../../shared/contracts/users.ts";
-import { admin, createAccount, type NewAccount, runAdmin } from "../harness/admin.ts";
+import { admin, createAccount, runAdmin } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, codeOf, errorSchema } from "../harness/api.ts";
 import {
@@ -23,17 +23,11 @@ import {
   type TestUser,
   trySignIn,
 } from "../harness/dashboard.ts";
+import { forFile } from "../harness/for-file.ts";
 
-let stack: ApiInProcess;
-let account: NewAccount;
-let other: NewAccount;
-
-beforeAll(async () => {
-  stack = await ApiInProcess.start({ clickhouse: true });
-  account = await createAccount(stack, "pro");
-  other = await createAccount(stack, "pro");
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
+const account = await createAccount(stack, "pro");
+const other = await createAccount(stack, "pro");
 
 const url = (path: string) => `${stack.info().dashboard_url}${path}`;
 const withDatabase = async <T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> => {

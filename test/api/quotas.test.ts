@@ -3,7 +3,7 @@
  * none can keep others from working. Method: known attacks, as a customer or a stranger would make
  * them.
  */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
@@ -12,7 +12,7 @@ import { insertLease } from "../../api/limits/sql.ts";
 import { parseId } from "../../cli/arguments.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createAccount, createKey, setPlan, suspendAccount, UNLIMITED } from "../harness/admin.ts";
-import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import {
   type ApiResponse,
   call,
@@ -23,6 +23,7 @@ import {
 } from "../harness/api.ts";
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { readMetric } from "../harness/scrape.ts";
 
@@ -30,14 +31,8 @@ import { readMetric } from "../harness/scrape.ts";
 const LEASE_SECONDS = 2;
 const LEASES_END_MS = 10_000;
 
-let stack: ApiInProcess;
-let second: ApiProcess;
-
-beforeAll(async () => {
-  stack = await ApiInProcess.start({ clickhouse: true });
-  second = await stack.startApi();
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
+const second = await stack.startApi();
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const repeat = <T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> =>

@@ -2,36 +2,24 @@
  * Goal: access exactly as often as its plan allows, regardless of the number of API processes; none
  * after the revocation of a key; and a clear response while PostgreSQL is away.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import {
-  createAccount,
-  createKey,
-  type NewAccount,
-  setPlan,
-  suspendAccount,
-} from "../harness/admin.ts";
-import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
+import { createAccount, createKey, setPlan, suspendAccount } from "../harness/admin.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { expectLimitHeaders } from "../harness/limit-headers.ts";
 import { longTest } from "../harness/property-runs.ts";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
 
-let stack: ApiInProcess;
-let second: ApiProcess;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await ApiInProcess.start();
-  second = await stack.startApi();
-  account = await createAccount(stack, "enterprise", { minute: 100_000, burst: 100_000 });
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(ApiInProcess.start());
+const second = await stack.startApi();
+const account = await createAccount(stack, "enterprise", { minute: 100_000, burst: 100_000 });
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 describe("the revocation of a key", () => {

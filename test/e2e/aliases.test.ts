@@ -2,44 +2,38 @@
  * Goal: an alias in any script, with dots, emoji and slashes, is the same link everywhere: in
  * redirects, look-ups, codes, lists, bulk requests, webhooks, other products' APIs and takedowns.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { admin } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { OwnLinks } from "../harness/own-links.ts";
 import { readQr } from "../harness/qr-reader.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const WITHIN_MS = 20_000;
 
-let stack: SharedStack;
-let account: OwnLinks;
 /** What a webhook got. */
 const delivered: string[] = [];
-const receiver = Bun.serve({
-  port: 0,
-  hostname: "127.0.0.1",
-  async fetch(request) {
-    delivered.push(await request.text());
-    return new Response(null, { status: 204 });
-  },
-});
+const receiver = await forFile(
+  Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      delivered.push(await request.text());
+      return new Response(null, { status: 204 });
+    },
+  }),
+);
 
-beforeAll(async () => {
-  stack = await useStack();
-  account = await OwnLinks.start(stack);
-  const webhook = { url: `http://127.0.0.1:${receiver.port}/`, events: ["link.created"] };
-  expect((await account.send("/v1/webhooks", "POST", webhook)).status).toBe(201);
-});
-afterAll(async () => {
-  await receiver.stop(true);
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(useStack());
+const account = await OwnLinks.start(stack);
+const webhook = { url: `http://127.0.0.1:${receiver.port}/`, events: ["link.created"] };
+expect((await account.send("/v1/webhooks", "POST", webhook)).status).toBe(201);
 
 /** Different in each run: the service's own domain has each alias once. */
 const MARK = crypto.randomUUID().slice(0, 8);

@@ -2,9 +2,8 @@
  * Goal: the command line and the tools for assistants do on a real stack what their page says, on
  * the Node that users have.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -15,29 +14,19 @@ import * as z from "zod";
 import { buildCli, BUILT } from "../../clients/cli/build.ts";
 import { createAccount, createKey } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
+import { dirForFile, forFile } from "../harness/for-file.ts";
 import { freePort } from "../harness/ports.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const CHROME =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 const NODE = Bun.which("node") ?? "node";
 
-let stack: SharedStack;
-let home: string;
-let account: string;
-let key: string;
-
-beforeAll(async () => {
-  [stack] = await Promise.all([useStack(), buildCli()]);
-  ({ id: account, key } = await createAccount(stack, "enterprise"));
-  home = mkdtempSync(join(tmpdir(), "shorthop-cli-"));
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  rmSync(home, { recursive: true, force: true });
-});
+const stack = await forFile(useStack());
+await buildCli();
+const { id: account, key } = await createAccount(stack, "enterprise");
+const home = dirForFile("shorthop-cli-");
 
 type Run = { code: number; out: string; err: string };
 

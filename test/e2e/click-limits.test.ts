@@ -1,23 +1,17 @@
 /** Goal: a limited link leads on as often as it may, and what is left of its limit can be had. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { DESTINATION, OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let links: OwnLinks;
-
-beforeAll(async () => {
-  stack = await useStack();
-  links = await OwnLinks.start(stack);
-  // A redirector leases no click in the first seconds after its start.
-  const { alias } = await links.create({ max_clicks: 1 });
-  expect((await links.followSettled(alias)).status).toBe(302);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const links = await OwnLinks.start(stack);
+// A redirector leases no click in the first seconds after its start.
+const { alias } = await links.create({ max_clicks: 1 });
+expect((await links.followSettled(alias)).status).toBe(302);
 
 const BROWSER =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Safari/537.36";

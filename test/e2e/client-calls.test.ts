@@ -2,14 +2,14 @@
  * Goal: what the client adds to the API (lists of any length, iterators, exports) is right on a
  * real one.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
-import { type Client, createClient, ShorthopError } from "../../clients/typescript/src/index.ts";
+import { createClient, ShorthopError } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const CHROME =
   "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
@@ -20,20 +20,10 @@ const CLICKS = 7;
 /** Tells the clicks from those of other tests. */
 const TAG = "clicked";
 
-let dns: Dns;
-let stack: SharedStack;
-let shorthop: Client;
-
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await useStack({ dns });
-  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-  shorthop = createClient({ baseUrl: stack.info().api_url, apiKey: key });
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(startDns());
+const stack = await forFile(useStack({ dns }));
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const shorthop = createClient({ baseUrl: stack.info().api_url, apiKey: key });
 
 const codeOf = (call: Promise<unknown>): Promise<unknown> =>
   call.then(

@@ -3,7 +3,7 @@
  * account with it as far as their role allows. Method: a real browser on a real stack, operated as
  * people do: by labels, names and keys.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
@@ -11,18 +11,13 @@ import { Webhook } from "standardwebhooks";
 
 import { call } from "../harness/api.ts";
 import { findOverflow } from "../harness/axe.ts";
-import {
-  chromiumPath,
-  noteWhenShown,
-  openSignIn,
-  readScriptBytes,
-  signInOnPage,
-} from "../harness/browser.ts";
+import { noteWhenShown, openSignIn, readScriptBytes, signInOnPage } from "../harness/browser.ts";
 import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
 import { addDomain, chooseAction, goTo, rowOf } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -34,23 +29,11 @@ const FIRST_LOAD_BYTES_MAX = 150 * 1024;
 
 const PHONE = { width: 390, height: 850 };
 
-let dns: Dns;
-let dashboard: DashboardBrowser;
+const dns = await forFile(startDns());
+const dashboard = await forFile(DashboardBrowser.open(dns));
 /** Tests that change something which others see have an account of their own. */
-let account: TestAccount;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dns = await startDns();
-  dashboard = await DashboardBrowser.open(dns);
-  account = await dashboard.addAccount();
-  await account.client.links.create({ url: "https://example.com/" });
-});
-afterAll(async () => {
-  if (chromiumPath === undefined) return;
-  await dashboard[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const account = await dashboard.addAccount();
+await account.client.links.create({ url: "https://example.com/" });
 
 const urlOf = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`;
 

@@ -2,44 +2,25 @@
  * Goal: a domain's settings are what its visitors get on every redirector, and only its own account
  * changes them.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 import postgres from "postgres";
 import * as z from "zod";
 
-import {
-  admin,
-  createAccount,
-  createKey,
-  type NewAccount,
-  runAdmin,
-  UNLIMITED,
-} from "../harness/admin.ts";
+import { admin, createAccount, createKey, runAdmin, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, errorSchema } from "../harness/api.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { forFile } from "../harness/for-file.ts";
+import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let second: ExtraProcess;
-let dns: Dns;
-let account: NewAccount;
-
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await useStack({ dns });
-  second = await startRedirector(stack);
-  account = await createAccount(stack, "enterprise", UNLIMITED);
-});
-afterAll(async () => {
-  await second.stop();
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(startDns());
+const stack = await forFile(useStack({ dns }));
+const second = await forFile(startRedirector(stack), (second) => second.stop());
+const account = await createAccount(stack, "enterprise", UNLIMITED);
 
 type Json = Record<string, unknown>;
 

@@ -1,13 +1,13 @@
 /** Goal: a domain serves only the links of the account that has proved its ownership. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
+import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, codeOf, linkSchema } from "../harness/api.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { startDns } from "../harness/dns.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const domainRecord = z.strictObject({
   id: z.string().startsWith("dom_"),
@@ -23,19 +23,9 @@ const verified = domainRecord.extend({
   checked_at: z.string().nullable(),
 });
 
-let dns: Dns;
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await useStack({ dns });
-  account = await createAccount(stack, "enterprise", UNLIMITED);
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(startDns());
+const stack = await forFile(useStack({ dns }));
+const account = await createAccount(stack, "enterprise", UNLIMITED);
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const postDomain = (domain: unknown, key = account.key) =>

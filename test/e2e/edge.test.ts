@@ -2,18 +2,18 @@
  * Goal: with the shipped configuration of Caddy and HAProxy, visitors reach everything by its
  * public name, over TLS, and count with their own addresses.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { startDns } from "../harness/dns.ts";
 import { type Edge, startCaddy, startHaproxy } from "../harness/edge.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 10_000;
 const SHORT_HOST = "sho.rt.test";
@@ -36,19 +36,9 @@ const domainSchema = z.object({
 });
 const countsSchema = z.object({ clicks: z.int(), unique_clicks: z.int() });
 
-let dns: Dns;
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await useStack({ dns });
-  account = await createAccount(stack, "enterprise");
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(startDns());
+const stack = await forFile(useStack({ dns }));
+const account = await createAccount(stack, "enterprise");
 
 type Response = { status: number; location: string; body: string };
 

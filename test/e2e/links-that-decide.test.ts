@@ -2,26 +2,20 @@
  * Goal: what a link's settings say is what its visitors get, on every redirector, beside any
  * version.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { type Json, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let links: OwnLinks;
-
-beforeAll(async () => {
-  stack = await useStack();
-  links = await OwnLinks.start(stack);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const links = await OwnLinks.start(stack);
 
 /** Follows a link; returns status and destination. */
 async function follow(

@@ -1,25 +1,20 @@
 /**
  * Goal: the live stream of a link delivers each click once, only while its client is authorized.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 10_000;
 
-let stack: SharedStack;
-let account: { id: string; key: string };
-beforeAll(async () => {
-  stack = await useStack();
-  account = await createAccount(stack, "enterprise");
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await createAccount(stack, "enterprise");
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 

@@ -2,12 +2,12 @@
  * Goal: the main job works end to end, over HTTP with real services: a link is created, redirects,
  * and its click is in the analytics.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 /** Latest appearance of a click in the analytics. */
 const CLICK_VISIBLE_MS_MAX = 3_000;
@@ -15,14 +15,8 @@ const CLICK_VISIBLE_MS_MAX = 3_000;
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1";
 
-let stack: SharedStack;
-let key: string;
-
-beforeAll(async () => {
-  stack = await useStack();
-  key = stack.info().api_key;
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const key = stack.info().api_key;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const short = (path: string) => `${stack.info().short_url}${path}`;

@@ -2,25 +2,19 @@
  * Goal: agents get a link's card and people its destination; who asks first learns where a link
  * leads.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let account: OwnLinks;
-
-beforeAll(async () => {
-  stack = await useStack();
-  account = await OwnLinks.start(stack);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await OwnLinks.start(stack);
 
 const AGENT = "Twitterbot/1.0";
 const BROWSER =

@@ -1,24 +1,19 @@
 /** Goal: the Python client does on a real stack what it says, blocking and asynchronously. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { PACKAGE } from "../../clients/python/generate.ts";
 import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 /** Some pages of a list. */
 const LINKS = 1_000;
 const TAG = "python";
 
-let stack: SharedStack;
-
-beforeAll(async () => {
-  stack = await useStack();
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
 
 test.skipIf(PYTHON === undefined)(
   "every resource works, and lists go on over pages",

@@ -3,39 +3,33 @@
  * that by one click; and an owner gets a mail when a webhook is disabled. Method: the whole stack,
  * with an SMTP server and receivers on loopback.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import fc from "fast-check";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { reportContent } from "../../shared/reports/content.ts";
-import { createAccount, type NewAccount, withPostgres } from "../harness/admin.ts";
+import { createAccount, withPostgres } from "../harness/admin.ts";
 import { anyClick, insertClicks } from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { headerOf, partOf, SmtpServer } from "../harness/smtp.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
 setDefaultTimeout(600_000);
 
 const WITHIN_MS = 30_000;
 const DAY_MS = 86_400_000;
 
-let smtp: SmtpServer;
-let stack: Stack;
-let account: NewAccount;
-beforeAll(async () => {
-  smtp = await SmtpServer.start();
-  stack = await startStack({ env: { SMTP_URL: smtp.url, SMTP_FROM: "reports@shorthop.example" } });
-  account = await createAccount(stack, "pro");
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await smtp[Symbol.asyncDispose]();
-});
+const smtp = await forFile(SmtpServer.start());
+const stack = await forFile(
+  startStack({ env: { SMTP_URL: smtp.url, SMTP_FROM: "reports@shorthop.example" } }),
+);
+const account = await createAccount(stack, "pro");
 
 async function send(path: string, method = "GET", body?: unknown): Promise<unknown> {
   const options = body === undefined ? {} : { body };

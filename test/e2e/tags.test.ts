@@ -2,19 +2,17 @@
  * Goal: a change of tags neither touches redirects nor accepts what is none. Their counts, lists and
  * changes are tested in `api/tags/tags.test.ts`.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { type Client, createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const URL_OF_ALL = "https://example.com/tagged";
 
-let stack: SharedStack;
-beforeAll(async () => void (stack = await useStack()));
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
 
 const clientFor = (key: string): Client =>
   createClient({ baseUrl: stack.info().api_url, apiKey: key });

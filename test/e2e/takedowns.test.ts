@@ -2,31 +2,21 @@
  * Goal: what an operator takes down redirects nobody, on any redirector, until the operator lifts
  * it.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { admin, createAccount, type NewAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { forFile } from "../harness/for-file.ts";
+import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let second: ExtraProcess;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await useStack();
-  second = await startRedirector(stack);
-  account = await createAccount(stack, "enterprise", UNLIMITED);
-});
-afterAll(async () => {
-  await second.stop();
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(useStack());
+const second = await forFile(startRedirector(stack), (second) => second.stop());
+const account = await createAccount(stack, "enterprise", UNLIMITED);
 
 const linkSchema = z.looseObject({ id: z.string(), alias: z.string() });
 

@@ -1,14 +1,14 @@
 /** Goal: an event reaches a receiver from the whole product, signed, and its owner sees that. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { Webhook } from "standardwebhooks";
 import * as z from "zod";
 
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const WITHIN_MS = 10_000;
 
@@ -25,14 +25,8 @@ const deliveriesSchema = z.object({
   ),
 });
 
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await useStack();
-  account = await createAccount(stack, "pro");
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await createAccount(stack, "pro");
 
 const api = (path: string, options: { method?: string; body?: unknown } = {}) =>
   call(`${stack.info().api_url}/v1/webhooks${path}`, { key: account.key, ...options });

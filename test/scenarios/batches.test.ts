@@ -2,7 +2,7 @@
  * Goal: a segment is stored once, in clicks and in every rollup, wherever in a batch a worker ends.
  * Three of these places are in `npm test` (test/e2e/faults.test.ts).
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences } from "../../shared/clicks/rollups.ts";
@@ -12,23 +12,15 @@ import { newUuid } from "../../shared/ids.ts";
 import { admin, runAdmin } from "../harness/admin.ts";
 import { BATCH_TIMEOUT_MS, BatchWorkers, INSERT } from "../harness/batch-workers.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { createJournal, REFERRER_HOST, type TestSegment } from "../harness/segments.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 import { breakInserts, mendInserts } from "./faults/batches.ts";
 import { rollBackNats } from "./faults/services.ts";
 
-let stack: Stack;
-let batches: BatchWorkers;
-
-beforeAll(async () => {
-  stack = await startStack();
-  batches = await BatchWorkers.start(stack);
-});
-afterAll(async () => {
-  await batches[Symbol.asyncDispose]();
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(startStack());
+const batches = await forFile(BatchWorkers.start(stack));
 beforeEach(() => batches.beginTest());
 afterEach(() => batches.endTest());
 

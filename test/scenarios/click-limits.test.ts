@@ -10,13 +10,14 @@ import { join } from "node:path";
 import { LIMITS_STREAM } from "../../shared/contracts/streams.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { startNatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer } from "../harness/nats-versions.ts";
 import { startNats } from "../harness/nats.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
 import { OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { type SharedStack, type Stack, startStack } from "../harness/stack.ts";
+import { type SharedStack, startStack } from "../harness/stack.ts";
 
 const CLIENTS = 100;
 
@@ -47,17 +48,11 @@ type Redirector = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-let stack: Stack;
-let links: OwnLinks;
-
-beforeAll(async () => {
-  stack = await startStack();
-  links = await OwnLinks.start(stack);
-  // A redirector leases no click in the first seconds after its start.
-  const { alias } = await links.create({ max_clicks: 1 });
-  expect((await links.followSettled(alias)).status).toBe(302);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
+const links = await OwnLinks.start(stack);
+// A redirector leases no click in the first seconds after its start.
+const { alias } = await links.create({ max_clicks: 1 });
+expect((await links.followSettled(alias)).status).toBe(302);
 
 async function createRedirector(env: Record<string, string> = {}): Promise<Redirector> {
   const journal = mkdtempSync(join(tmpdir(), "shorthop-limits-"));

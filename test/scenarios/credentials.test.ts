@@ -24,10 +24,7 @@ import { createTemporaryDir } from "../harness/templates.ts";
 
 setDefaultTimeout(300_000);
 
-let dir: string;
-beforeAll(() => {
-  dir = createTemporaryDir("shorthop-credentials-");
-});
+const dir = createTemporaryDir("shorthop-credentials-");
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("in NATS", () => {

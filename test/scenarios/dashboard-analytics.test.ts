@@ -2,7 +2,7 @@
  * Goal: users can question their clicks in the dashboard. Method: a real browser on a real stack;
  * what the page shows is compared with the API's responses.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
@@ -12,10 +12,10 @@ import { decodeId } from "../../shared/ids.ts";
 import { withPostgres } from "../harness/admin.ts";
 import { insert } from "../harness/analytics-reference.ts";
 import { call } from "../harness/api.ts";
-import { chromiumPath } from "../harness/browser.ts";
 import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
 import { goTo, paramsOf, readClipboard } from "../harness/dashboard-page.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -39,10 +39,6 @@ const CLICKS = [
 ] as const;
 
 const timesSchema = z.object({ heatmap: z.array(z.array(z.int())) });
-
-let dashboard: DashboardBrowser;
-/** Tests that change something have an account of their own. */
-let seeded: Seeded;
 
 type Seeded = TestAccount & { urls: string[] };
 
@@ -90,14 +86,9 @@ async function seed(): Promise<Seeded> {
   return { ...account, urls };
 }
 
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dashboard = await DashboardBrowser.open();
-  seeded = await seed();
-});
-afterAll(async () => {
-  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
-});
+const dashboard = await forFile(DashboardBrowser.open());
+/** Tests that change something have an account of their own. */
+const seeded = await seed();
 
 /** Opens the view "Phones" as somebody who may not change it. */
 async function openSavedView(page: Page): Promise<void> {

@@ -2,7 +2,7 @@
  * Goal: redirectors survive the failure of everything else, and clicks recorded in the meantime are
  * not lost.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,12 +14,11 @@ import { admin } from "../harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
-let stack: Stack;
-beforeAll(async () => void (stack = await startStack()));
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 

@@ -2,16 +2,16 @@
  * Goal: the Python client as users install it: its wheel and its source distribution, each in a
  * clean environment, run the programs of the README as they stand there.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { dirForFile, forFile } from "../harness/for-file.ts";
 import { run } from "../harness/packed-client.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const CLIENT_DIR = join(PROJECT_DIR, "clients/python");
 
@@ -23,23 +23,14 @@ build.build_sdist(folder)`;
 
 const LINKS = 10_000;
 
-let stack: Stack;
-let dir: string;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-python-"));
-  if (PYTHON === undefined) return;
+const dir = dirForFile("shorthop-python-");
+const stack = await forFile(startStack({ empty: true }));
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
+if (PYTHON !== undefined) {
   run(["cp", "-r", CLIENT_DIR, join(dir, "source")], dir);
   run([PYTHON, "-c", BUILD, join(dir, "built")], join(dir, "source"));
-  stack = await startStack({ empty: true });
-  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-  env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
-}, 180_000);
-afterAll(async () => {
-  if (PYTHON !== undefined) await stack[Symbol.asyncDispose]();
-  rmSync(dir, { recursive: true, force: true });
-});
+}
 
 /** The programs of the README by their names. */
 const readPrograms = (): Map<string, string> =>

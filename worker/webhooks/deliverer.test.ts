@@ -1,5 +1,5 @@
 /** Workers deliver events of a real PostgreSQL to receivers on loopback. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { Server } from "bun";
 import { Webhook } from "standardwebhooks";
@@ -11,7 +11,8 @@ import { WebhookService } from "../../api/webhooks/service.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { eventually, SLOWDOWN_MAX } from "../../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
 import { workerContext } from "../../test/harness/worker-context.ts";
@@ -39,15 +40,13 @@ const MANY = 20;
 /** What a worker leases that has nothing yet. */
 const DEMAND = { throttled: false, limit: 100, reserved: 0, limitEach: 100, held: [] };
 
-let postgres: TestPostgres;
-let webhooks: WebhookService;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-  webhooks = new WebhookService(postgres.sql, new EventPositions(postgres.sql), RULES, OWN_SECRET);
-});
-
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const webhooks = new WebhookService(
+  postgres.sql,
+  new EventPositions(postgres.sql),
+  RULES,
+  OWN_SECRET,
+);
 
 type Delivered = { id: string; body: string; headers: Record<string, string> };
 

@@ -1,12 +1,13 @@
 /** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { expect } from "bun:test";
 
 import { EventPositions } from "../../api/events/service.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
 import { WebhookService } from "../../api/webhooks/service.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { makeDue, type Outcome, writeResults } from "./results.ts";
 
@@ -23,20 +24,13 @@ const LATER: Outcome = {
   error: null,
 };
 
-let postgres: TestPostgres;
-let webhooks: WebhookService;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-  webhooks = new WebhookService(
-    postgres.sql,
-    new EventPositions(postgres.sql),
-    new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
-    "what secrets are derived from in this test",
-  );
-});
-
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const webhooks = new WebhookService(
+  postgres.sql,
+  new EventPositions(postgres.sql),
+  new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
+  "what secrets are derived from in this test",
+);
 
 /** A webhook that a worker has leased, with deliveries that wait. */
 async function addWebhook() {
