@@ -344,6 +344,11 @@ describe("a proof", () => {
     txt.set(`_shorthop.${old.host}`, [verification_value]);
     expect((await domains.verify(next, id)).row.verified_at).toBeInstanceOf(Date);
     expect((await domains.get(old.owner, old.id)).verified_at).toBeNull();
+    const settings = { root_url: "https://example.com/" };
+    expect(await problemOf(domains.update(old.owner, old.id, settings))).toEqual([
+      "invalid_request",
+      undefined,
+    ]);
     expect(await noticeOf(old.host)).toMatchObject({ settings: {} });
     const { link } = await links.create(next, newUuid(), {
       url: "https://example.com/next",
@@ -394,13 +399,15 @@ describe("a takedown", () => {
       extras: { taken_down: true, disabled: true },
     });
     expect(await links.get(owner, link.id)).toMatchObject({ taken_down: true });
-    for (const attempt of [
-      () => links.remove(owner, link.id),
-      () => links.update(owner, link.id, { alias: "free" }),
+    const refused = ["link_taken_down", undefined];
+    expect(await problemOf(links.remove(owner, link.id))).toEqual(refused);
+    expect(await problemOf(links.update(owner, link.id, { alias: "free" }))).toEqual(refused);
+    const id = encodeId("link", link.id);
+    for (const results of [
+      await links.removeMany(owner, [id]),
+      await links.updateMany(owner, [{ id, alias: "free" }]),
     ])
-      expect(await attempt().catch((thrown: unknown) => thrown)).toMatchObject({
-        reason: "link_taken_down",
-      });
+      expect(JSON.stringify(results)).toContain("link_taken_down");
     const deletion = postgres.sql`delete from links where id = ${link.id}`;
     expect(await deletion.catch((thrown: unknown) => thrown)).toMatchObject({ code: "57P03" });
     await takeLinkDown(postgres.sql, { domain: host, alias: "bad" }, false);

@@ -183,24 +183,6 @@ async function checkTakedown(alias: string, path: string): Promise<void> {
   await becomes(302);
 }
 
-const follow = async (path: string) =>
-  (await rawRequest(stack.info().short_url, `/${path}`)).location;
-
-test("a link at a longer path comes before one that forwards the path", async () => {
-  const { alias } = await account.create({ forward_path: "append" });
-  const longer = await account.create({ alias: `${alias}/é`, url: "https://example.com/longer" });
-  await eventually(
-    async () => expect(await follow(`${alias}/%C3%A9`)).toBe("https://example.com/longer"),
-    WITHIN_MS,
-  );
-  expect(await follow(`${alias}/%C3%A9/b`)).toBe("https://example.com/plain/%C3%A9/b");
-  expect((await account.send(`/v1/links/${longer.id}`, "DELETE")).status).toBe(200);
-  await eventually(
-    async () => expect(await follow(`${alias}/%C3%A9`)).toBe("https://example.com/plain/%C3%A9"),
-    WITHIN_MS,
-  );
-});
-
 test("a link at a longer path redirects as soon as it is there, also beside a link that forwards nothing", async () => {
   const { alias } = await account.create();
   for (let i = 0; i < 10; i++) {
@@ -210,17 +192,8 @@ test("a link at a longer path redirects as soon as it is there, also beside a li
   }
 });
 
-test.each([
-  ["a slash at the end", "a/"],
-  ["a dot segment", "a/../b"],
-  ["a dot at the end", "a."],
-  ["an invisible character", "a\u200bb"],
-  ["a change of direction", "a\u202eb"],
-  ["a joiner outside of an emoji", "a\u200db"],
-  ["a reserved first segment", "api/a"],
-  ["too many characters", "é".repeat(65)],
-])("%s is refused", async (_what, alias) => {
-  expect((await account.refuse({ alias })).slice(0, 2)).toEqual([400, "invalid_alias"]);
+test("an alias that nobody could type is refused", async () => {
+  expect((await account.refuse({ alias: "a\u202eb" })).slice(0, 2)).toEqual([400, "invalid_alias"]);
 });
 
 test("a path is forwarded by its first segment, so no longer alias forwards one", async () => {
