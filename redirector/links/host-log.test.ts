@@ -115,6 +115,18 @@ describe("a host that lacks entries", () => {
     }, WITHIN_MS);
   });
 
+  test("ends when it is stopped before a snapshot's store is at the head", async () => {
+    const written = new TestLog();
+    await using host = await startBehind(written);
+    const [, second, third] = written.entries;
+    if (second === undefined || third === undefined) throw new Error("No entries.");
+    await store(written, second, third, ["first", "missing"]);
+    const folders = () => readdirSync(join(tail.dir, "host"));
+    await eventually(async () => expect(folders()).toHaveLength(2), WITHIN_MS);
+    await host.host.stop();
+    expect(folders()).toHaveLength(1);
+  });
+
   test("again takes the snapshot again that its store was made from", async () => {
     const written = new TestLog();
     await using host = await startBehind(written);

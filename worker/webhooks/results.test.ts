@@ -1,15 +1,17 @@
 /** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { EventPositions } from "../../api/events/service.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
+import { postgresPool } from "../../api/postgres.ts";
 import { WebhookService } from "../../api/webhooks/service.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { processLog } from "../../shared/log.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
-import { makeDue, type Outcome, writeResults } from "./results.ts";
+import { makeDue, type Outcome, ResultWriter, writeResults } from "./results.ts";
 
 const DELIVERIES = 300;
 const TURNS = 40;
@@ -52,6 +54,16 @@ async function addWebhook() {
       from unnest(${ids}::uuid[]) with ordinality as given (id, place) order by id desc`;
   return { owner, webhookId: row.id, workerId, ids };
 }
+
+test("results that PostgreSQL does not take are said to wait, and wait", async () => {
+  const sql = postgresPool(postgres.url, 1);
+  await sql.end();
+  const log = processLog("test", "silent");
+  const writer = new ResultWriter(sql, newUuid(), log, () => undefined);
+  writer.add({ id: newUuid(), webhookId: newUuid(), ...LATER });
+  expect(await writer.flush()).toBe(false);
+  expect(writer.waiting).toBe(1);
+});
 
 longTest(
   "a webhook is continued and deleted while results of its deliveries are written",
