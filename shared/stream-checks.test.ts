@@ -105,7 +105,7 @@ longTest(
     await damaged.kill();
     flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
     await damaged.start("retained");
-    await eventually(publish, 10_000);
+    await eventually(publish);
     expect(await check()).toMatchObject({
       status: "failed",
       detail: expect.stringContaining("does not return them"),
@@ -113,9 +113,9 @@ longTest(
     });
     await eventually(async () => {
       expect(watch.warning()).toMatch(/^CLICKS: .*does not return them.*nats stream rm CLICKS/);
-    }, 10_000);
+    });
     await streams.streams.delete(CLICKS_STREAM);
-    await eventually(async () => expect(watch.warning()).toBeUndefined(), 10_000);
+    await eventually(async () => expect(watch.warning()).toBeUndefined());
     watch.stop();
     await client.close();
   },

@@ -430,10 +430,7 @@ describe("a takedown", () => {
     });
     // What a process shows may be a second old.
     const becomes = (taken_down: boolean) =>
-      eventually(
-        async () => expect(await links.get(owner, link.id)).toMatchObject({ taken_down }),
-        5_000,
-      );
+      eventually(async () => expect(await links.get(owner, link.id)).toMatchObject({ taken_down }));
     await becomes(true);
     await changeTakedowns(sql, "account", owner.accountId, false);
     await becomes(false);

@@ -111,7 +111,7 @@ describe("the publisher", () => {
     const { publisher, counts } = start();
     const segments = Array.from({ length: 20 }, (_, i) => writeSealed(i));
     for (const segment of [...segments, ...segments]) publisher.add(segment);
-    await eventually(async () => expect(counts.delivered).toBe(20), 5_000);
+    await eventually(async () => expect(counts.delivered).toBe(20));
     await publisher.stop();
     expect(await readStream()).toEqual(segments.map(({ segment }) => segment));
   });
@@ -119,7 +119,7 @@ describe("the publisher", () => {
   test("deletes acknowledged segments when it stops, and leaves the rest on disk", async () => {
     const { publisher, counts } = start();
     publisher.add(writeSealed(0));
-    await eventually(async () => expect(counts.delivered).toBe(1), 5_000);
+    await eventually(async () => expect(counts.delivered).toBe(1));
     const unpublished = writeSealed(1);
     await publisher.stop();
     publisher.add(unpublished);
@@ -134,11 +134,11 @@ describe("the publisher", () => {
       const { publisher, counts } = start({ journalBytesMax: 12 * size });
       for (const segment of segments) publisher.add(segment);
       // Six are half of the journal.
-      await eventually(async () => expect(counts.released).toBe(4), 5_000);
+      await eventually(async () => expect(counts.released).toBe(4));
       await server.kill();
       const waiting = Array.from({ length: 4 }, (_, i) => writeSealed(100 + i));
       for (const segment of waiting) publisher.add(segment);
-      await eventually(async () => expect(counts.released).toBe(8), 5_000);
+      await eventually(async () => expect(counts.released).toBe(8));
       await server.start("retained");
       await eventually(async () => expect(counts.delivered).toBe(14), 15_000);
       await publisher.stop();
@@ -148,7 +148,7 @@ describe("the publisher", () => {
   test("republishes segments that a NATS server acknowledged and lost", async () => {
     const { publisher, counts } = start();
     for (let i = 0; i < 5; i++) publisher.add(writeSealed(i));
-    await eventually(async () => expect(counts.delivered).toBe(5), 5_000);
+    await eventually(async () => expect(counts.delivered).toBe(5));
     await server.kill();
     await server.start("lost");
     await eventually(async () => expect(await readStream()).toEqual([0, 1, 2, 3, 4]), 15_000);
@@ -194,7 +194,7 @@ describe("segments that cannot be read", () => {
     );
     const good = Array.from({ length: 30 }, (_, i) => writeSealed(100 + i));
     for (const segment of [...bad, ...good]) publisher.add(segment);
-    await eventually(async () => expect(counts.delivered).toBe(good.length), 3_000);
+    await eventually(async () => expect(counts.delivered).toBe(good.length));
     expect(counts.quarantined).toBe(0);
 
     await eventually(async () => expect(counts.quarantined).toBe(bad.length), QUARANTINED_MS);

@@ -289,7 +289,7 @@ describe("the tools for assistants", () => {
     const url = new URL(`http://127.0.0.1:${port}/`);
     const post = (headers: Record<string, string>, body: string) =>
       fetch(url, { method: "POST", headers, body });
-    await eventually(async () => expect((await fetch(url)).status).toBe(405), 10_000);
+    await eventually(async () => expect((await fetch(url)).status).toBe(405));
     const authorization = `Bearer ${key}`;
     expect((await post({}, "{}")).status).toBe(401);
     expect((await post({ authorization, origin: "https://evil.example" }, "{}")).status).toBe(403);

@@ -15,7 +15,6 @@ import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
 
-const TIMEOUT_MS = 10_000;
 const SHORT_HOST = "sho.rt.test";
 const PUBLIC = { SHORT_URL: `https://${SHORT_HOST}`, SHORT_HOSTS: "" };
 const VERIFIED = "go.edge-proxy.example";
@@ -92,7 +91,7 @@ async function expectTwoVisitors(edge: Edge, host: string): Promise<void> {
   await eventually(async () => {
     const { body } = await call(api(`/v1/links/${id}`), { key: account.key });
     expect(countsSchema.parse(body)).toEqual({ clicks: 3, unique_clicks: 2 });
-  }, TIMEOUT_MS);
+  });
 }
 
 async function addVerifiedDomain(): Promise<void> {
@@ -134,7 +133,7 @@ test.skipIf(!hasCaddy)(
     await eventually(async () => {
       const { status } = await curl(caddy, SHORT_HOST, `/${link.alias}`);
       expect(status).toBe(302);
-    }, TIMEOUT_MS);
+    });
 
     const authorization = ["--header", `Authorization: Bearer ${account.key}`];
     const found = await curl(caddy, `api.${SHORT_HOST}`, `/v1/links/${link.id}`, {
@@ -149,7 +148,7 @@ test.skipIf(!hasCaddy)(
     await eventually(async () => {
       const { location } = await curl(caddy, VERIFIED, `/${custom.alias}`);
       expect(location).toBe("https://example.com/custom");
-    }, TIMEOUT_MS);
+    });
     const refusal = await curl(caddy, UNVERIFIED, "/").then(() => "an answer", String);
     expect(refusal).toMatch(/TLS|SSL/);
     await expectTwoVisitors(caddy, SHORT_HOST);
@@ -175,7 +174,7 @@ test.skipIf(!hasHaproxy)(
     );
     await eventually(async () => {
       expect((await curl(haproxy, "localhost", "/healthz")).status).toBe(200);
-    }, TIMEOUT_MS);
+    });
     await expectTwoVisitors(haproxy, "localhost");
   },
 );

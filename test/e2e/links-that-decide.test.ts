@@ -33,7 +33,7 @@ const expectSoon = (
   expected: [number, string | null],
   headers: Record<string, string> = {},
 ): Promise<unknown> =>
-  eventually(async () => expect(await follow(alias, headers)).toEqual(expected), 10_000);
+  eventually(async () => expect(await follow(alias, headers)).toEqual(expected));
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 

@@ -77,7 +77,7 @@ describe("a link with a preview", () => {
     const changed = await account.change(id, { preview: { title: "New" } });
     expect(changed["preview"]).toEqual({ title: "New", description: null, image: null });
     expect((await account.change(id, { preview: null }))["preview"]).toBeUndefined();
-    await eventually(async () => expect((await get(alias, AGENT)).status).toBe(302), 10_000);
+    await eventually(async () => expect((await get(alias, AGENT)).status).toBe(302));
   });
 
   test.each([
@@ -145,7 +145,7 @@ describe("the page about a link", () => {
           const { body } = await get(alias, BROWSER, "+", origin);
           expect(body).toContain("<strong>example.org</strong>");
           expect(body).toContain("Leads to this site since");
-        }, 10_000);
+        });
         expect((await get(alias, BROWSER, "", origin)).location).toBe("https://example.org/");
       }
     } finally {
@@ -155,9 +155,8 @@ describe("the page about a link", () => {
       links: [{ id, url: "https://example.net/", rules: null }],
     });
     expect(bulk.status).toBe(200);
-    await eventually(
-      async () => expect((await get(alias, BROWSER, "+")).body).toContain("example.net"),
-      10_000,
+    await eventually(async () =>
+      expect((await get(alias, BROWSER, "+")).body).toContain("example.net"),
     );
   }, 120_000);
 

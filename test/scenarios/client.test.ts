@@ -71,7 +71,7 @@ const readPrintedKeys = () =>
       /Live key\s+(sk_live_\S+)\s+Test key\s+(sk_test_\S+)/.exec(stack.output()) ?? [];
     expect([live, test]).not.toContain("");
     return { live, test };
-  }, 10_000);
+  });
 
 /** The keys that the start prints, by their names. */
 const printed = await readPrintedKeys();

@@ -19,9 +19,6 @@ import { forFile } from "../harness/for-file.ts";
 
 const TIMEOUT_MS = 20_000;
 
-/** Time until the page shows what it has requested. */
-const SHOWN_MS = 10_000;
-
 const IPHONE =
   "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
 
@@ -178,9 +175,8 @@ withBrowser("the analytics of the dashboard", () => {
       // Each card is answered on its own.
       const devices = page.getByRole("list", { name: "Devices", exact: true });
       await devices.getByText("Desktop").waitFor();
-      await eventually(
-        async () => expect(await readList(page, "Devices")).toEqual([["Desktop", 2]]),
-        SHOWN_MS,
+      await eventually(async () =>
+        expect(await readList(page, "Devices")).toEqual([["Desktop", 2]]),
       );
       await filters.getByRole("button", { name: "Remove filter UTM campaign 100%" }).click();
       await waitForTotal(page, 6);
@@ -198,7 +194,7 @@ withBrowser("the analytics of the dashboard", () => {
         const countries = (await readList(page, "Countries")) as [string, number][];
         expect(countries.length).toBeGreaterThan(1);
         return countries as [[string, number], ...unknown[]];
-      }, SHOWN_MS);
+      });
       await choose(page, "Countries", first[0]);
       await waitForTotal(page, first[1]);
       // In a country the list is of its regions; the map and the other cards are filtered as well.
@@ -456,19 +452,15 @@ withBrowser("the analytics of the dashboard", () => {
     const steps = async (page: Page) => {
       const reasons = page.getByRole("list", { name: "Reasons", exact: true });
       await reasons.getByText("Disabled link").waitFor();
-      await eventually(
-        async () => expect(await readList(page, "Reasons")).toEqual([["Disabled link", 3]]),
-        SHOWN_MS,
+      await eventually(async () =>
+        expect(await readList(page, "Reasons")).toEqual([["Disabled link", 3]]),
       );
       const tabs = page.getByRole("group", { name: "What did not work by" });
       await tabs.getByRole("button", { name: "Unknown aliases" }).click();
       await page.getByText("None in this period.").waitFor();
       await tabs.getByRole("button", { name: "Over time" }).click();
       const table = page.getByRole("table", { name: "What did not work over time" });
-      await eventually(
-        async () => expect(await table.locator("tbody tr").count()).toBe(1),
-        SHOWN_MS,
-      );
+      await eventually(async () => expect(await table.locator("tbody tr").count()).toBe(1));
       await tabs.getByRole("button", { name: "Links" }).click();
       const links = page.getByRole("list", { name: "Links that failed" });
       await links.getByRole("link", { name: new URL(short_url).pathname }).click();

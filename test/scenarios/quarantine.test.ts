@@ -49,7 +49,7 @@ test("clicks flow past unreadable segments, which an operator can list, repair a
     expect((await call(`${redirector.url}/${link.alias}`)).status).toBe(302);
   for (let i = 1; i <= UNREADABLE; i++) {
     await follow();
-    await eventually(async () => expect(listSealed()).toHaveLength(i), 5_000);
+    await eventually(async () => expect(listSealed()).toHaveLength(i));
   }
   const contents = listSealed().map(
     (name) => [name, readFileSync(join(JOURNAL_DIR, name))] as const,

@@ -122,7 +122,7 @@ describe("the journal", () => {
       ]);
       expect(found.every(({ state }) => state === "sealed")).toBe(true);
       return found;
-    }, 5_000);
+    });
     expect(segments.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(5);
     expect(segments.every(({ complete }) => complete)).toBe(true);
     await disconnected.stop();

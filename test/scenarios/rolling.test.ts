@@ -147,7 +147,7 @@ test.each<Connections>(["kept", "new"])(
         await eventually(async () => {
           const share = (enough * (i + 1)) / REDIRECTORS;
           expect(statuses.get(302) ?? 0).toBeGreaterThan(share);
-        }, 10_000);
+        });
       }
     };
     const url = `http://127.0.0.1:${port}/${link.alias}`;
