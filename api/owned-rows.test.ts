@@ -1,13 +1,10 @@
 /** Goal: who has the right id and the key of the other mode is told so, and nobody else. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../shared/ids.ts";
 import { forFile } from "../test/harness/for-file.ts";
 import { startPostgres } from "../test/harness/postgres.ts";
 import { type Principal, SYSTEM } from "./http/principal.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -2,7 +2,7 @@
  * Goal: a process answers how it is also when a store does not respond, runs on when it may not
  * answer, and publishes nowhere but where answers belong.
  */
-import { expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,9 +16,6 @@ import { PROJECT_DIR } from "../test/harness/stack.ts";
 import { LINES_PER_MINUTE, processLog } from "./log.ts";
 import { Replies } from "./nats.ts";
 import { answerStatus, processStatus, STATUS_SUBJECT } from "./status.ts";
-
-// A server is started, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const START_MS = 20_000;
 

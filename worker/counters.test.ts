@@ -2,7 +2,7 @@
  * Goal: the figures of links in PostgreSQL follow ClickHouse, never go down, and survive faults of
  * both.
  */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { SYSTEM } from "../api/http/principal.ts";
 import type { ClickHouseReader } from "../shared/clicks/query.ts";
@@ -12,9 +12,6 @@ import { forFile } from "../test/harness/for-file.ts";
 import { startPostgres } from "../test/harness/postgres.ts";
 import { asClient, workerContext } from "../test/harness/worker-context.ts";
 import { Counters } from "./counters.ts";
-
-// A real server is started and waited for, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 /**
  * What the rollup and `clicks` hold for a link: clicks of people and of bots, visitors by either,

@@ -2,7 +2,7 @@
  * Goal: a report is acknowledged exactly when it need not be sent again, and only where reports are
  * acknowledged.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import {
   type FailureReport,
@@ -15,9 +15,6 @@ import { forFile } from "../test/harness/for-file.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { workerContext } from "../test/harness/worker-context.ts";
 import { FailureReports } from "./failure-reports.ts";
-
-// A server is started, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const ACK_MS = 5_000;
 

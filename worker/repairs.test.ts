@@ -2,16 +2,13 @@
  * Goal: two repairs never run at once, and a lost connection to PostgreSQL ends a repair, but not
  * the worker.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { connectPrimary } from "../shared/postgres.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { forFile } from "../test/harness/for-file.ts";
 import { startPostgres } from "../test/harness/postgres.ts";
 import { AnotherRepairError, RepairLock } from "./repairs.ts";
-
-// A real server is started and waited for, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const postgres = await forFile(startPostgres());
 

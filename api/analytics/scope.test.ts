@@ -1,14 +1,11 @@
 /** Goal: a question about a link asks only the stores that its answer needs. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { createLinksOn, startPostgres } from "../../test/harness/postgres.ts";
 import { SYSTEM } from "../http/principal.ts";
 import { Scope } from "./scope.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const postgres = await forFile(startPostgres());
 

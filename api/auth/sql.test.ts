@@ -2,7 +2,7 @@
  * Goal: `authorize_request` decides by key, scope and every window, exactly, also for concurrent
  * requests.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { rotateKeyBody, type Scope } from "../../shared/contracts/key-schemas.ts";
 import { forFile } from "../../test/harness/for-file.ts";
@@ -11,9 +11,6 @@ import { listWindows } from "../limits/sql.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
 import { authorizeAll, type RequestGroup } from "./sql.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 /** Limits of the plan `free` (migration 0001). */
 const FREE_BURST = 10;

@@ -1,5 +1,5 @@
 /** Goal: branding belongs to one account and mode, and a change changes nothing else. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { DEFAULT_QR_STYLE, type QrStyle } from "../../shared/contracts/qr-style.ts";
 import { forFile } from "../../test/harness/for-file.ts";
@@ -7,9 +7,6 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Branding } from "./model.ts";
 import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(60_000);
 
 const postgres = await forFile(startPostgres());
 

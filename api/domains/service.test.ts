@@ -2,7 +2,7 @@
  * Goal: settings and case of a domain are changed as a whole or not at all, and what is published
  * agrees with them.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import type { LinkMessage } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
@@ -19,9 +19,6 @@ import { PasswordHashing } from "../passwords/hashing.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { DomainService } from "./service.ts";
 import { releaseHost } from "./verification.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const postgres = await forFile(startPostgres());
 const { sql } = postgres;

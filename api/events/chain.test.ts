@@ -2,7 +2,7 @@
  * Goal: nobody changes, adds or removes an entry of the ledger without a verification that names it.
  * Method: whatever the owner of the database could do to a chain is done to one, and verified.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
@@ -11,8 +11,6 @@ import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { type ChainEnd, deleteAndSign, extendChains, verifyChains } from "./chain.ts";
 import { INSTALLATION, recordCommand, recordEvents } from "./record.ts";
-
-setDefaultTimeout(120_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -3,7 +3,7 @@
  * however transactions commit. Method: many connections write at once, hold their transactions open
  * and roll some back, while readers follow; then what each has read is compared with the table.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
@@ -20,8 +20,6 @@ import { recordEvents } from "./record.ts";
 import { EventPositions, EventService } from "./service.ts";
 import { numberEvents } from "./sql.ts";
 import { EventWaits } from "./waits.ts";
-
-setDefaultTimeout(180_000);
 
 const WRITERS = 50;
 const READERS = 5;

@@ -1,5 +1,5 @@
 /** The feed newest first, on a real PostgreSQL: its pages, its cursors, and what it costs. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import postgresClient from "postgres";
 
@@ -14,8 +14,6 @@ import { recordEvents } from "./record.ts";
 import { EventPositions, EventService } from "./service.ts";
 import { readEvents, type ReadRange } from "./sql.ts";
 import { EventWaits } from "./waits.ts";
-
-setDefaultTimeout(180_000);
 
 /** Events among which a page is found. */
 const MANY_EVENTS = 1_000_000;

@@ -2,16 +2,13 @@
  * Goal: of the requests with one key exactly one is leased; after a crash, a retry takes over with
  * the same id.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 
 import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./sql.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const postgres = await forFile(startPostgres());
 

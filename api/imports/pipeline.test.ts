@@ -2,7 +2,7 @@
  * Goal: whatever a source has is imported once, however often a run ends and begins again, and
  * nothing that was there is changed.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { AckPolicy, DeliverPolicy } from "nats";
 
@@ -28,8 +28,6 @@ import { ImportCounters } from "./counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "./pipeline.ts";
 import { type ImportRow, ImportService } from "./service.ts";
 import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
-
-setDefaultTimeout(60_000);
 
 const BYTES_MAX = 256 * 1024 ** 2;
 const DAY_MS = 86_400_000;

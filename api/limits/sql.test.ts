@@ -2,15 +2,12 @@
  * Goal: a quota grants exactly what it allows, also to requests that open its window at the same
  * moment.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { boundsOf, PLANS } from "../../shared/budgets.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { Consumption } from "./quotas.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -1,4 +1,4 @@
-import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 /**
  * Goal: the tail has what was committed, in one chain and each entry once, whoever dies, races or
  * comes back older. Method: real PostgreSQL and NATS.
@@ -29,8 +29,6 @@ import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
 import { addToOutbox, isAcknowledged, numberLog } from "./log.ts";
 import { LinksLogPublisher } from "./publisher.ts";
 import { selectEntries } from "./sql.ts";
-
-setDefaultTimeout(60_000);
 
 /** What the first entry follows. */
 let beginning: string;

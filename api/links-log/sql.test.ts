@@ -1,5 +1,5 @@
 /** Goal: the log in PostgreSQL is one chain of entries, each as `encodeEntry` would write it. */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
@@ -14,8 +14,6 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { addToOutbox, numberLog } from "./log.ts";
 import { acknowledgeEntries, selectEntries } from "./sql.ts";
-
-setDefaultTimeout(60_000);
 
 /** What the first entry follows. */
 let beginning: string;

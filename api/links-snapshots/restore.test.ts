@@ -2,7 +2,7 @@
  * Goal: what PostgreSQL has is what hosts have, after either of PostgreSQL and NATS came back older
  * or empty, with all parts together. Method: real PostgreSQL and NATS, and a host in this process.
  */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,8 +30,6 @@ import { changeTakedowns } from "../takedowns/service.ts";
 import { adoptDatabase, resyncLinks } from "./resync.ts";
 import { SnapshotMaker } from "./snapshot-maker.ts";
 import { lockSnapshot } from "./sql.ts";
-
-setDefaultTimeout(120_000);
 
 const WITHIN_MS = 20_000;
 const LINKS = 300;

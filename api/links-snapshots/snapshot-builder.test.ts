@@ -2,7 +2,7 @@
  * Goal: a snapshot, and the entries after its start, make what PostgreSQL has, whatever changes
  * while it is built. Method: real PostgreSQL, and the store that a host would have.
  */
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,8 +22,6 @@ import { numberLog } from "../links-log/log.ts";
 import { selectEntries } from "../links-log/sql.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { buildSnapshot } from "./snapshot-builder.ts";
-
-setDefaultTimeout(120_000);
 
 /** More than a turn of building. */
 const LINKS = 3_000;

@@ -2,7 +2,7 @@
  * Goal: requests for many links judge each row alone, and do with a few statements what single
  * requests do.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
@@ -16,9 +16,6 @@ import type { Sql } from "../postgres.ts";
 import { toEntries } from "./bulk.ts";
 import type { LinkRow } from "./model.ts";
 import type { LinkResults } from "./results.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -2,7 +2,7 @@
  * Goal: whatever writes links takes what it writes from the account's budgets, also what follows:
  * events, and deliveries to webhooks.
  */
-import { afterEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterEach, expect, spyOn, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
@@ -11,9 +11,6 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -1,15 +1,13 @@
 /**
  * Goal: what happens to links by itself is noticed, and recorded once, also by several processes.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
 import { noticeEvents } from "./notices.ts";
-
-setDefaultTimeout(120_000);
 
 const SHORT_URL = "https://sho.rt";
 

@@ -1,5 +1,5 @@
 /** Goal: a write answers what was set, as a read of the link does. */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
@@ -9,9 +9,6 @@ import { SYSTEM, type Writer } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
 import { fullLink, linkEtag, linkResponse, toFullLink, toLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const SHORT_URL = "https://sho.rt";
 

@@ -1,5 +1,5 @@
 /** Goal: the statements on links keep aliases unique, versions increasing and accounts separate. */
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
 import { foldAlias } from "../../shared/contracts/alias.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
@@ -10,9 +10,6 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
 import { type LinkRow, listLinksQuery, type UpdateLinkBody } from "./model.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(60_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -3,7 +3,7 @@
  * whatever stops; who has left or unsubscribed gets nothing. Method: a real PostgreSQL and a real
  * SMTP server on loopback.
  */
-import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
@@ -21,9 +21,6 @@ import { enqueueMails } from "../reports/sql.ts";
 import { Unsubscriber } from "../reports/unsubscriber.ts";
 import type { MailKinds } from "./message.ts";
 import { readDelay } from "./queue.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(180_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -3,7 +3,7 @@
  * one gives way to the person who proves it; and nobody gets more guesses at a password than the
  * limits say, whatever else they may sign in as.
  */
-import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
@@ -12,9 +12,6 @@ import { openSessionServices } from "../../test/harness/session-services.ts";
 import { OPERATOR, type User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
-
-// Starts a real server, on a machine that may be busy, and hashes passwords.
-setDefaultTimeout(60_000);
 
 const THEIRS = "tomato-harbor-lantern";
 const OWN = "pepper-anchor-window";

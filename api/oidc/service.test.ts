@@ -3,7 +3,7 @@
  * by another's sign-in, a replayed one, or an address that is not theirs; and who left the provider
  * is out soon. Method: a real PostgreSQL, and a real provider on loopback.
  */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { Role } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -18,9 +18,6 @@ import { makeReset } from "../sessions/resets.ts";
 import { UserService } from "../sessions/users.ts";
 import { CALLBACK_PATH } from "./service.ts";
 import { claimsSchema, type OidcSettings, roleOf } from "./settings.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
 
 const ORIGIN = "http://localhost:3001";
 const PASSWORD = "tomato-harbor-lantern";

@@ -2,7 +2,7 @@
  * Goal: no account causes more hashing of its links' passwords than its budget, by whichever
  * operation it sets them.
  */
-import { expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
@@ -16,9 +16,6 @@ import { budgets } from "../limits/budgets.ts";
 import { SharedService } from "../shares/reading.ts";
 import { ShareService } from "../shares/service.ts";
 import { PasswordHashing } from "./hashing.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 /** Passwords that a free account may set at once. */
 const { atOnce } = boundsOf("link_passwords", "free");

@@ -1,5 +1,5 @@
 /** Reports on a real PostgreSQL: who has them, when they are due, and that each is made once. */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
@@ -18,9 +18,6 @@ import { ReportMaker } from "./maker.ts";
 import { toReportResponse } from "./model.ts";
 import { ReportService } from "./service.ts";
 import { deleteOldRuns } from "./sql.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(180_000);
 
 const WEEKLY = { name: "Weekly", period: "weekly" } as const;
 

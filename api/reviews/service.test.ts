@@ -1,5 +1,5 @@
 /** Goal: links that exist are compared with lists once these change, and end up with an operator. */
-import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,8 +11,6 @@ import { parseDestination } from "../links/destinations.ts";
 import { HostLists } from "../links/host-lists.ts";
 import { decideReview, HostListWatch } from "./service.ts";
 import { addReview, listReviews } from "./sql.ts";
-
-setDefaultTimeout(120_000);
 
 const folder = dirForFile("reviews-");
 const path = join(folder, "list");

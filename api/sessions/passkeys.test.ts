@@ -3,7 +3,7 @@
  * authenticator works once, for this site, and only if it has asked who is there. Method: a real
  * PostgreSQL, and an authenticator of the tests' own.
  */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import { Authenticator } from "../../test/harness/authenticator.ts";
@@ -12,9 +12,6 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import { openSessionServices } from "../../test/harness/session-services.ts";
 import type { Session } from "../http/principal.ts";
 import type { ClientInfo } from "./password-attempts.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
 
 const PASSWORD = "tomato-harbor-lantern";
 const HERE = { origin: "http://localhost" };

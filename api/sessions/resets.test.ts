@@ -3,7 +3,7 @@
  * for an hour and for its user, and who asks for one learns nothing of who has an address. Method:
  * a real PostgreSQL, and a real SMTP server on loopback.
  */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { WINDOWS } from "../../shared/budgets.ts";
 import { RESET_MINUTES, type Role } from "../../shared/contracts/users.ts";
@@ -18,9 +18,6 @@ import { type Actor, OPERATOR } from "../http/principal.ts";
 import { hashToken } from "../url-tokens.ts";
 import { makeReset, resetPath } from "./resets.ts";
 import { applyReset, deleteExpiredResets } from "./sql.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
 
 const FORGOTTEN = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";

@@ -3,7 +3,7 @@
  * code counts once, few wrong ones are accepted, and a recovery code replaces the app once. Method:
  * a real PostgreSQL, and codes by an implementation of RFC 6238 of the tests' own.
  */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
@@ -11,9 +11,6 @@ import { openSessionServices } from "../../test/harness/session-services.ts";
 import { codeOf } from "../../test/harness/totp.ts";
 import type { Session } from "../http/principal.ts";
 import type { Enrolment } from "./second-factor.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
 
 const PASSWORD = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";

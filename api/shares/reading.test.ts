@@ -2,7 +2,7 @@
  * Goal: whoever reads an account's shares, and however many there are, the account pays, and others
  * are not held up.
  */
-import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -17,9 +17,6 @@ import { budgets } from "../limits/budgets.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { SharedService } from "./reading.ts";
 import { ShareService } from "./service.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 /** Milliseconds that the statistics of a share take ClickHouse. */
 const STATISTICS_MS = 1_000;

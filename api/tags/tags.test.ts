@@ -2,7 +2,7 @@
  * Goal: tags are listed with the links and clicks that they have, whatever has happened to the
  * links.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 import type { PendingQuery, Row } from "postgres";
@@ -18,9 +18,6 @@ import type { LinkRow } from "../links/model.ts";
 import type { TagsCursor, TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
 import { listTags } from "./sql.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 type Fragment = PendingQuery<Row[]>;
 

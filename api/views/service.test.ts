@@ -2,16 +2,13 @@
  * Goal: views belong to one account and mode, a name is one view, and their number is bounded
  * whoever saves at once.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { ViewService } from "./service.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(60_000);
 
 const postgres = await forFile(startPostgres());
 const views = new ViewService(postgres.sql);

@@ -4,7 +4,7 @@
  * Method: a real PostgreSQL, a real SMTP server on loopback, and the statement by which workers
  * disable.
  */
-import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
@@ -16,9 +16,6 @@ import { disable } from "../../worker/webhooks/results.ts";
 import { readMailSettings } from "../mail/settings.ts";
 import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
 import { updateWebhook } from "./sql.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(180_000);
 
 const postgres = await forFile(startPostgres());
 

@@ -1,13 +1,10 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 import { dirForFile } from "../../test/harness/for-file.ts";
 import { freePort } from "../../test/harness/ports.ts";
 import { downloadNatsServer, findNatsServer } from "./nats.ts";
-
-// The server itself may have to be downloaded first.
-setDefaultTimeout(180_000);
 
 const PROCESSES = 4;
 

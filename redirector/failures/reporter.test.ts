@@ -2,7 +2,7 @@
  * Goal: sums of failed requests arrive once, however often they are sent, and an outage keeps few
  * of them in memory.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import {
   type FailureReport,
@@ -17,9 +17,6 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { FailureReporter } from "./reporter.ts";
-
-// A server is started, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const QUARTER_MS = 900_000;
 

@@ -1,5 +1,5 @@
 /** Goal: every readable segment reaches JetStream once, whatever its neighbours or NATS do. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -28,9 +28,6 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
 import { Publisher } from "./publisher.ts";
-
-// Starting a real server can take long on a busy machine.
-setDefaultTimeout(60_000);
 
 /** More segments than the publisher has in flight at a time. */
 const MORE_THAN_IN_FLIGHT = 9;

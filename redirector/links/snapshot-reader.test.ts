@@ -1,5 +1,5 @@
 /** Goal: a host gets exactly the file that was stored, or none. Method: a real NATS server. */
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,8 +21,6 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
-
-setDefaultTimeout(60_000);
 
 const server = await forFile(startNats());
 const nats = await forFile(

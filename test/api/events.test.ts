@@ -3,7 +3,7 @@
  * the feed tells it. Method: a table of every route and command that changes anything, with what
  * each records, or why it records nothing; one that is not in the table fails the test.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import type { Command } from "commander";
 import * as z from "zod";
@@ -17,8 +17,6 @@ import { createUser, type Session, signIn, type TestUser } from "../harness/dash
 import { startDns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
 import { listRoutes } from "../hostile/routes.ts";
-
-setDefaultTimeout(180_000);
 
 const dns = await forFile(startDns());
 const stack = await forFile(

@@ -669,6 +669,5 @@ describe("the page at /docs", () => {
       expect(await execute("getLinkAnalytics", { link_id: id })).toMatchObject({ status: "200" });
       expect(failures).toEqual([]);
     },
-    120_000,
   );
 });

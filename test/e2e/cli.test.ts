@@ -108,7 +108,7 @@ describe("links", () => {
     ]);
     const listed = await run(["links", "list", "--tag", "piped", "--limit", "0"]);
     expect(listed.out.trim().split("\n")).toHaveLength(990);
-  }, 60_000);
+  });
 
   test("are found by id, alias and short URL, changed, opened and deleted", async () => {
     const { id, short_url } = await shorten("https://example.com/found");
@@ -160,7 +160,7 @@ describe("clicks", () => {
     expect((await run(["stats", "--by", "link"])).out).toContain(short_url);
     const exported = await run(["export", id, "--period", "24h"]);
     expect(exported.out.trim().split("\n")).toHaveLength(3);
-  }, 60_000);
+  });
 });
 
 test("events are printed and posted to a program of this machine", async () => {
@@ -185,7 +185,7 @@ test("events are printed and posted to a program of this machine", async () => {
   }, 30_000);
   listening.kill();
   await listening.exited;
-}, 60_000);
+});
 
 const contentSchema = z.object({ content: z.tuple([z.object({ text: z.string() })]) });
 

@@ -80,7 +80,7 @@ test("another installation: links are the same, and clicks come once more", asyn
   // What has been imported is not imported again.
   expect(await importInto("shorthop")).toMatchObject(done);
   expect(await countClicks()).toBe(2 * before);
-}, 120_000);
+});
 
 test("Shlink: links are the same, and visits come once more", async () => {
   const before = await countClicks();
@@ -88,4 +88,4 @@ test("Shlink: links are the same, and visits come once more", async () => {
   const counts = { created: 0, same: LINKS.length - 1, taken: 0, refused: 0 };
   expect(await importInto("shlink")).toMatchObject({ ...counts, visits: before, left_out: 0 });
   expect(await countClicks()).toBe(2 * before);
-}, 120_000);
+});

@@ -3,7 +3,7 @@
  * and chunks of theirs are as if they were not there, processes and doctor report them, and changes
  * go on. Method: real processes on a NATS with the shipped users.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -35,8 +35,6 @@ import { type ExtraProcess, startApi, startRedirector } from "../harness/process
 import { useStack } from "../harness/shared-stack.ts";
 import { signerOf, SIGNING_KEY } from "../harness/signing.ts";
 import { storeTestSnapshot } from "../harness/test-log.ts";
-
-setDefaultTimeout(120_000);
 
 const WITHIN_MS = 20_000;
 const STRANGER = signerOf({ links_signing_key: "6".repeat(64) });

@@ -385,7 +385,7 @@ test("a path beyond the alias is appended to the URLs of rules and arms, also on
   expect(codeOf(await links.send(`/v1/links/${id}`, "PATCH", { forward_path: "prepend" }))).toEqual(
     [400, "invalid_request"],
   );
-}, 120_000);
+});
 
 const SPLIT_VISITORS = 200;
 
@@ -416,7 +416,7 @@ describe("a split", () => {
     } finally {
       await other.stop();
     }
-  }, 120_000);
+  });
 
   test("and rules are counted by arm and rule; the counts sum to the link's, also when an arm is gone", async () => {
     const { id, alias } = await links.create({
@@ -476,7 +476,7 @@ describe("a split", () => {
     expect(csv.body).toStartWith("kind,id,label,url,clicks,unique_clicks,percentage");
     const unknown = await links.send(`/v1/analytics/${id}/targets?arm=b`, "GET");
     expect(codeOf(unknown)).toEqual([400, "invalid_request"]);
-  }, 120_000);
+  });
 
   test("ends at its instant, and is refused with weights of more than 100 in all", async () => {
     const arms = [{ url: "https://example.com/b", weight: 99 }];

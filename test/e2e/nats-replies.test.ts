@@ -3,7 +3,7 @@
  * publish itself: the server refuses a reply to a link, a ledger or a call of JetStream, also of a
  * process that would send it.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { ErrorCode, Events, type NatsConnection } from "nats";
 
@@ -31,8 +31,6 @@ import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
-
-setDefaultTimeout(60_000);
 
 const TIMEOUT_MS = 2_000;
 

@@ -50,7 +50,7 @@ describe("a link with a preview", () => {
     await eventually(async () => expect((await account.read(id))["clicks"]).toBe(1), 60_000);
     const all = await account.send(`/v1/clicks?link_id=${id}`, "GET");
     expect(z.object({ data: z.array(z.unknown()) }).parse(all.body).data).toHaveLength(1);
-  }, 120_000);
+  });
 
   test("comes before rules, and has neither description nor image when none is set", async () => {
     const conditions = [{ type: "query", name: "a" }];
@@ -129,7 +129,7 @@ describe("the page about a link", () => {
     // It is no click; the one after it is.
     await get(alias, BROWSER);
     await eventually(async () => expect((await account.read(id))["clicks"]).toBe(1), 60_000);
-  }, 120_000);
+  });
 
   test("says since when a link leads to another site, on every redirector", async () => {
     const { alias, id } = await account.create();
@@ -158,7 +158,7 @@ describe("the page about a link", () => {
     await eventually(async () =>
       expect((await get(alias, BROWSER, "+")).body).toContain("example.net"),
     );
-  }, 120_000);
+  });
 
   test("shows where rules lead this visitor, and that others may get elsewhere", async () => {
     const { alias } = await account.create({

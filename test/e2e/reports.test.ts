@@ -3,7 +3,7 @@
  * that by one click; and an owner gets a mail when a webhook is disabled. Method: the whole stack,
  * with an SMTP server and receivers on loopback.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 import * as z from "zod";
@@ -19,8 +19,6 @@ import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { headerOf, partOf, SmtpServer } from "../harness/smtp.ts";
 import { startStack } from "../harness/stack.ts";
-
-setDefaultTimeout(600_000);
 
 const WITHIN_MS = 30_000;
 const DAY_MS = 86_400_000;

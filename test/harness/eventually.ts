@@ -8,6 +8,9 @@ const POLL_MS = { first: 20, max: 500 };
  */
 export const SLOWDOWN_MAX = 6;
 
+/** Most time of a test, which may start several stacks on such a machine. */
+export const TEST_TIMEOUT_MS = 900_000;
+
 /** Longer than most things take that a test waits for. */
 const WITHIN_MS = 10_000;
 

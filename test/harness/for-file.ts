@@ -1,8 +1,10 @@
 /** What all tests of a file share: it is started once, and ends after the last of them. */
-import { afterAll } from "bun:test";
+import { afterAll, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+import { TEST_TIMEOUT_MS } from "./eventually.ts";
 
 /** What the file that runs has so far: a process runs one file after the other. */
 let resources: AsyncDisposableStack | undefined;
@@ -33,8 +35,10 @@ export function dirForFile(prefix: string): string {
   return dir;
 }
 
+/** With the first one, each test of the file gets the time that the runner gives it. */
 function resourcesOfFile(): AsyncDisposableStack {
   if (resources !== undefined) return resources;
+  setDefaultTimeout(TEST_TIMEOUT_MS);
   const own = new AsyncDisposableStack();
   resources = own;
   afterAll(async () => {

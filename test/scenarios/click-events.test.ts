@@ -2,7 +2,7 @@
  * Goal: whoever reads events of clicks gets every stored click of a person once, within seconds,
  * whichever worker stored it and whenever it was killed. Method: ClickHouse is asked for the truth.
  */
-import { beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { connect } from "nats";
 import * as z from "zod";
@@ -19,9 +19,6 @@ import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
 import { createJournal, publishSegments, type TestSegment } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
-
-/** Some workers are started one after the other, and each waits until the one before is gone. */
-setDefaultTimeout(300_000);
 
 /** Another worker takes over 10 s after an owner was killed. */
 const TIMEOUT_MS = 60_000;

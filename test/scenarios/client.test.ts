@@ -231,6 +231,5 @@ describe("the packed client", () => {
         codes: ["not_found", "network"],
       });
     },
-    120_000,
   );
 });

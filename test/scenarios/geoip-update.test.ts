@@ -1,14 +1,11 @@
 /** Goal: GeoIP data is replaced by newer data that can be read, and by nothing else. */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { GeoDatabase } from "../../shared/visitors/geo.ts";
 import { updateDatabase } from "../../worker/geoip-update.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
-
-// Databases of 60 MB are packed and read, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const DATABASE = join(
   import.meta.dir,

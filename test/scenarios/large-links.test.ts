@@ -4,7 +4,7 @@
  * host, and what changed while it was away. Method: a stack, and links that together are twice as
  * large as NATS lets wait for a client.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
@@ -16,8 +16,6 @@ import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { readReadiness, waitUntilEnded } from "../harness/services.ts";
 import { startStack } from "../harness/stack.ts";
-
-setDefaultTimeout(900_000);
 
 const LINKS = 2_000;
 

@@ -3,7 +3,7 @@
  * whichever worker stored it and in whatever order clicks arrive; also of clicks from before last
  * clicks were kept. Method: ClickHouse is asked for the truth.
  */
-import { beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { connect } from "nats";
 import * as z from "zod";
@@ -20,9 +20,6 @@ import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
 import { createJournal, publishSegments } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
-
-/** Some workers are started one after the other, and each waits until the one before is gone. */
-setDefaultTimeout(180_000);
 
 /** Another worker takes over 10 s after an owner was killed. */
 const TIMEOUT_MS = 60_000;

@@ -2,7 +2,7 @@
  * Goal: neither a full disk nor one that refuses every write stops the thread that fills the store.
  * Method: real threads, a real NATS server, and small disks where they can be mounted.
  */
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,8 +27,6 @@ import { startNats } from "../harness/nats.ts";
 import { SIGNING_KEY } from "../harness/signing.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { publishEntries, storeTestSnapshot, TestLog } from "../harness/test-log.ts";
-
-setDefaultTimeout(180_000);
 
 const WITHIN_MS = 60_000;
 

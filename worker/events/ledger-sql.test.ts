@@ -2,7 +2,7 @@
  * Goal: however many clicks strangers make, an account gets no more bytes of their events in a day
  * than its plan allows, learns how many were left out, and others get theirs.
  */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
@@ -10,9 +10,6 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { ClickEvent } from "./click-events.ts";
 import { writeEvents } from "./ledger-sql.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const CLICKS = 500;
 const EVENTS = 40;

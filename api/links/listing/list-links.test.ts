@@ -2,7 +2,7 @@
  * Goal: a list by cursor has every link that matches exactly once, whatever happens to the others
  * meanwhile.
  */
-import { describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -18,9 +18,6 @@ import { budgets } from "../../limits/budgets.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
 import { toFilter } from "./filter.ts";
 import { findLinks } from "./list-links.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const postgres = await forFile(startPostgres());
 
