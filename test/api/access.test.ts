@@ -9,7 +9,7 @@ import * as z from "zod";
 import { generateKey } from "../../api/auth/api-key.ts";
 import { Budgets } from "../../api/limits/budgets.ts";
 import { CALLS } from "../../shared/waiting-work.ts";
-import { createAccount, createKey, revokeKey } from "../harness/admin.ts";
+import { createAccount, createKey, revokeKey, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, codeOf } from "../harness/api.ts";
 import { startDns } from "../harness/dns.ts";
@@ -28,16 +28,7 @@ const stack = await forFile(
   ApiInProcess.start({ env: { DNS_SERVERS: dns.address }, clickhouse: true }),
 );
 const second = await stack.startApi();
-const account = await createAccount(stack, "enterprise", {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: {
-    "POST /v1/links": 100_000,
-    "GET /v1/analytics/*": 100_000,
-    "POST /v1/analytics/bulk": 100_000,
-    "POST /v1/domains": 100_000,
-  },
-});
+const account = await createAccount(stack, "enterprise", UNLIMITED);
 secrets.push(account.key, stack.info().api_key);
 
 const api = (path: string) => `${stack.info().api_url}${path}`;

@@ -10,7 +10,7 @@ import postgres from "postgres";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import {
   anyClick,
   anyRange,
@@ -44,12 +44,7 @@ const api = (path: string) => `${stack.info().api_url}${path}`;
 const get = async (path: string) => await call(api(`/v1/analytics${path}`), { key: account.key });
 
 const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
-const account = await createAccount(stack, "enterprise", {
-  minute: 1_000_000,
-  burst: 1_000_000,
-  day: 10_000_000,
-  endpoints: { "GET /v1/analytics/*": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
-});
+const account = await createAccount(stack, "enterprise", UNLIMITED);
 const createdLinks = [];
 for (let i = 0; i < LINKS + 1; i++) {
   const body = { url: `https://example.com/${i}` };

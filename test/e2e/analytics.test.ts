@@ -6,16 +6,11 @@ import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount } from "../harness/admin.ts";
-import { call, linkSchema, summarySchema } from "../harness/api.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { call, CHROME, IPHONE, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.2 Mobile/15E148 Safari/604.1";
 
 const MOUNTAIN_VIEW = "8.8.8.8";
 const LONDON = "81.2.69.142";
@@ -33,11 +28,7 @@ const bulk = (body: Record<string, unknown>) => call(api("/v1/analytics/bulk"), 
 const get = async (path: string) => await call(api(`/v1/analytics/${path}`), { key });
 
 const stack = await forFile(useStack());
-const { key } = await createAccount(stack, "enterprise", {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "GET /v1/analytics/*": 100_000, "POST /v1/analytics/bulk": 100_000 },
-});
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
 const create = async (url: string) =>
   linkSchema.parse((await call(api("/v1/links"), { key, body: { url } })).body);
 const link = await create("https://example.com/clicked");

@@ -13,13 +13,11 @@ import * as z from "zod";
 
 import { buildCli, BUILT } from "../../clients/cli/build.ts";
 import { createAccount, createKey } from "../harness/admin.ts";
+import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
 import { freePort } from "../harness/ports.ts";
 import { useStack } from "../harness/shared-stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 const NODE = Bun.which("node") ?? "node";
 

@@ -6,12 +6,10 @@ import { beforeAll, describe, expect, test } from "bun:test";
 
 import { createClient, ShorthopError } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 /** More than two requests of 100. */
 const LINKS = 230;

@@ -11,13 +11,11 @@ import type { ShlinkRedirectCondition } from "@shlinkio/shlink-js-sdk/api-contra
 import { FetchHttpClient } from "@shlinkio/shlink-js-sdk/fetch";
 
 import { createAccount } from "../harness/admin.ts";
+import { CHROME } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 const COUNTED_MS = 15_000;
 

@@ -7,7 +7,13 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import * as z from "zod";
 
-import { createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
+import {
+  createAccount,
+  createKey,
+  type NewAccount,
+  runAdmin,
+  UNLIMITED,
+} from "../harness/admin.ts";
 import { call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -15,16 +21,6 @@ import { forFile } from "../harness/for-file.ts";
 import { parseMetrics } from "../harness/prometheus.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { startStack } from "../harness/stack.ts";
-
-const LIMITS = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: {
-    "POST /v1/domains": 100_000,
-    "POST /v1/links": 100_000,
-    "GET /v1/analytics/*": 100_000,
-  },
-};
 
 /**
  * Made-up aliases of the flood, many times the names that a redirector keeps, and aliases of one
@@ -68,8 +64,8 @@ const stack = await forFile(startStack({ env: { DNS_SERVERS: dns.address } }));
 // The figures of an account are of one test.
 beforeEach(async () => {
   [owner, foreign] = await Promise.all([
-    createAccount(stack, "enterprise", LIMITS),
-    createAccount(stack, "enterprise", LIMITS),
+    createAccount(stack, "enterprise", UNLIMITED),
+    createAccount(stack, "enterprise", UNLIMITED),
   ]);
   const scopes = "links:read,links:write,analytics:read";
   testKey = (await createKey(stack, owner.id, scopes, { type: "test" })).key;

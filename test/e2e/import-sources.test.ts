@@ -8,13 +8,10 @@ import { expect, test } from "bun:test";
 import * as z from "zod";
 
 import { createAccount, runAdmin } from "../harness/admin.ts";
-import { call } from "../harness/api.ts";
+import { call, CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 const COUNTED_MS = 20_000;
 

@@ -4,16 +4,13 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import { call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
+import { call, errorSchema, IPHONE, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
 
 /** Latest appearance of a click in the analytics. */
 const CLICK_VISIBLE_MS_MAX = 3_000;
-
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1";
 
 const stack = await forFile(useStack());
 const key = stack.info().api_key;

@@ -8,14 +8,11 @@ import { describe, expect, test } from "bun:test";
 import * as z from "zod";
 
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
-import { createAccount, createKey } from "../harness/admin.ts";
-import { type ApiResponse, call, codeOf, linkSchema } from "../harness/api.ts";
+import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
+import { type ApiResponse, call, CHROME, codeOf, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 /** Clicks of people and of bots; a number that occurs nowhere else. */
 const CLICKS = 17;
@@ -34,12 +31,6 @@ const MARKERS = [
   "marker-content",
   TAG,
 ];
-
-const LIMITS = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "GET /v1/analytics/*": 100_000, "POST /v1/analytics/bulk": 100_000 },
-};
 
 const shareSchema = z.object({ id: z.string(), token: z.string(), url: z.string() });
 
@@ -71,8 +62,8 @@ async function share(body: object = {}, key = owner.key) {
 const stack = await forFile(useStack());
 /** Keys of another account, and of the other mode of the owner's. */
 const [owner, foreign] = await Promise.all([
-  createAccount(stack, "enterprise", LIMITS),
-  createAccount(stack, "enterprise", LIMITS),
+  createAccount(stack, "enterprise", UNLIMITED),
+  createAccount(stack, "enterprise", UNLIMITED),
 ]);
 const scopes = "links:read,links:write,analytics:read,shares:read,shares:write";
 const testKey: string = (await createKey(stack, owner.id, scopes, { type: "test" })).key;

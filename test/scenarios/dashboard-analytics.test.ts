@@ -11,16 +11,13 @@ import * as z from "zod";
 import { decodeId } from "../../shared/ids.ts";
 import { withPostgres } from "../harness/admin.ts";
 import { insert } from "../harness/analytics-reference.ts";
-import { call } from "../harness/api.ts";
+import { call, IPHONE } from "../harness/api.ts";
 import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
 import { goTo, paramsOf, readClipboard } from "../harness/dashboard-page.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 
 const TIMEOUT_MS = 20_000;
-
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
 
 /** A tag that URLs and routers are likely to change. */
 const ODD_TAG = "50% off/now, -&= ü";

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 
 import { admin } from "../harness/admin.ts";
-import { callOnce } from "../harness/api.ts";
+import { callOnce, IPHONE } from "../harness/api.ts";
 import { AXE, runAxe } from "../harness/axe.ts";
 import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import {
@@ -32,8 +32,6 @@ const TIMEOUT_MS = 20_000;
 const OWN = "https://example.com/own";
 const IMAGE = "https://images.example.com/card.svg";
 const CHAT = { "user-agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)" };
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
 
 const dns = await forFile(startDns());
 const dashboard = await forFile(DashboardBrowser.open(dns));
