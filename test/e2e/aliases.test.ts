@@ -14,25 +14,14 @@ import { OwnLinks } from "../harness/own-links.ts";
 import { readQr } from "../harness/qr-reader.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { useStack } from "../harness/shared-stack.ts";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const WITHIN_MS = 20_000;
 
-/** What a webhook got. */
-const delivered: string[] = [];
-const receiver = await forFile(
-  Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      delivered.push(await request.text());
-      return new Response(null, { status: 204 });
-    },
-  }),
-);
-
 const stack = await forFile(useStack());
 const account = await OwnLinks.start(stack);
-const webhook = { url: `http://127.0.0.1:${receiver.port}/`, events: ["link.created"] };
+const receiver = await forFile(new WebhookReceiver());
+const webhook = { url: receiver.url, events: ["link.created"] };
 expect((await account.send("/v1/webhooks", "POST", webhook)).status).toBe(201);
 
 /** Different in each run: the service's own domain has each alias once. */
@@ -125,7 +114,7 @@ async function checkCodeAndEvents(id: string, alias: string, path: string): Prom
   const link = { alias, short_url: `${origin}/${path}` };
   await eventually(
     async () =>
-      expect(delivered.map((body): unknown => JSON.parse(body))).toContainEqual(
+      expect(receiver.got.map(({ body }): unknown => JSON.parse(body))).toContainEqual(
         expect.objectContaining({ data: { link: expect.objectContaining(link) } }),
       ),
     WITHIN_MS,

@@ -18,6 +18,7 @@ import { eventually } from "../harness/eventually.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
 import { freePort } from "../harness/ports.ts";
 import { useStack } from "../harness/shared-stack.ts";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const NODE = Bun.which("node") ?? "node";
 
@@ -162,16 +163,8 @@ describe("clicks", () => {
 });
 
 test("events are printed and posted to a program of this machine", async () => {
-  const received: string[] = [];
-  using receiver = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: async (request) => {
-      received.push(await request.text());
-      return new Response(null, { status: 204 });
-    },
-  });
-  const words = ["listen", "--type", "link.created", "--to", receiver.url.href];
+  await using receiver = new WebhookReceiver();
+  const words = ["listen", "--type", "link.created", "--to", receiver.url];
   const listening = Bun.spawn([NODE, BUILT, ...words], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home, ...login() },
     stdout: "ignore",
@@ -179,7 +172,7 @@ test("events are printed and posted to a program of this machine", async () => {
   });
   await eventually(async () => {
     await shorten("https://example.com/event");
-    expect(received[0]).toContain('"link.created"');
+    expect(receiver.got[0]?.body).toContain('"link.created"');
   }, 30_000);
   listening.kill();
   await listening.exited;

@@ -19,6 +19,7 @@ import { startDns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -307,26 +308,6 @@ withBrowser("in a browser that prefers German, the dashboard", () => {
 const tryKey = async (key: string): Promise<number> =>
   (await call(`${dashboard.stack.info().api_url}/v1/links`, { key })).status;
 
-type Got = { body: string; headers: Record<string, string> };
-
-/** A receiver that responds with a status of its own. */
-function startReceiver() {
-  const got: Got[] = [];
-  const receiver = { status: 200, got };
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      got.push({ body: await request.text(), headers: Object.fromEntries(request.headers) });
-      return new Response("what the receiver said", { status: receiver.status });
-    },
-  });
-  return Object.assign(receiver, {
-    url: `http://127.0.0.1:${server.port}/hook`,
-    [Symbol.asyncDispose]: () => server.stop(true),
-  });
-}
-
 withBrowser("an account", () => {
   test("has API keys, which are shown once, rotated and revoked", async () => {
     await dashboard.visit(account, "/settings/keys", async (page) => {
@@ -438,7 +419,10 @@ withBrowser("an account", () => {
   });
 
   test("has webhooks, created with a secret that is shown once, tested, looked at, paused and deleted", async () => {
-    await using receiver = startReceiver();
+    let status = 200;
+    await using receiver = new WebhookReceiver(
+      () => new Response("what the receiver said", { status }),
+    );
     const own = await dashboard.addAccount("pro");
     const createLink = () => own.client.links.create({ url: "https://example.com/" });
     await dashboard.visit(own, "/webhooks", async (page) => {
@@ -465,14 +449,14 @@ withBrowser("an account", () => {
       const event = new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {});
       expect(event).toMatchObject({ type: "webhook.test" });
 
-      receiver.status = 500;
+      status = 500;
       await createLink();
       await eventually(async () => expect(receiver.got.length).toBeGreaterThan(1), TIMEOUT_MS);
       await table.getByRole("link", { name: receiver.url }).click();
       const failed = page.getByRole("row", { name: /link\.created/ });
       await failed.getByText("500 in").click();
       await failed.getByText("what the receiver said").waitFor();
-      receiver.status = 200;
+      status = 200;
       await failed.getByRole("button", { name: "Actions for event_" }).click();
       await page.getByRole("menuitem", { name: "Deliver now" }).click();
       await failed.getByText("Delivered", { exact: true }).waitFor();

@@ -19,6 +19,7 @@ import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { headerOf, partOf, SmtpServer } from "../harness/smtp.ts";
 import { startStack } from "../harness/stack.ts";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const WITHIN_MS = 30_000;
 const DAY_MS = 86_400_000;
@@ -62,15 +63,7 @@ const mailsTo = (email: string) => smtp.received.filter(({ to }) => to.includes(
 const found = z.looseObject({ id: z.string() });
 
 test("a report is an event, a message and a mail with the numbers of last week", async () => {
-  const messages: string[] = [];
-  const receiver = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      messages.push(await request.text());
-      return new Response("ok");
-    },
-  });
+  await using receiver = new WebhookReceiver();
   const link = linkSchema.parse(
     await send("/v1/links", "POST", { url: "https://example.com/", title: "Sale <b>" }),
   );
@@ -82,7 +75,7 @@ test("a report is an event, a message and a mail with the numbers of last week",
     clicksBefore([1, 2, 7, 8, 14, 15]),
   );
   await send("/v1/webhooks", "POST", {
-    url: `http://127.0.0.1:${receiver.port}/`,
+    url: receiver.url,
     events: ["report.ready"],
     format: "slack",
   });
@@ -118,12 +111,11 @@ test("a report is an event, a message and a mail with the numbers of last week",
   });
 
   await eventually(
-    async () => expect([messages.length, mailsTo(member.email).length]).toEqual([1, 1]),
+    async () => expect([receiver.got.length, mailsTo(member.email).length]).toEqual([1, 1]),
     WITHIN_MS,
   );
-  await receiver.stop(true);
-  expect(messages[0]).toContain("3 (+50 %, 2 before)");
-  expect(messages[0]).toContain("The link Sale &lt;b&gt;");
+  expect(receiver.got[0]?.body).toContain("3 (+50 %, 2 before)");
+  expect(receiver.got[0]?.body).toContain("The link Sale &lt;b&gt;");
   const [mail] = mailsTo(member.email);
   if (mail === undefined) throw new Error("No mail.");
   expect(partOf(mail, "text/plain")).toContain("Clicks: 3 (+50 %, 2 before)");
@@ -174,16 +166,12 @@ longTest("a report that is due is made by one of the processes, once", async () 
 longTest(
   "the owner of a webhook whose receiver is gone gets a mail that leads to the webhook",
   async () => {
-    using receiver = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => new Response("", { status: 410 }),
-    });
+    await using receiver = new WebhookReceiver(() => new Response("", { status: 410 }));
     const owner = await createUser(stack, account.id, "owner");
     const member = await createUser(stack, account.id, "member");
     const { id } = found.parse(
       await send("/v1/webhooks", "POST", {
-        url: `http://127.0.0.1:${receiver.port}/gone`,
+        url: receiver.url,
         events: ["link.created"],
       }),
     );
@@ -202,7 +190,7 @@ longTest(
     await eventually(async () => expect(mailsTo(owner.email)).toHaveLength(1), WITHIN_MS);
     const [mail] = mailsTo(owner.email);
     if (mail === undefined) throw new Error("No mail.");
-    expect(headerOf(mail, "subject")).toBe(`Webhook disabled: 127.0.0.1:${receiver.port}`);
+    expect(headerOf(mail, "subject")).toBe(`Webhook disabled: ${new URL(receiver.url).host}`);
     const page = `${stack.info().dashboard_url}/${account.id}/live/webhooks`;
     expect(partOf(mail, "text/plain")).toContain(page);
     expect(mailsTo(member.email)).toEqual([]);

@@ -9,6 +9,7 @@ import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const createdSchema = z.object({ id: z.string(), secret: z.string() });
 
@@ -32,30 +33,11 @@ const api = (path: string, options: { method?: string; body?: unknown } = {}) =>
 const feed = (query: string) =>
   call(`${stack.info().api_url}/v1/events?${query}`, { key: account.key });
 
-type Got = { body: string; headers: Record<string, string> };
-
-function startReceiver() {
-  const got: Got[] = [];
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      got.push({ body: await request.text(), headers: Object.fromEntries(request.headers) });
-      return new Response("thanks");
-    },
-  });
-  return {
-    got,
-    url: `http://127.0.0.1:${server.port}/`,
-    [Symbol.asyncDispose]: () => server.stop(true),
-  };
-}
-
 const create = async (url: string, events = ["*"]) =>
   createdSchema.parse((await api("", { body: { url, events } })).body);
 
 test("a test is delivered, signed, and is in the log of deliveries", async () => {
-  await using receiver = startReceiver();
+  await using receiver = new WebhookReceiver();
   const { id, secret } = await create(receiver.url);
   await api(`/${id}/test`, { method: "POST" });
   const [first] = await eventually(async () => {

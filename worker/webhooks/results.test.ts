@@ -1,16 +1,12 @@
 /** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
 import { expect, test } from "bun:test";
 
-import { EventPositions } from "../../api/events/service.ts";
-import { OPERATOR } from "../../api/http/principal.ts";
 import { postgresPool } from "../../api/postgres.ts";
-import { WebhookService } from "../../api/webhooks/service.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
-import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
+import { TestWebhooks } from "../../test/harness/test-webhooks.ts";
 import { makeDue, type Outcome, ResultWriter, writeResults } from "./results.ts";
 
 const DELIVERIES = 300;
@@ -26,24 +22,14 @@ const LATER: Outcome = {
   error: null,
 };
 
-const postgres = await forFile(startPostgres());
-const webhooks = new WebhookService(
-  postgres.sql,
-  new EventPositions(postgres.sql),
-  new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
-  "what secrets are derived from in this test",
-);
+const world = await forFile(TestWebhooks.start());
+const { postgres, service: webhooks } = world;
 
 /** A webhook that a worker has leased, with deliveries that wait. */
 async function addWebhook() {
   const { sql } = postgres;
-  const owner = {
-    accountId: await postgres.addAccount(),
-    mode: "live" as const,
-    actor: OPERATOR,
-  };
-  const url = "https://receiver.example";
-  const { row } = await webhooks.create(owner, newUuid(), { url, events: ["*"] });
+  const owner = await world.addOwner();
+  const { row } = await world.create(owner, "http://127.0.0.1:9/");
   const workerId = newUuid();
   await sql`update webhooks set leased_by = ${workerId}, leased_until = 'infinity' where id = ${row.id}`;
   const ids = Array.from({ length: DELIVERIES }, () => newUuid());
