@@ -15,10 +15,9 @@ import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, codeOf, errorSchema } from "../harness/api.ts";
 import {
   browserHeaders,
-  createSession,
   createUser,
   readSessionCookie,
-  type Session,
+  Session,
   signIn,
   type TestUser,
   trySignIn,
@@ -147,7 +146,7 @@ describe("every request of the dashboard", () => {
       }
       const foreign = await send(stranger);
       if (foreign.status !== 404) record("of another account", endpoint, foreign);
-      const nobody = await send(createSession(stack, ""), fromElsewhere());
+      const nobody = await send(new Session(stack, ""), fromElsewhere());
       if (nobody.status !== 401) record("not signed in", endpoint, nobody);
       if (method === "GET") continue;
       const owner = sessions.get("owner");
@@ -235,7 +234,7 @@ describe("signing in", () => {
     expect(cookie).toMatch(/; SameSite=Strict/);
     expect(cookie).toMatch(/; Path=\//);
     expect(cookie).not.toContain("chosen-by-an-attacker");
-    expect((await createSession(stack, fixed).send("/auth/session")).status).toBe(401);
+    expect((await new Session(stack, fixed).send("/auth/session")).status).toBe(401);
     // Signing in again creates a new session; the old one keeps its token.
     const first = readSessionCookie(response) ?? "";
     const second = readSessionCookie(await trySignIn(stack, user, { cookie: first })) ?? "";
@@ -249,7 +248,7 @@ describe("signing in", () => {
       ".AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA%3D",
     );
     expect(forged).not.toBe(session.cookie);
-    expect(codeOf(await createSession(stack, forged).send("/auth/session"))).toEqual([
+    expect(codeOf(await new Session(stack, forged).send("/auth/session"))).toEqual([
       401,
       "unauthorized",
     ]);
@@ -361,7 +360,7 @@ describe("a session", () => {
     const changed = await change(user.password, "a new password");
     expect(changed.status).toBe(200);
     expect([await isAlive(one), await isAlive(two)]).toEqual([false, false]);
-    expect(await isAlive(createSession(stack, readSessionCookie(changed) ?? ""))).toBe(true);
+    expect(await isAlive(new Session(stack, readSessionCookie(changed) ?? ""))).toBe(true);
     expect((await trySignIn(stack, user)).status).toBe(401);
     expect((await trySignIn(stack, { ...user, password: "a new password" })).status).toBe(200);
   });
@@ -398,7 +397,7 @@ describe("a session", () => {
     const user = await createUser(stack, account.id);
     const namesOf = async (agent: string) => {
       const response = await trySignIn(stack, user, { "user-agent": agent });
-      const session = createSession(stack, readSessionCookie(response) ?? "");
+      const session = new Session(stack, readSessionCookie(response) ?? "");
       const { body } = await session.send("/auth/devices");
       const name = z.string().nullable();
       const { data } = z
@@ -414,7 +413,7 @@ describe("a session", () => {
   test("stores no more of its user agent than names the device", async () => {
     const user = await createUser(stack, account.id);
     const response = await trySignIn(stack, user, { "user-agent": "x".repeat(10_000) });
-    const { body } = await createSession(stack, readSessionCookie(response) ?? "").send(
+    const { body } = await new Session(stack, readSessionCookie(response) ?? "").send(
       "/auth/devices",
     );
     expect(body).toMatchObject({ data: [{ user_agent: "x".repeat(512) }] });
@@ -475,7 +474,7 @@ async function invite(owner: Session, id: string, email: string, role = "member"
 }
 
 const accept = (token: string, body: unknown, cookie = "") =>
-  createSession(stack, cookie).send(`/auth/invitations/${token}/accept`, {
+  new Session(stack, cookie).send(`/auth/invitations/${token}/accept`, {
     body,
     headers: fromElsewhere(),
   });
@@ -547,9 +546,9 @@ describe("invited users", () => {
 });
 
 const ask = (email: string, from = fromElsewhere()) =>
-  createSession(stack, "").send("/auth/password-resets", { body: { email }, headers: from });
+  new Session(stack, "").send("/auth/password-resets", { body: { email }, headers: from });
 const useReset = (token: string, password: string) =>
-  createSession(stack, "").send(`/auth/password-resets/${token}`, {
+  new Session(stack, "").send(`/auth/password-resets/${token}`, {
     body: { password },
     headers: fromElsewhere(),
   });

@@ -15,7 +15,7 @@ import { eventually } from "./eventually.ts";
 import { type Hold, type LossyClickHouse, startLossyClickHouse } from "./lossy-clickhouse.ts";
 import { type ExtraProcess, startWorker } from "./processes.ts";
 import { readMetric } from "./scrape.ts";
-import { createJournal, publishSegments, type TestJournal, type TestSegment } from "./segments.ts";
+import { publishSegments, TestJournal, type TestSegment } from "./segments.ts";
 import type { Stack } from "./stack.ts";
 import { wholeDays } from "./whole-days.ts";
 
@@ -42,7 +42,7 @@ export class BatchWorkers {
   nats: NatsConnection;
   readonly #stack: Stack;
   readonly #holds: Hold[] = [];
-  #journal: TestJournal = createJournal();
+  #journal = new TestJournal();
 
   /** That of the stack sleeps until the end, an owner that may wake up. */
   static async start(stack: Stack): Promise<BatchWorkers> {
@@ -76,7 +76,7 @@ export class BatchWorkers {
 
   /** The segments of each test are of a journal of its own. */
   beginTest(): void {
-    this.#journal = createJournal();
+    this.#journal = new TestJournal();
   }
 
   endTest(): void {

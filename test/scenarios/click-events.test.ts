@@ -17,7 +17,7 @@ import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
-import { createJournal, publishSegments, type TestSegment } from "../harness/segments.ts";
+import { publishSegments, TestJournal, type TestSegment } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 
 /** Another worker takes over 10 s after an owner was killed. */
@@ -122,7 +122,7 @@ test("clicks by people are recorded with the fields of the list, for those who r
 
 test("a segment with many clicks is several events, and one that is sent again is none", async () => {
   await becomeReader();
-  const journal = createJournal(newUuid(), 0, accountId);
+  const journal = new TestJournal(newUuid(), 0, accountId);
   const segment = journal.next(1_200);
   await publish(segment);
   await expectStored(1_200);
@@ -156,7 +156,7 @@ test("what a worker stored and had not recorded is recorded by the next one, and
   let owner = await startWorker(stack);
   await isOwner(owner);
   await becomeReader();
-  const journal = createJournal(newUuid(), 0, accountId);
+  const journal = new TestJournal(newUuid(), 0, accountId);
   let stored = 0;
   const store = async (clicks: number) => {
     await publish(journal.next(clicks));

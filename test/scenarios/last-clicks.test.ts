@@ -18,7 +18,7 @@ import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
-import { createJournal, publishSegments } from "../harness/segments.ts";
+import { publishSegments, TestJournal } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 
 /** Another worker takes over 10 s after an owner was killed. */
@@ -84,7 +84,7 @@ async function countAll({ uuid }: Link): Promise<number> {
 
 /** Publishes clicks of a link that are so old, and waits until ClickHouse has `total` of them. */
 async function publish(link: Link, ageMs: number, clicks: number, total: number): Promise<void> {
-  await publishSegments(nats, [createJournal(link.uuid, ageMs).next(clicks)]);
+  await publishSegments(nats, [new TestJournal(link.uuid, ageMs).next(clicks)]);
   await eventually(async () => expect((await readTruth(link)).clicks).toBe(total), TIMEOUT_MS);
 }
 
