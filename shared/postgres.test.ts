@@ -12,7 +12,7 @@ import { eventually } from "../test/harness/eventually.ts";
 import { forFile } from "../test/harness/for-file.ts";
 import { startOwnPostgres, startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { longTest } from "../test/harness/property-runs.ts";
-import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
+import { replaceHost, TcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
 import { connectPrimary, databaseOf, envPostgresUrl, withDatabase } from "./postgres.ts";
 
@@ -74,7 +74,7 @@ describe("a transaction whose connection is lost", () => {
   test.each(ENDINGS)(
     "is rejected, and neither ends the process nor takes the connection's place in the pool, when its work %s",
     async (_, work) => {
-      const proxy = startTcpProxy(Number(new URL(database.url).port));
+      const proxy = new TcpProxy(Number(new URL(database.url).port));
       const sql = connectPrimary(
         replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
         {
@@ -260,7 +260,7 @@ longTest(
     rmSync(dir, { recursive: true });
 
     // The certificate has other names than this address.
-    const proxy = startTcpProxy(Number(new URL(postgres.url).port), "127.0.0.2");
+    const proxy = new TcpProxy(Number(new URL(postgres.url).port), "127.0.0.2");
     const elsewhere = new URL(postgres.url);
     elsewhere.host = `127.0.0.2:${proxy.port}`;
     expect(isEncrypted(parameters(`sslrootcert=${ca}`, elsewhere.href))).rejects.toThrow();

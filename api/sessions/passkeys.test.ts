@@ -9,7 +9,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { Authenticator } from "../../test/harness/authenticator.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices } from "../../test/harness/session-services.ts";
+import { SessionServices } from "../../test/harness/session-services.ts";
 import type { Session } from "../http/principal.ts";
 import type { ClientInfo } from "./password-attempts.ts";
 
@@ -18,7 +18,7 @@ const HERE = { origin: "http://localhost" };
 const ELSEWHERE = { origin: "http://localhost.evil.example" };
 
 const postgres = await forFile(startPostgres());
-const services = openSessionServices(postgres);
+const services = new SessionServices(postgres);
 
 const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
 const outcomeOf = (work: Promise<unknown>): Promise<string> => work.then(() => "done", reasonOf);

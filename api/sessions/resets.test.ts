@@ -12,7 +12,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { mailQueue } from "../../test/harness/mail-queue.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices } from "../../test/harness/session-services.ts";
+import { SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { hashToken } from "../url-tokens.ts";
@@ -24,7 +24,7 @@ const NEXT = "pepper-anchor-window";
 const OTHER = "copper-meadow-violin";
 
 const postgres = await forFile(startPostgres());
-const services = openSessionServices(postgres);
+const services = new SessionServices(postgres);
 
 type Person = { id: Uuid; email: string };
 

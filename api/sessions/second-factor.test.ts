@@ -7,7 +7,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices } from "../../test/harness/session-services.ts";
+import { SessionServices } from "../../test/harness/session-services.ts";
 import { codeOf } from "../../test/harness/totp.ts";
 import type { Session } from "../http/principal.ts";
 import type { Enrolment } from "./second-factor.ts";
@@ -16,7 +16,7 @@ const PASSWORD = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";
 
 const postgres = await forFile(startPostgres());
-const services = openSessionServices(postgres);
+const services = new SessionServices(postgres);
 
 const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
 

@@ -12,7 +12,7 @@ import { CALLS } from "../../shared/waiting-work.ts";
 import { createAccount, createKey, revokeKey, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, codeOf } from "../harness/api.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { expectLimitHeaders } from "../harness/limit-headers.ts";
@@ -23,7 +23,7 @@ const ALL_SCOPES =
 
 const secrets: string[] = [];
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const stack = await forFile(
   ApiInProcess.start({ env: { DNS_SERVERS: dns.address }, clickhouse: true }),
 );

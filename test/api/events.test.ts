@@ -14,11 +14,11 @@ import { admin, createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";
 import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
 import { listRoutes } from "../hostile/routes.ts";
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const stack = await forFile(
   ApiInProcess.start({
     env: { DNS_SERVERS: dns.address },

@@ -21,7 +21,7 @@ import {
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
 import { LONG, longTest } from "../harness/property-runs.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
@@ -120,7 +120,7 @@ let testEvent: string;
 let raw: z.output<typeof rawSchema>;
 let ajv: Ajv2020;
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const stack = await forFile(
   ApiInProcess.start({ env: { DNS_SERVERS: dns.address }, clickhouse: true }),
 );

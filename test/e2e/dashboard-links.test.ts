@@ -20,7 +20,7 @@ import {
   readClipboard,
   rowOf,
 } from "../harness/dashboard-page.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
@@ -29,7 +29,7 @@ const TIMEOUT_MS = 20_000;
 const HOST = "go.list.example";
 const OWN = "https://example.com/own";
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const dashboard = await forFile(DashboardBrowser.open(dns));
 
 /** Runs the steps on the list of a new account with these links. */

@@ -15,7 +15,7 @@ import { noteWhenShown, openSignIn, readScriptBytes, signInOnPage } from "../har
 import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
 import { addDomain, chooseAction, goTo, rowOf } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
@@ -30,7 +30,7 @@ const FIRST_LOAD_BYTES_MAX = 150 * 1024;
 
 const PHONE = { width: 390, height: 850 };
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const dashboard = await forFile(DashboardBrowser.open(dns));
 /** Tests that change something which others see have an account of their own. */
 const account = await dashboard.addAccount();

@@ -8,14 +8,14 @@ import * as z from "zod";
 
 import { admin, createAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, errorSchema } from "../harness/api.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/shared-stack.ts";
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const stack = await forFile(useStack({ dns }));
 const second = await forFile(startRedirector(stack), (second) => second.stop());
 const account = await createAccount(stack, "enterprise", UNLIMITED);

@@ -5,7 +5,7 @@ import * as z from "zod";
 
 import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, codeOf, linkSchema } from "../harness/api.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
 
@@ -23,7 +23,7 @@ const verified = domainRecord.extend({
   checked_at: z.string().nullable(),
 });
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const stack = await forFile(useStack({ dns }));
 const account = await createAccount(stack, "enterprise", UNLIMITED);
 

@@ -8,7 +8,7 @@ import * as z from "zod";
 
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { type Edge, startCaddy, startHaproxy } from "../harness/edge.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
@@ -35,7 +35,7 @@ const domainSchema = z.object({
 });
 const countsSchema = z.object({ clicks: z.int(), unique_clicks: z.int() });
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const stack = await forFile(useStack({ dns }));
 const account = await createAccount(stack, "enterprise");
 

@@ -15,7 +15,7 @@ import {
   UNLIMITED,
 } from "../harness/admin.ts";
 import { call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { parseMetrics } from "../harness/prometheus.ts";
@@ -59,7 +59,7 @@ let foreign: NewAccount;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const stack = await forFile(startStack({ env: { DNS_SERVERS: dns.address } }));
 // The figures of an account are of one test.
 beforeEach(async () => {

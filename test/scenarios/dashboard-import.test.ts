@@ -13,7 +13,7 @@ import type { NewLink } from "../../clients/typescript/src/index.ts";
 import { callOnce } from "../harness/api.ts";
 import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { addDomain, enter, tabTo } from "../harness/dashboard-page.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 
@@ -59,7 +59,7 @@ const EVERYTHING = {
   utm_content: "o",
 } satisfies NewLink;
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const dashboard = await forFile(DashboardBrowser.open(dns));
 const account = await dashboard.addAccount();
 await addDomain(account.client, dns, HOST);

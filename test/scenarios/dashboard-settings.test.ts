@@ -22,7 +22,7 @@ import {
   tabTo,
   write,
 } from "../harness/dashboard-page.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { createPng } from "../harness/png.ts";
@@ -33,7 +33,7 @@ const OWN = "https://example.com/own";
 const IMAGE = "https://images.example.com/card.svg";
 const CHAT = { "user-agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)" };
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 const dashboard = await forFile(DashboardBrowser.open(dns));
 const account = await dashboard.addAccount();
 const client = account.client;

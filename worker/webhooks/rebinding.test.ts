@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 
 import { newUuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { startDns } from "../../test/harness/dns.ts";
+import { Dns } from "../../test/harness/dns.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { attempt, Transport } from "./attempt.ts";
 import { resolveBy } from "./receiver.ts";
@@ -21,7 +21,7 @@ const RULES = new ReceiverRules({
   WEBHOOK_PORTS_ALLOWED: ["*"],
 });
 
-const dns = await forFile(startDns());
+const dns = await forFile(Dns.start());
 
 /** Listens on one port of every address, and counts connections by the address that they came to. */
 async function listen() {

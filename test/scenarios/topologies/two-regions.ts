@@ -15,7 +15,7 @@ import { freePort } from "../../harness/ports.ts";
 import { type ExtraProcess, startRedirector } from "../../harness/processes.ts";
 import { runProgram } from "../../harness/run-program.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
-import { startTcpProxy, type TcpProxy } from "../../harness/tcp-proxy.ts";
+import { TcpProxy } from "../../harness/tcp-proxy.ts";
 import { OneStack } from "./one-stack.ts";
 import { withJetStream } from "./topology.ts";
 
@@ -48,7 +48,7 @@ export class TwoRegions extends OneStack {
     const stack = cleanup.use(
       await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
     );
-    const distance = startTcpProxy(hub.servers[0]?.leafPort ?? 0, host.servicesAddress, DELAY_MS);
+    const distance = new TcpProxy(hub.servers[0]?.leafPort ?? 0, host.servicesAddress, DELAY_MS);
     cleanup.defer(distance.stop);
     const far = cleanup.use(
       await startNatsCluster(program, {
