@@ -12,7 +12,7 @@ import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { eventually } from "./eventually.ts";
-import { type Hold, type LossyClickHouse, startLossyClickHouse } from "./lossy-clickhouse.ts";
+import { type Hold, LossyClickHouse } from "./lossy-clickhouse.ts";
 import { type ExtraProcess, startWorker } from "./processes.ts";
 import { readMetric } from "./scrape.ts";
 import { publishSegments, TestJournal, type TestSegment } from "./segments.ts";
@@ -47,7 +47,7 @@ export class BatchWorkers {
   /** That of the stack sleeps until the end, an owner that may wake up. */
   static async start(stack: Stack): Promise<BatchWorkers> {
     process.kill(Number(stack.info().pids.worker), "SIGSTOP");
-    const lossy = startLossyClickHouse(() => stack.info().clickhouse_url);
+    const lossy = new LossyClickHouse(() => stack.info().clickhouse_url);
     const nats = await connect(natsLogin(stack.info().nats_url));
     return new BatchWorkers(stack, lossy, nats, await startOwner(stack, lossy, {}));
   }

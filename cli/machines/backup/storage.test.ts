@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { dirForFile, forFile } from "../../../test/harness/for-file.ts";
-import { startS3 } from "../../../test/harness/s3.ts";
+import { TestS3 } from "../../../test/harness/s3.ts";
 import { deleteOldBackups } from "./backup.ts";
 import { listBackups, nameOf, readBackup, writeManifest, writeProof } from "./manifest.ts";
 import { Bucket, Directory, isPlace, readBytes, type Storage, verifyFile } from "./storage.ts";
@@ -20,7 +20,7 @@ async function* failing(): AsyncGenerator<Uint8Array> {
 }
 
 const dir = dirForFile("shorthop-storage-");
-const s3 = await forFile(startS3());
+const s3 = await forFile(TestS3.start());
 
 const open = {
   directory: (name: string) => new Directory(join(dir, name)),
