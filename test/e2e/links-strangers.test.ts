@@ -28,7 +28,7 @@ import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { activeLink } from "../harness/link-record.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
@@ -44,7 +44,7 @@ const FORGED = "forged";
 /** Where the link leads. */
 let destination = "https://example.com/first";
 const stack = await withOwnDatabase(await forFile(useStack()), "strangers");
-const nats = await forFile(startNatsCluster(await ownNatsServer(), { count: 1 }));
+const nats = await forFile(NatsCluster.start(await ownNatsServer(), { count: 1 }));
 
 const environment = (user: "api" | "redirector", keys: Record<string, string> = {}) => ({
   ...nats.env,

@@ -29,7 +29,7 @@ import {
 import { STATUS_SUBJECT } from "../../shared/status.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 
 const TIMEOUT_MS = 2_000;
@@ -60,10 +60,10 @@ const OWN: Record<Answering, RegExp> = {
 };
 
 const program = await ownNatsServer();
-const hub = await forFile(startNatsCluster(program, { count: 1 }));
+const hub = await forFile(NatsCluster.start(program, { count: 1 }));
 // The users of a far region are those of its own server, also while it cannot reach the hub.
 const region = { domain: "far", hub: ["127.0.0.1:1"], ca: hub.env.NODE_EXTRA_CA_CERTS };
-const far = await forFile(startNatsCluster(program, { count: 1, region }));
+const far = await forFile(NatsCluster.start(program, { count: 1, region }));
 for (const nats of [hub, far]) {
   const operator = await nats.connect("operator");
   const manager = await operator.jetstreamManager();

@@ -11,7 +11,7 @@ import { LIMITS_STREAM } from "../../shared/contracts/streams.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer } from "../harness/nats-versions.ts";
 import { startNats } from "../harness/nats.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
@@ -287,7 +287,7 @@ describe("NATS", () => {
   test("whose leader is killed grants no click twice", async () => {
     const program = await laterNatsServer();
     if (program === undefined) return;
-    await using cluster = await startNatsCluster(program, { tls: false });
+    await using cluster = await NatsCluster.start(program, { tls: false });
     const env = (user: "api" | "redirector") => ({
       NATS_URL: cluster.url(user),
       NATS_REPLICAS: "3",

@@ -13,7 +13,7 @@ import { NatsClient } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
 import { TestHost } from "../harness/host-links.ts";
 import { activeLink } from "../harness/link-record.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { startPostgres } from "../harness/postgres.ts";
 import { SIGNER } from "../harness/signing.ts";
@@ -53,7 +53,7 @@ async function startPublisher(url: string, replicas: number, log: Log) {
 }
 
 test("changes reach every redirector within two seconds of the election of a new leader, and links stay", async () => {
-  await using cluster = await startNatsCluster(await ownNatsServer(), { tls: false });
+  await using cluster = await NatsCluster.start(await ownNatsServer(), { tls: false });
   await using cleanup = new AsyncDisposableStack();
   const log = processLog("test", "silent");
   const api = cleanup.use(await startPublisher(cluster.url("api"), 3, log));
