@@ -86,6 +86,9 @@ describe("POST /v1/links", () => {
     ["an unknown field", { url, colour: "red" }],
     ["a title that is not text", { url, title: 7 }],
     ["a time without an offset", { url, expires_at: "2030-01-01" }],
+    ["a past expiry", { url, expires_at: "2020-01-01T00:00:00Z" }],
+    ["a NUL in the title", { url, title: "a\u0000b" }],
+    ["too long a password", { url, password: "x".repeat(129) }],
     ["an array", []],
     ["broken JSON", '{"url": '],
   ])("rejects %s and creates nothing", async (_, body) => {
@@ -116,6 +119,11 @@ describe("POST /v1/links", () => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const response = await send("", { body: `url=${url}`, headers });
     expect(codeOf(response)).toEqual([415, "unsupported_media_type"]);
+  });
+
+  test("rejects too large a body", async () => {
+    const response = await send("", { body: { url, title: "x".repeat(1_100_000) } });
+    expect(codeOf(response)).toEqual([413, "payload_too_large"]);
   });
 
   test("rejects an unauthenticated request before it reads the body", async () => {

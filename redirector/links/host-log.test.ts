@@ -112,10 +112,9 @@ describe("a host that lacks entries", () => {
     const [, second, third] = written.entries;
     if (second === undefined || third === undefined) throw new Error("No entries.");
     await store(written, second, third, ["first", "missing"]);
-    const folders = () => readdirSync(join(tail.dir, "host"));
-    await eventually(async () => expect(folders()).toHaveLength(2));
+    await eventually(async () => expect(readdirSync(join(tail.dir, "host"))).toHaveLength(2));
     await host.host.stop();
-    expect(folders()).toHaveLength(1);
+    expect(readdirSync(join(tail.dir, "host"))).toHaveLength(1);
   });
 
   test("again takes the snapshot again that its store was made from", async () => {

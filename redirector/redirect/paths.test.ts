@@ -15,14 +15,14 @@ import {
 
 const HOST = "go.example.com";
 
-describe("links of the store that are not cached", () => {
-  /** Reading this store takes no time. */
-  function quick(...links: ActiveLink[]): TestRedirector {
-    const redirector = new TestRedirector(...links);
-    redirector.isSlow = false;
-    return redirector;
-  }
+/** One whose store is read at once. */
+function quick(...links: ActiveLink[]): TestRedirector {
+  const redirector = new TestRedirector(...links);
+  redirector.isSlow = false;
+  return redirector;
+}
 
+describe("links of the store that are not cached", () => {
   test.each(["/abc", "/abc/", "/%61bc"])("%s is redirected at once", (path) => {
     const redirector = quick();
     expect(locationIn(redirector.atOnce(path))).toBe(LINK.destination);
@@ -100,7 +100,10 @@ describe("what is glued to a short URL", () => {
 
   test.each([
     ..."/abc.html /abc%C3%9F /abc%2561 /abc%252Ddef /abc,def /abc/def /.abc /-abc".split(" "),
-    ...["/abc%F0%9F%98%80", `/${"a".repeat(65)}.`, "/.", "/%20"],
+    "/abc%F0%9F%98%80",
+    `/${"a".repeat(65)}.`,
+    "/.",
+    "/%20",
   ])("%s has something else than that, and is not found", async (path) => {
     const redirector = new TestRedirector();
     expect(await redirector.statusOf(path)).toBe(404);
@@ -136,6 +139,8 @@ describe("a path beyond an alias", () => {
   const forwarding: ActiveLink = { ...LINK, extras: { forward_path: "append" } };
   const LONGER = "https://example.com/longer";
 
+  const longer = (alias: string): ActiveLink => ({ ...LINK, alias, destination: LONGER });
+
   test("is forwarded at once, unless the store is slow", async () => {
     const redirector = new TestRedirector(forwarding);
     expect(await redirector.locationOf("/abc/d/e")).toBe("https://example.com/a/d/e");
@@ -147,7 +152,6 @@ describe("a path beyond an alias", () => {
   });
 
   test("is an alias of its own before it is forwarded, however it is written", async () => {
-    const longer = (alias: string): ActiveLink => ({ ...LINK, alias, destination: LONGER });
     const redirector = new TestRedirector(forwarding, longer("abc/r\u00e9"), longer("\u{1f388}"));
     const paths = "/abc/r\u00e9 /abc/r%C3%A9 /abc/re%cc%81/ /abc/r%C3%A9). /%F0%9F%8E%88".split(
       " ",

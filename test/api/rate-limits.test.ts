@@ -4,8 +4,6 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import * as z from "zod";
-
 import { createAccount, createKey, setPlan, suspendAccount } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
@@ -114,30 +112,6 @@ describe("rate limits", () => {
     expect((await hit()).status).toBe(404);
   });
 
-  test("can be read without consuming them", async () => {
-    const { key } = await createAccount(stack, "free");
-    const limitsNow = async () =>
-      z
-        .object({
-          limits: z.array(z.object({ name: z.string(), limit: z.int(), remaining: z.int() })),
-        })
-        .parse((await call(api("/v1/limits"), { key })).body).limits;
-    for (let i = 0; i < 20; i++) await limitsNow();
-    expect((await limitsNow()).every(({ limit, remaining }) => limit === remaining)).toBe(true);
-    await call(api("/v1/links/link_none"), { key });
-    const minute = (await limitsNow()).find(({ name }) => name === "minute");
-    expect(minute).toEqual({ name: "minute", limit: 60, remaining: 59 });
-  });
-
-  test("apply by address to requests without a key", async () => {
-    const responses = await Promise.all(
-      Array.from({ length: 70 }, () => limitsFrom("203.0.113.77")),
-    );
-    expect(responses.filter(({ status }) => status === 401)).toHaveLength(60);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(10);
-    expect((await limitsFrom("203.0.113.78")).status).toBe(401);
-  });
-
   test("lead to a suspension when they are exceeded repeatedly, which an operator can lift", async () => {
     const { id, key } = await createAccount(stack, "enterprise", { minute: 2, burst: 1_000 });
     const hit = () => call(api("/v1/links/link_none"), { key });
@@ -212,7 +186,3 @@ async function useUp(urls: readonly string[], key: string, path: string) {
   await Promise.all(clients);
   return { granted: granted.length, rejected };
 }
-
-/** Sends a request without a key from an address. */
-const limitsFrom = (address: string): Promise<ApiResponse> =>
-  call(api("/v1/limits"), { headers: { "x-forwarded-for": address } });
