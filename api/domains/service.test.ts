@@ -341,7 +341,7 @@ describe("a proof", () => {
     txt.set(`_shorthop.${old.host}`, [verification_value]);
     expect((await domains.verify(next, id)).row.verified_at).toBeInstanceOf(Date);
     expect((await domains.get(old.owner, old.id)).verified_at).toBeNull();
-    const settings = { root_url: "https://example.com/" };
+    const settings = { root_url: "https://example.com/other" };
     expect(await problemOf(domains.update(old.owner, old.id, settings))).toEqual([
       "invalid_request",
       undefined,

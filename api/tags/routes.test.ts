@@ -30,7 +30,7 @@ test("a list continues by its cursor in the same order, and in no other", async 
   for (const tags of [["spring", "spread"], ["spring"], ["other"]]) await addLink(tags, own);
   const list = async (query: string) => listed.parse((await send(query, { key: own })).body);
   const { data, next_cursor: cursor } = await list("?sort=links&search=Sp&limit=1");
-  expect(data).toEqual([{ name: "spring", color: null, links: 2, clicks: null }]);
+  expect(data).toEqual([{ name: "spring", color: null, links: 2, clicks: 0 }]);
   const next = await list(`?sort=links&search=Sp&starting_after=${cursor}`);
   expect(next).toMatchObject({ data: [{ name: "spread" }], next_cursor: null });
   for (const sort of ["name", "clicks"]) {
