@@ -39,7 +39,7 @@ export class DashboardBrowser {
     this.#browser = browser;
   }
 
-  /** Opens the browser, if there is one, on the runner's stack; with `dns`, its API asks this server. */
+  /** Opens the browser, if there is one, on the runner's stack, whose API asks `dns` if given. */
   static async open(dns?: Dns): Promise<DashboardBrowser> {
     const stack = await useStack(dns === undefined ? {} : { dns });
     const browser = chromiumPath === undefined ? undefined : await openBrowser();

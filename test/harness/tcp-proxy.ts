@@ -39,8 +39,8 @@ export class TcpProxy {
   };
 
   /**
-   * Forwards connections from an address of this machine to `port` on loopback. What is sent arrives
-   * `delayMs` later, in each direction.
+   * Forwards connections from an address of this machine to `port` on loopback. What is sent
+   * arrives `delayMs` later, in each direction.
    */
   constructor(port: number, hostname = "127.0.0.1", delayMs = 0) {
     this.#port = port;

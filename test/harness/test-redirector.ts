@@ -1,6 +1,6 @@
 /**
- * A redirector whose links, settings and limits a test sets, and which notes what it records: without
- * a socket, a store or a journal.
+ * A redirector whose links, settings and limits a test sets, and which notes what it records:
+ * without a socket, a store or a journal.
  */
 import { expect, spyOn } from "bun:test";
 

@@ -1,4 +1,4 @@
-/** Webhooks on a PostgreSQL of a test: owners, what happens to their links, and workers that deliver it. */
+/** Webhooks on a PostgreSQL of a test: owners, what happens to their links, and who delivers it. */
 import { EventPositions } from "../../api/events/service.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
 import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
@@ -85,7 +85,7 @@ class TestDeliverer extends Deliverer {
 }
 
 /** Delivers what is due, in this process. */
-export function startDeliverer(sql: TestPostgres["sql"]): TestDeliverer {
+function startDeliverer(sql: TestPostgres["sql"]): TestDeliverer {
   const transport = new Transport(OWN_SECRET, RULES, () => Promise.reject(new Error("not used")));
   return new TestDeliverer(workerContext({ sql }), transport, ["sho.rt"]);
 }
