@@ -6,7 +6,7 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Branding } from "./model.ts";
-import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
+import { changeBranding, findBranding, findQrBranding } from "./service.ts";
 
 const postgres = await forFile(startPostgres());
 

@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./sql.ts";
+import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./idempotency.ts";
 
 const postgres = await forFile(startPostgres());
 

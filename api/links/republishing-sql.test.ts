@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startLinksStores } from "../../test/harness/links-stores.ts";
 import type { LinkRow } from "./model.ts";
-import { findServedLinksOf } from "./republishing-sql.ts";
+import { findServedLinksOf } from "./republishing.ts";
 
 /** As many as make a join over the whole table look cheaper than single look-ups. */
 const LINKS = 20_000;

@@ -16,8 +16,7 @@ import { SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { hashToken } from "../url-tokens.ts";
-import { makeReset, resetPath } from "./resets.ts";
-import { applyReset, deleteExpiredResets } from "./sql.ts";
+import { applyReset, deleteExpiredResets, makeReset, resetPath } from "./resets.ts";
 
 const FORGOTTEN = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";

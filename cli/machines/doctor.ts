@@ -14,14 +14,11 @@ import {
   runChecks,
 } from "../../shared/preflight.ts";
 import type { Env, Installation } from "../installation.ts";
-import { type Disk, HostChecks, listCertificates, listDisks } from "./host-checks.ts";
+import { type Disk, hostChecks, listCertificates, listDisks } from "./host-checks.ts";
 import { replaceFile } from "./owned-files.ts";
 import { commandOf, PROCESSES } from "./processes.ts";
 
-/**
- * Which process checks which file of the installation: the file's name, the process and its
- * command.
- */
+/** The process that checks a file of the installation, and its command for that. */
 const BY_FILES: [file: string, process: string, command: string][] = [
   ["migrate", "api", "doctor-migrate"],
   ["migrate", "worker", "doctor-migrate"],
@@ -46,7 +43,7 @@ export function addDoctorCommand(program: Command, installation: Installation): 
       const checked = BY_FILES.filter(([file]) => installation.has(file));
       if (checked.length === 0)
         throw new Error(`${configDir} has no environment file that this user may read.`);
-      const checks = new HostChecks(configDir).list(installation.has("redirector"));
+      const checks = hostChecks(configDir, installation.has("redirector"));
       const subjects: Subject[] = [{ subject: "host", findings: await runChecks(checks) }];
       for (const [file, name, command] of checked) {
         const findings = await examineProcess(name, command, installation.environmentOf(file));

@@ -12,7 +12,7 @@ import { type Finding, runChecks } from "../../shared/preflight.ts";
 import { dirForFile } from "../../test/harness/for-file.ts";
 import { namingProblems, parseMetrics } from "../../test/harness/prometheus.ts";
 import { formatMetrics } from "./doctor.ts";
-import { checkDisks, HostChecks, listDisks } from "./host-checks.ts";
+import { checkDisks, hostChecks, listDisks } from "./host-checks.ts";
 
 const GIB = 1024 ** 3;
 
@@ -35,7 +35,7 @@ for (const [name, value] of [
 
 /** What one of the checks finds. */
 async function find(name: string, now = Date.now()): Promise<Finding | undefined> {
-  const checks = new HostChecks(configDir, procDir, [sysctlFile]).list(true, now);
+  const checks = hostChecks(configDir, true, { procDir, sysctlFiles: [sysctlFile], now });
   return (await runChecks(checks)).find(({ check }) => check === name);
 }
 

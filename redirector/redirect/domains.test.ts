@@ -109,7 +109,7 @@ describe("a takedown", () => {
       expired_url: "https://example.com/over",
       assetlinks: [1],
     });
-    redirector.takedowns.apply(takedownNotice(1, { accounts: [], hosts: [], ...list }));
+    redirector.takedowns.apply(takedownNotice({ accounts: [], hosts: [], ...list }));
     const statuses = [];
     for (const path of ["/", "/nothing", "/own", "/.well-known/assetlinks.json"])
       statuses.push(await redirector.statusOf(path, AT));

@@ -13,7 +13,7 @@ import { LogHealth } from "../../redirector/links/log-health.ts";
 import { SlowReads } from "../../redirector/links/slow-reads.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
 import { StoreReader } from "../../redirector/links/store-reader.ts";
-import type { LogState } from "../../shared/links-store/log-state.ts";
+import type { LogState } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { SIGNER } from "./signing.ts";
@@ -76,7 +76,7 @@ export class TestHost implements AsyncDisposable {
   constructor(url: string, log: Log) {
     this.#nats = new NatsClient(url, "redirector", log);
     const events = { changed: () => this.process.host.poll(), skipped: () => void this.#skipped++ };
-    this.#log = new HostLog(this.#dir, this.#nats, SIGNER, events, log);
+    this.#log = new HostLog(this.#dir, { nats: this.#nats, verifier: SIGNER, log }, events);
     this.process = new LinksProcess(this.#dir, this.#nats, log);
   }
 

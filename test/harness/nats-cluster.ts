@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { connect, type NatsConnection } from "nats";
 
 import { readCluster } from "../../cli/machines/host-checks.ts";
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
@@ -30,9 +30,6 @@ const START_TIMEOUT_MS = 20_000;
 
 /** Begins with digits and looks like a number, which NATS must not take it for. */
 const PASSWORD = "12e3 of this test".replaceAll(" ", "-");
-
-/** Ends the servers if the test runner is killed. */
-let watchdog: Watchdog | undefined;
 
 type Ports = { client: number; route: number; monitoring: number; leaf: number };
 
@@ -301,9 +298,7 @@ export class NatsServer {
     this.#config = file;
     const log = join(this.#home, "log");
     const command = [...this.#command, "-c", join(this.#home, file), "--log", log];
-    this.#child = Bun.spawn(command, { stdio: ["ignore", "ignore", "ignore"] });
-    watchdog ??= new Watchdog();
-    watchdog.watch(this.name, this.#child.pid);
+    this.#child = Bun.spawn(endWithParent(command), { stdio: ["ignore", "ignore", "ignore"] });
   }
 
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {

@@ -160,7 +160,7 @@ export class TestRedirector {
 
   #find(domain: string, alias: string): LinkRecord | undefined {
     const settings = alias === DOMAIN_ALIAS ? this.settings.get(domain) : undefined;
-    if (settings !== undefined) return domainNotice(1, domain, settings, LINK.account_id);
+    if (settings !== undefined) return domainNotice(domain, settings, LINK.account_id);
     const found = this.links.find((known) => known.domain === domain && known.alias === alias);
     if (found?.state === "active") this.cache.put(found);
     return found;

@@ -12,7 +12,7 @@ import { forFile } from "../../../test/harness/for-file.ts";
 import { startPostgres } from "../../../test/harness/postgres.ts";
 import { casesOf } from "../../../test/harness/property-runs.ts";
 import { ApiError } from "../../http/errors.ts";
-import type { ListRequest, Position } from "../../http/pagination.ts";
+import type { ListPosition, ListRequest } from "../../http/pagination.ts";
 import type { Writer } from "../../http/principal.ts";
 import { budgets } from "../../limits/budgets.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
@@ -66,7 +66,7 @@ async function readAll(
   between: () => Promise<void> = () => Promise.resolve(),
 ): Promise<LinkRow[]> {
   const rows: LinkRow[] = [];
-  let after: Position | null = null;
+  let after: ListPosition | null = null;
   for (;;) {
     const part = await postgres.links.list(owner, query, { after, limit: query.limit });
     rows.push(...part.rows);
