@@ -15,6 +15,7 @@ import {
 } from "../../shared/preflight.ts";
 import type { Env, Installation } from "../installation.ts";
 import { type Disk, hostChecks, listCertificates, listDisks } from "./host-checks.ts";
+import { Host } from "./host.ts";
 import { replaceFile } from "./owned-files.ts";
 import { commandOf, PROCESSES } from "./processes.ts";
 
@@ -64,19 +65,11 @@ const listFindings = ({ subject, findings }: Subject) =>
 
 /** Runs the checks of a process. A process that prints no findings is itself a finding. */
 async function examineProcess(name: string, command: string, env: Env): Promise<Finding[]> {
-  const child = Bun.spawn([...commandOf(name), command], {
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [output, errors] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const { stdout, stderr } = await new Host(env).run([...commandOf(name), command]);
   try {
-    return z.array(findingSchema).parse(JSON.parse(output));
+    return z.array(findingSchema).parse(JSON.parse(stdout));
   } catch {
-    const detail = errors.trim() || "it printed nothing";
+    const detail = stderr.trim() || "it printed nothing";
     return [{ check: "the checks themselves", status: "failed", detail }];
   }
 }
