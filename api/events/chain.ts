@@ -11,17 +11,6 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { LogSigner, LogVerifier } from "../../shared/links-log/signature.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import {
-  type ChainPlace,
-  deleteOldEvents,
-  findUnnumbered,
-  listEntries,
-  listFeeds,
-  type Place,
-  readFloor,
-  readHead,
-  signFloor,
-} from "./chain-sql.ts";
 import { INSTALLATION } from "./record.ts";
 import { numberEvents } from "./sql.ts";
 
@@ -34,7 +23,7 @@ const NUMBERINGS_MAX = 20;
  * is left, the next round does.
  */
 export async function extendChains(sql: Sql): Promise<void> {
-  for (const feed of await findUnnumbered(sql, FEEDS_MAX))
+  for (const feed of await findUnnumbered(sql))
     for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, feed))) break;
 }
 
@@ -46,9 +35,13 @@ export const deleteAndSign = (
   max: number,
 ): Promise<number> =>
   sql.begin(async (transaction) => {
-    const floors = await deleteOldEvents(transaction, days, max);
+    const floors = await transaction<(ChainPlace & { deleted: number })[]>`
+      select account_id as "accountId", mode, position::float8 as position, hash, deleted
+        from delete_old_events(${days}, ${max})`;
     for (const floor of floors)
-      await signFloor(transaction, floor, signer.signText(floorStatement(floor)));
+      await transaction`
+        update event_floors set signature = ${signer.signText(floorStatement(floor))}
+         where account_id = ${floor.accountId} and mode = ${floor.mode} and position = ${floor.position}`;
     return floors.reduce((sum, { deleted }) => sum + deleted, 0);
   });
 
@@ -58,7 +51,7 @@ const floorStatement = ({ accountId, mode, position, hash }: ChainPlace): string
 /** Where a chain ends; `account` is null for the ledger of the installation. */
 export type ChainEnd = { account: string | null; mode: string; position: number; hash: string };
 
-/** What was found of a chain; `problem` is the first one, null for a chain that is whole. */
+/** A verified chain; `problem` is the first one, null for a chain that is whole. */
 export type VerifiedChain = ChainEnd & { entries: number; problem: string | null };
 
 /**
@@ -71,7 +64,10 @@ export async function* verifyChains(
   account: Uuid | undefined,
   known: readonly ChainEnd[],
 ): AsyncGenerator<VerifiedChain, void, undefined> {
-  const feeds = await listFeeds(sql, account);
+  const feeds = await sql<AccountScope[]>`
+    select account_id as "accountId", mode from event_heads
+     where ${account ?? null}::uuid is null or account_id = ${account ?? null}
+     order by 1, 2`;
   const seen = new Set<string>();
   for (const feed of feeds) {
     const name = accountOf(feed);
@@ -93,7 +89,6 @@ const accountOf = ({ accountId }: AccountScope): string | null =>
 /** Entries read at once: each can have as much data as an event may. */
 const ENTRIES_AT_ONCE = 200;
 
-/** The verification of one chain, in a transaction. */
 class ChainCheck {
   readonly #sql: Transaction;
   readonly #feed: AccountScope;
@@ -135,7 +130,7 @@ class ChainCheck {
   /** Follows the chain to its end; returns the first problem. */
   async #follow(): Promise<string | undefined> {
     for (;;) {
-      const entries = await listEntries(this.#sql, this.#feed, this.#end.position, ENTRIES_AT_ONCE);
+      const entries = await this.#readEntries();
       for (const { id, position, hash, text } of entries) {
         const expected = createHash("sha256").update(this.#end.hash).update(text).digest();
         if (hash === null || !expected.equals(hash))
@@ -149,9 +144,21 @@ class ChainCheck {
     }
   }
 
+  /** The next entries of the chain, with the texts that their hashes cover. */
+  async #readEntries(): Promise<Entry[]> {
+    return await this.#sql<Entry[]>`
+      select id, position::float8 as position, hash, event_text(event, position) as text
+        from events event
+       where account_id = ${this.#feed.accountId} and mode = ${this.#feed.mode}
+         and position > ${this.#end.position}
+       order by position limit ${ENTRIES_AT_ONCE}`;
+  }
+
   /** Compares the end with what is known of it. */
   async #finish(): Promise<string | undefined> {
-    const head = await readHead(this.#sql, this.#feed);
+    const [head] = await this.#sql<Place[]>`
+      select position::float8 as position, hash from event_heads
+       where account_id = ${this.#feed.accountId} and mode = ${this.#feed.mode}`;
     const [missing] = this.#known.keys();
     return head?.hash.equals(this.#end.hash) === true && missing === undefined
       ? undefined
@@ -166,4 +173,33 @@ class ChainCheck {
       ? undefined
       : `The chain up to ${position} is another one than it was.`;
   }
+}
+
+type Place = { position: number; hash: Buffer };
+
+type ChainPlace = AccountScope & Place;
+
+type Entry = { id: Uuid; position: number; hash: Buffer | null; text: string };
+
+const findUnnumbered = (sql: Sql): Promise<AccountScope[]> =>
+  sql<AccountScope[]>`
+    with recursive feed as (
+      (select account_id, mode from events where position is null order by account_id, mode limit 1)
+      union all
+      select next.* from feed cross join lateral (
+        select account_id, mode from events
+         where position is null and (account_id, mode) > (feed.account_id, feed.mode)
+         order by account_id, mode limit 1) next
+    )
+    select account_id as "accountId", mode from feed limit ${FEEDS_MAX}`;
+
+/** Where retention has left the beginning of a chain; undefined if it has deleted nothing. */
+async function readFloor(
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+): Promise<(Place & { signature: string | null }) | undefined> {
+  const [row] = await sql<(Place & { signature: string | null })[]>`
+    select position::float8 as position, hash, signature from event_floors
+     where account_id = ${accountId} and mode = ${mode}`;
+  return row;
 }

@@ -92,6 +92,8 @@ export class LinksLogPublisher implements LinksPublisher {
   readonly #runs = new CoalescedCalls<void>();
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
+  /** The recording of it, one after the other. */
+  #acknowledging: Promise<void> = Promise.resolve();
   #head: LogHead | undefined;
   #isDatabaseFull = false;
   #isSilent = false;
@@ -152,12 +154,15 @@ export class LinksLogPublisher implements LinksPublisher {
     }
   }
 
+  /** Resolves when nothing is written any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#requests?.unsubscribe();
     const ended = this.#polling?.stop();
     // Before there is a connection, there is nothing to finish.
-    if (this.#jetStream !== undefined) await ended;
+    if (this.#jetStream === undefined) return;
+    await ended;
+    await this.#acknowledging;
   }
 
   async #begin(): Promise<void> {
@@ -329,9 +334,9 @@ export class LinksLogPublisher implements LinksPublisher {
     const entry = { term, position };
     if (comparePositions(entry, this.#acknowledged ?? EMPTY_HEAD) > 0) this.#acknowledged = entry;
     if (position <= recorded) return;
-    acknowledgeEntries(this.#context.sql, entry).catch((error: unknown) =>
-      this.#context.log.warn({ error }, "links_log_not_acknowledged"),
-    );
+    this.#acknowledging = this.#acknowledging
+      .then(() => acknowledgeEntries(this.#context.sql, entry))
+      .catch((error: unknown) => this.#context.log.warn({ error }, "links_log_not_acknowledged"));
   }
 }
 

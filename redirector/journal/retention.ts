@@ -31,7 +31,6 @@ export class Retention {
     this.#journalBytesMax = journalBytesMax;
   }
 
-  /** Counts a segment that waits to be published. */
   addWaiting({ bytes }: SealedSegment): void {
     this.#waitingBytes += bytes;
   }
