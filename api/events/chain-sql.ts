@@ -86,3 +86,59 @@ export const listEntries = (
       from events event
      where account_id = ${accountId} and mode = ${mode} and position > ${after}
      order by position limit ${limit}`;
+
+/** A run of entries that an erasure takes out: its last entry, and the position before it. */
+export type Run = Place & { after: number };
+
+/** Where an erasure has cut a chain. */
+export type Cut = Run & { signature: string };
+
+/** The cuts of a chain after a position, in their order. */
+export const listCuts = (
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  after: number,
+): Promise<Cut[]> =>
+  sql<Cut[]>`
+    select position::float8 as position, after::float8 as after, hash, signature from event_cuts
+     where account_id = ${accountId} and mode = ${mode} and position > ${after}
+     order by position`;
+
+/** The runs that these entries are in their feed. */
+export const findRuns = (
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  ids: readonly Uuid[],
+): Promise<Run[]> =>
+  sql<Run[]>`
+    with places as (
+      select event.position, event.hash, chosen.id is not null as goes
+        from events event left join unnest(${[...ids]}::uuid[]) chosen (id) on chosen.id = event.id
+       where event.account_id = ${accountId} and event.mode = ${mode} and event.position is not null
+       union all
+      select position, hash, false from event_cuts where account_id = ${accountId} and mode = ${mode}
+    ), entries as (
+      select position, hash, goes, lead(goes) over (order by position) as next_goes,
+             max(position) filter (where not goes) over (order by position) as after
+        from places
+    )
+    select position::float8 as position, coalesce(after, 0)::float8 as after, hash
+      from entries where goes and next_goes is not true
+     order by position`;
+
+/** Deletes entries, and writes where that cuts the chain. Only the owner of the tables may. */
+export async function cutEntries(
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  ids: readonly Uuid[],
+  cuts: readonly Cut[],
+): Promise<void> {
+  await sql`
+    insert into event_cuts (account_id, mode, position, after, hash, signature)
+    select ${accountId}, ${mode}, position, after, decode(hash, 'hex'), signature
+      from unnest(${cuts.map(({ position }) => position)}::bigint[], ${cuts.map(({ after }) => after)}::bigint[],
+                  ${cuts.map(({ hash }) => hash.toString("hex"))}::text[], ${cuts.map(({ signature }) => signature)}::text[])
+           cut (position, after, hash, signature)`;
+  await sql`delete from webhook_deliveries where event_id = any (${[...ids]}::uuid[])`;
+  await sql`delete from events where id = any (${[...ids]}::uuid[])`;
+}

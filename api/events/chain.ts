@@ -1,9 +1,9 @@
 /**
  * The chains of hashes of the ledger. Each feed, of an account and mode, has one: an entry's hash
  * covers what it says and the hash of the entry before it (`event_text` and `number_events` in
- * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, the last hash of it
- * is signed, with the key that signs the links log: so whoever verifies a chain finds the first
- * entry that was changed, added or removed.
+ * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, or an erasure a part,
+ * the last hash of it is signed, with the key that signs the links log: so whoever verifies a chain
+ * finds the first entry that was changed, added or removed.
  */
 import { createHash } from "node:crypto";
 
@@ -13,13 +13,18 @@ import type { AccountScope } from "../http/principal.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import {
   type ChainPlace,
+  type Cut,
+  cutEntries,
   deleteOldEvents,
+  findRuns,
   findUnnumbered,
+  listCuts,
   listEntries,
   listFeeds,
   type Place,
   readFloor,
   readHead,
+  type Run,
   signFloor,
 } from "./chain-sql.ts";
 import { INSTALLATION } from "./record.ts";
@@ -38,6 +43,15 @@ export async function extendChains(sql: Sql): Promise<void> {
     for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, feed))) break;
 }
 
+/** Gives all events of a feed that are committed their positions and hashes. */
+export async function extendChain(sql: Sql, feed: AccountScope): Promise<void> {
+  while (await numberEvents(sql, feed));
+}
+
+/** Whether an account has a chain: that of one that was erased stays. */
+export const hasChain = async (sql: Sql, account: Uuid): Promise<boolean> =>
+  (await listFeeds(sql, account)).length > 0;
+
 /** Deletes old events, about `max` at most, and signs where feeds begin; returns how many. */
 export const deleteAndSign = (
   sql: Sql,
@@ -52,8 +66,27 @@ export const deleteAndSign = (
     return floors.reduce((sum, { deleted }) => sum + deleted, 0);
   });
 
-const floorStatement = ({ accountId, mode, position, hash }: ChainPlace): string =>
-  ["ledger", accountId, mode, position, hash.toString("hex")].join(" ");
+/** Erases entries that have positions, and signs where the chain goes on behind them. */
+export async function eraseEntries(
+  transaction: Transaction,
+  signer: LogSigner,
+  feed: AccountScope,
+  ids: readonly Uuid[],
+): Promise<void> {
+  const cuts = (await findRuns(transaction, feed, ids)).map((run) => ({
+    ...run,
+    signature: signer.signText(cutStatement({ ...feed, ...run })),
+  }));
+  await cutEntries(transaction, feed, ids, cuts);
+}
+
+const floorStatement = (place: ChainPlace): string => `ledger ${formatPlace(place)}`;
+
+const cutStatement = ({ after, ...place }: AccountScope & Run): string =>
+  `erased ${formatPlace(place)} ${after}`;
+
+const formatPlace = ({ accountId, mode, position, hash }: ChainPlace): string =>
+  [accountId, mode, position, hash.toString("hex")].join(" ");
 
 /** Where a chain ends; `account` is null for the ledger of the installation. */
 export type ChainEnd = { account: string | null; mode: string; position: number; hash: string };
@@ -100,6 +133,8 @@ class ChainCheck {
   readonly #known: Map<number, string>;
   #entries = 0;
   #end: Place = { position: 0, hash: Buffer.alloc(0) };
+  /** Cuts that are still ahead, in their order. */
+  #cuts: Cut[] = [];
 
   constructor(sql: Transaction, feed: AccountScope, known: readonly ChainEnd[]) {
     this.#sql = sql;
@@ -109,7 +144,7 @@ class ChainCheck {
 
   async run(verifier: LogVerifier): Promise<VerifiedChain> {
     const problem =
-      (await this.#begin(verifier)) ?? (await this.#follow()) ?? (await this.#finish());
+      (await this.#begin(verifier)) ?? (await this.#follow(verifier)) ?? (await this.#finish());
     return {
       account: accountOf(this.#feed),
       mode: this.#feed.mode,
@@ -123,20 +158,41 @@ class ChainCheck {
   /** Reads where the chain begins; returns the problem with that. */
   async #begin(verifier: LogVerifier): Promise<string | undefined> {
     const floor = await readFloor(this.#sql, this.#feed);
+    this.#cuts = await listCuts(this.#sql, this.#feed, floor?.position ?? 0);
     if (floor === undefined) return undefined;
-    this.#end = { position: floor.position, hash: floor.hash };
-    for (const position of this.#known.keys())
-      if (position < floor.position) this.#known.delete(position);
+    this.#goTo(floor);
     return verifier.verifyText(floorStatement({ ...this.#feed, ...floor }), floor.signature ?? "")
       ? this.#requireKnown(this.#end)
       : `Nobody with the key deleted the entries up to ${floor.position}.`;
   }
 
+  /** Goes on behind entries that are deleted: what was known of them is not looked for. */
+  #goTo({ position, hash }: Place): void {
+    this.#end = { position, hash };
+    for (const known of this.#known.keys()) if (known < position) this.#known.delete(known);
+  }
+
+  /** Goes on behind what erasures have cut out up to a position; returns the first problem. */
+  #passCuts(verifier: LogVerifier, before: number): string | undefined {
+    for (let cut = this.#cuts[0]; cut !== undefined && cut.position < before; cut = this.#cuts[0]) {
+      this.#cuts.shift();
+      if (this.#end.position < cut.after) return this.#describeMissing(cut.after);
+      this.#goTo(cut);
+      const problem = verifier.verifyText(cutStatement({ ...this.#feed, ...cut }), cut.signature)
+        ? this.#requireKnown(this.#end)
+        : `Nobody with the key erased the entries up to ${cut.position}.`;
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
   /** Follows the chain to its end; returns the first problem. */
-  async #follow(): Promise<string | undefined> {
+  async #follow(verifier: LogVerifier): Promise<string | undefined> {
     for (;;) {
       const entries = await listEntries(this.#sql, this.#feed, this.#end.position, ENTRIES_AT_ONCE);
       for (const { id, position, hash, text } of entries) {
+        const cutProblem = this.#passCuts(verifier, position);
+        if (cutProblem !== undefined) return cutProblem;
         const expected = createHash("sha256").update(this.#end.hash).update(text).digest();
         if (hash === null || !expected.equals(hash))
           return `${encodeId("event", id)} at ${position} was changed or added, or one between it and ${this.#end.position} was removed.`;
@@ -145,7 +201,7 @@ class ChainCheck {
         const problem = this.#requireKnown(this.#end);
         if (problem !== undefined) return problem;
       }
-      if (entries.length < ENTRIES_AT_ONCE) return undefined;
+      if (entries.length < ENTRIES_AT_ONCE) return this.#passCuts(verifier, Infinity);
     }
   }
 
@@ -155,7 +211,11 @@ class ChainCheck {
     const [missing] = this.#known.keys();
     return head?.hash.equals(this.#end.hash) === true && missing === undefined
       ? undefined
-      : `Entries after ${this.#end.position} were removed: there was one at ${missing ?? head?.position}.`;
+      : this.#describeMissing(missing ?? head?.position);
+  }
+
+  #describeMissing(position: number | undefined): string {
+    return `Entries after ${this.#end.position} were removed: there was one at ${position}.`;
   }
 
   /** The problem if an earlier verification has seen another hash at this position. */

@@ -35,7 +35,7 @@ export class ImportCounters {
   /** Writes the totals of all links of an import. */
   async raise({ id }: ImportRow): Promise<void> {
     for await (const links of this.#links(id)) {
-      const figures = await this.#readFigures(links);
+      const figures = await readFigures(this.#clickhouse, links);
       await retryDeadlock(() => raiseCounters(this.#sql, figures));
     }
   }
@@ -51,7 +51,7 @@ export class ImportCounters {
     let left = 0;
     for await (const links of this.#links(id)) {
       left += links.length;
-      const figures = await this.#readFigures(links);
+      const figures = await readFigures(this.#clickhouse, links);
       await retryDeadlock(() => lowerCounters(this.#sql, id, figures));
     }
     return left;
@@ -66,38 +66,6 @@ export class ImportCounters {
       yield links.map(({ link_id }) => link_id);
       after = last.source_id;
     }
-  }
-
-  /** What the links have now. */
-  async #readFigures(links: readonly Uuid[]): Promise<LinkFigures[]> {
-    const totals = await readTotals(this.#clickhouse, links);
-    const lastClicks = await this.#readLastClicks(links);
-    return links.map((link_id) => ({
-      link_id,
-      ...(totals.get(link_id) ?? NO_TOTALS),
-      last_click: lastClicks.get(link_id) ?? 0,
-    }));
-  }
-
-  /**
-   * Last clicks by people, in Unix milliseconds; where retention has deleted them, the begin of
-   * their day.
-   */
-  async #readLastClicks(links: readonly Uuid[]): Promise<Map<Uuid, number>> {
-    const rows = await queryRows<{ link_id: Uuid; last_click: string }>(
-      this.#clickhouse,
-      `SELECT link_id, max(at) AS last_click
-         FROM (
-           SELECT link_id, toUnixTimestamp64Milli(max(ts)) AS at FROM clicks
-            WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
-           UNION ALL
-           SELECT link_id, toInt64(toUnixTimestamp(max(bucket))) * 1000 AS at FROM ${TOTALS_TABLE}
-            WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
-         )
-        GROUP BY link_id`,
-      { links },
-    );
-    return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
   }
 
   /** The clicks that links have of an import. */
@@ -118,6 +86,44 @@ export class ImportCounters {
       last_click: 0,
     }));
   }
+}
+
+/** What links have now. */
+export async function readFigures(
+  clickhouse: ClickHouseReader,
+  links: readonly Uuid[],
+): Promise<LinkFigures[]> {
+  const totals = await readTotals(clickhouse, links);
+  const lastClicks = await readLastClicks(clickhouse, links);
+  return links.map((link_id) => ({
+    link_id,
+    ...(totals.get(link_id) ?? NO_TOTALS),
+    last_click: lastClicks.get(link_id) ?? 0,
+  }));
+}
+
+/**
+ * Last clicks by people, in Unix milliseconds; where retention has deleted them, the begin of their
+ * day.
+ */
+async function readLastClicks(
+  clickhouse: ClickHouseReader,
+  links: readonly Uuid[],
+): Promise<Map<Uuid, number>> {
+  const rows = await queryRows<{ link_id: Uuid; last_click: string }>(
+    clickhouse,
+    `SELECT link_id, max(at) AS last_click
+       FROM (
+         SELECT link_id, toUnixTimestamp64Milli(max(ts)) AS at FROM clicks
+          WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
+         UNION ALL
+         SELECT link_id, toInt64(toUnixTimestamp(max(bucket))) * 1000 AS at FROM ${TOTALS_TABLE}
+          WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
+       )
+      GROUP BY link_id`,
+    { links },
+  );
+  return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
 }
 
 /** Workers write the counters of the same links, in another order. */

@@ -4,6 +4,7 @@
  * each records, or why it records nothing; one that is not in the table fails the test.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
 
 import type { Command } from "commander";
 import * as z from "zod";
@@ -15,6 +16,7 @@ import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";
 import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
 import { type Dns, startDns } from "../harness/dns.ts";
+import { createTemporaryDir } from "../harness/templates.ts";
 import { listRoutes } from "../hostile/routes.ts";
 
 setDefaultTimeout(180_000);
@@ -439,6 +441,19 @@ const ELSEWHERE = "It needs streams or another machine; Installation.recordComma
 
 const COMMANDS: Readonly<Record<string, Recorded>> = {
   "accounts budgets": { none: READS },
+  "accounts erase": { none: "The account is gone: test/scenarios/erasure.test.ts." },
+  "accounts erase-clicks": { none: "It takes minutes: test/scenarios/erasure.test.ts." },
+  "accounts export": records(
+    "operator.command",
+    async () => () =>
+      admin(stack, [
+        "accounts",
+        "export",
+        account.id,
+        "--out",
+        join(createTemporaryDir("shorthop-export-"), "account.ndjson"),
+      ]),
+  ),
   "accounts create": { none: "The account has no feed before; its own begins with it." },
   "accounts list": { none: READS },
   "accounts set-plan": records(

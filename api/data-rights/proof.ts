@@ -1,0 +1,40 @@
+/** The proof of an erasure: what there was, what is left, and what could not be reached. */
+import type { JSONValue } from "postgres";
+
+/** What an erasure does not reach, and how long that lasts at most. */
+export type Left = { what: string; until: string };
+
+/** Counts before and after, by the name of what was counted. */
+export class Proof {
+  readonly begunAt = new Date();
+  readonly left: Left[] = [];
+  readonly #counts = new Map<string, { before: number; after?: number }>();
+
+  before(name: string, count: number): void {
+    this.#counts.set(name, { before: count });
+  }
+
+  after(name: string, count: number): void {
+    this.#counts.set(name, { before: this.#counts.get(name)?.before ?? 0, after: count });
+  }
+
+  /** Whether any of these is not gone. */
+  remainsOf(...names: readonly string[]): boolean {
+    return this.remaining.some((name) => names.includes(name));
+  }
+
+  /** The names of what is not gone. */
+  get remaining(): string[] {
+    return [...this.#counts].flatMap(([name, { after }]) => (after === 0 ? [] : [name]));
+  }
+
+  toJson() {
+    return {
+      begun_at: this.begunAt.toISOString(),
+      counts: Object.fromEntries(
+        [...this.#counts].map(([name, { before, after }]) => [name, [before, after ?? null]]),
+      ),
+      left: this.left,
+    } satisfies JSONValue;
+  }
+}
