@@ -61,7 +61,7 @@ export const OWNED_TABLES: readonly OwnedTable[] = [
   exported("reports", OF_ACCOUNT, "rpt"),
   exported("import_links", of("imports", "import_id")),
   exported("imports", OF_ACCOUNT, "imp"),
-  exported("link_reviews", of("links", "link_id")),
+  internal("link_reviews", of("links", "link_id")),
   internal("limit_checks", of("links", "link_id")),
   exported("link_counters"),
   exported("shares", OF_ACCOUNT, "shr"),

@@ -318,6 +318,7 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     const id = await createWebhook("/");
     return () => send(`/v1/webhooks/${id}/test`, "POST");
   }),
+  "POST /report-link": { none: "Visitors', who change nothing; the queue has it." },
   "POST /unsubscribe/:token": {
     none: "A token of a mail is needed: api/mail/queue.test.ts has it.",
   },

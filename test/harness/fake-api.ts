@@ -130,6 +130,7 @@ export function createFakeApi(
       events: fakeService("events", services.events),
       reports: fakeService("reports", services.reports),
       unsubscriber: fakeService("unsubscriber", services.unsubscriber),
+      linkReports: fakeService("linkReports", services.linkReports),
       shared: fakeService("shared", services.shared),
     },
     compat,
