@@ -29,7 +29,13 @@ export class AccountClicks {
     this.#clickhouse = clickhouse;
     this.#range = range;
     const { link, from, to } = range;
-    this.#parameters = { account, link, from: toSeconds(from), to: toSeconds(to), hosts };
+    this.#parameters = {
+      account,
+      hosts,
+      ...(link === undefined ? {} : { link }),
+      ...(from === undefined ? {} : { from: from.getTime() / 1_000 }),
+      ...(to === undefined ? {} : { to: to.getTime() / 1_000 }),
+    };
   }
 
   /** Rows of each table. */
@@ -133,9 +139,6 @@ export class AccountClicks {
     ].join(" AND ");
   }
 }
-
-const toSeconds = (time: Date | undefined): number | undefined =>
-  time === undefined ? undefined : time.getTime() / 1_000;
 
 const bucketTime = (parameter: string): string => `toDateTime({${parameter}: UInt32}, 'UTC')`;
 

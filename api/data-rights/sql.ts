@@ -96,13 +96,17 @@ export async function liftTakedowns(sql: Sql, account: Uuid): Promise<void> {
   await sql`update links set taken_down = null where account_id = ${account} and taken_down`;
 }
 
-/** The domains of an account, and the ledgers of click limits of its links. */
+/**
+ * The domains that an account has proven, as another one may have the others; and the ledgers of
+ * click limits of its links.
+ */
 export async function findOutside(
   sql: Sql,
   account: Uuid,
 ): Promise<{ hosts: string[]; ledgers: Uuid[] }> {
   const [row] = await sql<[{ hosts: string[]; ledgers: Uuid[] }]>`
-    select array(select distinct host from domains where account_id = ${account}) as hosts,
+    select array(select host from domains
+                  where account_id = ${account} and verified_at is not null) as hosts,
            array(select extras ->> 'ledger' from links
                   where account_id = ${account} and extras ? 'ledger') as ledgers`;
   return row;

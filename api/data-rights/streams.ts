@@ -14,7 +14,11 @@ import {
   RECORD_BYTES_MAX,
   toRawClick,
 } from "../../shared/contracts/click-record.ts";
-import { scanSegment, SEGMENT_HEADER_BYTES } from "../../shared/contracts/click-segment.ts";
+import {
+  decodeSegment,
+  scanSegment,
+  SEGMENT_HEADER_BYTES,
+} from "../../shared/contracts/click-segment.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -44,7 +48,7 @@ export async function countClicks(
   let count = 0;
   const manager = await nats.jetstreamManager();
   for await (const { data } of readMessages(manager, stream))
-    count += findErased(Buffer.from(data), isErased).length;
+    count += decodeSegment(Buffer.from(data))?.clicks.filter(isErased).length ?? 0;
   return count;
 }
 
@@ -56,12 +60,11 @@ export async function eraseFromStreams(nats: NatsConnection, isErased: IsErased)
   const manager = await nats.jetstreamManager();
   for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM] as const)
     for await (const { seq, data } of readMessages(manager, stream)) {
-      const bytes = Buffer.from(data);
-      const erased = findErased(bytes, isErased);
-      if (erased.length === 0) continue;
+      const replaced = replaceClicks(Buffer.from(data), isErased);
+      if (replaced === undefined) continue;
       // Another id of the message, as JetStream would drop the segment's own as a duplicate.
       const options = { msgID: `erased:${stream}:${seq}:${Date.now()}` };
-      await nats.jetstream().publish(CLICKS_SUBJECT, replaceClicks(bytes, erased), options);
+      await nats.jetstream().publish(CLICKS_SUBJECT, replaced, options);
       await manager.streams.deleteMessage(stream, seq);
     }
 }
@@ -92,26 +95,20 @@ async function findLedgers(
   return found;
 }
 
-type ErasedRecord = { index: number; time: number };
-
-function findErased(bytes: Buffer, isErased: IsErased): ErasedRecord[] {
-  const found: ErasedRecord[] = [];
-  for (const [index, record] of (scanSegment(bytes)?.records ?? []).entries()) {
-    const click = decodeClick(bytes, record);
-    if (click !== undefined && isErased(click)) found.push({ index, time: click.time });
-  }
-  return found;
-}
-
-/** Copies a segment with clicks of nobody in place of the erased ones. */
-export function replaceClicks(bytes: Buffer, erased: readonly ErasedRecord[]): Buffer {
-  const times = new Map(erased.map(({ index, time }) => [index, time]));
+/**
+ * Copies a segment with clicks of nobody in place of the erased ones; undefined if it has none. What
+ * is no click of it, as behind a torn record, is left out.
+ */
+export function replaceClicks(bytes: Buffer, isErased: IsErased): Buffer | undefined {
   const parts: Buffer[] = [bytes.subarray(0, SEGMENT_HEADER_BYTES)];
-  for (const [index, { start, end }] of (scanSegment(bytes)?.records ?? []).entries()) {
-    const time = times.get(index);
-    parts.push(time === undefined ? bytes.subarray(start, end) : encodeNobodys(time));
+  let erased = 0;
+  for (const record of scanSegment(bytes)?.records ?? []) {
+    const click = decodeClick(bytes, record);
+    const goes = click !== undefined && isErased(click);
+    if (goes) erased++;
+    parts.push(goes ? encodeNobodys(click.time) : bytes.subarray(record.start, record.end));
   }
-  return Buffer.concat(parts);
+  return erased === 0 ? undefined : Buffer.concat(parts);
 }
 
 function encodeNobodys(time: number): Buffer {
