@@ -26,28 +26,22 @@ beforeAll(async () => {
 });
 afterAll(() => dns[Symbol.asyncDispose]());
 
-/** Listens at both addresses on one port, and counts connections. */
+/** Listens on one port of every address, and counts connections by the address that they came to. */
 async function listen() {
-  const connections = { [PUBLIC]: 0, [PRIVATE]: 0 };
-  const open = async (address: keyof typeof connections, port: number) => {
-    const server = createServer((socket) => {
-      connections[address] += 1;
-      socket.on("error", () => undefined);
-      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
-    });
-    await new Promise<void>((resolve) => server.listen(port, address, resolve));
-    return server;
-  };
-  const first = await open(PUBLIC, 0);
-  const address = first.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  const second = await open(PRIVATE, port);
+  const connections: Record<string, number> = { [PUBLIC]: 0, [PRIVATE]: 0 };
+  const server = createServer((socket) => {
+    const address = socket.localAddress ?? "";
+    connections[address] = (connections[address] ?? 0) + 1;
+    socket.on("error", () => undefined);
+    socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "0.0.0.0", resolve));
+  const address = server.address();
   return {
-    port,
+    port: typeof address === "object" && address !== null ? address.port : 0,
     connections,
     [Symbol.dispose]() {
-      first.close();
-      second.close();
+      server.close();
     },
   };
 }
