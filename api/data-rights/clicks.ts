@@ -4,7 +4,11 @@
  * requests.
  */
 import { type ClickHouse, clickTables, clickTime, queryRows } from "../../shared/clicks/query.ts";
-import { ROLLUP_TABLES, type RollupTable } from "../../shared/clicks/rollup-tables.ts";
+import {
+  QUARTER_HOUR_SECONDS,
+  ROLLUP_TABLES,
+  type RollupTable,
+} from "../../shared/clicks/rollup-tables.ts";
 import { rebuild } from "../../shared/clicks/rollups.ts";
 import { TOTALS_TABLE } from "../../shared/clicks/totals.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -16,8 +20,11 @@ const DELETION_SECONDS_MAX = 3_000;
 /** Clicks of people and of bots that a link has among those that are erased. */
 export type LinkLoss = { link_id: Uuid; humans: number; bots: number };
 
-/** A table with rows of these clicks, which the condition selects. */
-type Selected = { table: string; condition: string };
+/**
+ * A table with rows of these clicks, which the condition selects. `isBefore` is true for those that
+ * have only clicks before the parameter `until`.
+ */
+type Selected = { table: string; condition: string; isBefore: string };
 
 export class AccountClicks {
   readonly #clickhouse: ClickHouse;
@@ -38,12 +45,14 @@ export class AccountClicks {
     };
   }
 
-  /** Rows of each table. */
-  async count(): Promise<Record<string, number>> {
+  /** Rows of each table; with `until`, of clicks before it only. */
+  async count(until?: Date): Promise<Record<string, number>> {
+    const parameters = { ...this.#parameters, until: Math.floor((until?.getTime() ?? 0) / 1_000) };
     const counts: Record<string, number> = {};
-    for (const { table, condition } of this.#tables()) {
-      const query = `SELECT count() AS rows FROM ${table} WHERE ${condition}`;
-      const [row] = await queryRows<{ rows: string }>(this.#clickhouse, query, this.#parameters);
+    for (const { table, condition, isBefore } of this.#tables()) {
+      const bound = until === undefined ? "" : ` AND ${isBefore}`;
+      const query = `SELECT count() AS rows FROM ${table} WHERE ${condition}${bound}`;
+      const [row] = await queryRows<{ rows: string }>(this.#clickhouse, query, parameters);
       counts[table] = Number(row?.rows);
     }
     return counts;
@@ -76,7 +85,10 @@ export class AccountClicks {
       if (rollup.idColumn !== "link_id") await this.#sumAgain(rollup, days);
   }
 
-  async #delete({ table, condition }: Selected, parameters = this.#parameters): Promise<void> {
+  async #delete(
+    { table, condition }: Omit<Selected, "isBefore">,
+    parameters = this.#parameters,
+  ): Promise<void> {
     const { suffix, onCluster } = await clickTables(this.#clickhouse);
     await this.#clickhouse.command({
       query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE ${condition}
@@ -115,15 +127,27 @@ export class AccountClicks {
     const isWhole = this.#range.link === undefined && this.#range.from === undefined;
     const ofHosts = "has({hosts: Array(String)}, domain)";
     const failures = this.#of("link_id", "bucket");
+    const condition = isWhole ? `(${failures} OR ${ofHosts})` : failures;
+    const isBefore = bucketBefore(QUARTER_HOUR_SECONDS);
     return [
-      { table: "clicks", condition: this.#of("link_id", "ts") },
-      ...ROLLUP_TABLES.flatMap(({ table, idColumn }) =>
+      {
+        table: "clicks",
+        condition: this.#of("link_id", "ts"),
+        isBefore: `ts < ${clickTime("until")}`,
+      },
+      ...ROLLUP_TABLES.flatMap(({ table, idColumn, bucketSeconds }) =>
         this.#range.link !== undefined && idColumn === "account_id"
           ? []
-          : [{ table, condition: this.#of(idColumn, "bucket") }],
+          : [
+              {
+                table,
+                condition: this.#of(idColumn, "bucket"),
+                isBefore: bucketBefore(bucketSeconds),
+              },
+            ],
       ),
-      { table: "failures", condition: isWhole ? `(${failures} OR ${ofHosts})` : failures },
-      ...(isWhole ? [{ table: "unknown_aliases", condition: ofHosts }] : []),
+      { table: "failures", condition, isBefore },
+      ...(isWhole ? [{ table: "unknown_aliases", condition: ofHosts, isBefore }] : []),
     ];
   }
 
@@ -139,6 +163,10 @@ export class AccountClicks {
     ].join(" AND ");
   }
 }
+
+/** A bucket that has ended by then. */
+const bucketBefore = (seconds: number): string =>
+  `bucket + INTERVAL ${seconds} SECOND <= ${bucketTime("until")}`;
 
 const bucketTime = (parameter: string): string => `toDateTime({${parameter}: UInt32}, 'UTC')`;
 

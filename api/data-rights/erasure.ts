@@ -23,8 +23,6 @@ import {
 } from "../../shared/contracts/streams.ts";
 import { decodeId, encodeId, type IdKind, type Uuid } from "../../shared/ids.ts";
 import type { LogSigner } from "../../shared/links-log/signature.ts";
-import { listSnapshots } from "../../shared/links-log/snapshots.ts";
-import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { pause } from "../../shared/timeout.ts";
 import { AccountService } from "../accounts/service.ts";
 import { eraseEntries, extendChain, hasChain } from "../events/chain.ts";
@@ -33,15 +31,14 @@ import { type AccountScope, OPERATOR } from "../http/principal.ts";
 import { SegmentPublisher } from "../imports/clicks.ts";
 import { readFigures, retryDeadlock } from "../imports/counters.ts";
 import { compareHostCounts } from "../links-snapshots/host-counts.ts";
-import { resyncLinks } from "../links-snapshots/resync.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { AccountClicks, type LinkLoss } from "./clicks.ts";
 import { countInJournals, listUnreadable } from "./journals.ts";
+import { LinkTraces } from "./links.ts";
 import { Proof } from "./proof.ts";
 import {
   type ClickRange,
   countRows,
-  countStates,
   deleteRows,
   deleteRuns,
   findClickEvents,
@@ -50,7 +47,6 @@ import {
   findOwnedIds,
   findOwnUsers,
   findRuns,
-  forgetStates,
   hasAccount,
   liftTakedowns,
   listFirst,
@@ -135,8 +131,8 @@ export class Erasure {
     const clicks = new AccountClicks(this.#clickhouse, account, ALL, hosts);
     const isErased: IsErased = ({ accountId }) => accountId === account;
     this.#note("counting");
-    await this.#count("before", owner, clicks, isErased);
-    this.#proof.before(LIMITS_STREAM, await countLedgers(this.#nats, ledgers));
+    await this.#countAll("before", owner, clicks, isErased);
+    this.#proof.set("before", { [LIMITS_STREAM]: await countLedgers(this.#nats, ledgers) });
     await this.#eraseInstallationEntries(owner, hosts);
     this.#note("deleting the rows of PostgreSQL");
     await this.#deleteRows(owner);
@@ -147,8 +143,8 @@ export class Erasure {
     await eraseFromStreams(this.#nats, isErased);
     await deleteLedgers(this.#nats, ledgers);
     await this.#deleteRows(owner);
-    await this.#count("after", owner, clicks, isErased);
-    this.#proof.after(LIMITS_STREAM, await countLedgers(this.#nats, ledgers));
+    await this.#countAll("after", owner, clicks, isErased);
+    this.#proof.set("after", { [LIMITS_STREAM]: await countLedgers(this.#nats, ledgers) });
     await this.#finish(owner);
   }
 
@@ -164,29 +160,31 @@ export class Erasure {
       (range.link === undefined || linkId === range.link) &&
       time >= from &&
       time < until;
+    const earlier = { ...range, to: new Date(until) };
     await this.#countClicks("before", clicks, isErased);
     await this.#settle();
     const runs = await findRuns(this.#sql, account, range);
-    const events = await this.#findClickEvents(account, range);
-    this.#proof.before("report_runs", runs.length);
-    this.#proof.before("events", events.flatMap(({ ids }) => ids).length);
+    for (const mode of MODES) await extendChain(this.#sql, { accountId: account, mode });
+    const events = await this.#findClickEvents(this.#sql, account, earlier);
+    this.#proof.set("before", { report_runs: runs.length, events: countIds(events) });
     this.#note("erasing clicks");
     const losses = await clicks.readLosses();
     await clicks.erase();
     await eraseFromStreams(this.#nats, isErased);
-    await this.#countClicks("after", clicks, isErased);
+    await this.#countClicks("after", clicks, isErased, this.#proof.begunAt);
     await pause(COUNTERS_MS, this.#signal);
     await this.#lowerCounters(losses, range);
     await this.#sql.begin(async (sql) => {
       for (const { feed, ids } of events) await eraseEntries(sql, this.#signer, feed, ids);
       await deleteRuns(sql, runs);
-      this.#proof.after("report_runs", (await findRuns(sql, account, range)).length);
-      this.#proof.after("events", 0);
-      const link = range.link === undefined ? {} : { link: encodeId("link", range.link) };
-      const days = { from: range.from?.toISOString() ?? null, to: range.to?.toISOString() ?? null };
+      this.#proof.set("after", {
+        report_runs: (await findRuns(sql, account, range)).length,
+        events: countIds(await this.#findClickEvents(sql, account, earlier)),
+      });
       await this.#record(sql, { accountId: account, mode: "live" }, "accounts erase-clicks", {
-        ...link,
-        ...days,
+        link: range.link === undefined ? null : encodeId("link", range.link),
+        from: range.from?.toISOString() ?? null,
+        to: range.to?.toISOString() ?? null,
       });
     });
   }
@@ -198,36 +196,24 @@ export class Erasure {
         this.#signal.throwIfAborted();
   }
 
-  /** Makes all hosts take links again, and removes what the links log has of earlier ones. */
+  /** Makes all hosts take links again, so that none has those of the account. */
   async #replaceLinks(): Promise<void> {
-    const manager = await this.#nats.jetstreamManager();
-    const deletedAt = new Date();
-    const tail = (await manager.streams.info(LINK_LOG_STREAM)).state;
-    this.#proof.before(LINK_LOG_STREAM, tail.messages);
-    this.#proof.before("snapshots", (await listSnapshots(manager, this.#signer)).length);
-    this.#proof.before("link_log and link_outbox", await countStates(this.#sql, deletedAt));
+    const traces = await LinkTraces.note(this.#sql, this.#nats, this.#signer);
+    this.#proof.set("before", await traces.count());
     this.#note("making two snapshots of the links, which all hosts take");
-    for (let i = 0; i < 2; i++) await resyncLinks(this.#sql, manager, this.#signer);
-    // The API truncates the tail when it has stored a snapshot.
+    await traces.replace();
     const deadline = performance.now() + HOSTS_MS;
-    let problem: string | undefined;
-    do {
+    for (;;) {
+      const problem = await compareHostCounts(this.#sql, this.#nats);
+      const left = await traces.count();
+      this.#proof.set("after", left);
+      if (problem === undefined && Object.values(left).every((count) => count === 0)) return;
+      if (performance.now() > deadline) {
+        if (problem !== undefined) this.#proof.left.push({ what: problem, until: "they have" });
+        return;
+      }
       await pause(HOSTS_POLL_MS, this.#signal);
-      problem = await compareHostCounts(this.#sql, this.#nats);
-      await forgetStates(this.#sql, deletedAt);
-      const { first_seq } = (await manager.streams.info(LINK_LOG_STREAM)).state;
-      this.#proof.after(LINK_LOG_STREAM, Math.max(0, tail.last_seq - first_seq + 1));
-      const stored = await listSnapshots(manager, this.#signer);
-      const old = stored.filter(({ storedAt }) => storedAt < deletedAt);
-      this.#proof.after("snapshots", old.length);
-      this.#proof.after("link_log and link_outbox", await countStates(this.#sql, deletedAt));
-    } while (
-      (problem !== undefined ||
-        this.#proof.remainsOf(LINK_LOG_STREAM, "link_log and link_outbox")) &&
-      performance.now() < deadline
-    );
-    if (problem !== undefined)
-      this.#proof.left.push({ what: problem, until: "they have taken it" });
+    }
   }
 
   /** Waits until no journal has delivered clicks, and all that is in the stream is stored. */
@@ -238,28 +224,30 @@ export class Erasure {
     await new SegmentPublisher(this.#nats, this.#signal).drain();
   }
 
-  async #count(
+  async #countAll(
     when: "before" | "after",
     owner: Owner,
     clicks: AccountClicks,
     isErased: IsErased,
   ): Promise<void> {
     for (const table of when === "before" ? OWNED_TABLES : tablesBut(LAST_TABLES))
-      this.#proof[when](table.table, await countRows(this.#sql, table, owner));
+      this.#proof.set(when, { [table.table]: await countRows(this.#sql, table, owner) });
     await this.#countClicks(when, clicks, isErased);
   }
 
+  /** With `until`, only clicks before it: those of a link go on. */
   async #countClicks(
     when: "before" | "after",
     clicks: AccountClicks,
     isErased: IsErased,
+    until?: Date,
   ): Promise<void> {
-    for (const [table, count] of Object.entries(await clicks.count()))
-      this.#proof[when](`ClickHouse ${table}`, count);
+    for (const [table, count] of Object.entries(await clicks.count(until)))
+      this.#proof.set(when, { [`ClickHouse ${table}`]: count });
     for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM] as const)
-      this.#proof[when](stream, await countClicks(this.#nats, stream, isErased));
+      this.#proof.set(when, { [stream]: await countClicks(this.#nats, stream, isErased) });
     if (this.#journals.length > 0)
-      this.#proof[when]("journals", countInJournals(this.#journals, isErased));
+      this.#proof.set(when, { journals: countInJournals(this.#journals, isErased) });
     const unreadable = when === "before" ? [] : listUnreadable(this.#journals);
     if (unreadable.length > 0)
       this.#proof.left.push({ what: unreadable.join(", "), until: "you restore or delete them" });
@@ -283,8 +271,8 @@ export class Erasure {
           found.push(id);
     }
     await this.#sql.begin((sql) => eraseEntries(sql, this.#signer, INSTALLATION, found));
-    this.#proof.before(INSTALLATIONS_LEDGER, found.length);
-    this.#proof.after(INSTALLATIONS_LEDGER, 0);
+    this.#proof.set("before", { [INSTALLATIONS_LEDGER]: found.length });
+    this.#proof.set("after", { [INSTALLATIONS_LEDGER]: 0 });
   }
 
   /** Deletes the last rows, and writes the proof with them. */
@@ -293,7 +281,7 @@ export class Erasure {
     await this.#sql.begin(async (sql) => {
       for (const table of OWNED_TABLES.filter(({ table }) => LAST_TABLES.has(table))) {
         if (table.table === "accounts") await deleteRows(sql, table, owner);
-        this.#proof.after(table.table, await countRows(sql, table, owner));
+        this.#proof.set("after", { [table.table]: await countRows(sql, table, owner) });
       }
       await this.#record(sql, INSTALLATION, "accounts erase", {
         account: encodeId("acct", owner.account),
@@ -313,13 +301,17 @@ export class Erasure {
     }
   }
 
-  async #findClickEvents(account: Uuid, range: ClickRange) {
+  /** Entries with such clicks, by feed. */
+  async #findClickEvents(
+    sql: Sql | Transaction,
+    account: Uuid,
+    range: ClickRange,
+  ): Promise<FeedEntries[]> {
     const link = range.link === undefined ? undefined : encodeId("link", range.link);
-    const found: { feed: AccountScope; ids: Uuid[] }[] = [];
+    const found: FeedEntries[] = [];
     for (const mode of MODES) {
       const feed = { accountId: account, mode };
-      await extendChain(this.#sql, feed);
-      found.push({ feed, ids: await findClickEvents(this.#sql, feed, link, range) });
+      found.push({ feed, ids: await findClickEvents(sql, feed, link, range) });
     }
     return found;
   }
@@ -348,6 +340,11 @@ export class Erasure {
     return recordEvents(sql, { ...feed, actor: OPERATOR }, [event]);
   }
 }
+
+type FeedEntries = { feed: AccountScope; ids: Uuid[] };
+
+const countIds = (found: readonly FeedEntries[]): number =>
+  found.reduce((sum, { ids }) => sum + ids.length, 0);
 
 const tablesBut = (tables: ReadonlySet<string>): OwnedTable[] =>
   OWNED_TABLES.filter(({ table }) => !tables.has(table));

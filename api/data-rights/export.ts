@@ -12,13 +12,23 @@ import type { Sql } from "../postgres.ts";
 import { findOutside, findOwnUsers, hasAccount, readRows, Snapshot } from "./sql.ts";
 import { ID_COLUMNS, OWNED_TABLES } from "./tables.ts";
 
-/** The tables of ClickHouse, each with what of its columns is left out, and its rows. */
+const OF_ACCOUNT = "account_id = {account: UUID}";
+const OF_LINKS = `${OF_ACCOUNT} AND subject_id != account_id`;
+
+/**
+ * The tables of ClickHouse, each with what of its columns is left out, and its rows: single clicks,
+ * and the sums of days that are left where retention has deleted these. A sum can be in several rows.
+ */
 const CLICK_TABLES = [
-  { table: "clicks", without: "visitor, page", where: "account_id = {account: UUID}" },
+  { table: "clicks", without: "visitor, page", where: OF_ACCOUNT },
+  { table: "clicks_1d", without: "visitors", where: OF_ACCOUNT },
+  { table: "clicks_1d_places", without: "", where: OF_LINKS },
+  { table: "clicks_1d_agents", without: "", where: OF_LINKS },
+  { table: "clicks_1d_referrers", without: "", where: OF_LINKS },
   {
     table: "failures",
     without: "",
-    where: "account_id = {account: UUID} OR has({hosts: Array(String)}, domain)",
+    where: `${OF_ACCOUNT} OR has({hosts: Array(String)}, domain)`,
   },
   { table: "unknown_aliases", without: "", where: "has({hosts: Array(String)}, domain)" },
 ] as const;

@@ -10,17 +10,10 @@ export class Proof {
   readonly left: Left[] = [];
   readonly #counts = new Map<string, { before: number; after?: number }>();
 
-  before(name: string, count: number): void {
-    this.#counts.set(name, { before: count });
-  }
-
-  after(name: string, count: number): void {
-    this.#counts.set(name, { before: this.#counts.get(name)?.before ?? 0, after: count });
-  }
-
-  /** Whether any of these is not gone. */
-  remainsOf(...names: readonly string[]): boolean {
-    return this.remaining.some((name) => names.includes(name));
+  /** Notes what was counted. */
+  set(when: "before" | "after", counts: Readonly<Record<string, number>>): void {
+    for (const [name, count] of Object.entries(counts))
+      this.#counts.set(name, { before: 0, ...this.#counts.get(name), [when]: count });
   }
 
   /** The names of what is not gone. */

@@ -222,17 +222,16 @@ export async function lowerCounters(
      where counters.link_id = lost.link_id`;
 }
 
-/** States of links that were written before a time: those that wait, and those of the log. */
-export async function countStates(sql: Sql, before: Date): Promise<number> {
+/** Entries of the links log up to a position. */
+export async function countEntries(sql: Sql, position: number): Promise<number> {
   const [row] = await sql<[{ count: number }]>`
-    select ((select count(*) from link_outbox where created_at < ${before})
-            + (select count(*) from link_log where created_at < ${before}))::float8 as count`;
+    select count(*)::float8 as count from link_log where position <= ${position}`;
   return row.count;
 }
 
-/** Forgets entries of the links log that the tail has acknowledged, but the last one. */
-export async function forgetStates(sql: Sql, before: Date): Promise<void> {
+/** Forgets those that the tail has acknowledged, but the last one. */
+export async function forgetEntries(sql: Sql, position: number): Promise<void> {
   await sql`
     delete from link_log using link_log_head head
-     where link_log.created_at < ${before} and link_log.position < head.acknowledged_position`;
+     where link_log.position <= ${position} and link_log.position < head.acknowledged_position`;
 }

@@ -113,6 +113,7 @@ export const ID_COLUMNS: Readonly<Record<string, IdKind>> = {
   account_id: "acct",
   link_id: "link",
   link_ids: "link",
+  subject_id: "link",
   user_id: "user",
   domain_id: "dom",
   webhook_id: "wh",
