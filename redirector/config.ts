@@ -46,7 +46,7 @@ const settings = z.object({
   SHORT_HOSTS: envHosts(),
   /** Destination of `/`; without it, `/` is a plain page. */
   ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
-  /** The public URL of the API, where visitors report links; without it, pages have no link to it. */
+  /** The public URL of the API, where visitors report links; without it they cannot. */
   API_URL: envUrl(["http", "https"]).optional(),
   /** Hosts whose short links have no about page (`/alias+`). */
   ABOUT_PAGE_OFF_HOSTS: envHosts(),

@@ -1,7 +1,7 @@
 /**
  * Erases an account, or clicks of it, everywhere at once, and proves it. The steps of an account:
  *
- * 1. It is suspended, everything is counted, and what the installation's ledger has of it is erased.
+ * 1. It is suspended, everything is counted, and what the installation's ledger has of it erased.
  * 2. Its rows are deleted from PostgreSQL, but those that say that it exists.
  * 3. Redirector hosts take all links again. Two snapshots are made, as many as are kept, so that
  *    none with its links is left, and the tail is cut off behind them.
@@ -35,7 +35,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 import { AccountClicks, type LinkLoss } from "./clicks.ts";
 import { countInJournals, listUnreadable } from "./journals.ts";
 import { LinkTraces } from "./links.ts";
-import { Proof } from "./proof.ts";
+import type { Proof } from "./proof.ts";
 import {
   type ClickRange,
   countRows,

@@ -17,7 +17,8 @@ const OF_LINKS = `${OF_ACCOUNT} AND subject_id != account_id`;
 
 /**
  * The tables of ClickHouse, each with what of its columns is left out, and its rows: single clicks,
- * and the sums of days that are left where retention has deleted these. A sum can be in several rows.
+ * and the sums of days that are left where retention has deleted these. A sum can be in several
+ * rows.
  */
 const CLICK_TABLES = [
   { table: "clicks", without: "visitor, page", where: OF_ACCOUNT },

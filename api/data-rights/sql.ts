@@ -154,7 +154,7 @@ export async function listFirst(
   return rows.map(({ id }) => id);
 }
 
-/** Clicks of a link of an account, of whole days (UTC), or both; the last day is not one of them. */
+/** Clicks of a link of an account, of whole days (UTC), or both; the day `to` is not of them. */
 export type ClickRange = {
   link: Uuid | undefined;
   from: Date | undefined;

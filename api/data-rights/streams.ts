@@ -96,8 +96,8 @@ async function findLedgers(
 }
 
 /**
- * Copies a segment with clicks of nobody in place of the erased ones; undefined if it has none. What
- * is no click of it, as behind a torn record, is left out.
+ * Copies a segment with clicks of nobody in place of the erased ones; undefined if it has none.
+ * What is no click of it, as behind a torn record, is left out.
  */
 export function replaceClicks(bytes: Buffer, isErased: IsErased): Buffer | undefined {
   const parts: Buffer[] = [bytes.subarray(0, SEGMENT_HEADER_BYTES)];

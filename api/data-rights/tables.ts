@@ -91,10 +91,23 @@ export const LAST_TABLES: ReadonlySet<string> = new Set(["events", "accounts"]);
  * states of links are no rows of an account; `erasure.ts` deletes them by their age.
  */
 export const OTHER_TABLES: ReadonlySet<string> = new Set([
-  ...["schema_migrations", "plans", "endpoint_limits", "suspension_rule", "quotas", "plan_quotas"],
-  ...["backups", "event_progress", "host_list_sweep", "unknown_sign_ins", "sign_in_windows"],
-  ...["event_floors", "event_cuts", "event_heads"],
-  ...["link_outbox", "link_log", "link_log_head"],
+  "schema_migrations",
+  "plans",
+  "endpoint_limits",
+  "suspension_rule",
+  "quotas",
+  "plan_quotas",
+  "backups",
+  "event_progress",
+  "host_list_sweep",
+  "unknown_sign_ins",
+  "sign_in_windows",
+  "event_floors",
+  "event_cuts",
+  "event_heads",
+  "link_outbox",
+  "link_log",
+  "link_log_head",
 ]);
 
 /** Columns that no export has: secrets, and what they are found by. */

@@ -1,9 +1,9 @@
 /**
  * The chains of hashes of the ledger. Each feed, of an account and mode, has one: an entry's hash
  * covers what it says and the hash of the entry before it (`event_text` and `number_events` in
- * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, or an erasure a part,
- * the last hash of it is signed, with the key that signs the links log: so whoever verifies a chain
- * finds the first entry that was changed, added or removed.
+ * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, or an erasure a
+ * part, the last hash of it is signed, with the key that signs the links log: so whoever verifies a
+ * chain finds the first entry that was changed, added or removed.
  */
 import { createHash } from "node:crypto";
 
@@ -133,8 +133,9 @@ class ChainCheck {
   readonly #known: Map<number, string>;
   #entries = 0;
   #end: Place = { position: 0, hash: Buffer.alloc(0) };
-  /** Cuts that are still ahead, in their order. */
+  /** Its cuts, and how many of them are behind. */
   #cuts: Cut[] = [];
+  #passed = 0;
 
   constructor(sql: Transaction, feed: AccountScope, known: readonly ChainEnd[]) {
     this.#sql = sql;
@@ -174,8 +175,12 @@ class ChainCheck {
 
   /** Goes on behind what erasures have cut out up to a position; returns the first problem. */
   #passCuts(verifier: LogVerifier, before: number): string | undefined {
-    for (let cut = this.#cuts[0]; cut !== undefined && cut.position < before; cut = this.#cuts[0]) {
-      this.#cuts.shift();
+    for (
+      let cut = this.#cuts[this.#passed];
+      cut !== undefined && cut.position < before;
+      cut = this.#cuts[this.#passed]
+    ) {
+      this.#passed++;
       if (this.#end.position < cut.after) return this.#describeMissing(cut.after);
       this.#goTo(cut);
       const problem = verifier.verifyText(cutStatement({ ...this.#feed, ...cut }), cut.signature)

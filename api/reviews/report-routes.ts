@@ -1,6 +1,6 @@
 /**
- * `/report-link`: where visitors of a link report it, from the page about the link (`/alias+`). They
- * have no account. `GET` asks why, and only that page can post, so that no other one makes its
+ * `/report-link`: where visitors of a link report it, from the page about the link (`/alias+`).
+ * They have no account. `GET` asks why, and only that page can post, so that no other one makes its
  * visitors report.
  */
 import { Elysia } from "elysia";

@@ -150,12 +150,13 @@ async function erase(
   proof.left.push(...ELSEWHERE, ...(await describeBackups(owner)));
   const journal = installation.env["JOURNAL_DIR"];
   const journals = journal === undefined ? findJournals() : [journal];
-  const note = (step: string) => console.error(step);
   try {
     await withPool(owner, (sql) =>
       owner.withClickHouse((clickhouse) =>
         owner.withNats((nats) =>
-          run(new Erasure(sql, clickhouse, nats, signer, journals, stopping.signal, note, proof)),
+          run(
+            new Erasure(sql, clickhouse, nats, signer, journals, stopping.signal, printStep, proof),
+          ),
         ),
       ),
     );
@@ -171,6 +172,8 @@ async function erase(
   if (remaining.length > 0)
     throw new Error(`Not everything is gone (${remaining.join(", ")}): run it again.`);
 }
+
+const printStep = (step: string): void => console.error(step);
 
 /** Runs `work` on connections as the owner of all tables, for as long as a statement takes. */
 async function withPool<T>(owner: Installation, work: (sql: Sql) => Promise<T>): Promise<T> {

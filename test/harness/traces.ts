@@ -9,6 +9,7 @@ import { connect } from "nats";
 import postgres from "postgres";
 
 import { chunkIndex, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
+import { natsLogin } from "../../shared/nats.ts";
 import type { Stack } from "./stack.ts";
 
 /** What is looked for: bytes, each with what it is. */
@@ -81,7 +82,7 @@ async function* readClickHouse(stack: Stack): AsyncGenerator<Part> {
 }
 
 async function* readJetStream(stack: Stack): AsyncGenerator<Part> {
-  const nats = await connect({ servers: stack.info().nats_url, ...loginOf(stack) });
+  const nats = await connect(natsLogin(stack.info().nats_url));
   const manager = await nats.jetstreamManager();
   for await (const { config, state } of manager.streams.list()) {
     const snapshots = new Map<string, Map<number, Buffer>>();
@@ -108,11 +109,6 @@ async function* readJetStream(stack: Stack): AsyncGenerator<Part> {
   }
   await nats.close();
 }
-
-const loginOf = (stack: Stack) => {
-  const { username, password } = new URL(stack.info().nats_url);
-  return { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
-};
 
 function* readFiles(dataDir: string, folder: string): Generator<Part> {
   for (const name of readdirSync(join(dataDir, folder), { recursive: true, encoding: "utf8" })) {
