@@ -26,6 +26,9 @@ export const idMarkers = (uuid: string): Marker[] => [
 /** Where a marker was found, with the beginning of what has it. */
 export type Trace = { where: string; marker: string; text: string };
 
+/** More than the row of a proof has. */
+const TEXT_BYTES_MAX = 20_000;
+
 type Part = { where: string; bytes: Buffer };
 
 export async function findTraces(stack: Stack, markers: readonly Marker[]): Promise<Trace[]> {
@@ -33,7 +36,7 @@ export async function findTraces(stack: Stack, markers: readonly Marker[]): Prom
   for await (const { where, bytes } of readEverything(stack))
     for (const { name, bytes: marker } of markers)
       if (bytes.includes(marker))
-        found.push({ where, marker: name, text: bytes.toString("latin1", 0, 2_000) });
+        found.push({ where, marker: name, text: bytes.toString("latin1", 0, TEXT_BYTES_MAX) });
   return found;
 }
 

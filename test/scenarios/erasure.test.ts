@@ -160,7 +160,8 @@ const lineSchema = z.union([
   z.object({ rows: z.record(z.string(), z.number()) }),
 ]);
 
-test("an export has everything of the account, and nothing of another or secret", async () => {
+/** An export has everything of the account, and nothing of another or secret. */
+async function expectExport(): Promise<void> {
   const out = join(createTemporaryDir("shorthop-export-"), "account.ndjson");
   await runOk(["accounts", "export", account.id, "--out", out]);
   const text = readFileSync(out, "utf8");
@@ -188,9 +189,10 @@ test("an export has everything of the account, and nothing of another or secret"
   for (const absent of [other.id, links.other.id, account.key, "argon2", '"visitor"'])
     expect(text).not.toContain(absent);
   expect((await runAdmin(stack, ["accounts", "export", account.id, "--out", out])).code).toBe(1);
-}, 120_000);
+}
 
-test("the clicks of a link are gone everywhere, and its account keeps those of others", async () => {
+/** The clicks of a link are gone everywhere, and its account keeps those of others. */
+async function expectClicksErased(): Promise<void> {
   const { erased, counts } = await erase("erase-clicks", account.id, "--link", links.own.id);
   expect(erased).toBe(true);
   expect(counts["ClickHouse clicks"]).toEqual([5, 0]);
@@ -212,9 +214,11 @@ test("the clicks of a link are gone everywhere, and its account keeps those of o
   // It goes on counting.
   await follow(2, links.own.short_url);
   await eventually(async () => expect(await clicksOf("own", account)).toBe(2), STORED_MS);
-}, 600_000);
+}
 
-test("after the erasure of an account there is the proof, and nothing else", async () => {
+test("everything of an account is exported; and after its erasure there is the proof, and nothing else", async () => {
+  await expectExport();
+  await expectClicksErased();
   const before = placesOf(await findTraces(stack, markers()));
   for (const place of [
     "PostgreSQL links",
@@ -235,7 +239,11 @@ test("after the erasure of an account there is the proof, and nothing else", asy
   await eventually(async () => {
     const traces = await findTraces(stack, markers());
     const rest = traces.filter(({ text }) => !text.includes('"accounts erase"'));
-    expect(placesOf(rest)).toEqual(["PostgreSQL event_cuts", "PostgreSQL event_heads"]);
+    const described = rest.map(({ where, marker }) => `${where}: ${marker}`);
+    expect(placesOf(rest), described.join("\n")).toEqual([
+      "PostgreSQL event_cuts",
+      "PostgreSQL event_heads",
+    ]);
     expect(rest.every(({ marker }) => marker.startsWith(uuidOf("acct", account.id)))).toBe(true);
   }, STORED_MS);
   const [proof] = await admin<Record<string, unknown>[]>(stack, ["audit", "list"]);
@@ -249,4 +257,4 @@ test("after the erasure of an account there is the proof, and nothing else", asy
   expect(await clicksOf("other", other)).toBe(5);
   await follow(1, links.other.short_url);
   await eventually(async () => expect(await clicksOf("other", other)).toBe(6), STORED_MS);
-}, 600_000);
+}, 900_000);
