@@ -13,7 +13,7 @@ import { describeBackups, readBackups } from "./backups/service.ts";
 import { clickHouseClient } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { describeOutbox, readOutbox } from "./links-log/log.ts";
-import { compareHostCounts } from "./links-snapshots/host-counts.ts";
+import { compareHostCounts } from "./links-snapshots/hosts.ts";
 import { describeSnapshot } from "./links-snapshots/snapshot-maker.ts";
 import { schemaState } from "./migrations/migrate.ts";
 import {
@@ -120,7 +120,6 @@ const checkSnapshots = (url: string, config: LinksKeys & NatsFiles): Check => ({
   },
 });
 
-/** Whether each host has as many links as PostgreSQL. */
 const checkHostCounts = (database: string, url: string, files: NatsFiles): Check => ({
   name: "links of hosts",
   mend: "Mend PostgreSQL and the connection to NATS first.",

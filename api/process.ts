@@ -49,9 +49,10 @@ class LinksLog {
   constructor({ config, sql, nats: { connection }, lifecycle, log }: ApiContext) {
     const expected = config.NATS_REPLICAS;
     const signer = new LogSigner(config);
-    this.publisher = new LinksLogPublisher(sql, connection, signer, expected, log);
+    const context = { sql, nats: connection, signer, replicas: expected, log };
+    this.publisher = new LinksLogPublisher(context);
     lifecycle.onStop("links log", () => this.publisher.stop());
-    this.snapshots = new SnapshotMaker(sql, connection, this.publisher, signer, expected, log);
+    this.snapshots = new SnapshotMaker(context, this.publisher);
     lifecycle.onStop("snapshots", () => this.snapshots.stop());
     const streams = [LINK_LOG_STREAM, SNAPSHOTS_STREAM];
     this.replicas = new ReplicaWatch(connection, streams, expected, log);
@@ -127,7 +128,7 @@ const healthOf = (
   }),
 });
 
-/** What Caddy asks before it issues a certificate: whether a host is ours. */
+/** Answers Caddy, which asks whether a host is ours before it issues a certificate. */
 async function answerDomainQuery(
   { hosts, domains }: Services,
   request: Request,

@@ -124,7 +124,7 @@ export class Services implements SiteServices {
       const watch = new HostListWatch(sql, lists, config.DESTINATION_LISTS_ACTION, log);
       lifecycle.onStop("lists of hosts", () => watch.stop());
     }
-    const republishing = new Republishing(sql, publisher, domains, log);
+    const republishing = new Republishing(sql, publisher, log);
     lifecycle.onStop("republishing", () => republishing.stop());
     const maintenance = new Maintenance(context, domains, usedClicks);
     lifecycle.onStop("maintenance", () => maintenance.stop());

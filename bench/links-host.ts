@@ -11,17 +11,11 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { storeSnapshot } from "../api/links-snapshots/snapshot-writer.ts";
+import { storeSnapshot } from "../api/links-snapshots/snapshot.ts";
 import { storePath } from "../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";
-import {
-  decodeEntry,
-  encodeEntry,
-  ENTRY_BYTES_MAX,
-  hashOf,
-  NO_HASH,
-} from "../shared/links-log/entry.ts";
+import { decodeEntry, ENTRY_BYTES_MAX, hashOf, NO_HASH } from "../shared/links-log/entry.ts";
 import {
   ensureSnapshotsStream,
   listSnapshots,
@@ -29,6 +23,7 @@ import {
 } from "../shared/links-log/snapshots.ts";
 import { decodeMessage, LINK_LOG_STREAM, signEntry } from "../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../shared/links-store/schema.ts";
+import { encodeEntry } from "../test/harness/encode-entry.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";

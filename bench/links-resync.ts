@@ -12,11 +12,11 @@ import { connect } from "nats";
 import postgres from "postgres";
 
 import { selectOutboxStats } from "../api/links-log/sql.ts";
-import { resyncLinks } from "../api/links-snapshots/resync.ts";
-import { buildSnapshot } from "../api/links-snapshots/snapshot-builder.ts";
+import { resyncHosts } from "../api/links-snapshots/hosts.ts";
+import { buildSnapshot } from "../api/links-snapshots/snapshot.ts";
 import { decodeId } from "../shared/ids.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
-import { hasAllLinks } from "../shared/links-store/log-state.ts";
+import { hasAllLinks } from "../shared/links-store/schema.ts";
 import { natsLogin } from "../shared/nats.ts";
 import { createAccount } from "../test/harness/admin.ts";
 import { seedLinks } from "../test/harness/links-seed.ts";
@@ -85,7 +85,7 @@ async function measureSwap(history: string): Promise<void> {
   const startedAt = performance.now();
   let storedSeconds = 0;
   const { apiMs, redirectorMs } = await probeDuring(async () => {
-    await resyncLinks(sql, manager, signerOf(stack.info()));
+    await resyncHosts(sql, manager, signerOf(stack.info()));
     storedSeconds = secondsSince(startedAt);
     const [{ term }] = await sql<
       [{ term: number }]
@@ -147,9 +147,9 @@ function atMost(name: string, value: number, max: number): void {
 /** Verified domains with settings, each of which has a notice. */
 async function seedDomains(): Promise<void> {
   await sql`
-    insert into domains (id, account_id, mode, host, verification_value, verified_at, settings, version)
+    insert into domains (id, account_id, mode, host, verification_value, verified_at, settings)
     select gen_random_uuid(), ${accountId ?? null}, 'live', 'd' || i || '.example.com', 'none', now(),
-           '{"root_url":"https://example.com/"}'::jsonb, next_link_version()
+           '{"root_url":"https://example.com/"}'::jsonb
       from generate_series(1, ${domains}::integer) i`;
 }
 

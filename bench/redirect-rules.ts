@@ -11,7 +11,7 @@ import type { ActiveLink } from "../shared/contracts/link-record.ts";
 import { decodeLinkRecord, encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import type { Condition } from "../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../shared/ids.ts";
-import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/stored-record.ts";
+import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/schema.ts";
 import { redirectorConfig, serveCached } from "../test/harness/redirector-config.ts";
 
 /** The visitor of another network, and how often it follows its link. */

@@ -10,7 +10,7 @@ import type { Lifecycle } from "../shared/lifecycle.ts";
 import { LogVerifier } from "../shared/links-log/signature.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
-import { type Nats, natsFilesOf } from "../shared/nats.ts";
+import type { Nats } from "../shared/nats.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
 import { DomainSettingsCache } from "./cache/domain-settings.ts";
 import { LinkCache } from "./cache/link-cache.ts";
@@ -33,10 +33,7 @@ import { RuleGeo } from "./visitors/request-facts.ts";
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
 
-/**
- * How long a stop waits until leases of click limits are returned; the others are returned when the
- * process starts again.
- */
+/** How long a stop waits until leases are returned; the next start returns the others. */
 const RETURN_MS = 2_000;
 
 /** The file of click limits in the journal's directory. */
@@ -45,10 +42,7 @@ const USES_FILE = "click-limits";
 /** The context of all parts of the process; made in `main.ts`. */
 export type Context = { config: Config; log: Log; lifecycle: Lifecycle; nats: Nats };
 
-/**
- * The modules of worker threads. The main module names them, as an executable resolves them only
- * from there.
- */
+/** Worker threads, named by the main module: an executable resolves them only from there. */
 export type WorkerModules = { links: URL; slowReads: URL; publisher: URL };
 
 export class Parts {
@@ -76,21 +70,11 @@ export class Parts {
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
     const linksDir = linksDirOf(config);
-    const thread = new LinksThread(
-      modules.links,
-      {
-        dir: linksDir,
-        natsUrl: config.NATS_URL,
-        natsFiles: natsFilesOf(config),
-        publicKeys: config.LINKS_PUBLIC_KEYS,
-        logLevel: config.LOG_LEVEL,
-      },
-      {
-        changed: () => this.#host.poll(),
-        skipped: (reason) => this.logHealth.onSkipped(reason),
-      },
-      failWith("The links thread failed."),
-    );
+    const thread = new LinksThread(modules.links, config, {
+      changed: () => this.#host.poll(),
+      skipped: (reason) => this.logHealth.onSkipped(reason),
+      failed: failWith("The links thread failed."),
+    });
     const slowReadsFailed = failWith("The thread of slow reads failed.");
     const slowReads = new SlowReads(modules.slowReads, linksDir, slowReadsFailed);
     this.#host = new HostLinks(linksDir, this, this.logHealth, log);

@@ -220,9 +220,6 @@ export const natsFileVariables = {
 
 export type NatsFiles = z.input<z.ZodObject<typeof natsFileVariables>>;
 
-export const natsFilesOf = (config: NatsFiles): NatsFiles =>
-  z.object(natsFileVariables).parse(config);
-
 /**
  * The path from which a process can read a file that only root can: systemd passes it as a
  * credential of the same name (systemd.exec(5), LoadCredential=).
@@ -276,7 +273,6 @@ export class Replies {
     return undefined;
   }
 
-  /** Registers the metric of rejected requests. */
   register(metrics: ProcessMetrics): void {
     const help = "Requests over NATS that were refused because of their reply subject";
     metrics.counter("replies_refused_total", help, () => this.#refused);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 
 import { rotateKeyBody, type Scope } from "../../shared/contracts/key-schemas.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { listWindows } from "../limits/sql.ts";
+import { PostgresStores } from "../stores.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
 import { authorizeAll, type RequestGroup } from "./sql.ts";
@@ -56,7 +56,7 @@ async function authorize(key: KeyParts, rule = READ, cost = 1, refused = 0) {
 }
 
 const readSpent = async (accountId: string): Promise<Record<string, number>> => {
-  const windows = await listWindows(postgres.sql, { accountId, mode: "live" });
+  const windows = await new PostgresStores(postgres.sql).listWindows({ accountId, mode: "live" });
   return Object.fromEntries(windows.map(({ name, spent }) => [name, spent]));
 };
 

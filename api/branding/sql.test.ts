@@ -5,7 +5,7 @@ import { DEFAULT_QR_STYLE, type QrStyle } from "../../shared/contracts/qr-style.
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Branding } from "./model.ts";
-import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
+import { changeBranding, findBranding, findQrBranding } from "./service.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(60_000);

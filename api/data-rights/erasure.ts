@@ -30,7 +30,7 @@ import { INSTALLATION, recordEvents } from "../events/record.ts";
 import { type AccountScope, OPERATOR } from "../http/principal.ts";
 import { SegmentPublisher } from "../imports/clicks.ts";
 import { readFigures, retryDeadlock } from "../imports/counters.ts";
-import { compareHostCounts } from "../links-snapshots/host-counts.ts";
+import { compareHostCounts } from "../links-snapshots/hosts.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { AccountClicks, type LinkLoss } from "./clicks.ts";
 import { countInJournals, listUnreadable } from "./journals.ts";

@@ -8,7 +8,7 @@ import type { LogSigner } from "../../shared/links-log/signature.ts";
 import { listSnapshots, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { numberAll } from "../links-log/log.ts";
-import { resyncLinks } from "../links-snapshots/resync.ts";
+import { resyncHosts } from "../links-snapshots/hosts.ts";
 import type { Sql } from "../postgres.ts";
 import { countEntries, forgetEntries } from "./sql.ts";
 
@@ -57,7 +57,7 @@ export class LinkTraces {
    */
   async replace(): Promise<void> {
     for (let i = 0; i < SNAPSHOTS_MADE; i++)
-      await resyncLinks(this.#sql, this.#manager, this.#signer);
+      await resyncHosts(this.#sql, this.#manager, this.#signer);
   }
 
   /** Forgets the entries in PostgreSQL, and counts what is left of what was noted. */

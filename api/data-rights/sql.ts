@@ -12,12 +12,6 @@ import { type OwnedTable, type Owner, SECRET_COLUMNS } from "./tables.ts";
 const DELETED_AT_ONCE = 5_000;
 const READ_AT_ONCE = 500;
 
-/** The condition of a table's rows. Each statement has both parameters, whose types it names. */
-const owned = ({ where }: OwnedTable): string =>
-  `$1::uuid is not null and $2::uuid[] is not null and (${where})`;
-
-const parametersOf = ({ account, users }: Owner) => [account, [...users]];
-
 export async function hasAccount(sql: Sql, account: Uuid): Promise<boolean> {
   return (await sql`select from accounts where id = ${account}`).length > 0;
 }
@@ -33,25 +27,25 @@ export async function findOwnUsers(sql: Sql, account: Uuid): Promise<Uuid[]> {
 }
 
 /** How many rows of a table belong to an account. */
-export async function countRows(sql: Sql | Transaction, table: OwnedTable, owner: Owner) {
-  const [row] = await sql.unsafe<[{ count: number }]>(
-    `select count(*)::float8 as count from ${table.table} where ${owned(table)}`,
-    parametersOf(owner),
-  );
+export async function countRows(
+  sql: Sql | Transaction,
+  { table, where }: OwnedTable,
+  owner: Owner,
+): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
+    select count(*)::float8 as count from ${sql(table)} where ${where(sql, owner)}`;
   return row.count;
 }
 
 /** Deletes some rows of a table; returns how many, 0 when none is left. */
 export async function deleteRows(
   sql: Sql | Transaction,
-  table: OwnedTable,
+  { table, where }: OwnedTable,
   owner: Owner,
 ): Promise<number> {
-  const { count } = await sql.unsafe(
-    `delete from ${table.table} where ctid = any (array(
-       select ctid from ${table.table} where ${owned(table)} limit ${DELETED_AT_ONCE}))`,
-    parametersOf(owner),
-  );
+  const { count } = await sql`
+    delete from ${sql(table)} where ctid = any (array(
+      select ctid from ${sql(table)} where ${where(sql, owner)} limit ${DELETED_AT_ONCE}))`;
   return count;
 }
 
@@ -76,20 +70,19 @@ export class Snapshot implements AsyncDisposable {
 }
 
 /** The rows of a table as JSON without secrets, some at a time; members with who they are. */
-export const readRows = (
+export function readRows(
   sql: Sql,
-  table: OwnedTable,
+  { table, where }: OwnedTable,
   owner: Owner,
-): AsyncIterable<{ row: Record<string, unknown> }[]> =>
-  sql
-    .unsafe<{ row: Record<string, unknown> }[]>(
-      `select to_jsonb(owned) - $3::text[]${table.table === "members" ? WHO : ""} as row
-         from ${table.table} owned where ${owned(table)}`,
-      [...parametersOf(owner), SECRET_COLUMNS],
-    )
-    .cursor(READ_AT_ONCE);
-
-const WHO = ` || (select jsonb_build_object('email', email, 'name', name) from users where id = owned.user_id)`;
+): AsyncIterable<{ row: Record<string, unknown> }[]> {
+  const who =
+    table === "members"
+      ? sql`|| (select jsonb_build_object('email', email, 'name', name) from users where id = owned.user_id)`
+      : sql``;
+  return sql<{ row: Record<string, unknown> }[]>`
+    select to_jsonb(owned) - ${SECRET_COLUMNS}::text[] ${who} as row
+      from ${sql(table)} owned where ${where(sql, owner)}`.cursor(READ_AT_ONCE);
+}
 
 /** Lifts takedowns of single links, which could not be deleted otherwise. */
 export async function liftTakedowns(sql: Sql, account: Uuid): Promise<void> {

@@ -2,34 +2,43 @@
  * Which rows of PostgreSQL belong to an account: those that an export has, an erasure deletes, and
  * its proof counts. A test compares the list with the tables that there are.
  */
+import type { PendingQuery, Row } from "postgres";
+
 import type { IdKind } from "../../shared/ids.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 
 /** The account, and its own users: those who are members of no other account. */
 export type Owner = { account: string; users: readonly string[] };
 
+/** The condition of an owner's rows. */
+type Where = (sql: Sql | Transaction, owner: Owner) => PendingQuery<Row[]>;
+
 export type OwnedTable = {
   table: string;
-  /** Selects the rows by `$1`, the account, and `$2`, its own users. */
-  where: string;
+  where: Where;
   /** Whether an export has the rows: not what only counts or waits, nor secrets of users. */
   isExported: boolean;
   /** The kind of the public ids of its rows. */
   kind?: IdKind;
 };
 
-const OF_ACCOUNT = "account_id = $1";
-const OF_USERS = "user_id = any ($2)";
-const of = (table: string, column: string) =>
-  `${column} in (select id from ${table} where account_id = $1)`;
+const ofAccount: Where = (sql, { account }) => sql`account_id = ${account}`;
+const ofUsers: Where = (sql, { users }) => sql`user_id = any (${[...users]}::uuid[])`;
 
-const exported = (table: string, where = OF_ACCOUNT, kind?: IdKind): OwnedTable => ({
+/** Rows that refer to those of another table of the account. */
+const of =
+  (table: string, column: string): Where =>
+  (sql, { account }) =>
+    sql`${sql(column)} in (select id from ${sql(table)} where account_id = ${account})`;
+
+const exported = (table: string, where = ofAccount, kind?: IdKind): OwnedTable => ({
   table,
   where,
   isExported: true,
   ...(kind === undefined ? {} : { kind }),
 });
 
-const internal = (table: string, where = OF_ACCOUNT): OwnedTable => ({
+const internal = (table: string, where = ofAccount): OwnedTable => ({
   table,
   where,
   isExported: false,
@@ -40,36 +49,40 @@ const internal = (table: string, where = OF_ACCOUNT): OwnedTable => ({
  * others before these.
  */
 export const OWNED_TABLES: readonly OwnedTable[] = [
-  exported("api_keys", OF_ACCOUNT, "key"),
-  exported("invitations", OF_ACCOUNT, "inv"),
-  internal("password_resets", OF_USERS),
-  internal("passkeys", OF_USERS),
-  internal("second_factors", OF_USERS),
-  internal("credentials", OF_USERS),
-  internal("sessions", OF_USERS),
+  exported("api_keys", ofAccount, "key"),
+  exported("invitations", ofAccount, "inv"),
+  internal("password_resets", ofUsers),
+  internal("passkeys", ofUsers),
+  internal("second_factors", ofUsers),
+  internal("credentials", ofUsers),
+  internal("sessions", ofUsers),
   internal(
     "verifications",
-    "exists (select from unnest($2) id where position(id::text in value) > 0)",
+    (sql, { users }) =>
+      sql`exists (select from unnest(${[...users]}::uuid[]) own (id) where position(own.id::text in value) > 0)`,
   ),
-  internal("users", "id = any ($2)"),
+  internal("users", (sql, { users }) => sql`id = any (${[...users]}::uuid[])`),
   exported("members"),
   exported("webhook_deliveries", of("webhooks", "webhook_id"), "dlv"),
-  exported("webhooks", OF_ACCOUNT, "wh"),
-  internal("report_mails", `${OF_USERS} or ${of("reports", "report_id")}`),
+  exported("webhooks", ofAccount, "wh"),
+  internal(
+    "report_mails",
+    (sql, owner) => sql`${ofUsers(sql, owner)} or ${of("reports", "report_id")(sql, owner)}`,
+  ),
   exported("report_recipients"),
   exported("report_runs", of("reports", "report_id")),
-  exported("reports", OF_ACCOUNT, "rpt"),
+  exported("reports", ofAccount, "rpt"),
   exported("import_links", of("imports", "import_id")),
-  exported("imports", OF_ACCOUNT, "imp"),
+  exported("imports", ofAccount, "imp"),
   internal("link_reviews", of("links", "link_id")),
   internal("limit_checks", of("links", "link_id")),
   exported("link_counters"),
-  exported("shares", OF_ACCOUNT, "shr"),
+  exported("shares", ofAccount, "shr"),
   exported("tags"),
-  exported("links", OF_ACCOUNT, "link"),
+  exported("links", ofAccount, "link"),
   internal("link_totals"),
-  exported("domains", OF_ACCOUNT, "dom"),
-  exported("takedowns", "kind = 'account' and subject = $1::text"),
+  exported("domains", ofAccount, "dom"),
+  exported("takedowns", (sql, { account }) => sql`kind = 'account' and subject = ${account}`),
   exported("account_branding"),
   exported("saved_views"),
   internal("idempotency_keys"),
@@ -79,8 +92,8 @@ export const OWNED_TABLES: readonly OwnedTable[] = [
   internal("stream_leases"),
   internal("event_readers"),
   internal("click_event_days"),
-  exported("events", OF_ACCOUNT, "event"),
-  exported("accounts", "id = $1", "acct"),
+  exported("events", ofAccount, "event"),
+  exported("accounts", (sql, { account }) => sql`id = ${account}`, "acct"),
 ];
 
 /** The tables that have the rest of an account until its proof is written. */

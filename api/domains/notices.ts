@@ -1,5 +1,5 @@
 /** Notices of domains in the links log, which give redirectors the domains' settings. */
-import { ENCODED_LINK_BYTES_MAX, encodeLinkMessage } from "../../shared/contracts/link-record.ts";
+import { ENCODED_LINK_BYTES_MAX, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { type DomainNotice, domainNotice } from "../../shared/contracts/notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
@@ -7,7 +7,7 @@ import { addToOutbox } from "../links-log/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { toNoticeSettings } from "./settings.ts";
-import { drawVersion, selectNoticedDomains } from "./sql.ts";
+import { domainColumns } from "./sql.ts";
 
 /**
  * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to
@@ -22,12 +22,12 @@ export const hasNotice = ({
   verified_at !== null && (settings !== null || !case_sensitive || switching);
 
 /**
- * Adds the notice of a domain to the outbox. Throws `invalid_request` when it is too large for a
- * message.
+ * Adds the notice of a domain, which the transaction has locked, to the outbox. Throws
+ * `invalid_request` when it is too large for a message.
  */
 export async function enqueueNotice(transaction: Transaction, row: DomainRow): Promise<void> {
-  const message = noticeOf(row, await drawVersion(transaction, row.id));
-  const { length } = encodeLinkMessage(message);
+  const message = noticeOf(row);
+  const { length } = encodeLinkRecord(message);
   if (length > ENCODED_LINK_BYTES_MAX)
     throw new ApiError(
       "invalid_request",
@@ -36,27 +36,25 @@ export async function enqueueNotice(transaction: Transaction, row: DomainRow): P
   await addToOutbox(transaction, [message]);
 }
 
-/** Adds a notice for a removed domain: one without settings. */
-export async function enqueueRemoval(
-  transaction: Transaction,
-  { id, host }: DomainRow,
-): Promise<void> {
-  const message = domainNotice(await drawVersion(transaction, id), host, {});
-  await addToOutbox(transaction, [message]);
-}
+/** Adds a notice for a removed domain, which the transaction has locked: one without settings. */
+export const enqueueRemoval = (transaction: Transaction, { host }: DomainRow): Promise<void> =>
+  addToOutbox(transaction, [domainNotice(host, {})]);
 
-/** Domains that are read at once. */
 const BATCH = 500;
 
-/** Reads the notices of all domains as they were published last, in batches. */
+/** Reads the notices of all domains that have one, in batches. */
 export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[]> {
   for (let after: Uuid | null = null; ;) {
-    const rows = await selectNoticedDomains(sql, after, BATCH);
-    if (rows.length > 0) yield rows.map((row) => noticeOf(row, row.notice_version));
+    const rows: DomainRow[] = await sql`
+      select ${domainColumns(sql)} from domains
+       where verified_at is not null and (settings is not null or not case_sensitive or switching)
+         and (${after}::uuid is null or id > ${after})
+       order by id limit ${BATCH}`;
+    if (rows.length > 0) yield rows.map(noticeOf);
     after = rows.at(-1)?.id ?? null;
     if (rows.length < BATCH) return;
   }
 }
 
-const noticeOf = (row: DomainRow, version: number): DomainNotice =>
-  domainNotice(version, row.host, toNoticeSettings(row), row.account_id);
+const noticeOf = (row: DomainRow): DomainNotice =>
+  domainNotice(row.host, toNoticeSettings(row), row.account_id);

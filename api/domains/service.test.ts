@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 
-import type { LinkMessage } from "../../shared/contracts/link-record.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
@@ -57,8 +57,8 @@ afterAll(async () => await postgres[Symbol.asyncDispose]());
 const publisher = { publish: () => Promise.resolve(true) };
 
 /** Everything that is published, in order. */
-async function readPublished(): Promise<LinkMessage[]> {
-  const rows = await postgres.sql<{ state: LinkMessage }[]>`
+async function readPublished(): Promise<LinkRecord[]> {
+  const rows = await postgres.sql<{ state: LinkRecord }[]>`
     select state::jsonb as state from link_outbox order by id`;
   return rows.map(({ state }) => state);
 }
@@ -155,13 +155,13 @@ describe("links on an account's own domain", () => {
 /** Runs the job until a domain has switched. */
 async function finishSwitch(owner: AccountScope, id: Uuid): Promise<void> {
   const log = processLog("test", "silent");
-  const republishing = new Republishing(postgres.sql, publisher, domains, log);
+  const republishing = new Republishing(postgres.sql, publisher, log);
   while ((await domains.get(owner, id)).switching) await Bun.sleep(20);
   await republishing.stop();
 }
 
 /** The last state of each alias of a host. */
-const lastStates = async (host: string): Promise<Record<string, LinkMessage["state"]>> =>
+const lastStates = async (host: string): Promise<Record<string, LinkRecord["state"]>> =>
   Object.fromEntries(
     (await readPublished())
       .filter(({ domain, alias }) => domain === host && !alias.startsWith("@"))
@@ -267,7 +267,7 @@ describe("a switch of case", () => {
 /** Runs the job until links are published and withdrawn. */
 async function finishJobs(): Promise<void> {
   const log = processLog("test", "silent");
-  const republishing = new Republishing(postgres.sql, publisher, domains, log);
+  const republishing = new Republishing(postgres.sql, publisher, log);
   const isLeft = async () =>
     (await postgres.sql`select from domains where republishing`).length > 0;
   while (await isLeft()) await Bun.sleep(20);
@@ -396,7 +396,7 @@ describe("a takedown", () => {
     expect(await takeLinkDown(postgres.sql, { domain: host, alias: "bad" }, true)).toBe(true);
     await links.update(owner, link.id, { title: "x", disabled: true });
     expect((await readPublished()).at(-1)).toMatchObject({
-      state: "deleted",
+      state: "active",
       extras: { taken_down: true, disabled: true },
     });
     expect(await links.get(owner, link.id)).toMatchObject({ taken_down: true });

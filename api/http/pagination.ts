@@ -7,9 +7,9 @@ import * as z from "zod";
 
 import { CURSOR } from "../../shared/contracts/examples.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { count } from "./common-schemas.ts";
 import { ApiError, invalidField } from "./errors.ts";
 
-/** Maximum page number. */
 const PAGE_MAX = 1_000_000;
 
 /** Maximum entries of a page. */
@@ -51,12 +51,10 @@ type ListQuery = z.output<typeof listQuery>;
 
 const paginationSchema = z
   .object({
-    page: z.int().meta({ description: "The number of the page, from 1.", examples: [1] }),
-    limit: z
-      .int()
-      .meta({ description: "The maximum number of entries of a page.", examples: [20] }),
-    total: z.int().meta({ description: "The number of all entries.", examples: [42] }),
-    total_pages: z.int().meta({ description: "The number of pages.", examples: [3] }),
+    page: count("The number of the page, from 1.", 1),
+    limit: count("The maximum number of entries of a page.", 20),
+    total: count("The number of all entries.", 42),
+    total_pages: count("The number of pages.", 3),
     total_is_estimate: z.literal(true).optional().meta({
       description:
         "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks or last click).",
@@ -92,10 +90,10 @@ export const listOf = <Item extends z.ZodType>(item: Item) =>
  * The position at which a list continues: the sort key of its last entry, and the id that breaks
  * ties.
  */
-export type Position = { key: number; id: Uuid };
+export type ListPosition = { key: number; id: Uuid };
 
 /** The requested part of a list: a page, or the entries after a position (null for the start). */
-export type ListRequest = { limit: number } & ({ page: number } | { after: Position | null });
+export type ListRequest = { limit: number } & ({ page: number } | { after: ListPosition | null });
 
 /** A part of a list; `total` only by page. `next` is null at the end. */
 export type ListPart<Row> = {
@@ -103,7 +101,7 @@ export type ListPart<Row> = {
   total?: number;
   /** Whether the total is an estimate; if absent, it is exact. */
   isEstimate?: boolean;
-  next: Position | null;
+  next: ListPosition | null;
 };
 
 /**
@@ -152,8 +150,8 @@ const paginationOf = (page: number, limit: number, total: number, isEstimate: bo
 function cutPart<Row>(
   rows: readonly Row[],
   limit: number,
-  positionOf: (row: Row) => Position,
-): { rows: Row[]; next: Position | null } {
+  positionOf: (row: Row) => ListPosition,
+): { rows: Row[]; next: ListPosition | null } {
   const kept = rows.slice(0, limit);
   const last = kept.at(-1);
   return { rows: kept, next: rows.length > limit && last !== undefined ? positionOf(last) : null };
@@ -165,14 +163,14 @@ function cutPart<Row>(
  */
 const KEY_MAX = 253_402_300_799_999;
 
-function readPosition(text: string, list: string): Position | null {
+function readPosition(text: string, list: string): ListPosition | null {
   const schema = z.tuple([z.literal(list), z.int().min(0).max(KEY_MAX), z.uuid()]);
   const [, key, id] = readCursor(schema, text) ?? [];
   return key === undefined || id === undefined ? null : { key, id };
 }
 
 /** Where the rows of a request start in a list. */
-export type ListStart = { offset: number } | { after: Position | null };
+export type ListStart = { offset: number } | { after: ListPosition | null };
 
 /** Reads the requested part of a list, newest first; counts only by page. */
 export async function readPart<Row extends { id: Uuid; created_at: Date }>(
@@ -181,7 +179,7 @@ export async function readPart<Row extends { id: Uuid; created_at: Date }>(
   count: () => Promise<number>,
 ): Promise<ListPart<Row>> {
   const { limit } = request;
-  const toPosition = ({ id, created_at }: Row): Position => ({ key: created_at.getTime(), id });
+  const toPosition = ({ id, created_at }: Row): ListPosition => ({ key: created_at.getTime(), id });
   const start =
     "after" in request ? { after: request.after } : { offset: (request.page - 1) * limit };
   const [rows, total] = await Promise.all([
@@ -210,11 +208,11 @@ export const writeCursor = (position: unknown): string =>
  * Decodes the cursor of a parameter; undefined without one. Throws `invalid_request` for an invalid
  * cursor.
  */
-export function readCursor<Position>(
-  schema: z.ZodType<Position>,
+export function readCursor<Value>(
+  schema: z.ZodType<Value>,
   text: string | undefined,
   parameter = "starting_after",
-): Position | undefined {
+): Value | undefined {
   if (text === undefined) return undefined;
   try {
     return schema.parse(JSON.parse(Buffer.from(text, "base64url").toString()));

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 
 import { newUuid } from "../../shared/ids.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./sql.ts";
+import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./idempotency.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(60_000);

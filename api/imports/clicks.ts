@@ -26,10 +26,11 @@ import type { SourceVisits } from "./source.ts";
 import type { ImportLink, ImportRow } from "./sql.ts";
 
 /**
- * Segments that wait for workers, those of redirectors included, while an import publishes: with
- * more, live clicks would wait for more than a batch of it.
+ * Segments that wait for workers, those of redirectors included, while an import publishes: those
+ * of two batches, so that one is collected while the other is inserted. With more, live clicks
+ * would wait for more of them.
  */
-const WAITING_MAX = 24;
+const WAITING_MAX = 48;
 
 /** How often it is looked whether workers have stored some. */
 const POLL_MS = 50;
@@ -137,8 +138,9 @@ export class SegmentPublisher {
   readonly #nats: NatsConnection;
   readonly #signal: AbortSignal;
   #manager: JetStreamManager | undefined;
-  /** Segments that may be published before it is looked again. */
+  /** Segments that may be published before it is looked again, and that look. */
   #room = 0;
+  #looking: Promise<void> | undefined;
 
   constructor(nats: NatsConnection, signal: AbortSignal) {
     this.#nats = nats;
@@ -148,14 +150,21 @@ export class SegmentPublisher {
   /** Publishes a segment, as often as needed; the stream has it then. */
   async publish(id: SegmentId, { records }: ImportSegment): Promise<void> {
     const data = Buffer.concat([encodeSegmentHeader(id), records]);
-    while (this.#room <= 0) {
-      const { num_pending, num_ack_pending } = await this.#readConsumer();
-      this.#room = WAITING_MAX - num_pending - num_ack_pending;
-      if (this.#room <= 0) await this.#pause(POLL_MS);
-    }
+    while (this.#room <= 0) await (this.#looking ??= this.#look());
     this.#room--;
     const options = { msgID: formatSegmentId(id), timeout: PUBLISH_MS };
     await this.#retry(() => this.#nats.jetstream().publish(CLICKS_SUBJECT, data, options));
+  }
+
+  /** Looks how many segments may follow, and waits if none may. */
+  async #look(): Promise<void> {
+    try {
+      const { num_pending, num_ack_pending } = await this.#readConsumer();
+      this.#room = WAITING_MAX - num_pending - num_ack_pending;
+      if (this.#room <= 0) await this.#pause(POLL_MS);
+    } finally {
+      this.#looking = undefined;
+    }
   }
 
   /** Resolves when workers have stored all that is in the stream. */

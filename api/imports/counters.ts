@@ -7,6 +7,7 @@ import { type ClickHouseReader, queryRows } from "../../shared/clicks/query.ts";
 import { NO_TOTALS, readTotals, TOTALS_TABLE } from "../../shared/clicks/totals.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { errorCode, type Sql } from "../postgres.ts";
+import { chunksOf, inOrder } from "./pages.ts";
 import {
   findKeptLinks,
   type ImportRow,
@@ -16,8 +17,12 @@ import {
   raiseCounters,
 } from "./sql.ts";
 
-/** Links of one statement. */
-const LINKS_AT_ONCE = 500;
+/** Links of one statement, and of which it is read at once that they have clicks. */
+const LINKS_AT_ONCE = 1_000;
+const CLICKED_AT_ONCE = 50_000;
+
+/** Before every other id. */
+const NO_LINK = "00000000-0000-0000-0000-000000000000";
 
 /** The SQLSTATE of a transaction that was ended for another to go on, and attempts of one. */
 const DEADLOCK = "40P01";
@@ -32,11 +37,29 @@ export class ImportCounters {
     this.#clickhouse = clickhouse;
   }
 
-  /** Writes the totals of all links of an import. */
-  async raise({ id }: ImportRow): Promise<void> {
-    for await (const links of this.#links(id)) {
-      const figures = await readFigures(this.#clickhouse, links);
+  /** Writes the totals of the links that have clicks of an import. */
+  async raise({ number }: ImportRow): Promise<void> {
+    const read = (links: readonly Uuid[]) => readFigures(this.#clickhouse, links);
+    for await (const [, figures] of inOrder(this.#clickedLinks(number), read))
       await retryDeadlock(() => raiseCounters(this.#sql, figures));
+  }
+
+  /**
+   * The links with clicks of an import, some at a time. In the order of ClickHouse's tables, so
+   * that the totals of some are read together, rather than from everywhere.
+   */
+  async *#clickedLinks(number: number): AsyncGenerator<Uuid[]> {
+    for (let after: Uuid | undefined = NO_LINK; after !== undefined;) {
+      const rows: { link_id: Uuid }[] = await queryRows(
+        this.#clickhouse,
+        `SELECT link_id FROM ${TOTALS_TABLE}
+          WHERE import = {import: UInt32} AND link_id > {after: UUID}
+          GROUP BY link_id ORDER BY link_id LIMIT {max: UInt32}`,
+        { import: number, after, max: CLICKED_AT_ONCE },
+      );
+      const links = rows.map(({ link_id }) => link_id);
+      yield* chunksOf(links, LINKS_AT_ONCE);
+      after = links.length < CLICKED_AT_ONCE ? undefined : links.at(-1);
     }
   }
 

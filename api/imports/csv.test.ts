@@ -27,7 +27,7 @@ async function read(
   columns?: string,
   dateOrder?: string,
 ): Promise<readonly SourceLink[]> {
-  await using file = new CsvFile(path, columns, dateOrder);
+  await using file = new CsvFile(path, { columns, dateOrder });
   return (await file.links(null)).rows;
 }
 

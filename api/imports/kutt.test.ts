@@ -1,7 +1,7 @@
 /**
  * Goal: links and visits of Kutt come along from each of its databases, and the count of each hour,
  * country, referrer, browser and system is right. Method: its tables, as server/models of Kutt
- * creates them, in a file of SQLite and in PostgreSQL.
+ * creates them, in a file of SQLite, in PostgreSQL and in MariaDB.
  */
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
@@ -9,6 +9,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { hasMariaDb, TestMariaDb } from "../../test/harness/mariadb.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { Kutt } from "./kutt.ts";
 import type { SourceVisits } from "./source.ts";
@@ -154,5 +155,29 @@ describe("PostgreSQL", () => {
   test("its name has no credentials, and other URLs are refused", () => {
     expect(Kutt.identify("postgres://me:secret@db.test:5433/kutt")).toBe("db.test:5433/kutt");
     expect(() => Kutt.identify("https://db.test/kutt")).toThrow("It must be postgres://");
+  });
+});
+
+describe.skipIf(!hasMariaDb())("MySQL", () => {
+  let server: TestMariaDb;
+  beforeAll(async () => {
+    server = await TestMariaDb.start();
+    const id = "int unsigned not null auto_increment primary key";
+    for (const statement of [...tablesOf(id, "datetime", "json"), ...ROWS])
+      await server.sql.unsafe(statement);
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  test("links and visits come along", () => expectAll(server.url));
+
+  test("times are those of its server's zone", async () => {
+    await using kutt = new Kutt(server.url, "America/New_York");
+    const { rows: links } = await kutt.links(null, signal);
+    expect(links.map(({ createdAt }) => createdAt?.toISOString())).toEqual([
+      "2020-01-02T08:04:05.000Z",
+      "2021-01-02T08:04:05.000Z",
+    ]);
+    const { rows: visits } = await kutt.visits(null, signal);
+    expect(visits[0]?.at.toISOString()).toBe("2020-02-03T09:00:00.000Z");
   });
 });

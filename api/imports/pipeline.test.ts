@@ -160,6 +160,15 @@ const visit = (n: number, minutes: number, change: Partial<SourceVisits> = {}): 
   ...change,
 });
 
+async function addDomain(accountId: Uuid): Promise<{ id: Uuid; host: string }> {
+  const id = newUuid();
+  const host = `go-${id}.example`;
+  await postgres.sql`
+    insert into domains (id, account_id, mode, host, verification_value, verified_at)
+    values (${id}, ${accountId}, 'live', ${host}, 'x', now())`;
+  return { id, host };
+}
+
 const noRecords = () => Promise.resolve([]);
 
 function openLinks(): LinkImports {
@@ -346,5 +355,80 @@ describe("an import", () => {
     expect(await run(row, new MemorySource([], [])).catch(String)).toContain("Another process");
     reading.resolve({ rows: [], next: null });
     expect(await first).toMatchObject({ state: "done" });
+  });
+
+  test("beside another account's of the same aliases gets those that are free, and visits of no others", async () => {
+    const count = 200;
+    const links = Array.from({ length: count }, (_, n) => link(n, { alias: `both-${n}` }));
+    const visits = links.map((_, n) => visit(n, n));
+    const rows = await Promise.all(
+      [1, 2].map(async () => await begin((await postgres.addWriter()).accountId)),
+    );
+    const done = await Promise.all(
+      rows.map((row) => run(row, new MemorySource(links, visits, { pageSize: 20 }))),
+    );
+    expect(done.map(({ created, taken }) => created + taken)).toEqual([count, count]);
+    expect(done.reduce((sum, { created }) => sum + created, 0)).toBe(count);
+    for (const { id, account_id, created, visits: imported, left_out } of done) {
+      const own = await linksOf(account_id);
+      expect([own.length, imported, left_out]).toEqual([created, created, count - created]);
+      const clicked = worker.clicksOf(id).map(({ linkId }) => linkId);
+      expect(clicked.toSorted()).toEqual(own.map((row) => String(row["id"])).toSorted());
+    }
+  });
+
+  describe("onto a domain", () => {
+    const COUNT = 300;
+
+    const linksOn = (host: string) =>
+      Array.from({ length: COUNT }, (_, n) => link(n, { alias: `Race-${n}`, domain: host }));
+
+    test("whose case is switched meanwhile has all links, as the domain is in the end", async () => {
+      const { accountId } = await postgres.addWriter();
+      const { id, host } = await addDomain(accountId);
+      let switches = 0;
+      let isRunning = true;
+      const switching = (async () => {
+        while (isRunning) {
+          await postgres.sql.begin(async (transaction) => {
+            await transaction`select from domains where id = ${id} for update`;
+            await transaction`
+              update links set folded = not coalesce(folded, false) where domain_id = ${id}`;
+            await transaction`
+              update domains set case_sensitive = not case_sensitive where id = ${id}`;
+          });
+          switches++;
+          // Leaves the import the time of some pages.
+          await Bun.sleep(100);
+        }
+      })();
+      const done = await run(await begin(accountId), new MemorySource(linksOn(host), []));
+      isRunning = false;
+      await switching;
+      expect(done).toMatchObject({ state: "done", created: COUNT, refused: 0 });
+      expect(switches).toBeGreaterThan(1);
+      const [domain] = await postgres.sql`select case_sensitive from domains where id = ${id}`;
+      const folded = new Set((await linksOf(accountId)).map((row) => row["folded"] === true));
+      expect([...folded]).toEqual([domain?.["case_sensitive"] === false]);
+    });
+
+    test("that is lost meanwhile refuses the other links, and ends", async () => {
+      const { accountId } = await postgres.addWriter();
+      const { id, host } = await addDomain(accountId);
+      const source = new MemorySource(linksOn(host), []);
+      const reports = new Reports();
+      reports.noteLinks = (some) => {
+        if (reports.links.length === 0)
+          void postgres.sql`update domains set verified_at = null where id = ${id}`.execute();
+        reports.links.push(...some);
+      };
+      const { created, refused, state } = await run(await begin(accountId), source, reports);
+      expect([state, created + refused]).toEqual(["done", COUNT]);
+      expect(refused).toBeGreaterThan(0);
+      expect(await linksOf(accountId)).toHaveLength(created);
+      const last = reports.links.at(-1)?.outcome;
+      expect(last).toMatchObject({ outcome: "refused" });
+      expect(last).toHaveProperty("reason", expect.stringContaining("verified domain"));
+    });
   });
 });

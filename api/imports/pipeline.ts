@@ -25,6 +25,7 @@ import {
   toSegments,
 } from "./clicks.ts";
 import type { ImportCounters } from "./counters.ts";
+import { chunksOf, inOrder, pagesOf } from "./pages.ts";
 import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
 import {
   findImport,
@@ -40,16 +41,11 @@ import {
 } from "./sql.ts";
 
 /**
- * Links of one statement, each of which takes a lock of PostgreSQL, and statements at once: while
- * one waits for the disk, the next is worked on. Segments that are planned together.
+ * Links of one statement, each of which takes a lock of PostgreSQL, and segments that are planned
+ * together.
  */
 const LINKS_AT_ONCE = 1_000;
-const STATEMENTS_AT_ONCE = 2;
 const SEGMENTS_AT_ONCE = 8;
-
-/** Most bytes of a cursor, and most pages without rows in a row: a source may have no end. */
-const CURSOR_BYTES_MAX = 1024;
-const EMPTY_PAGES_MAX = 1_000;
 
 /** A link of the source, and what became of it. */
 export type LinkReport = { link: SourceLink; outcome: ImportOutcome };
@@ -108,31 +104,17 @@ export class ImportRun {
   /** Says what would become of each link, and changes nothing. */
   async check(row: ImportRow, source: Source, signal: AbortSignal): Promise<void> {
     const owner = ownerOf(row);
-    const read = (after: Cursor | null) => source.links(after, signal);
-    for await (const { rows } of pagesOf(read, null))
-      for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
-        const reports = await judge(some, (links) =>
-          this.#links.check(owner, toImportedLinks(row, links)),
-        );
-        this.#observer.noteLinks(reports);
-        this.#note(row, countOutcomes(reports));
-      }
+    const check: Decide = (links) => this.#links.check(owner, toImportedLinks(row, links));
+    for await (const [, reports] of judgedPages(source, null, check, signal)) {
+      this.#observer.noteLinks(reports);
+      this.#note(row, countOutcomes(reports));
+    }
   }
 
   async #importLinks(row: ImportRow, source: Source, signal: AbortSignal): Promise<void> {
     const owner = ownerOf(row);
-    const read = (after: Cursor | null) => source.links(after, signal);
-    for await (const { rows, next } of pagesOf(read, row.page_end)) {
-      const reports: LinkReport[] = [];
-      for (const chunks of chunksOf(chunksOf(rows, LINKS_AT_ONCE), STATEMENTS_AT_ONCE)) {
-        signal.throwIfAborted();
-        const judged = await Promise.all(
-          chunks.map((some) =>
-            judge(some, (links) => this.#links.import(owner, toImportedLinks(row, links))),
-          ),
-        );
-        reports.push(...judged.flat());
-      }
+    const write: Decide = (links) => this.#links.import(owner, toImportedLinks(row, links));
+    for await (const [{ next }, reports] of judgedPages(source, row.page_end, write, signal)) {
       const counts = countOutcomes(reports);
       await recordLinks(this.#sql, row.id, { ...counts, page_end: next, links: linksOf(reports) });
       this.#observer.noteLinks(reports);
@@ -142,10 +124,12 @@ export class ImportRun {
 
   async #importVisits(row: ImportRow, source: Source, signal: AbortSignal): Promise<void> {
     let [before, publishing] = [row.segments, row.publishing];
-    const read = (after: Cursor | null) => source.visits(after, signal);
-    for await (const { rows, next } of pagesOf(read, row.page_end)) {
-      const ids = [...new Set(rows.map(({ linkId }) => linkId))];
-      const links = await findImportLinks(this.#sql, row.id, ids);
+    const read = async (after: Cursor | null) => {
+      const page = await source.visits(after, signal);
+      const ids = [...new Set(page.rows.map(({ linkId }) => linkId))];
+      return { ...page, links: await findImportLinks(this.#sql, row.id, ids) };
+    };
+    for await (const { rows, next, links } of pagesOf(read, row.page_end)) {
       const visits = new VisitsOfPage(row, links, rows);
       const segments = toSegments(visits.clicks(), publishing);
       const made = await this.#publish(row.id, before, segments, publishing.length);
@@ -242,43 +226,6 @@ const ownerOf = ({ account_id, mode }: ImportRow): Author => ({
   actor: OPERATOR,
 });
 
-/**
- * The pages of a source after a cursor; the next one is read while one is worked on. Throws for a
- * source that does not advance.
- */
-async function* pagesOf<Row>(
-  read: (after: Cursor | null) => Promise<Page<Row>>,
-  after: Cursor | null,
-): AsyncGenerator<Page<Row>> {
-  let [cursor, empty] = [JSON.stringify(after), 0];
-  for (let reading = read(after); ;) {
-    const page = await reading;
-    const next = JSON.stringify(page.next);
-    empty = page.rows.length === 0 ? empty + 1 : 0;
-    if (page.next !== null) {
-      if (next === cursor || empty > EMPTY_PAGES_MAX || Buffer.byteLength(next) > CURSOR_BYTES_MAX)
-        throw new Error(`The source does not advance after ${cursor}.`);
-      reading = read(page.next);
-      // It is awaited below, unless this page fails.
-      reading.catch(() => undefined);
-    }
-    yield page;
-    if (page.next === null) return;
-    cursor = next;
-  }
-}
-
-function* chunksOf<Row>(rows: Iterable<Row>, size: number): Generator<Row[]> {
-  let chunk: Row[] = [];
-  for (const row of rows) {
-    chunk.push(row);
-    if (chunk.length < size) continue;
-    yield chunk;
-    chunk = [];
-  }
-  if (chunk.length > 0) yield chunk;
-}
-
 /** Most bytes of a title: what is longer is cut rather than refused. */
 const TITLE_BYTES_MAX = 255;
 
@@ -305,11 +252,32 @@ const timeOf = ({ createdAt }: SourceLink): Date | undefined =>
 const toTitle = (text: string): string =>
   truncateText(text.replaceAll(/\p{Cc}+/gu, " ").trim(), TITLE_BYTES_MAX);
 
+/** Decides what becomes of links that the source does not refuse, and does it. */
+type Decide = (links: readonly SourceLink[]) => Promise<ImportOutcome[]>;
+
+/**
+ * The pages of links after a cursor, in their order, with what became of each link. While
+ * PostgreSQL writes one, the next is prepared.
+ */
+function judgedPages(
+  source: Source,
+  after: Cursor | null,
+  decide: Decide,
+  signal: AbortSignal,
+): AsyncGenerator<[Page<SourceLink>, LinkReport[]]> {
+  const pages = pagesOf((cursor) => source.links(cursor, signal), after);
+  return inOrder(pages, async ({ rows }) => {
+    const reports: LinkReport[] = [];
+    for (const some of chunksOf(rows, LINKS_AT_ONCE)) {
+      signal.throwIfAborted();
+      reports.push(...(await judge(some, decide)));
+    }
+    return reports;
+  });
+}
+
 /** What becomes of links: the source refuses some of them itself. */
-async function judge(
-  links: readonly SourceLink[],
-  decide: (links: readonly SourceLink[]) => Promise<ImportOutcome[]>,
-): Promise<LinkReport[]> {
+async function judge(links: readonly SourceLink[], decide: Decide): Promise<LinkReport[]> {
   const outcomes = await decide(links.filter(({ refused }) => refused === undefined));
   let decided = 0;
   return links.flatMap((link) => {

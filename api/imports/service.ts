@@ -2,7 +2,7 @@
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import { beginImport, findImport, hasAccount, type ImportRow, listImportRows } from "./sql.ts";
+import { beginImport, findAccounts, findImport, type ImportRow, listImportRows } from "./sql.ts";
 
 export type { ImportRow } from "./sql.ts";
 
@@ -13,9 +13,18 @@ export class ImportService {
     this.#sql = sql;
   }
 
+  /** The account with an id, or the only one. Throws when there is none, or which is not said. */
+  async findAccount(id: Uuid | undefined): Promise<Uuid> {
+    const [first, second] = await findAccounts(this.#sql, id);
+    if (first === undefined) throw new Error("The account does not exist.");
+    if (second !== undefined)
+      throw new Error("There are several accounts: say which by --account.");
+    return first.id;
+  }
+
   /**
    * Begins the import of a source into an account, or returns the one that the account has of it.
-   * `options` are how it is read, without credentials. Throws when there is no such account.
+   * `options` are how it is read, without credentials.
    */
   async begin(
     owner: AccountScope,
@@ -23,8 +32,6 @@ export class ImportService {
     identity: string,
     options: Readonly<Record<string, string>>,
   ): Promise<ImportRow> {
-    if (!(await hasAccount(this.#sql, owner.accountId)))
-      throw new Error("The account does not exist.");
     return await beginImport(this.#sql, { ...owner, id: newUuid(), source, identity, options });
   }
 

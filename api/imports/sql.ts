@@ -55,11 +55,10 @@ export type NewImport = AccountScope & {
   options: Readonly<Record<string, string>>;
 };
 
-/** Whether there is such an account. */
-export async function hasAccount(sql: Sql, id: Uuid): Promise<boolean> {
-  const rows = await sql`select from accounts where id = ${id}`;
-  return rows.length > 0;
-}
+/** The account with this id, or any account; two at most. */
+export const findAccounts = async (sql: Sql, id: Uuid | undefined): Promise<{ id: Uuid }[]> =>
+  await sql<{ id: Uuid }[]>`
+    select id from accounts where ${id ?? null}::uuid is null or id = ${id ?? null} limit 2`;
 
 /** Begins an import, or finds the one of this source that the account has. */
 export async function beginImport(sql: Sql, begun: NewImport): Promise<ImportRow> {

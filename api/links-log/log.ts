@@ -2,11 +2,7 @@
  * The links log in PostgreSQL: what a transaction adds to the outbox becomes entries after its
  * commit, which wait there until the tail has acknowledged them.
  */
-import {
-  type LinkMessage,
-  type LinkRecord,
-  toMessage,
-} from "../../shared/contracts/link-record.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import {
   comparePositions,
@@ -38,7 +34,7 @@ export async function addToOutbox(
     records.map((record) => ({
       domain: record.domain,
       alias: record.alias,
-      state: JSON.stringify(toMessage<LinkMessage>(record)),
+      state: JSON.stringify(record),
     })),
   );
 }

@@ -88,13 +88,13 @@ const toRow = (row: Record<string, unknown>) =>
 
 /** A process that publishes. */
 function startPublisher(sql = postgres.sql, signer = SIGNER) {
-  const publisher = new LinksLogPublisher(
+  const publisher = new LinksLogPublisher({
     sql,
-    Promise.resolve(connection),
+    nats: Promise.resolve(connection),
     signer,
-    1,
-    processLog("test", "silent"),
-  );
+    replicas: 1,
+    log: processLog("test", "silent"),
+  });
   return { publisher, [Symbol.asyncDispose]: () => publisher.stop() };
 }
 

@@ -66,6 +66,16 @@ const TERM_PAUSE_MS = 10_000;
 /** How long messages of strangers are reported. */
 const STRANGERS_REPORTED_MS = 600_000;
 
+/** What API processes make the links log and its snapshots with. */
+export type LogContext = {
+  sql: Sql;
+  nats: Promise<NatsConnection>;
+  signer: LogSigner;
+  /** Of the streams, if this process creates them. */
+  replicas: number;
+  log: Log;
+};
+
 type JetStream = { client: JetStreamClient; manager: JetStreamManager; tail: TailReader };
 
 /** Publishes what was committed; tests of changes alone need none of the rest. */
@@ -75,17 +85,15 @@ export interface LinksPublisher {
 }
 
 export class LinksLogPublisher implements LinksPublisher {
-  readonly #sql: Sql;
-  readonly #nats: Promise<NatsConnection>;
-  readonly #signer: LogSigner;
-  readonly #replicas: number;
-  readonly #log: Log;
+  readonly #context: LogContext;
   readonly #strangersLog: LimitedLog;
   #jetStream: JetStream | undefined;
   /** One run at a time, whoever asks. */
   readonly #runs = new CoalescedCalls<void>();
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
+  /** The recording of it, one after the other. */
+  #acknowledging: Promise<void> = Promise.resolve();
   #head: LogHead | undefined;
   #isDatabaseFull = false;
   #isSilent = false;
@@ -100,20 +108,9 @@ export class LinksLogPublisher implements LinksPublisher {
   #requests: Subscription | undefined;
   #polling: Repetition | undefined;
 
-  /** `replicas` is that of the stream, if this process creates it. */
-  constructor(
-    sql: Sql,
-    nats: Promise<NatsConnection>,
-    signer: LogSigner,
-    replicas: number,
-    log: Log,
-  ) {
-    this.#sql = sql;
-    this.#nats = nats;
-    this.#signer = signer;
-    this.#replicas = replicas;
-    this.#log = log;
-    this.#strangersLog = new LimitedLog(log, "links_log_unsigned");
+  constructor(context: LogContext) {
+    this.#context = context;
+    this.#strangersLog = new LimitedLog(context.log, "links_log_unsigned");
     void this.#begin();
   }
 
@@ -148,26 +145,28 @@ export class LinksLogPublisher implements LinksPublisher {
         await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
         return true;
       } catch (error) {
-        if (performance.now() + RETRY_MS < deadline) {
-          await Bun.sleep(RETRY_MS);
-          continue;
+        if (performance.now() + RETRY_MS >= deadline) {
+          this.#context.log.warn({ error }, "links_log_publish_failed");
+          return false;
         }
-        this.#log.warn({ error }, "links_log_publish_failed");
-        return false;
+        await Bun.sleep(RETRY_MS);
       }
     }
   }
 
+  /** Resolves when nothing is written any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#requests?.unsubscribe();
     const ended = this.#polling?.stop();
     // Before there is a connection, there is nothing to finish.
-    if (this.#jetStream !== undefined) await ended;
+    if (this.#jetStream === undefined) return;
+    await ended;
+    await this.#acknowledging;
   }
 
   async #begin(): Promise<void> {
-    const connection = await this.#nats;
+    const connection = await this.#context.nats;
     if (this.#isStopped) return;
     this.#requests = connection.subscribe(HEARTBEAT_REQUESTS, {
       queue: HEARTBEAT_REQUESTS_QUEUE,
@@ -178,7 +177,7 @@ export class LinksLogPublisher implements LinksPublisher {
 
   async #poll(): Promise<number> {
     await this.#runNext().catch((error: unknown) =>
-      this.#log.warn({ error }, "links_log_poll_failed"),
+      this.#context.log.warn({ error }, "links_log_poll_failed"),
     );
     return POLL_MS;
   }
@@ -198,7 +197,9 @@ export class LinksLogPublisher implements LinksPublisher {
   async #run(): Promise<void> {
     try {
       const jetStream = (this.#jetStream ??= await this.#open());
-      await this.#publishAll(jetStream);
+      for (let races = 0; !(await this.#publishOnce(jetStream));)
+        if (++races === RACES_MAX)
+          throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
       this.#isDatabaseFull = false;
     } catch (error) {
       this.#isDatabaseFull = isDiskFull(error);
@@ -206,19 +207,14 @@ export class LinksLogPublisher implements LinksPublisher {
     }
   }
 
-  async #publishAll(jetStream: JetStream): Promise<void> {
-    for (let race = 0; race < RACES_MAX; race++) if (await this.#publishOnce(jetStream)) return;
-    throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
-  }
-
   async #open(): Promise<JetStream> {
-    const connection = await this.#nats;
+    const connection = await this.#context.nats;
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
-    await ensureLinkLogStream(manager, this.#replicas);
-    this.#acknowledged ??= await readAcknowledged(this.#sql);
+    await ensureLinkLogStream(manager, this.#context.replicas);
+    this.#acknowledged ??= await readAcknowledged(this.#context.sql);
     const client = connection.jetstream({ timeout: REQUEST_TIMEOUT_MS });
-    return { client, manager, tail: new TailReader(connection, manager, this.#signer) };
+    return { client, manager, tail: new TailReader(connection, manager, this.#context.signer) };
   }
 
   /**
@@ -244,23 +240,19 @@ export class LinksLogPublisher implements LinksPublisher {
   async #readLast({ manager, tail }: JetStream): Promise<LastEntry> {
     try {
       const last = await tail.readLast();
-      if (last.strangers > 0) this.#noteStrangers(last);
-      const sequence = last.sequence - last.strangers;
+      const { strangers } = last;
+      if (strangers > 0) {
+        this.#strangersAt = performance.now();
+        this.#strangersLog.error("strangers", new Error("Messages are not signed."), { strangers });
+      }
+      const sequence = last.sequence - strangers;
       if (sequence !== this.#seen.sequence) this.#seen = { sequence, at: performance.now() };
       return last;
     } catch (error) {
       if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
-      await ensureLinkLogStream(manager, this.#replicas);
+      await ensureLinkLogStream(manager, this.#context.replicas);
       return { entry: "none", sequence: 0, strangers: 0 };
     }
-  }
-
-  #noteStrangers({ sequence, strangers }: LastEntry): void {
-    this.#strangersAt = performance.now();
-    this.#strangersLog.error("strangers", new Error("A message is not signed."), {
-      sequence,
-      strangers,
-    });
   }
 
   async #number({ entry }: LastEntry): Promise<LogHead> {
@@ -270,7 +262,7 @@ export class LinksLogPublisher implements LinksPublisher {
       isHeartbeatDue(this.#head, this.#acknowledged, silentMs, this.#isHeartbeatRequested);
     if (isDue) this.#isHeartbeatRequested = false;
     const known = typeof entry === "string" ? undefined : entry;
-    const head = await numberLog(this.#sql, undefined, isDue, known);
+    const head = await numberLog(this.#context.sql, undefined, isDue, known);
     this.#head = head;
     return head;
   }
@@ -280,8 +272,8 @@ export class LinksLogPublisher implements LinksPublisher {
     if (above === undefined || head.term > above) return head;
     if (performance.now() < this.#termAt) throw new Error("A term began a moment ago.");
     this.#termAt = performance.now() + TERM_PAUSE_MS;
-    this.#log.warn({ term: above + 1 }, "links_log_term_begins");
-    this.#head = await numberLog(this.#sql, above, false);
+    this.#context.log.warn({ term: above + 1 }, "links_log_term_begins");
+    this.#head = await numberLog(this.#context.sql, above, false);
     return this.#head;
   }
 
@@ -295,7 +287,7 @@ export class LinksLogPublisher implements LinksPublisher {
     let sequence = lastSequence;
     let position = start;
     while (position < head.position) {
-      const entries = await selectEntries(this.#sql, position);
+      const entries = await selectEntries(this.#context.sql, position);
       const end = entries.at(-1);
       if (end === undefined) return true;
       if (!(await this.#sendEntries(client, entries, sequence, head))) return false;
@@ -320,7 +312,7 @@ export class LinksLogPublisher implements LinksPublisher {
     const outcomes = await Promise.allSettled(
       entries.map(({ bytes, ...entry }, i) =>
         client.publish(LINK_LOG_SUBJECT, bytes, {
-          headers: signEntry(this.#signer, { ...entry, database }, head),
+          headers: signEntry(this.#context.signer, { ...entry, database }, head),
           expect: { lastSequence: lastSequence + i },
         }),
       ),
@@ -336,9 +328,9 @@ export class LinksLogPublisher implements LinksPublisher {
     const { term, position } = entry;
     if (comparePositions(entry, this.#acknowledged ?? { term: 0, position: 0 }) > 0)
       this.#acknowledged = { term, position };
-    acknowledgeEntries(this.#sql, { term, position }).catch((error: unknown) =>
-      this.#log.warn({ error }, "links_log_not_acknowledged"),
-    );
+    this.#acknowledging = this.#acknowledging
+      .then(() => acknowledgeEntries(this.#context.sql, { term, position }))
+      .catch((error: unknown) => this.#context.log.warn({ error }, "links_log_not_acknowledged"));
   }
 }
 

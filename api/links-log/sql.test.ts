@@ -11,12 +11,8 @@ import {
 
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
-import {
-  decodeEntry,
-  encodeEntry,
-  type Entry,
-  ENTRY_BYTES_MAX,
-} from "../../shared/links-log/entry.ts";
+import { decodeEntry, type Entry, ENTRY_BYTES_MAX } from "../../shared/links-log/entry.ts";
+import { encodeEntry } from "../../test/harness/encode-entry.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { addToOutbox, numberLog } from "./log.ts";

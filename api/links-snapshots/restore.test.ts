@@ -35,7 +35,7 @@ import { SIGNER } from "../../test/harness/signing.ts";
 import { cutLog } from "../links-log/log.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
-import { adoptDatabase, resyncLinks } from "./resync.ts";
+import { resyncHosts } from "./hosts.ts";
 import { SnapshotMaker } from "./snapshot-maker.ts";
 import { lockSnapshot } from "./sql.ts";
 
@@ -92,29 +92,22 @@ async function savePostgres(): Promise<() => Promise<unknown>> {
 
 /** What an API process publishes, and the snapshots that it makes. */
 class Api implements AsyncDisposable {
+  readonly #context = {
+    sql: stores.sql,
+    nats: Promise.resolve(stores.connection),
+    signer: SIGNER,
+    replicas: 1,
+    log,
+  };
   readonly publisher: LinksLogPublisher;
   #maker: SnapshotMaker | undefined;
 
   constructor() {
-    this.publisher = new LinksLogPublisher(
-      stores.sql,
-      Promise.resolve(stores.connection),
-      SIGNER,
-      1,
-      log,
-    );
+    this.publisher = new LinksLogPublisher(this.#context);
   }
 
   startSnapshots(): SnapshotMaker {
-    const { sql, connection } = stores;
-    return (this.#maker = new SnapshotMaker(
-      sql,
-      Promise.resolve(connection),
-      this.publisher,
-      SIGNER,
-      1,
-      log,
-    ));
+    return (this.#maker = new SnapshotMaker(this.#context, this.publisher));
   }
 
   async stopSnapshots(): Promise<void> {
@@ -127,6 +120,18 @@ class Api implements AsyncDisposable {
   }
 }
 
+const startHost = (nats: NatsClient) =>
+  new HostLog(join(dir, "host"), { nats, verifier: SIGNER, log }, NO_EVENTS);
+
+/** The folder of the host's store. */
+const folder = () => currentFolder(join(dir, "host"));
+
+/** What the host has of a link or notice. */
+function find(alias: string) {
+  using reader = new StoreReader(folder());
+  return reader.find("", alias);
+}
+
 const ask = (term: number) =>
   stores.connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(term));
 
@@ -136,11 +141,7 @@ test("a host has what PostgreSQL has after both came back, and takedowns before 
   const { sql, manager, nats } = stores;
   const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
-  const host = new HostLog(join(dir, "host"), hostNats, SIGNER, NO_EVENTS, log);
-  const find = (alias: string) => {
-    using reader = new StoreReader(currentFolder(join(dir, "host")));
-    return reader.find("", alias);
-  };
+  const host = startHost(hostNats);
   const settles = (check: () => void) =>
     eventually(async () => {
       check();
@@ -235,13 +236,12 @@ test("an operator's resync makes every host take a snapshot, and another databas
   const hostNats = new NatsClient(nats.url, "redirector", log);
   await using api = new Api();
   api.startSnapshots();
-  const host = new HostLog(join(dir, "resynced"), hostNats, SIGNER, NO_EVENTS, log);
-  const folder = () => currentFolder(join(dir, "resynced"));
+  const host = startHost(hostNats);
   const settles = () => eventually(async () => expect(host.state.isCurrent).toBe(true), WITHIN_MS);
   try {
     await settles();
     const [before, { links, database }] = [folder(), host.state];
-    expect(await resyncLinks(sql, manager, SIGNER)).toEqual({ links });
+    expect(await resyncHosts(sql, manager, SIGNER)).toBe(links);
     await eventually(async () => expect(folder()).not.toBe(before), WITHIN_MS);
     await settles();
     // As another database that was put in its place.
@@ -251,7 +251,7 @@ test("an operator's resync makes every host take a snapshot, and another databas
     expect(host.state.database).toBe(database);
     expect(host.state.links).toBe(links);
     await sql`update link_log_head set term = 60`;
-    expect(await adoptDatabase(sql, manager, SIGNER, database ?? "")).toEqual({ links: links + 1 });
+    expect(await resyncHosts(sql, manager, SIGNER, database)).toBe(links + 1);
     await eventually(async () => expect(host.state.links).toBe(links + 1), WITHIN_MS);
     await settles();
   } finally {

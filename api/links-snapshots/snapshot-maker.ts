@@ -7,11 +7,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } from "nats";
+import type { JetStreamClient, JetStreamManager, Subscription } from "nats";
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { planTerm } from "../../shared/links-log/decisions.ts";
-import type { LogSigner, LogVerifier } from "../../shared/links-log/signature.ts";
+import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,
   ensureSnapshotsStream,
@@ -26,13 +26,10 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
-import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { type LogHead, numberLog } from "../links-log/log.ts";
-import type { LinksLogPublisher } from "../links-log/publisher.ts";
-import type { Sql } from "../postgres.ts";
-import { buildSnapshot } from "./snapshot-builder.ts";
-import { removeOldSnapshots, storeSnapshot } from "./snapshot-writer.ts";
+import type { LinksLogPublisher, LogContext } from "../links-log/publisher.ts";
+import { buildSnapshot, removeOldSnapshots, storeSnapshot } from "./snapshot.ts";
 import { claimAnswer, lockSnapshot } from "./sql.ts";
 
 /** Maximum time of a request to JetStream. */
@@ -64,12 +61,8 @@ export function describeSnapshot(storedAt: Date | undefined): string | undefined
 }
 
 export class SnapshotMaker {
-  readonly #sql: Sql;
-  readonly #nats: Promise<NatsConnection>;
+  readonly #context: LogContext;
   readonly #publisher: LinksLogPublisher;
-  readonly #signer: LogSigner;
-  readonly #replicas: number;
-  readonly #log: Log;
   /** The newest snapshot of the last check, and when that was. */
   #newest: StoredSnapshot | undefined;
   #checkedAt = -Infinity;
@@ -85,21 +78,9 @@ export class SnapshotMaker {
   #subscription: Subscription | undefined;
   #checks: Repetition | undefined;
 
-  /** `replicas` is that of the stream, if this process creates it. */
-  constructor(
-    sql: Sql,
-    nats: Promise<NatsConnection>,
-    publisher: LinksLogPublisher,
-    signer: LogSigner,
-    replicas: number,
-    log: Log,
-  ) {
-    this.#sql = sql;
-    this.#nats = nats;
+  constructor(context: LogContext, publisher: LinksLogPublisher) {
+    this.#context = context;
     this.#publisher = publisher;
-    this.#signer = signer;
-    this.#replicas = replicas;
-    this.#log = log;
     void this.#begin();
   }
 
@@ -128,19 +109,21 @@ export class SnapshotMaker {
   }
 
   async #begin(): Promise<void> {
-    const connection = await this.#nats;
+    const connection = await this.#context.nats;
+    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
     if (this.#isStopped) return;
     this.#subscription = connection.subscribe(SNAPSHOT_REQUESTS, {
       queue: SNAPSHOT_REQUESTS_QUEUE,
       callback: (_, { data }) => void this.#receive(data),
     });
-    this.#checks = repeat(() => this.#check(connection));
+    this.#checks = repeat(() => this.#check(connection.jetstream(options), manager));
   }
 
-  async #check(connection: NatsConnection): Promise<number> {
+  async #check(client: JetStreamClient, manager: JetStreamManager): Promise<number> {
     this.#hasRead = false;
     try {
-      await this.#makeDue(connection);
+      await this.#makeDue(client, manager);
       return POLL_MS;
     } catch (error) {
       this.#fail(error);
@@ -149,24 +132,35 @@ export class SnapshotMaker {
   }
 
   #fail(error: unknown): void {
-    this.#log.warn({ error }, "links_snapshot_failed");
+    this.#context.log.warn({ error }, "links_snapshot_failed");
     const reason = error instanceof Error ? error.message : String(error);
     this.#failure = `no snapshot of the links can be made: ${reason}`;
   }
 
-  /** Makes a snapshot if one is due. Most calls only compare terms. */
-  async #makeDue(connection: NatsConnection): Promise<void> {
-    const { head } = this.#publisher;
-    if (head === undefined || this.#publisher.isSilent) return;
+  /**
+   * Makes a snapshot if one is due, unless another process does, or has, and truncates the tail
+   * behind those that are kept. Most calls only compare terms.
+   */
+  async #makeDue(client: JetStreamClient, manager: JetStreamManager): Promise<void> {
+    const { head, isSilent } = this.#publisher;
+    if (head === undefined || isSilent) return;
     const isOfTerm = this.#newest !== undefined && isUsable(this.#newest, head);
     if (isOfTerm && performance.now() - this.#checkedAt < CHECK_MS) return;
-    const manager = await managerOf(connection);
-    const isDue = () => this.#isDue(manager, head);
-    if (await isDue()) await this.#make(connection, isDue);
+    if (!(await this.#isDue(manager, head))) return;
+    const { sql, signer, replicas } = this.#context;
+    await ensureSnapshotsStream(manager, replicas);
+    await sql.begin(async (lock) => {
+      if (!(await lockSnapshot(lock)) || !(await this.#isDue(manager, head))) return;
+      await this.#store(client);
+      await removeOldSnapshots(manager, signer);
+      await truncate(manager, signer);
+    });
+    this.#failure = undefined;
+    this.#checkedAt = -Infinity;
   }
 
   async #isDue(manager: JetStreamManager, head: LogHead): Promise<boolean> {
-    const stored = await listSnapshots(manager, this.#signer);
+    const stored = await listSnapshots(manager, this.#context.signer);
     const subjects = await listSubjects(manager, manifestSubject("*"));
     this.#hasStrangers = subjects.length > stored.length;
     const newest = stored.findLast((snapshot) => isUsable(snapshot, head));
@@ -196,30 +190,13 @@ export class SnapshotMaker {
    * while there is none of this term, and when hosts were answered a moment ago.
    */
   async #answer(asked: number): Promise<boolean> {
-    const head = await numberLog(this.#sql, undefined, false);
+    const head = await numberLog(this.#context.sql, undefined, false);
     if (this.#newest === undefined || !isUsable(this.#newest, head)) return false;
     const above = planTerm(asked, head);
-    if (above === undefined || !(await claimAnswer(this.#sql))) return false;
-    this.#log.warn({ term: above + 1 }, "links_log_term_asked_for");
-    await numberLog(this.#sql, above, false);
+    if (above === undefined || !(await claimAnswer(this.#context.sql))) return false;
+    this.#context.log.warn({ term: above + 1 }, "links_log_term_asked_for");
+    await numberLog(this.#context.sql, above, false);
     return true;
-  }
-
-  /**
-   * Makes a snapshot unless another process does, or has, and truncates the tail behind those that
-   * are kept.
-   */
-  async #make(connection: NatsConnection, isDue: () => Promise<boolean>): Promise<void> {
-    const manager = await managerOf(connection);
-    await ensureSnapshotsStream(manager, this.#replicas);
-    await this.#sql.begin(async (lock) => {
-      if (!(await lockSnapshot(lock)) || !(await isDue())) return;
-      await this.#store(connection.jetstream({ timeout: REQUEST_TIMEOUT_MS }));
-      await removeOldSnapshots(manager, this.#signer);
-      await truncate(manager, this.#signer);
-    });
-    this.#failure = undefined;
-    this.#checkedAt = -Infinity;
   }
 
   async #store(client: JetStreamClient): Promise<void> {
@@ -227,20 +204,17 @@ export class SnapshotMaker {
     this.#hasRead = true;
     try {
       const path = join(folder, "links.sqlite");
-      const contents = await buildSnapshot(this.#sql, path, () => this.#isStopped);
+      const contents = await buildSnapshot(this.#context.sql, path, () => this.#isStopped);
       if (contents === undefined) return;
       // A host can use it only once its end is in the tail.
       if (!(await this.#publisher.publish())) throw new Error("The links log is not published.");
-      const name = await storeSnapshot(client, this.#signer, path, contents);
-      this.#log.info({ name, links: contents.links }, "links_snapshot_stored");
+      const name = await storeSnapshot(client, this.#context.signer, path, contents);
+      this.#context.log.info({ name, links: contents.links }, "links_snapshot_stored");
     } finally {
       rmSync(folder, { recursive: true });
     }
   }
 }
-
-const managerOf = (connection: NatsConnection): Promise<JetStreamManager> =>
-  connection.jetstreamManager({ timeout: REQUEST_TIMEOUT_MS, checkAPI: false });
 
 /** Whether hosts of this term can take a snapshot. */
 const isUsable = ({ manifest }: StoredSnapshot, { database, term }: LogHead): boolean =>

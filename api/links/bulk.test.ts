@@ -344,7 +344,7 @@ describe("updating many links", () => {
 describe("many links with settings", () => {
   const rules = [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }];
 
-  test("have them in row and record, marked as deleted for versions without settings", async () => {
+  test("have them in row and record", async () => {
     const owner = await postgres.addWriter();
     const long = { ...rules[0], url: `https://example.com/${"a".repeat(8_000)}` };
     const made = await create(owner, [
@@ -360,7 +360,7 @@ describe("many links with settings", () => {
     expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(made));
     expect(linkOf(made, 3).extras).toBeNull();
     expect(await outboxOf("s1")).toMatchObject([
-      { state: "deleted", destination: url, extras: { rules: [{ url: rules[0]?.url }] } },
+      { state: "active", destination: url, extras: { rules: [{ url: rules[0]?.url }] } },
     ]);
   });
 
@@ -388,9 +388,15 @@ describe("many links with settings", () => {
     });
     expect(await postgres.links.get(owner, linkOf(made).id)).toEqual(linkOf(changed));
     expect((await postgres.links.get(owner, linkOf(made, 2).id)).extras).toBeNull();
-    const states = async (alias: string) => (await outboxOf(alias)).map(({ state }) => state);
-    expect(await states("t1")).toEqual(["deleted", "deleted"]);
-    expect(await states("t3")).toEqual(["deleted", "active"]);
+    expect(await outboxOf("t1")).toMatchObject([
+      { extras: { rules: {} } },
+      { extras: { split: {} } },
+    ]);
+    expect(await outboxOf("t3")).toMatchObject([
+      { extras: { disabled: true } },
+      { state: "active" },
+    ]);
+    expect((await outboxOf("t3")).at(-1)).not.toHaveProperty("extras");
     expect(await outboxOf("t2")).toHaveLength(1);
   });
 

@@ -1,5 +1,4 @@
 /** Creates links, one or many, with one statement. */
-import { toMessage } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
@@ -257,14 +256,14 @@ const toNamed = (candidate: Candidate, attempt: number): Named => ({
   alias: candidate.body.alias ?? generateAlias(lengthAfter(attempt, candidate.link)),
 });
 
-/** What creates a validated link under an alias; `shortUrl` is the origin of short links. */
+/** The insertion of a validated link under an alias; `shortUrl` is the origin of short links. */
 export function toInsertion(
   { link, alias }: PreparedCreation & { alias: string },
   shortUrl: string,
 ): Insertion {
   const row = { ...link, alias, updated_at: link.created_at };
   const event = { id: newUuid(), data: linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl) };
-  const state = JSON.stringify(toMessage(toRecordDraft(row)));
+  const state = JSON.stringify(toRecordDraft(row));
   return { row, ...shortLinkOf(row), state, event };
 }
 

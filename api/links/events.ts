@@ -12,8 +12,9 @@ import { buildShortUrl } from "./short-url.ts";
 const UNRECORDED = ["clicks", "unique_clicks", "last_click_at", "updated_at", "has_password"];
 
 /** The data of an event about a link: the link with all of its fields. */
-export const linkData = (row: LinkRow, shortUrl: string): JSONValue =>
-  toJson({ link: toFullLink(row, shortUrl, "settings") });
+export const linkData = (row: LinkRow, shortUrl: string): JSONValue => ({
+  link: toFullLink(row, shortUrl, "settings"),
+});
 
 export const linkEvent = (type: EventType, row: LinkRow, shortUrl: string): NewEvent => ({
   type,

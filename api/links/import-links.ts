@@ -7,7 +7,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { validateValue } from "../http/validation.ts";
-import type { Sql } from "../postgres.ts";
+import { errorCode, type Sql } from "../postgres.ts";
 import { toInsertion } from "./create-links.ts";
 import type { DestinationRules } from "./destinations.ts";
 import { conflictError, isNameTaken, NameClaims } from "./names.ts";
@@ -29,7 +29,7 @@ export type ImportedLink = {
 };
 
 /**
- * What becomes of a link: it is `new`; the account has the `same` already, with this alias and this
+ * The outcome of a link: it is `new`; the account has the `same` already, with this alias and this
  * destination; its alias is `taken`; or it is `refused`, as the API would.
  */
 export type ImportOutcome =
@@ -39,8 +39,11 @@ export type ImportOutcome =
 /** A valid link, with its index in the request. */
 type Candidate = PreparedCreation & { index: number; alias: string };
 
-/** Attempts while others create links under the same aliases. */
+/** Attempts while others create links under the same aliases, or change the domains. */
 const ATTEMPTS_MAX = 5;
+
+/** SQLSTATEs of links whose domain has changed, or has gone, since it was looked up. */
+const CHANGED: ReadonlySet<string> = new Set(["57P03", "23503"]);
 
 export class LinkImports {
   readonly #sql: Sql;
@@ -59,19 +62,18 @@ export class LinkImports {
    * them.
    */
   async import(owner: Author, links: readonly ImportedLink[]): Promise<ImportOutcome[]> {
-    const outcomes: ImportOutcome[] = [];
-    let waiting = await this.#prepare(owner, links, outcomes);
-    for (let attempt = 0; waiting.length > 0; attempt++) {
-      waiting = await this.#judge(owner, waiting, outcomes);
+    for (let attempt = 0; ; attempt++) {
+      const outcomes: ImportOutcome[] = [];
+      const candidates = await this.#prepare(owner, links, outcomes);
+      const free = await this.#judge(owner, candidates, outcomes);
       try {
-        await this.#insert(owner, waiting, outcomes);
-        break;
+        await this.#insert(owner, free, outcomes);
+        return outcomes;
       } catch (error) {
-        // Another link has taken an alias since it was looked up.
-        if (!isNameTaken(error) || attempt === ATTEMPTS_MAX) throw error;
+        const isPassing = isNameTaken(error) || CHANGED.has(errorCode(error) ?? "");
+        if (!isPassing || attempt === ATTEMPTS_MAX) throw error;
       }
     }
-    return outcomes;
   }
 
   /** Says of each link what would become of it. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 
 import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
 import type { LinkRow } from "./model.ts";
-import { findServedLinksOf } from "./republishing-sql.ts";
+import { findServedLinksOf } from "./republishing.ts";
 
 /** As many as make a join over the whole table look cheaper than single look-ups. */
 const LINKS = 20_000;

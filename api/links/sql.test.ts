@@ -281,7 +281,7 @@ test("no account reads, updates or deletes another account's link", async () => 
 describe("a link with settings", () => {
   const STARTS_AT = "2030-01-01T08:00:00.000Z";
 
-  test("keeps them in its row and in the record, which versions without settings read as a deletion", async () => {
+  test("keeps them in its row and in the record", async () => {
     const owner = await postgres.addWriter();
     const body = {
       url: "https://example.com/",
@@ -298,12 +298,12 @@ describe("a link with settings", () => {
     expect((await postgres.links.get(owner, link.id)).extras).toBeNull();
     expect(await outboxOf("decided")).toMatchObject([
       {
-        state: "deleted",
+        state: "active",
         destination: "https://example.com/",
         extras: { starts_at: Date.parse(STARTS_AT) },
       },
-      { state: "deleted", extras: { disabled: true } },
-      { state: "deleted", extras: { disabled: true } },
+      { state: "active", extras: { disabled: true } },
+      { state: "active", extras: { disabled: true } },
       { state: "active" },
     ]);
   });

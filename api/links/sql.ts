@@ -1,7 +1,7 @@
 /**
  * SQL statements on links, for one link as for many. Each that writes takes the locks of its short
- * links before it draws versions. So of two successive states of a short link, the later one has
- * the higher version.
+ * links before it draws versions and adds to the outbox. So the log has the states of a short link
+ * in the order of its changes, and the later one has the higher version.
  */
 import type { JSONValue } from "postgres";
 
@@ -40,123 +40,6 @@ export async function findLink(
   return row;
 }
 
-/** Finds the owner's link with an external id, by the index `links_external_id_key`. */
-export async function findExternalLink(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  externalId: string,
-): Promise<LinkRow | undefined> {
-  const [row] = await sql<LinkRow[]>`
-    ${selectLinks(sql)}
-     where link.account_id = ${accountId} and link.mode = ${mode} and link.external_id = ${externalId}`;
-  return row;
-}
-
-/**
- * Finds and locks the link with an alias on a domain, of any account; `host` is null for the
- * service's own domain.
- */
-export async function lockLinkByName(
-  transaction: Transaction,
-  host: string | null,
-  alias: string,
-): Promise<LinkRow | undefined> {
-  const [found] = await transaction<{ id: Uuid }[]>`
-    select link.id
-      from links link left join domains domain on domain.id = link.domain_id
-     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
-           and (link.domain_id is null and ${host}::text is null
-                or domain.host = ${host} and domain.verified_at is not null)
-       for update of link`;
-  if (found === undefined) return undefined;
-  const [row] = await transaction<
-    LinkRow[]
-  >`${selectLinks(transaction)} where link.id = ${found.id}`;
-  return row;
-}
-
-/** Sets whether a link is taken down, and its new version. */
-export async function setTakenDown(
-  transaction: Transaction,
-  { id, taken_down, version }: LinkRow,
-): Promise<void> {
-  await transaction`
-    update links set taken_down = ${taken_down}, version = ${version} where id = ${id}`;
-}
-
-/** Creation times of the owner's links among these ids, by primary key. */
-export async function findCreationTimes(
-  sql: Sql,
-  owner: AccountScope,
-  ids: readonly Uuid[],
-): Promise<{ id: Uuid; created_at: Date }[]> {
-  return await sql<{ id: Uuid; created_at: Date }[]>`
-    select id, created_at from links
-     where id = any (${[...ids]}::uuid[]) and account_id = ${owner.accountId} and mode = ${owner.mode}`;
-}
-
-/** Selects links that have one of the tags and are on one of the domains. */
-type LinkProperties = {
-  /** undefined: any tags. */
-  tags?: readonly string[];
-  /** Hosts, null for the service's own domain; undefined: any domain. */
-  domains?: readonly (string | null)[];
-};
-
-/** Ids of the owner's links with these properties, `max` + 1 at most. */
-export async function findLinkIds(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  { tags, domains }: LinkProperties,
-  max: number,
-): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
-    select link.id
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.account_id = ${accountId} and link.mode = ${mode}
-       ${tags === undefined ? sql`` : sql`and link.tags && ${[...tags]}::text[]`}
-       ${domains === undefined ? sql`` : sql`and coalesce(domain.host, '') = any (${domains.map((host) => host ?? "")}::text[])`}
-     limit ${max + 1}`;
-  return rows.map(({ id }) => id);
-}
-
-/** Tags and domain (null for the service's own) of the owner's links among these ids. */
-export async function findLinkProperties(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  ids: readonly Uuid[],
-): Promise<{ id: Uuid; tags: string[]; host: string | null }[]> {
-  return await sql<{ id: Uuid; tags: string[]; host: string | null }[]>`
-    select link.id, link.tags, domain.host
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
-}
-
-/** What lists call a link. */
-type LinkName = { id: Uuid; alias: string; title: string | null; domain_host: string | null };
-
-/** Names of the owner's links among these ids, by primary key. */
-export async function findLinkNames(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  ids: readonly Uuid[],
-): Promise<LinkName[]> {
-  return await sql<LinkName[]>`
-    select link.id, link.alias, link.title, domain.host as domain_host
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
-}
-
-/** Creation time of the owner's oldest link, from the index on account and time. */
-export async function findFirstCreation(sql: Sql, owner: AccountScope): Promise<Date | undefined> {
-  const [row] = await sql<{ created_at: Date }[]>`
-    select created_at from links
-     where account_id = ${owner.accountId} and mode = ${owner.mode}
-     order by created_at
-     limit 1`;
-  return row?.created_at;
-}
-
 /** Reads links by their primary keys, in the order of `ids`. */
 export async function findLinksInOrder(
   sql: Sql | Transaction,
@@ -167,13 +50,6 @@ export async function findLinksInOrder(
      where link.id = any (${[...ids]}::uuid[])
      order by array_position(${[...ids]}::uuid[], link.id)`;
 }
-
-/** Links that were taken down individually, of all accounts. */
-export const listTakenDown = async (sql: Sql): Promise<{ alias: string; host: string | null }[]> =>
-  await sql<{ alias: string; host: string | null }[]>`
-    select link.alias, domain.host
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.taken_down order by domain.host nulls first, link.alias`;
 
 /** The columns that an update can change. */
 const CHANGED_COLUMNS = [
@@ -196,11 +72,10 @@ const CHANGED_COLUMNS = [
   "external_id",
   "extras",
   "archived",
-  "version",
   "updated_at",
 ] as const satisfies readonly (keyof LinkRow)[];
 
-/** The columns of a new link. */
+/** The columns of a new link, but for its version. */
 const COLUMNS = [
   "id",
   "account_id",
@@ -222,6 +97,14 @@ const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[]) =
 const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
   [...new Set(shortLinks.map(keyOf))].toSorted();
 
+/** Locks short links until the transaction ends. */
+export async function lockAliases(
+  transaction: Transaction,
+  shortLinks: readonly ShortLink[],
+): Promise<void> {
+  await selectLocks(transaction, shortLinks);
+}
+
 /** Locks short links until the transaction ends, and then draws `count` versions. */
 export async function lockAliasesAndDrawVersions(
   transaction: Transaction,
@@ -230,8 +113,8 @@ export async function lockAliasesAndDrawVersions(
 ): Promise<number[]> {
   const rows = await transaction<{ version: string }[]>`
     with locked as materialized (${selectLocks(transaction, shortLinks)})
-    select next_link_version() as version
-      from generate_series(1, ${count}::integer) where (select count(*) from locked) >= 0`;
+    select version from (select count(held) from locked) locks
+     cross join lateral next_link_versions(case when locks.count >= 0 then ${count}::integer end) as version`;
   return rows.map(({ version }) => Number(version));
 }
 
@@ -257,7 +140,7 @@ export type QuotaUse = "consumed" | "unlimited";
 /** The versions of the inserted links; undefined if the quota was not granted. */
 type Inserted = {
   consumption: Consumption;
-  /** What their events cost the account. */
+  /** The bytes of their events, which the account pays for. */
   ledgerBytes: number;
   links: Map<Uuid, number> | undefined;
 };
@@ -288,38 +171,54 @@ export async function insertLinks(
   insertions: readonly Insertion[],
   quota: QuotaUse = "consumed",
 ): Promise<Inserted> {
-  const columns = listColumns(sql, COLUMNS);
+  const fields = insertions.map(({ row }) => row);
+  const others = insertions.map(({ row: { id }, domain, alias, state, event }) => ({
+    link_id: id,
+    domain,
+    alias,
+    state,
+    event_id: event.id,
+    data: event.data,
+  }));
   type Row = Consumption & { link_id: Uuid | null; version: string; ledger_bytes: number };
   const rows = await sql<[Row, ...Row[]]>`
     with locked as materialized (${selectLocks(sql, insertions)}
     ), quota as materialized (
       ${quota === "consumed" ? consumeQuota(sql, { accountId, mode }, insertions.length) : grantAll(sql)}
     ), drawn as materialized (
-      select insertion -> 'row' as fields, insertion, insertion -> 'event' as event,
-             jsonb_build_object('version', next_link_version()) as assigned
-        from quota cross join jsonb_array_elements(${sql.json([...insertions])}::jsonb) insertion
-       where granted
+      select given.*, version
+        from quota
+       cross join lateral next_link_versions(case when granted then ${insertions.length}::integer else 0 end)
+               with ordinality as versions (version, place)
+        join rows from (jsonb_to_recordset(${sql.json(others)}::jsonb)
+               as (link_id uuid, domain text, alias text, state text, event_id uuid, data jsonb))
+               with ordinality as given (link_id, domain, alias, state, event_id, data, place) using (place)
+       order by place
     ), link as (
-      insert into links (${columns})
-      select ${columns} from drawn cross join lateral jsonb_populate_record(null::links, fields || assigned)
+      insert into links (${listColumns(sql, COLUMNS)}, version)
+      select ${listColumns(
+        sql,
+        COLUMNS.map((name) => `fields.${name}`),
+      )}, drawn.version
+        from jsonb_populate_recordset(null::links, ${sql.json(fields)}::jsonb) fields
+        join drawn on drawn.link_id = fields.id
     ), counters as (
       insert into link_counters (link_id, account_id, mode)
-      select (fields ->> 'id')::uuid, ${accountId}, ${mode} from drawn
+      select link_id, ${accountId}, ${mode} from drawn
     ), recorded as (
       insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
-      select (event ->> 'id')::uuid, ${accountId}, ${mode}, 'link.created', (fields ->> 'id')::uuid,
-             (fields ->> 'id')::uuid, event -> 'data', ${sql.json(actorJson(actor))}::jsonb,
+      select event_id, ${accountId}, ${mode}, 'link.created', link_id, link_id, data,
+             ${sql.json(actorJson(actor))}::jsonb,
              ${actor.origin === undefined ? null : sql.json(actor.origin)}::jsonb
         from drawn
-      returning type, bytes
+      returning bytes
     ), outbox as (
       insert into link_outbox (domain, alias, state)
-      select insertion ->> 'domain', insertion ->> 'alias',
-             left(insertion ->> 'state', -1) || ',"version":' || (assigned ->> 'version') || '}'
-        from drawn
+      select domain, alias, left(state, -1) || ',"version":' || version || '}' from drawn
     )
-    select quota.*, fields ->> 'id' as link_id, assigned ->> 'version' as version,
-           coalesce((select sum(ledger_cost(${accountId}, ${mode}, type, bytes)) from recorded), 0)::float8 as ledger_bytes
+    select quota.*, link_id, version,
+           (select coalesce(sum(bytes), 0) + count(*) * ledger_cost(${accountId}, ${mode}, 'link.created', 0)
+              from recorded)::float8 as ledger_bytes
       from quota left join drawn on true`;
   const [{ link_id: _, version: __, ledger_bytes: ledgerBytes, ...consumption }] = rows;
   if (!consumption.granted) return { consumption, ledgerBytes, links: undefined };
@@ -367,7 +266,6 @@ export type Conflict = {
   id: Uuid;
   alias_taken: boolean;
   external_id_taken: boolean;
-  /** There is a link with this id. */
   id_taken: boolean;
 };
 
@@ -437,7 +335,7 @@ export async function updateLinkRows(
   transaction: Transaction,
   rows: readonly LinkRow[],
 ): Promise<void> {
-  const columns = listColumns(transaction, CHANGED_COLUMNS);
+  const columns = listColumns(transaction, [...CHANGED_COLUMNS, "version"]);
   const ids = rows.map(({ id }) => id);
   // With the ids by themselves, because PostgreSQL takes any array for one of a hundred elements.
   await transaction`

@@ -13,8 +13,6 @@ create table domains (
   switching boolean not null default false,
   -- where visitors are led who find no link, and files for apps
   settings jsonb,
-  -- of its state in the links log; 0 when there is none
-  version bigint not null default 0,
   -- when the proof was last looked up, and since when answers lack it
   checked_at timestamptz(3),
   missing_since timestamptz(3),

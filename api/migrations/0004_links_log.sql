@@ -1,12 +1,11 @@
 -- The links log: how changes of links get to the redirectors.
 
--- Versions of all links come from one sequence, so that the states of a short link stay in order
--- even when an alias is freed by one link and taken by another.
+-- Versions of all links come from one sequence: a number is that of one state of one link.
 create sequence link_version as bigint;
 
 -- Draws a version: the next one, but no less than the time in microseconds. A database that was restored from a backup, or
--- a standby that lacks the last transactions, would otherwise draw versions that redirectors have seen already. The caller
--- holds the lock of the alias, so the versions of an alias ascend also where two callers set the sequence at once.
+-- a standby that lacks the last transactions, would otherwise draw versions that clients and redirectors have seen already.
+-- The caller holds the lock of the alias, so the versions of an alias ascend also where two callers set the sequence at once.
 -- As its owner, because processes may not set the sequence.
 create function next_link_version() returns bigint
 language plpgsql volatile security definer set search_path = pg_catalog, public as $$
@@ -22,7 +21,17 @@ begin
 end
 $$;
 
-revoke execute on function next_link_version() from public;
+-- Draws ascending versions: the first as above, the others from there, which takes a tenth of the time each.
+create function next_link_versions(p_count integer) returns setof bigint
+language plpgsql volatile security definer set search_path = pg_catalog, public as $$
+begin
+  if p_count < 1 then return; end if;
+  return next public.next_link_version();
+  return query select nextval('public.link_version') from generate_series(2, p_count);
+end
+$$;
+
+revoke execute on function next_link_version(), next_link_versions(integer) from public;
 
 -- States of links that are no entries of the log yet, as the text that is published.
 create table link_outbox (
@@ -104,8 +113,7 @@ begin
     lock table takedowns in share row exclusive mode;
     insert into link_outbox (domain, alias, state)
     select '', '@takedowns',
-           format('{"state":"deleted","version":%s,"domain":"","alias":"@takedowns","takedowns":{"accounts":[%s],"hosts":[%s]}}',
-                  next_link_version(),
+           format('{"state":"deleted","version":0,"domain":"","alias":"@takedowns","takedowns":{"accounts":[%s],"hosts":[%s]}}',
                   string_agg(to_json(subject)::text, ',' order by subject) filter (where kind = 'account'),
                   string_agg(to_json(subject)::text, ',' order by subject) filter (where kind = 'host'))
       from takedowns;

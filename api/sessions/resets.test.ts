@@ -23,8 +23,7 @@ import { openSessionServices, type SessionServices } from "../../test/harness/se
 import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { hashToken } from "../url-tokens.ts";
-import { makeReset, resetPath } from "./resets.ts";
-import { applyReset, deleteExpiredResets } from "./sql.ts";
+import { applyReset, deleteExpiredResets, makeReset, resetPath } from "./resets.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(120_000);

@@ -13,11 +13,11 @@ import {
   test,
 } from "bun:test";
 
+import type { Enrolment } from "../../shared/contracts/user-responses.ts";
 import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
 import { codeOf } from "../../test/harness/totp.ts";
 import type { Session } from "../http/principal.ts";
-import type { Enrolment } from "./second-factor.ts";
 
 // Starts a real server, on a machine that may be busy.
 setDefaultTimeout(120_000);

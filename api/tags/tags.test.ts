@@ -14,9 +14,8 @@ import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
-import type { TagsCursor, TagsRequest } from "./listing.ts";
+import { listTags, type TagsCursor, type TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
-import { listTags } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.
 setDefaultTimeout(120_000);

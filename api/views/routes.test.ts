@@ -9,7 +9,7 @@ import {
   type FakeApi,
   type FakeKey,
 } from "../../test/harness/fake-api.ts";
-import type { NamedQuery, ViewRow } from "./model.ts";
+import type { NamedQuery, ViewRow } from "./service.ts";
 
 const NOW = new Date("2030-01-01T00:00:00Z");
 

@@ -13,7 +13,7 @@ import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
 import { readMailSettings } from "../mail/settings.ts";
-import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
+import { deleteOldMails, enqueueMails } from "./mails.ts";
 import { updateWebhook } from "./sql.ts";
 
 // Starting a real server takes long on a busy machine.

@@ -4,8 +4,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { presentFolder, storePath } from "../../redirector/links/store-files.ts";
-import { type LogState, readLogState } from "../../shared/links-store/log-state.ts";
-import { STORE_NAME } from "../../shared/links-store/schema.ts";
+import { type LogState, readLogState, STORE_NAME } from "../../shared/links-store/schema.ts";
 import { round } from "../../test/harness/report.ts";
 import { redirectorEnv } from "../redirect/links.ts";
 

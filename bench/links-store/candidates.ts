@@ -10,9 +10,7 @@ import { open } from "lmdb";
 import { CHANGES_KEPT, LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
 import { StoreReader } from "../../redirector/links/store-reader.ts";
-import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
-import type { Change } from "../../shared/links-store/schema.ts";
-import { decodeStoredRecord } from "../../shared/links-store/stored-record.ts";
+import { type Change, decodeStoredRecord, EMPTY_LOG } from "../../shared/links-store/schema.ts";
 
 type Writer = { write: (changes: readonly Change[], sequence: number) => void } & AsyncDisposable;
 type Reader = { find: (alias: string) => unknown; close: () => Promise<void> };

@@ -15,7 +15,6 @@ import { HEARTBEAT_MS } from "../../shared/links-log/decisions.ts";
 import {
   decodeEntry,
   EMPTY_HEAD,
-  encodeEntry,
   ENTRY_BYTES_MAX,
   hashOf,
   type Head,
@@ -27,6 +26,7 @@ import {
   signEntry,
 } from "../../shared/links-log/tail.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { encodeEntry } from "../../test/harness/encode-entry.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
 
 /** Entries that are published at once, if the states are as many. */

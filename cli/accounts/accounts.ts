@@ -3,8 +3,7 @@ import { availableParallelism } from "node:os";
 
 import { type Command, Option } from "commander";
 
-import { type AccountLimits, PLANS } from "../../api/accounts/model.ts";
-import { AccountService } from "../../api/accounts/service.ts";
+import { type AccountLimits, AccountService, PLANS } from "../../api/accounts/service.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import { sumLoads } from "../../api/limits/budgets-page.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";

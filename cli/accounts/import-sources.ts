@@ -111,7 +111,7 @@ export const SOURCES: readonly SourceKind[] = [
       ["--date-order <order>", "what comes first in dates such as 03/04/2030: day or month"],
     ],
     identify: CsvFile.identify,
-    open: (path, { columns, dateOrder }) => new CsvFile(path, columns, dateOrder),
+    open: (path, { columns, dateOrder }) => new CsvFile(path, { columns, dateOrder }),
   },
   {
     name: "shorthop",

@@ -44,7 +44,7 @@ const PROGRESS_MS = 1_000;
 type Common = { json: boolean; report?: string };
 
 type Begun = Common & {
-  account: Uuid;
+  account?: Uuid;
   domain?: string;
   test: boolean;
   dryRun: boolean;
@@ -118,7 +118,11 @@ function addSource(imports: Command, installation: Installation, kind: SourceKin
     .command(kind.name)
     .description(kind.description)
     .argument("<location>", kind.location)
-    .requiredOption("--account <id>", "the account that gets them (acct_…)", parseId("acct"))
+    .option(
+      "--account <id>",
+      "the account that gets them (acct_…; default: the only one)",
+      parseId("acct"),
+    )
     .option(
       "--domain <host>",
       "a verified domain of the account, for all links (default: as in the source, else the service's own)",
@@ -135,7 +139,7 @@ function addSource(imports: Command, installation: Installation, kind: SourceKin
       const own = readOptions(command, kind, options);
       const identity = kind.identify(location, own);
       const mode = options.test ? ("test" as const) : ("live" as const);
-      const owner = { accountId: options.account, mode };
+      const owner = { accountId: await importer.imports.findAccount(options.account), mode };
       await using source = await openSource(kind, location, own, installation);
       if (options.dryRun) {
         const row = unwrittenImport(owner, kind.name, identity, own);

@@ -11,7 +11,7 @@ import { run } from "../../deploy/packages/run.ts";
 import { type Finding, runChecks } from "../../shared/preflight.ts";
 import { namingProblems, parseMetrics } from "../../test/harness/prometheus.ts";
 import { formatMetrics } from "./doctor.ts";
-import { checkDisks, HostChecks, listDisks } from "./host-checks.ts";
+import { checkDisks, hostChecks, listDisks } from "./host-checks.ts";
 
 const GIB = 1024 ** 3;
 
@@ -42,7 +42,7 @@ afterAll(() => rmSync(dir, { recursive: true }));
 
 /** What one of the checks finds. */
 async function find(name: string, now = Date.now()): Promise<Finding | undefined> {
-  const checks = new HostChecks(configDir, procDir, [sysctlFile]).list(true, now);
+  const checks = hostChecks(configDir, true, { procDir, sysctlFiles: [sysctlFile], now });
   return (await runChecks(checks)).find(({ check }) => check === name);
 }
 

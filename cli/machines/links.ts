@@ -3,11 +3,9 @@
  * is ours.
  */
 import { type Command, InvalidArgumentError } from "commander";
-import type { NatsConnection } from "nats";
 import * as z from "zod";
 
-import { adoptDatabase, resyncLinks } from "../../api/links-snapshots/resync.ts";
-import type { Sql } from "../../api/postgres.ts";
+import { resyncHosts } from "../../api/links-snapshots/hosts.ts";
 import { isUuid } from "../../shared/contracts/member-checks.ts";
 import { loadConfig } from "../../shared/env.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -21,8 +19,16 @@ import type { Installation } from "../installation.ts";
 import { print } from "../output.ts";
 
 export function addLinkCommands(links: Command, installation: Installation): void {
-  const withStores = <T>(work: (sql: Sql, nats: NatsConnection) => Promise<T>): Promise<T> =>
-    installation.withDatabase((sql) => installation.withNats((nats) => work(sql, nats)));
+  const resync = (json: boolean, database?: Uuid): Promise<void> =>
+    installation.withDatabase((sql) =>
+      installation.withNats(async (nats) => {
+        const signer = await readSigner(installation);
+        const count = await resyncHosts(sql, await nats.jetstreamManager(), signer, database);
+        if (database === undefined) await installation.recordCommand("links resync");
+        else await installation.recordCommand("links adopt", { database });
+        print(json, { links: count });
+      }),
+    );
 
   links
     .command("resync")
@@ -30,14 +36,7 @@ export function addLinkCommands(links: Command, installation: Installation): voi
       "Make every redirector host take all links again, as PostgreSQL has them. Hosts that lack changes do so by themselves",
     )
     .option("--json", "print JSON", false)
-    .action(({ json }: { json: boolean }) =>
-      withStores(async (sql, nats) => {
-        const signer = await readSigner(installation);
-        const result = await resyncLinks(sql, await nats.jetstreamManager(), signer);
-        await installation.recordCommand("links resync");
-        print(json, result);
-      }),
-    );
+    .action(({ json }: { json: boolean }) => resync(json));
 
   links
     .command("adopt")
@@ -46,15 +45,7 @@ export function addLinkCommands(links: Command, installation: Installation): voi
     )
     .argument("<database>", "the database that redirectors have, as they name it", parseDatabase)
     .option("--json", "print JSON", false)
-    .action((database: Uuid, { json }: { json: boolean }) =>
-      withStores(async (sql, nats) => {
-        const signer = await readSigner(installation);
-        const manager = await nats.jetstreamManager();
-        const result = await adoptDatabase(sql, manager, signer, database);
-        await installation.recordCommand("links adopt", { database });
-        print(json, result);
-      }),
-    );
+    .action((database: Uuid, { json }: { json: boolean }) => resync(json, database));
 
   links
     .command("keys")

@@ -21,10 +21,9 @@ import {
   setTakenDown,
   sizeAt,
   sizeOf,
-  versionAt,
   writeRecord,
 } from "../../shared/links-store/record.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { BLOCK_BYTES, Blocks, offsetInBlock } from "./blocks.ts";
 import { entriesThatFit, KEY_BYTES_MAX, KeyIndex } from "./hash-index.ts";
 import { Takedowns } from "./takedowns.ts";
@@ -99,14 +98,6 @@ export class LinkCache {
     return this.#index.findText(keyOf({ domain, alias })) >= 0;
   }
 
-  /** Whether a record of the same version is cached. */
-  hasVersion(record: LinkRecord): boolean {
-    const slot = this.#index.findText(keyOf(record));
-    if (slot < 0) return false;
-    const offset = this.#index.offsetAt(slot);
-    return versionAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)) === record.version;
-  }
-
   /** Stores a record, whatever the cache has of its link. */
   put(record: LinkRecord): void {
     const key = keyOf(record);
@@ -119,7 +110,6 @@ export class LinkCache {
     else this.#replace(slot, offset);
   }
 
-  /** Removes all links. */
   clear(): void {
     this.#index.clear();
     this.#liveBytes = 0;
@@ -133,10 +123,10 @@ export class LinkCache {
   async markAgain(): Promise<void> {
     const marking = ++this.#markings;
     this.#isMarking = true;
-    const turn = beginTurn();
+    const slice = new TimeSlice();
     for (const { bytes, end } of this.#blocks.used) {
       for (let at = 0; at < end; at += sizeAt(bytes, at)) this.#mark(bytes, at);
-      if (turn.isOver()) await turn.next();
+      if (slice.isOver()) await slice.next();
       // A newer run has started from the beginning.
       if (marking !== this.#markings) return;
     }
@@ -148,7 +138,6 @@ export class LinkCache {
     return { entries: this.#index.size, bytes: this.#blocks.bytes + this.#index.bytes };
   }
 
-  /** Appends a record to the newest block; returns its offset. */
   #append(record: LinkRecord, size: number): number {
     const isCovered = record.state === "active" && this.#takedowns.covers(record);
     const offset = this.#blocks.reserve(size);

@@ -29,7 +29,6 @@ export class Retention {
     this.#journalBytesMax = journalBytesMax;
   }
 
-  /** Counts a segment that waits to be published. */
   addWaiting({ bytes }: SealedSegment): void {
     this.#waitingBytes += bytes;
   }

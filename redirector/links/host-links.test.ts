@@ -13,8 +13,7 @@ import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts"
 import { newUuid } from "../../shared/ids.ts";
 import { NO_HASH } from "../../shared/links-log/entry.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
-import { toChange } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, type LogState, toChange } from "../../shared/links-store/schema.ts";
 import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
@@ -56,10 +55,9 @@ const write = (store: LogStore, records: readonly LinkRecord[], state = complete
   );
 
 /** A list of takedowns, without which no store is read. */
-const takedowns = (...hosts: string[]) => takedownNotice(1, { accounts: [], hosts });
+const takedowns = (...hosts: string[]) => takedownNotice({ accounts: [], hosts });
 
-const domainOf = (version: number, settings: { not_found_url?: string }) =>
-  domainNotice(version, "go.example.com", settings);
+const domainOf = (settings: { not_found_url?: string }) => domainNotice("go.example.com", settings);
 
 describe("the links of a host", () => {
   test("are found in a store that another process writes, and changes reach memory, whatever their versions", async () => {
@@ -133,15 +131,15 @@ describe("the links of a host", () => {
     const isCovered = () =>
       process.takedowns.covers({ account_id: "a", destination: "https://evil.example/" });
     write(store, [
-      takedownNotice(2, { accounts: [], hosts: ["evil.example"] }),
-      domainOf(3, { not_found_url: "https://example.com/" }),
+      takedownNotice({ accounts: [], hosts: ["evil.example"] }),
+      domainOf({ not_found_url: "https://example.com/" }),
     ]);
     await eventually(async () => expect(isCovered()).toBe(true), WITHIN_MS);
     expect(process.domains.get("go.example.com")).toMatchObject({
       not_found: { response: { status: 302 } },
     });
     // As after PostgreSQL was restored.
-    write(store, [takedowns(), domainOf(2, {})]);
+    write(store, [takedowns(), domainOf({})]);
     await eventually(async () => {
       expect(isCovered()).toBe(false);
       expect(process.domains.get("go.example.com")).toBeNull();

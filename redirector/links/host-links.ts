@@ -12,8 +12,8 @@ import {
   hasAllLinks,
   isReplaying,
   type LogState,
-} from "../../shared/links-store/log-state.ts";
-import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
+  MalformedRecordError,
+} from "../../shared/links-store/schema.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";

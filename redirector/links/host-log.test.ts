@@ -44,7 +44,7 @@ function startHost() {
     callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
   });
   const nats = new NatsClient(tail.server.url, "redirector", log);
-  const host = new HostLog(join(tail.dir, "host"), nats, SIGNER, NO_EVENTS, log);
+  const host = new HostLog(join(tail.dir, "host"), { nats, verifier: SIGNER, log }, NO_EVENTS);
   return {
     host,
     asked,

@@ -4,13 +4,13 @@
  * older state than before.
  */
 import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
-import type { JetStreamManager } from "nats";
+import type { JetStreamManager, NatsConnection } from "nats";
 
 import { newUuid } from "../../shared/ids.ts";
 import { type Candidate, judgeCandidate, lacksEntries } from "../../shared/links-log/decisions.ts";
-import type { LogVerifier } from "../../shared/links-log/signature.ts";
+import type { Head } from "../../shared/links-log/entry.ts";
 import {
   chooseSnapshot,
   encodeSnapshotRequest,
@@ -20,11 +20,8 @@ import {
   toCandidate,
 } from "../../shared/links-log/snapshots.ts";
 import { findInTail } from "../../shared/links-log/tail.ts";
-import type { LogState } from "../../shared/links-store/log-state.ts";
-import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Nats } from "../../shared/nats.ts";
-import { LogFollower, type SkippedReason } from "./log-follower.ts";
+import { type LogState, STORE_FORMAT } from "../../shared/links-store/schema.ts";
+import { LogFollower, type LogSource, type SkippedReason } from "./log-follower.ts";
 import { LogStore, RESERVE_BYTES } from "./log-store.ts";
 import { BrokenSnapshotError, NoRoomError, SnapshotReader } from "./snapshot-reader.ts";
 import {
@@ -64,34 +61,24 @@ export type LogEvents = {
   skipped(reason: SkippedReason): void;
 };
 
-/** A store and what writes it. */
-type Followed = { dir: string; store: LogStore; follower: LogFollower };
-
 export class HostLog {
   readonly #dir: string;
-  readonly #nats: Nats;
-  readonly #verifier: LogVerifier;
+  readonly #source: LogSource;
   readonly #events: LogEvents;
-  readonly #log: Log;
-  #current: Followed;
+  #current: LogFollower;
   /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
-  /** The folder of a snapshot's store that could not be written. */
-  #failed: string | undefined;
   /** Since when the store has been at the end of the tail without its last entry. */
   #strayedAt: number | undefined;
-  #reader: SnapshotReader | undefined;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
 
   /** Opens the store, whose lock the caller has; throws as {@link LogStore} does. */
-  constructor(dir: string, nats: Nats, verifier: LogVerifier, events: LogEvents, log: Log) {
+  constructor(dir: string, source: LogSource, events: LogEvents) {
     this.#dir = dir;
-    this.#nats = nats;
-    this.#verifier = verifier;
+    this.#source = source;
     this.#events = events;
-    this.#log = log;
     makeFolder(dir);
     removeOtherFolders(dir);
     this.#current = this.#follow(currentFolder(dir));
@@ -109,25 +96,29 @@ export class HostLog {
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#reader?.stop();
+    this.#stopping.abort();
     await this.#running;
-    await close(this.#current);
+    await this.#current.stop();
     this.#ended.resolve();
   }
 
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
   async #run(): Promise<void> {
-    const connection = await this.#nats.connection;
+    const { nats, log } = this.#source;
+    const connection = await nats.connection;
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
     while (!this.#isStopped) {
       await Bun.sleep(POLL_MS);
-      if (!this.#needsSnapshot() || !this.#nats.connected()) continue;
+      if (!this.#needsSnapshot() || !nats.connected()) continue;
       try {
-        await this.#replace(manager);
+        await this.#replace(connection, manager);
       } catch (error) {
         if (this.#isStopped) return;
-        this.#log.warn({ error }, "links_snapshot_failed");
+        log.warn({ error }, "links_snapshot_failed");
         const hasRoom = !(error instanceof NoRoomError);
         if (!hasRoom) this.#waitFor("there is no room in LINKS_DIR for a snapshot beside it");
         await this.#pause(hasRoom ? RETRY_MS : NO_ROOM_RETRY_MS);
@@ -142,7 +133,7 @@ export class HostLog {
 
   /** Whether the store has no way to the head of the log; says so to operators, and why. */
   #needsSnapshot(): boolean {
-    const { refused } = this.#current.follower;
+    const { refused } = this.#current;
     const { database } = this.state;
     if (refused !== undefined) {
       this.#waitFor(
@@ -160,7 +151,7 @@ export class HostLog {
    * skips everything, until a new term begins for it.
    */
   #hasStrayed(): boolean {
-    const { end } = this.#current.follower;
+    const { end } = this.#current;
     const isAtHead = end?.isNew !== true || end.hash === this.state.head.hash;
     this.#strayedAt = isAtHead ? undefined : (this.#strayedAt ?? performance.now());
     return this.#strayedAt !== undefined && performance.now() - this.#strayedAt >= STRAYED_MS;
@@ -171,23 +162,23 @@ export class HostLog {
   }
 
   /** Takes a snapshot, and replaces the store with it once it is at the head. */
-  async #replace(manager: JetStreamManager): Promise<void> {
+  async #replace(connection: NatsConnection, manager: JetStreamManager): Promise<void> {
     const snapshot = lacksEntries(this.state) ? await this.#choose(manager) : undefined;
     if (snapshot === undefined) {
       this.#waitFor("it waits for a snapshot, which an API process makes");
-      await this.#ask();
+      const { term } = this.state.written;
+      connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(term));
       return await this.#pause(RETRY_MS);
     }
-    const candidate = await this.#take(snapshot).catch((error: unknown) => {
+    const candidate = await this.#take(manager, snapshot).catch((error: unknown) => {
       // One that is not what was stored is not read again and again.
       if (error instanceof BrokenSnapshotError) this.#drop(snapshot.name);
       throw error;
     });
     const isAtHead = await this.#waitForHead(candidate, toCandidate(snapshot.manifest));
     if (isAtHead) return await this.#swap(candidate);
-    await close(candidate);
-    rmSync(candidate.dir, { recursive: true });
-    if (this.#failed === candidate.dir) throw new NoRoomError("A snapshot's store is not written.");
+    await remove(candidate);
+    if (candidate.hasFailed) throw new NoRoomError("A snapshot's store is not written.");
     if (!this.#isStopped) this.#drop(snapshot.name);
   }
 
@@ -196,18 +187,14 @@ export class HostLog {
     this.#dropped.add(name);
   }
 
-  async #ask(): Promise<void> {
-    const connection = await this.#nats.connection;
-    connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(this.state.written.term));
-  }
-
   async #choose(manager: JetStreamManager): Promise<StoredSnapshot | undefined> {
-    const stored = (await listSnapshots(manager, this.#verifier)).filter(
+    const { verifier } = this.#source;
+    const stored = (await listSnapshots(manager, verifier)).filter(
       ({ name, manifest }) => manifest.format === STORE_FORMAT && !this.#dropped.has(name),
     );
     const continued = new Set<string>();
     for (const { manifest } of stored)
-      if ((await findInTail(manager, this.#verifier, manifest.start)) !== undefined)
+      if ((await findInTail(manager, verifier, manifest.start)) !== undefined)
         continued.add(manifest.start.hash);
     const manifests = stored.map(({ manifest }) => manifest);
     const chosen = chooseSnapshot(manifests, this.state, ({ hash }) => continued.has(hash));
@@ -215,57 +202,43 @@ export class HostLog {
   }
 
   /** Reads a snapshot into a folder of its own, and follows the log from there. */
-  async #take(snapshot: StoredSnapshot): Promise<Followed> {
+  async #take(manager: JetStreamManager, snapshot: StoredSnapshot): Promise<LogFollower> {
     const { name, manifest } = snapshot;
     // Not named after the snapshot: the host's store may have been made from the same one.
     const dir = join(this.#dir, newUuid());
-    this.#failed = undefined;
+    const reader = new SnapshotReader(this.#source.nats, manager, snapshot, (percent) =>
+      this.#waitFor(`a snapshot of ${manifest.links} links is read: ${percent} %`),
+    );
     try {
       makeFolder(dir);
-      await this.#read(snapshot, storePath(dir));
+      await reader.readTo(storePath(dir), this.#stopping.signal);
     } catch (error) {
       rmSync(dir, { recursive: true, force: true });
       throw error;
     }
-    const followed = this.#follow(dir, snapshot);
-    if (followed.store.state.head.hash === manifest.start.hash) return followed;
-    await close(followed);
+    const follower = this.#follow(dir, manifest.end);
+    if (follower.store.state.head.hash === manifest.start.hash) return follower;
+    await remove(follower);
     throw new BrokenSnapshotError(`The snapshot ${name} does not end where its manifest says.`);
   }
 
-  async #read(snapshot: StoredSnapshot, path: string): Promise<void> {
-    const reader = new SnapshotReader(this.#nats, snapshot);
-    this.#reader = reader;
-    const { links } = snapshot.manifest;
-    const reading = reader.readTo(path);
-    try {
-      while (!(await isDoneWithin(reading, RETRY_MS)))
-        this.#waitFor(`a snapshot of ${links} links is read: ${reader.percent} %`);
-    } finally {
-      reader.stop();
-      this.#reader = undefined;
-    }
-  }
-
-  #follow(dir: string, snapshot?: StoredSnapshot): Followed {
+  /** Follows the log with a store; with the end of the snapshot that it was made from, if any. */
+  #follow(dir: string, end?: Head): LogFollower {
     const store = new LogStore(dir, RESERVE_BYTES, this.#events.changed);
     const onSkipped = (reason: SkippedReason): void => {
-      if (dir === this.#current.dir) this.#events.skipped(reason);
+      if (follower === this.#current) this.#events.skipped(reason);
     };
-    const [nats, verifier, end] = [this.#nats, this.#verifier, snapshot?.manifest.end];
-    const follower = new LogFollower(nats, verifier, store, this.#log, onSkipped, end);
-    follower.ended.catch((error: unknown) => this.#fail(dir, error));
-    return { dir, store, follower };
-  }
-
-  #fail(dir: string, error: unknown): void {
-    if (dir === this.#current.dir) this.#ended.reject(error);
-    else this.#failed = dir;
+    const follower = new LogFollower(this.#source, store, onSkipped, end);
+    follower.ended.catch((error: unknown) => {
+      if (follower === this.#current) this.#ended.reject(error);
+    });
+    return follower;
   }
 
   /** Whether a snapshot's store may replace the host's, as it is at the head. */
-  async #waitForHead({ dir, store, follower }: Followed, candidate: Candidate): Promise<boolean> {
-    while (!this.#isStopped && lacksEntries(this.state) && this.#failed !== dir) {
+  async #waitForHead(follower: LogFollower, candidate: Candidate): Promise<boolean> {
+    const { store } = follower;
+    while (!this.#isStopped && lacksEntries(this.state) && !follower.hasFailed) {
       const judged = { ...candidate, store: store.state, hasEnd: follower.hasAwaited };
       // Until all of the tail was read, an end that is not new is that of a part of it.
       const isRead = follower.end?.isNew === true || store.state.pending === 0;
@@ -277,22 +250,18 @@ export class HostLog {
     return false;
   }
 
-  async #swap(candidate: Followed): Promise<void> {
+  async #swap(candidate: LogFollower): Promise<void> {
     const before = this.#current;
-    setCurrentFolder(this.#dir, candidate.dir.slice(this.#dir.length + 1));
+    setCurrentFolder(this.#dir, basename(candidate.store.dir));
     this.#current = candidate;
-    this.#log.info({ links: candidate.store.state.links }, "links_store_replaced");
+    this.#source.log.info({ links: candidate.store.state.links }, "links_store_replaced");
     this.#events.changed();
-    await close(before);
-    rmSync(before.dir, { recursive: true });
+    await remove(before);
   }
 }
 
-/** Whether work is done within some time; rejects when it fails. */
-const isDoneWithin = (work: Promise<void>, ms: number): Promise<boolean> =>
-  Promise.race([work.then(() => true), Bun.sleep(ms).then(() => false)]);
-
-async function close({ store, follower }: Followed): Promise<void> {
+/** Ends a follower and removes its store. */
+async function remove(follower: LogFollower): Promise<void> {
   await follower.stop();
-  store[Symbol.dispose]();
+  rmSync(follower.store.dir, { recursive: true });
 }

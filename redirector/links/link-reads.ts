@@ -9,12 +9,12 @@ import { isNotice } from "../../shared/contracts/notices.ts";
 import { comparePositions, type Entry } from "../../shared/links-log/entry.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { TailReader } from "../../shared/links-log/tail.ts";
-import { hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";
+import { hasAllLinks, type LogState } from "../../shared/links-store/schema.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { HostLinks } from "./host-links.ts";
-import type { SlowReads } from "./slow-reads.ts";
+import { DiskSpeed, type SlowReads } from "./slow-reads.ts";
 
 /** Maximum time for NATS to send the last entry of the tail. */
 const END_TIMEOUT_MS = 500;
@@ -125,8 +125,10 @@ export class LinkReads {
     return record;
   }
 
+  /** Caches a link that is not in memory, or as a deleted one. */
   #keep(record: LinkRecord): void {
-    if (!isNotice(record) && !this.#cache.hasVersion(record)) this.#cache.put(record);
+    const isCached = (this.#cache.find(record.domain, record.alias) ?? null) !== null;
+    if (!isCached && !isNotice(record)) this.#cache.put(record);
   }
 
   /**
@@ -173,41 +175,3 @@ function hasEntry({ database, head }: LogState, entry: Entry): boolean {
 
 /** Whether a record is a deletion. */
 const isDeleted = (record: LinkRecord): boolean => record.state === "deleted" && !isNotice(record);
-
-/** A longer read has waited, for the disk or for a processor. */
-const SLOW_READ_MS = 2;
-
-/** How long a thread does the reads after one that waited for the disk. */
-const SLOW_READS_MS = 500;
-
-/** Blocks that this process has read from disks (getrusage(2), `ru_inblock`); a call takes 2 µs. */
-const countBlocksRead = (): number => process.resourceUsage().fsRead;
-
-/**
- * Detects whether reads of the links store wait for the disk. If so, a thread does them for a
- * while. A slow read without any disk read has waited for a processor. A thread would wait for one
- * too, and cost more.
- */
-export class DiskSpeed {
-  readonly #countBlocks: () => number;
-  #blocks: number;
-  #slowUntil = 0;
-
-  constructor(countBlocks = countBlocksRead) {
-    this.#countBlocks = countBlocks;
-    this.#blocks = countBlocks();
-  }
-
-  /** Whether a thread does the reads, at a time of `performance.now()`. */
-  isSlow(now: number): boolean {
-    return now < this.#slowUntil;
-  }
-
-  /** Records the start and end of a read, in the same time. */
-  note(startedAt: number, endedAt: number): void {
-    if (endedAt - startedAt <= SLOW_READ_MS) return;
-    const before = this.#blocks;
-    this.#blocks = this.#countBlocks();
-    if (this.#blocks > before) this.#slowUntil = endedAt + SLOW_READS_MS;
-  }
-}

@@ -8,10 +8,9 @@ import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
-import { SIGNING_KEY } from "../../test/harness/signing.ts";
+import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import { TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { LinksThread } from "./links-thread.ts";
 import {
@@ -43,15 +42,17 @@ afterEach(async () => {
 function start(): LinksThread {
   const thread = new LinksThread(
     new URL("./links.worker.ts", import.meta.url),
+    redirectorConfig({
+      LINKS_DIR: tail.dir,
+      NATS_URL: tail.server.url,
+      LOG_LEVEL: "fatal",
+    }),
     {
-      dir: tail.dir,
-      natsUrl: tail.server.url,
-      publicKeys: [publicKeyOf(SIGNING_KEY)],
-      logLevel: "silent",
-    },
-    { changed: () => undefined, skipped: () => undefined },
-    (error) => {
-      throw error;
+      changed: () => undefined,
+      skipped: () => undefined,
+      failed(error) {
+        throw error;
+      },
     },
   );
   threads.push(thread);

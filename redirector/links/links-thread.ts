@@ -1,33 +1,31 @@
-/** The main thread's side of the links thread. */
+/** The main thread's side of the links thread (`links.worker.ts`). */
+import type { Config } from "../config.ts";
 import type { LogEvents } from "./host-log.ts";
-import type { LinksCommand, LinksEvent, LinksOptions } from "./links.worker.ts";
+import type { LinksCommand, LinksEvent } from "./links.worker.ts";
 
 /** How long a stop waits for the transaction that is being written. */
 const STOP_MS = 2_000;
+
+/** Events of the thread, for the process. */
+export interface LinksThreadEvents extends LogEvents {
+  /** The thread has failed; the process must not continue without it. */
+  failed(error: unknown): void;
+}
 
 export class LinksThread {
   readonly #worker: Worker;
   readonly #stopped = Promise.withResolvers<void>();
 
-  /**
-   * `workerUrl` is the thread's module: the main module names it, as an executable resolves it only
-   * from there. `onError` is called when the thread fails; the process must not continue without
-   * it.
-   */
-  constructor(
-    workerUrl: URL,
-    options: LinksOptions,
-    events: LogEvents,
-    onError: (error: unknown) => void,
-  ) {
-    this.#worker = new Worker(workerUrl);
+  /** The main module names the thread's module, as an executable resolves it only from there. */
+  constructor(module: URL, config: Config, events: LinksThreadEvents) {
+    this.#worker = new Worker(module);
     this.#worker.addEventListener("message", ({ data }: MessageEvent<LinksEvent>) => {
       if (data.kind === "stopped") this.#stopped.resolve();
       else if (data.kind === "changed") events.changed();
       else events.skipped(data.reason);
     });
-    this.#worker.addEventListener("error", (event) => onError(event.error ?? event.message));
-    this.#send({ kind: "start", options });
+    this.#worker.addEventListener("error", (event) => events.failed(event.error ?? event.message));
+    this.#send({ kind: "start", config });
   }
 
   async stop(): Promise<void> {

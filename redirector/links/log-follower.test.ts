@@ -31,7 +31,11 @@ function startHost() {
   const store = new LogStore(tail.dir, 0);
   const reader = new StoreReader(tail.dir);
   const skipped = { malformed: 0, unsigned: 0 };
-  const follower = new LogFollower(nats, SIGNER, store, log, (reason) => skipped[reason]++);
+  const follower = new LogFollower(
+    { nats, verifier: SIGNER, log },
+    store,
+    (reason) => skipped[reason]++,
+  );
   return {
     store,
     skipped,
@@ -45,7 +49,6 @@ function startHost() {
     async [Symbol.asyncDispose]() {
       await follower.stop();
       reader.close();
-      store[Symbol.dispose]();
       await nats.close();
     },
   };

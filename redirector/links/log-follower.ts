@@ -5,7 +5,6 @@
  * it needs a snapshot (`lacksEntries`).
  */
 import {
-  AckPolicy,
   type ConsumerInfo,
   DeliverPolicy,
   type JetStreamManager,
@@ -36,7 +35,7 @@ import { type Change, toChange, toMalformed } from "../../shared/links-store/sch
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { LogStore, Written } from "./log-store.ts";
-import { TailPull } from "./tail-pull.ts";
+import { addConsumer, StreamPull } from "./stream-pull.ts";
 
 /**
  * During an election JetStream does not respond, and a request may have gone to a dead server: a
@@ -50,9 +49,6 @@ const RETRY_MS = 100;
  * moment in which that is created.
  */
 const NO_TAIL_RETRY_MS = 1_000;
-
-/** The server deletes a consumer that has not pulled for this long. */
-const CONSUMER_INACTIVE_NS = 30_000_000_000;
 
 /** A failure of the store, not of NATS. */
 class LogStoreError extends Error {
@@ -75,14 +71,13 @@ type Session = {
 /** Why something of the tail was skipped: a state is malformed, or nobody signed a message. */
 export type SkippedReason = "malformed" | "unsigned";
 
-type OnSkipped = (reason: SkippedReason) => void;
+/** The links log as a host reads it: from NATS, and only what a known key signed. */
+export type LogSource = { nats: Nats; verifier: LogVerifier; log: Log };
 
 export class LogFollower {
-  readonly #nats: Nats;
-  readonly #verifier: LogVerifier;
-  readonly #store: LogStore;
-  readonly #log: Log;
-  readonly #onSkipped: OnSkipped;
+  readonly #source: LogSource;
+  readonly store: LogStore;
+  readonly #onSkipped: (reason: SkippedReason) => void;
   readonly #skippedLog: LimitedLog;
   /** States that are read and not written yet, and what the store has of the log after them. */
   #changes: Change[] = [];
@@ -94,33 +89,31 @@ export class LogFollower {
   /** Whether the next session begins with the first message of the tail. */
   #fromStart = false;
   #refused: string | undefined;
-  #pull: TailPull | undefined;
+  #pull: StreamPull | undefined;
   #isInterrupted = false;
   #isStopped = false;
   /** Settles when following ends; rejects when the store failed in a way that no retry mends. */
   readonly ended: Promise<void>;
+  #hasFailed = false;
 
   /**
    * Calls `onSkipped` each time something is read that is skipped. `awaited` is the end of the
    * snapshot that the store was made from.
    */
   constructor(
-    nats: Nats,
-    verifier: LogVerifier,
+    source: LogSource,
     store: LogStore,
-    log: Log,
-    onSkipped: OnSkipped,
+    onSkipped: (reason: SkippedReason) => void,
     awaited?: Head,
   ) {
-    this.#nats = nats;
-    this.#verifier = verifier;
-    this.#store = store;
-    this.#log = log;
+    this.#source = source;
+    this.store = store;
     this.#onSkipped = onSkipped;
-    this.#skippedLog = new LimitedLog(log, "links_log_skipped");
+    this.#skippedLog = new LimitedLog(source.log, "links_log_skipped");
     this.#state = store.state;
     this.#awaited = awaited?.hash === store.state.head.hash ? undefined : awaited;
     this.ended = this.#run();
+    this.ended.catch(() => (this.#hasFailed = true));
   }
 
   /** The last message that was read and written; undefined before the first one. */
@@ -138,19 +131,26 @@ export class LogFollower {
     return this.#refused;
   }
 
-  /** Ends after the transaction that is being written. */
+  /** Whether {@link ended} is rejected. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
+  }
+
+  /** Ends after the transaction that is being written, and closes the store. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#pull?.stop();
     await this.ended.catch(() => undefined);
+    this.store[Symbol.dispose]();
   }
 
   async #run(): Promise<void> {
-    const connection = await this.#nats.connection;
+    const { nats, log } = this.#source;
+    const connection = await nats.connection;
     while (!this.#isStopped) {
-      this.#store.check();
+      this.store.check();
       try {
-        if (this.#nats.connected()) await this.#follow(connection);
+        if (nats.connected()) await this.#follow(connection);
       } catch (error) {
         if (error instanceof LogStoreError) throw error;
         if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) {
@@ -158,7 +158,7 @@ export class LogFollower {
           continue;
         }
         // Logged once for each interruption, not for each attempt.
-        if (!this.#isInterrupted) this.#log.warn({ error }, "links_log_interrupted");
+        if (!this.#isInterrupted) log.warn({ error }, "links_log_interrupted");
         this.#isInterrupted = true;
       }
       if (!this.#isStopped) await Bun.sleep(RETRY_MS);
@@ -167,14 +167,15 @@ export class LogFollower {
 
   /** Follows the tail until its consumer, or the place in it, is lost. */
   async #follow(connection: NatsConnection): Promise<void> {
+    const { nats } = this.#source;
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
     const session = await this.#begin(manager);
     connection.publish(HEARTBEAT_REQUESTS);
-    while (!this.#isStopped && this.#nats.connected()) {
-      this.#store.check();
+    while (!this.#isStopped && nats.connected()) {
+      this.store.check();
       const before = session.delivered;
-      this.#pull = new TailPull(connection, session.consumer, this.#nats.inboxPrefix);
+      this.#pull = new StreamPull(connection, session.consumer, nats.inboxPrefix);
       if (!(await this.#read(this.#pull, session))) return;
       this.#isInterrupted = false;
       const info = await manager.streams.info(LINK_LOG_STREAM);
@@ -187,7 +188,7 @@ export class LogFollower {
   /** Begins where the store ends, if the tail has that entry there, and else at its start. */
   async #begin(manager: JetStreamManager): Promise<Session> {
     const { created, state } = await manager.streams.info(LINK_LOG_STREAM);
-    const { sequence } = this.#store.state;
+    const { sequence } = this.store.state;
     const isWhole =
       this.#fromStart || state.messages === 0 || !(await this.#hasLast(manager, sequence));
     this.#fromStart = false;
@@ -196,15 +197,11 @@ export class LogFollower {
     // What the tail says may be old until something new is published.
     const start = isWhole ? 0 : sequence;
     const pending = Math.max(0, state.last_seq - start);
-    this.#state = { ...this.#store.state, sequence: start, pending, isCurrent: false };
+    this.#state = { ...this.store.state, sequence: start, pending, isCurrent: false };
     this.#flush();
-    const consumer = await manager.consumers.add(LINK_LOG_STREAM, {
-      ack_policy: AckPolicy.None,
+    const consumer = await addConsumer(manager, LINK_LOG_STREAM, {
       deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: this.#state.sequence + 1,
-      inactive_threshold: CONSUMER_INACTIVE_NS,
-      mem_storage: true,
-      num_replicas: 1,
+      opt_start_seq: start + 1,
     });
     return { consumer, created, since: state.last_seq, isWhole, delivered: 0 };
   }
@@ -214,7 +211,7 @@ export class LogFollower {
     if (seq === 0) return false;
     try {
       const { data } = await manager.streams.getMessage(LINK_LOG_STREAM, { seq });
-      return hashOf(data) === this.#store.state.written.hash;
+      return hashOf(data) === this.store.state.written.hash;
     } catch (error) {
       if (jetStreamErrorCode(error) === NO_MESSAGE) return false;
       throw error;
@@ -230,7 +227,7 @@ export class LogFollower {
    * Writes the entries of a pull, in one transaction unless it reaches the end of the tail before.
    * Returns false when the session has to begin again.
    */
-  async #read(pull: TailPull, session: Session): Promise<boolean> {
+  async #read(pull: StreamPull, session: Session): Promise<boolean> {
     try {
       for await (const message of pull) {
         // Messages were lost with a connection or a pull.
@@ -247,7 +244,7 @@ export class LogFollower {
 
   /** Takes a message; false when the tail has to be read from its start first. */
   #take(message: JsMsg, session: Session): boolean {
-    const entry = decodeMessage(this.#verifier, message.data, message.headers);
+    const entry = decodeMessage(this.#source.verifier, message.data, message.headers);
     if (entry === undefined)
       this.#skip("unsigned", "A message is not signed.", { sequence: message.seq });
     else {
@@ -276,7 +273,7 @@ export class LogFollower {
       this.#skippedLog.error("database", new Error("Another database publishes."));
     if (step === "skip" || step === "refuse") return true;
     if (step === "overwrite" && !lacksEntries(this.#state))
-      this.#log.error({ head: this.#state.head, entry: entry.position }, "links_log_gap");
+      this.#source.log.error({ head: this.#state.head, entry: entry.position }, "links_log_gap");
     this.#state = { ...this.#state, ...advance(this.#state, entry, step) };
     if (step === "apply" && entry.hash === this.#awaited?.hash) this.#awaited = undefined;
     for (const state of entry.states) this.#addChange(state, entry.position);
@@ -300,15 +297,15 @@ export class LogFollower {
 
   /** Writes what was read, if anything is new. */
   #flush(): void {
-    if (this.#changes.length === 0 && this.#state === this.#store.state) return;
+    if (this.#changes.length === 0 && this.#state === this.store.state) return;
     try {
-      this.#store.write(this.#changes, this.#state);
+      this.store.write(this.#changes, this.#state);
     } catch (error) {
       throw new LogStoreError("The links store was not written.", { cause: error });
     } finally {
       this.#changes = [];
     }
-    this.#state = this.#store.state;
+    this.#state = this.store.state;
     this.#written = this.#end;
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { type Head, NO_HASH } from "../../shared/links-log/entry.ts";
-import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
+import { EMPTY_LOG, type LogState } from "../../shared/links-store/schema.ts";
 import { LogHealth } from "./log-health.ts";
 
 /** Health by a clock that the test moves, in seconds. */

@@ -2,7 +2,7 @@
  * Whether the links of this host are up to date with the links log, and for how long that has been
  * unknown.
  */
-import { EMPTY_LOG, hasAllLinks, type LogState } from "../../shared/links-store/log-state.ts";
+import { EMPTY_LOG, hasAllLinks, type LogState } from "../../shared/links-store/schema.ts";
 import type { SkippedReason } from "./log-follower.ts";
 
 /**

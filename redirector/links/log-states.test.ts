@@ -11,7 +11,6 @@ import {
   decodeLinkKey,
   decodeLinkRecord,
   type LinkRecord,
-  toMessage,
 } from "../../shared/contracts/link-record.ts";
 import { domainNotice, isNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
@@ -21,7 +20,7 @@ import { encodeRules } from "../../shared/decision/encoded-rules.ts";
 import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { Targets } from "../../shared/decision/targets.ts";
 import { ID_BYTES, newUuid, readUuid, type Uuid, writeUuid } from "../../shared/ids.ts";
-import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/stored-record.ts";
+import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/schema.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { DomainSettingsCache } from "../cache/domain-settings.ts";
 import { LinkCache } from "../cache/link-cache.ts";
@@ -100,11 +99,11 @@ const decided: ActiveLink = {
 
 const MESSAGES: readonly object[] = [
   plain,
-  toMessage(decided),
+  decided,
   { ...plain, extras: { expired_url: "https://example.com/over" } },
-  { state: "deleted", version: 10, domain: "", alias: "a", former: true },
-  takedownNotice(10, { accounts: [newUuid()], hosts: ["example.org"] }),
-  domainNotice(10, DOMAIN, {
+  { state: "deleted", version: 10, domain: "", alias: "a" },
+  takedownNotice({ accounts: [newUuid()], hosts: ["example.org"] }),
+  domainNotice(DOMAIN, {
     root_url: "https://example.com/",
     not_found_url: "https://example.com/no",
     expired_url: "https://example.com/over",

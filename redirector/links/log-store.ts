@@ -5,18 +5,26 @@
 import { Database, type Statement } from "bun:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 
-import { type LogState, readLogState, setLogState } from "../../shared/links-store/log-state.ts";
 import {
   type Change,
+  DamagedRecordError,
+  type LogState,
   PAGE_BYTES,
   prepareReplace,
+  readLogState,
   type Replaced,
   SCHEMA,
+  setLogState,
 } from "../../shared/links-store/schema.ts";
-import { DamagedRecordError } from "../../shared/links-store/stored-record.ts";
-import { damageMarkPath, inodeOf, isDamage, makeFolder, storePath } from "./store-files.ts";
+import {
+  damageMarkPath,
+  inodeOf,
+  isDamage,
+  keepReserve,
+  makeFolder,
+  storePath,
+} from "./store-files.ts";
 import { StoreReader } from "./store-reader.ts";
-import { keepReserve } from "./store-reserve.ts";
 
 /** Changes that readers can apply one by one; a reader further behind clears its memory. */
 export const CHANGES_KEPT = 100_000;
@@ -44,7 +52,7 @@ const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
 export type Written = Omit<LogState, "links" | "obstacle">;
 
 export class LogStore implements Disposable {
-  readonly #dir: string;
+  readonly dir: string;
   readonly #inode: number | undefined;
   readonly #onChanged: () => void;
   readonly #db: Database;
@@ -61,7 +69,7 @@ export class LogStore implements Disposable {
    * after each transaction that wrote rows.
    */
   constructor(dir: string, reserveBytes = RESERVE_BYTES, onChanged: () => void = doNothing) {
-    this.#dir = dir;
+    this.dir = dir;
     this.#onChanged = onChanged;
     this.#db = openDatabase(dir, reserveBytes);
     this.#inode = inodeOf(dir);
@@ -110,10 +118,10 @@ export class LogStore implements Disposable {
    * damaged: a reader, or this check, which reads some rows each time.
    */
   check(): void {
-    if (inodeOf(this.#dir) !== this.#inode) throw new Error("The links store was deleted.");
-    this.#reader ??= new StoreReader(this.#dir);
+    if (inodeOf(this.dir) !== this.#inode) throw new Error("The links store was deleted.");
+    this.#reader ??= new StoreReader(this.dir);
     this.#scrub ??= new StoreScrub(this.#reader);
-    if (this.#scrub.findsDamage() || existsSync(damageMarkPath(this.#dir)))
+    if (this.#scrub.findsDamage() || existsSync(damageMarkPath(this.dir)))
       throw new DamagedRecordError("The links store is damaged.");
   }
 

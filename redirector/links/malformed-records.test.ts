@@ -25,8 +25,8 @@ const MALFORMED: readonly Readonly<Record<string, unknown>>[] = [
   { ...activeLink("bad2", 1), account_id: null },
   { ...activeLink("bad3", 1), extras: { rules: [{}] } },
   { ...activeLink("bad4", 1), destination: "https://example.com/\r\nset-cookie: a=b" },
-  { ...takedownNotice(5, { accounts: [], hosts: [] }), takedowns: { accounts: 5, hosts: [] } },
-  { ...domainNotice(5, "go.example.com", {}), settings: { root_url: 5 } },
+  { ...takedownNotice({ accounts: [], hosts: [] }), takedowns: { accounts: 5, hosts: [] } },
+  { ...domainNotice("go.example.com", {}), settings: { root_url: 5 } },
 ];
 
 test("changes behind malformed states arrive, and those are skipped, counted and logged by their position", async () => {
@@ -38,7 +38,7 @@ test("changes behind malformed states arrive, and those are skipped, counted and
   const lines: string[] = [];
   const log = processLog("redirector", "warn", { write: (line) => void lines.push(line) });
   const written = new TestLog();
-  const takedowns = encodeLinkRecord(takedownNotice(1, { accounts: [], hosts: [] }));
+  const takedowns = encodeLinkRecord(takedownNotice({ accounts: [], hosts: [] }));
   await publishEntries(connection, [written.add([takedowns])]);
   await using host = startTestHost(server.url, log);
   await eventually(async () => expect(host.health.complete()).toBe(true), WITHIN_MS);

@@ -1,14 +1,14 @@
+/** Goal: reads that wait for the disk go to a thread, and no others; that thread is never flooded. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
-import { toChange } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { LogStore } from "./log-store.ts";
-import { SlowReads } from "./slow-reads.ts";
+import { DiskSpeed, SlowReads } from "./slow-reads.ts";
 import { currentFolder } from "./store-files.ts";
 
 let dir: string;
@@ -41,4 +41,26 @@ test("more reads than the thread may have waiting fail at once", async () => {
   const results = await Promise.allSettled(reads);
   expect(results.filter(({ status }) => status === "rejected")).toHaveLength(1);
   await slowReads.prefetch("", "link");
+});
+
+/** Notes a read that ends at 1,000 ms, and after which the process has read so many blocks. */
+function isSlowAfter(readMs: number, blocksAfter: number): (now: number) => boolean {
+  let blocks = 7;
+  const speed = new DiskSpeed(() => blocks);
+  blocks = blocksAfter;
+  speed.note(1_000 - readMs, 1_000);
+  return (now) => speed.isSlow(now);
+}
+
+test("after a read that waited for the disk, reads are slow for half a second", () => {
+  const isSlow = isSlowAfter(3, 8);
+  expect([1_000, 1_499, 1_501].map(isSlow)).toEqual([true, true, false]);
+});
+
+test("a short read from the disk makes none slow", () => {
+  expect(isSlowAfter(1, 8)(1_000)).toBe(false);
+});
+
+test("a read that waited for a processor makes none slow", () => {
+  expect(isSlowAfter(100, 7)(1_000)).toBe(false);
 });

@@ -16,7 +16,7 @@ import { join } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
 
-import { removeOldSnapshots, storeSnapshot } from "../../api/links-snapshots/snapshot-writer.ts";
+import { removeOldSnapshots, storeSnapshot } from "../../api/links-snapshots/snapshot.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { NO_HASH } from "../../shared/links-log/entry.ts";
 import {
@@ -25,6 +25,7 @@ import {
   ensureSnapshotsStream,
   listSnapshots,
   SNAPSHOTS_STREAM,
+  type StoredSnapshot,
 } from "../../shared/links-log/snapshots.ts";
 import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
@@ -70,9 +71,15 @@ async function store(bytes: number): Promise<string> {
 async function read(name: string): Promise<Buffer> {
   const snapshot = (await listSnapshots(manager, SIGNER)).find((listed) => listed.name === name);
   if (snapshot === undefined) throw new Error("There is no such snapshot.");
-  await new SnapshotReader(nats, snapshot).readTo(join(dir, "read"));
+  await readTo(join(dir, "read"), snapshot);
   return readFileSync(join(dir, "read"));
 }
+
+const readTo = (path: string, snapshot: StoredSnapshot): Promise<void> =>
+  new SnapshotReader(nats, manager, snapshot, () => undefined).readTo(
+    path,
+    new AbortController().signal,
+  );
 
 const storedFile = () => readFileSync(join(dir, "stored"));
 
@@ -102,8 +109,11 @@ describe("a snapshot", () => {
     const [, snapshot] = await listSnapshots(manager, SIGNER);
     if (snapshot === undefined) throw new Error("There is no such snapshot.");
     const changed = { ...snapshot, manifest: { ...snapshot.manifest, sha256: NO_HASH } };
-    const reading = new SnapshotReader(nats, changed).readTo(join(dir, "changed"));
+    const reading = readTo(join(dir, "changed"), changed);
     expect(await reading.catch(String)).toContain("is not what was stored");
+    // Its manifest was read, and then all of it was removed.
+    const gone = readTo(join(dir, "gone"), { ...snapshot, name: newUuid() });
+    expect(await gone.catch(String)).toContain("lacks chunks");
     expect((await read(other)).equals(storedFile())).toBe(true);
     expect(existsSync(join(dir, "read"))).toBe(true);
   });

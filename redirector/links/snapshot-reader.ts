@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 
-import { AckPolicy, type ConsumerInfo, DeliverPolicy, type NatsConnection } from "nats";
+import { DeliverPolicy, type JetStreamManager } from "nats";
 
 import { readFreeBytes } from "../../shared/disk.ts";
 import {
@@ -18,13 +18,10 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import type { Nats } from "../../shared/nats.ts";
 import { RESERVE_BYTES } from "./log-store.ts";
-import { TailPull } from "./tail-pull.ts";
-
-/** Maximum time of a request to JetStream, which may have gone to a dead server. */
-const REQUEST_TIMEOUT_MS = 500;
+import { addConsumer, StreamPull } from "./stream-pull.ts";
 
 /** Pulls in a row without a chunk, each of which takes a second, until the read fails. */
-const EMPTY_PULLS_MAX = 30;
+const EMPTY_PULLS_MAX = 10;
 
 /** Free disk space that stays for the changes of the store that is served meanwhile. */
 const FREE_BYTES_MIN = RESERVE_BYTES / 4;
@@ -41,46 +38,46 @@ export class NoRoomError extends Error {
 
 export class SnapshotReader {
   readonly #nats: Nats;
+  readonly #manager: JetStreamManager;
   readonly #snapshot: StoredSnapshot;
-  readonly #stopping = new AbortController();
-  #bytes = 0;
+  readonly #onPercent: (percent: number) => void;
 
-  constructor(nats: Nats, snapshot: StoredSnapshot) {
+  /** Calls `onPercent` with the part that was read. */
+  constructor(
+    nats: Nats,
+    manager: JetStreamManager,
+    snapshot: StoredSnapshot,
+    onPercent: (percent: number) => void,
+  ) {
     this.#nats = nats;
+    this.#manager = manager;
     this.#snapshot = snapshot;
-  }
-
-  /** The part that was read, in percent. */
-  get percent(): number {
-    return Math.floor((100 * this.#bytes) / Math.max(1, this.#snapshot.manifest.bytes));
+    this.#onPercent = onPercent;
   }
 
   /**
    * Writes the file. Throws when it does not come, when there is no room for it, or when it is not
    * what the manifest says: what is at `path` then must not be used.
    */
-  async readTo(path: string): Promise<void> {
-    const connection = await this.#nats.connection;
+  async readTo(path: string, signal: AbortSignal): Promise<void> {
     await pipeline(
-      Readable.from(this.#readWhole(connection, dirname(path))),
+      Readable.from(this.#readWhole(dirname(path))),
       createZstdDecompress(),
       createWriteStream(path, { mode: 0o600 }),
-      { signal: this.#stopping.signal },
+      { signal },
     );
   }
 
-  stop(): void {
-    this.#stopping.abort();
-  }
-
-  async *#readWhole(connection: NatsConnection, dir: string): AsyncGenerator<Uint8Array> {
+  async *#readWhole(dir: string): AsyncGenerator<Uint8Array> {
     const { name, manifest } = this.#snapshot;
     const hash = createHash("sha256");
-    for await (const chunk of this.#readChunks(connection)) {
+    let bytes = 0;
+    for await (const chunk of this.#readChunks()) {
       if (readFreeBytes(dir) < FREE_BYTES_MIN)
         throw new NoRoomError(`The disk has no room for the snapshot ${name}.`);
-      this.#bytes += chunk.length;
       hash.update(chunk);
+      bytes += chunk.length;
+      this.#onPercent(Math.floor((100 * bytes) / manifest.bytes));
       yield chunk;
     }
     // Before the end of the file: what is not whole does not get one.
@@ -89,13 +86,17 @@ export class SnapshotReader {
   }
 
   /** The chunks of the file, in their order. */
-  async *#readChunks(connection: NatsConnection): AsyncGenerator<Uint8Array> {
+  async *#readChunks(): AsyncGenerator<Uint8Array> {
     const { name, manifest } = this.#snapshot;
+    const connection = await this.#nats.connection;
+    const consumer = await addConsumer(this.#manager, SNAPSHOTS_STREAM, {
+      deliver_policy: DeliverPolicy.All,
+      filter_subject: snapshotSubjects(name),
+    });
     const count = Math.ceil(manifest.bytes / CHUNK_BYTES);
-    const consumer = await addConsumer(connection, name);
     let next = 0;
     for (let empty = 0; next < count && empty < EMPTY_PULLS_MAX; empty++) {
-      const pull = new TailPull(connection, consumer, this.#nats.inboxPrefix);
+      const pull = new StreamPull(connection, consumer, this.#nats.inboxPrefix);
       for await (const { subject, data } of pull) {
         if (next === count) break;
         if (chunkIndex(subject) !== next)
@@ -105,19 +106,12 @@ export class SnapshotReader {
         yield data;
       }
     }
-    if (next < count) throw new Error(`The snapshot ${name} does not come.`);
+    if (next === count) return;
+    const { num_pending: left } = await this.#manager.consumers.info(
+      SNAPSHOTS_STREAM,
+      consumer.name,
+    );
+    if (left === 0) throw new BrokenSnapshotError(`The snapshot ${name} lacks chunks.`);
+    throw new Error(`The snapshot ${name} does not come.`);
   }
-}
-
-async function addConsumer(connection: NatsConnection, name: string): Promise<ConsumerInfo> {
-  const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-  const manager = await connection.jetstreamManager(options);
-  return await manager.consumers.add(SNAPSHOTS_STREAM, {
-    ack_policy: AckPolicy.None,
-    deliver_policy: DeliverPolicy.All,
-    filter_subject: snapshotSubjects(name),
-    inactive_threshold: 30_000_000_000,
-    mem_storage: true,
-    num_replicas: 1,
-  });
 }

@@ -1,22 +1,25 @@
 /**
- * The files of the links store: their location and owner, and the handling of damaged ones. Each
- * store has a folder of its own in `LINKS_DIR`, and a file there says which one is the host's:
- * SQLite must not get another file under the name of an open one.
+ * The files of the links store: their location and owner, the space that they reserve, and the
+ * handling of damaged ones. Each store has a folder of its own in `LINKS_DIR`, and a file there
+ * says which one is the host's: SQLite must not get another file under the name of an open one.
  */
 import {
+  closeSync,
   existsSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
 
-import { STORE_NAME } from "../../shared/links-store/schema.ts";
-import { DamagedRecordError } from "../../shared/links-store/stored-record.ts";
+import { readFreeBytes } from "../../shared/disk.ts";
+import { DamagedRecordError, STORE_NAME } from "../../shared/links-store/schema.ts";
 
 export const storePath = (dir: string): string => join(dir, STORE_NAME);
 
@@ -129,4 +132,44 @@ export function markDamaged(dir: string): void {
   } catch {
     // Another reader, or the writer, finds the same damage.
   }
+}
+
+const reservePath = (dir: string): string => `${storePath(dir)}.reserve`;
+
+/**
+ * A disk with less free space than this many reserves is nearly full: the store needs the space.
+ */
+const RESERVE_SHARE = 4;
+
+/** Written in parts: the whole reserve at once would need as much memory. */
+const RESERVE_PART = Buffer.alloc(1024 * 1024);
+
+/**
+ * Reserves disk space for changes, which {@link releaseReserve} frees; returns whether there is
+ * enough.
+ */
+export function keepReserve(dir: string, bytes: number): boolean {
+  const path = reservePath(dir);
+  if (existsSync(path)) return true;
+  try {
+    if (readFreeBytes(dir) < RESERVE_SHARE * bytes) return false;
+    const file = openSync(path, "w");
+    try {
+      for (let at = 0; at < bytes; at += RESERVE_PART.length) writeSync(file, RESERVE_PART);
+    } finally {
+      closeSync(file);
+    }
+    return true;
+  } catch {
+    rmSync(path, { force: true });
+    return false;
+  }
+}
+
+/** Frees the reserve for the store; returns whether there was one. */
+export function releaseReserve(dir: string): boolean {
+  const path = reservePath(dir);
+  if (!existsSync(path)) return false;
+  rmSync(path, { force: true });
+  return true;
 }

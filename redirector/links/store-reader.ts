@@ -5,12 +5,13 @@ import { Database, type Statement } from "bun:sqlite";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { keyOf } from "../../shared/contracts/short-link.ts";
-import { type LogState, readLogState } from "../../shared/links-store/log-state.ts";
 import {
   DamagedRecordError,
   decodeStoredRecord,
+  type LogState,
   MalformedRecordError,
-} from "../../shared/links-store/stored-record.ts";
+  readLogState,
+} from "../../shared/links-store/schema.ts";
 import { storePath } from "./store-files.ts";
 
 /** Memory for pages, in KiB; the system's page cache holds the rest of the file. */

@@ -11,8 +11,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
-import { toChange, toMalformed } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { LogStore, StoreScrub } from "./log-store.ts";

@@ -8,9 +8,15 @@ import fc from "fast-check";
 
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { domainNotice } from "../../shared/contracts/notices.ts";
-import { EMPTY_LOG, type LogState } from "../../shared/links-store/log-state.ts";
-import { type Change, PAGE_BYTES, toChange, toMalformed } from "../../shared/links-store/schema.ts";
-import { MalformedRecordError } from "../../shared/links-store/stored-record.ts";
+import {
+  type Change,
+  EMPTY_LOG,
+  type LogState,
+  MalformedRecordError,
+  PAGE_BYTES,
+  toChange,
+  toMalformed,
+} from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { CHANGES_KEPT, LogStore } from "./log-store.ts";
@@ -34,7 +40,7 @@ function stateOf(folder: string, alias: string): LinkRecord["state"] | undefined
 
 describe("the links store", () => {
   test("has what was written, with the state of the log behind it, when it is opened again", () => {
-    const settings = domainNotice(3, "go.example.com", { fold: "all" });
+    const settings = domainNotice("go.example.com", { fold: "all" });
     const link = { ...activeLink("a", 1), host_changed_at: 5 };
     const written = [link, { ...activeLink("b", 2), state: "deleted" as const }, settings];
     {
@@ -109,7 +115,7 @@ describe("the links store", () => {
         for (const one of steps) {
           if ("write" in one) {
             const changes = one.write.map(({ alias, kind }) => {
-              if (alias === "@domain") return change(domainNotice(1, "", {}));
+              if (alias === "@domain") return change(domainNotice("", {}));
               if (kind === "malformed") return toMalformed({ domain: "", alias });
               return change(
                 kind === "active"

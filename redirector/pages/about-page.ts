@@ -5,6 +5,7 @@
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Catalogue } from "../../shared/languages/catalogues.ts";
 import type { Text, Texts } from "../../shared/languages/messages.ts";
+import { escapeText, mapValues } from "./template.ts";
 
 /**
  * Maximum displayed characters of a destination: those of a destination without its UTM parameters.
@@ -15,11 +16,9 @@ type AboutTexts = Texts<Catalogue["redirector"]["about"]>;
 
 /** The displayed data of a link; instants are in Unix milliseconds, and absent when unknown. */
 export type AboutLink = {
-  /** The destination for this visitor. */
   destination: string;
   /** Whether other visitors may get another destination. */
   varies: boolean;
-  /** The title of the link's card. */
   title?: string | undefined;
   createdAt?: number | undefined;
   /** When the link last changed so that some visitors reached another site. */
@@ -38,7 +37,7 @@ export class AboutContent {
 
   /** `code` is that of the language. */
   constructor(code: string, texts: AboutTexts) {
-    this.#labels = mapTexts(texts);
+    this.#labels = mapValues<keyof AboutTexts, Text, string>(texts, escapeText);
     this.#dates = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
     this.#spans = new Intl.RelativeTimeFormat(code);
   }
@@ -77,13 +76,6 @@ const reportLink = (url: string, label: string): string =>
   `\n<p><a href="${Bun.escapeHTML(url)}" rel="nofollow">${label}</a></p>`;
 
 const row = (label: string, value: string): string => `<dt>${label}</dt>\n<dd>${value}</dd>`;
-
-/** Texts without placeholders as HTML. */
-const mapTexts = <Name extends string>(texts: Readonly<Record<Name, Text>>): Record<Name, string> =>
-  // The type of Object.fromEntries loses the names of `texts`.
-  Object.fromEntries(
-    Object.entries<Text>(texts).map(([name, text]) => [name, Bun.escapeHTML(text())]),
-  ) as Record<Name, string>;
 
 const shorten = (text: string): string =>
   text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;

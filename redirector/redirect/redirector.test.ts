@@ -75,7 +75,7 @@ const CONFIG = redirectorConfig({
 /** What the store has, links and notices. */
 function recordOf(domain: string, alias: string): LinkRecord | undefined {
   const settings = alias === DOMAIN_ALIAS ? settingsInStream.get(domain) : undefined;
-  if (settings !== undefined) return domainNotice(1, domain, settings, link.account_id);
+  if (settings !== undefined) return domainNotice(domain, settings, link.account_id);
   return inStream.find((known) => known.domain === domain && known.alias === alias);
 }
 
@@ -1091,7 +1091,7 @@ describe("a custom domain", () => {
     });
     inStream = [{ ...own, expires_at: 1 }];
     const request = createTestHandler();
-    takedowns.apply(takedownNotice(1, { accounts: [], hosts: [], ...list }));
+    takedowns.apply(takedownNotice({ accounts: [], hosts: [], ...list }));
     const paths = ["/", "/nothing", "/own", "/.well-known/assetlinks.json"];
     const statuses = [];
     for (const path of paths) statuses.push(statusOf(await request(path, { host: HOST })));

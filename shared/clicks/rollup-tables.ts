@@ -21,7 +21,6 @@ export type RollupTable = {
   keys: readonly string[];
   /** Aggregated columns. */
   measures: readonly ("clicks" | "visitors")[];
-  /** The view's query. */
   viewQuery: string;
   /**
    * The same aggregation, of only the clicks for which the condition holds. Where subjects are both

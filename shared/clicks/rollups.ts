@@ -144,7 +144,6 @@ function pieceOf(group: readonly Difference[]) {
   return { rollup, bucket, piece };
 }
 
-/** Compares a piece of a rollup with what it must be. */
 async function compare(
   clickhouse: ClickHouse,
   { table, idColumn, keys }: RollupTable,

@@ -14,7 +14,7 @@ import {
   type Members,
 } from "./member-checks.ts";
 import { isRedirectSettings, isUnderstood } from "./redirect-settings-checks.ts";
-import { decides, type RedirectSettings } from "./redirect-settings.ts";
+import type { RedirectSettings } from "./redirect-settings.ts";
 import type { ShortLink } from "./short-link.ts";
 
 /** The domain name of the service's own short domain, whatever its hosts are. */
@@ -53,8 +53,6 @@ export type ActiveLink = ShortLink & {
 type DeletedLink = ShortLink & {
   state: "deleted";
   version: number;
-  /** Its domain has switched to aliases of the other case, or belongs to another account. */
-  former?: true;
 };
 
 export type LinkRecord = ActiveLink | DeletedLink;
@@ -68,27 +66,9 @@ const MESSAGE_OVERHEAD_BYTES = 512;
 /** Most bytes of an encoded record. */
 export const ENCODED_LINK_BYTES_MAX = LINK_RECORD_BYTES_MAX - MESSAGE_OVERHEAD_BYTES;
 
-/**
- * A record as it is stored and published. A link whose settings decide is marked as deleted, with
- * all its other members: versions without `extras` read it as a link that does not exist, and never
- * redirect to its destination.
- */
-export type LinkMessage =
-  ActiveLink | DeletedLink | (Omit<ActiveLink, "state"> & { state: "deleted" });
-
-/** Marks the record of a link as deleted if its settings decide; others stay as they are. */
-export const toMessage = <Draft extends { state: LinkRecord["state"]; extras?: RedirectSettings }>(
-  record: Draft,
-): Draft | (Omit<Draft, "state"> & { state: "deleted" }) =>
-  record.extras !== undefined && decides(record.extras) ? { ...record, state: "deleted" } : record;
-
-/** Encodes a state for the log. */
-export const encodeLinkMessage = (message: LinkMessage): Uint8Array =>
-  new TextEncoder().encode(JSON.stringify(message));
-
 /** Encodes a record for the log. */
 export const encodeLinkRecord = (record: LinkRecord): Uint8Array =>
-  encodeLinkMessage(toMessage(record));
+  new TextEncoder().encode(JSON.stringify(record));
 
 /**
  * Decodes a state of the log to its record; undefined when it is malformed. Every member is
@@ -130,7 +110,7 @@ function toRecord(message: Members): LinkRecord | undefined {
   if (!isRedirectSettings(extras)) return undefined;
   // Without members, a link is a plain one.
   const members = Object.keys(extras).length === 0 ? {} : { extras };
-  return { ...link, version, domain, alias, state: "active", ...members };
+  return { ...link, version, domain, alias, ...members };
 }
 
 /** The most characters of a domain name (RFC 1035, 2.3.4). */
@@ -139,7 +119,7 @@ const DOMAIN_LENGTH_MAX = 253;
 /** Checks that a domain can be followed by a path. */
 const HOST = /^[!-.0-~]*$/;
 
-/** What no alias has: others, of versions with other rules, are only never requested. */
+/** Characters of no alias; other aliases, of versions with other rules, are never requested. */
 const NOT_IN_ALIAS = /[\p{Cc}\p{Cs}\s]/u;
 
 type Key = ShortLink & { version: number };
@@ -162,16 +142,12 @@ const isName = (value: unknown): value is string =>
 
 /** Notices have the form of deleted links, with further members. */
 const isDeletedLink = (message: Members & Key): message is Members & DeletedLink =>
-  message["state"] === "deleted" &&
-  !("extras" in message) &&
-  isOptional(message["former"], isBoolean) &&
-  (!message.alias.startsWith("@") || isWholeNotice(message));
+  message["state"] === "deleted" && (!message.alias.startsWith("@") || isWholeNotice(message));
 
-/** A link with or without redirect settings, which may be marked as deleted. */
-type LinkWith<Settings> = Omit<ActiveLink, "state" | "extras"> & Settings;
+type LinkWith<Extras> = Omit<ActiveLink, "extras"> & { extras?: Extras };
 
-const hasLink = (message: Members & Key): message is Members & LinkWith<{ extras?: unknown }> =>
-  (message["state"] === "active" || message["state"] === "deleted") &&
+const hasLink = (message: Members & Key): message is Members & LinkWith<unknown> =>
+  message["state"] === "active" &&
   isUuid(message["link_id"]) &&
   isUuid(message["account_id"]) &&
   (message["mode"] === "live" || message["mode"] === "test") &&
@@ -182,10 +158,8 @@ const hasLink = (message: Members & Key): message is Members & LinkWith<{ extras
   isOptional(message["host_changed_at"], isInstant) &&
   isOptional(message["utm"], isString);
 
-const isPlainLink = (
-  message: Members & LinkWith<{ extras?: unknown }>,
-): message is Members & LinkWith<{ state: "active"; extras?: never }> =>
-  message["state"] === "active" && !("extras" in message);
+const isPlainLink = (message: Members & LinkWith<unknown>): message is Members & LinkWith<never> =>
+  !("extras" in message);
 
 const isNullOr = (value: unknown, check: (value: unknown) => boolean): boolean =>
   value === null || check(value);

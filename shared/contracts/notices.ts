@@ -1,7 +1,7 @@
 /**
  * Notices: states in the links log that are not links. They contain the accounts and hosts that are
  * taken down, and the settings of domains. A notice has the form of a deleted link under an alias
- * that no link can have, so that versions without notices ignore it.
+ * that no link can have.
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
 import type { Fold } from "./member-checks.ts";
@@ -32,40 +32,37 @@ export type DomainSettings = {
 export const TAKEDOWNS_ALIAS = "@takedowns";
 export const DOMAIN_ALIAS = "@domain";
 
+/** Later ones replace earlier ones by their order in the log, so the version means nothing. */
 type Notice<Alias extends string, Content> = {
   state: "deleted";
-  version: number;
+  version: 0;
   domain: string;
   alias: Alias;
 } & Content;
 
 export type TakedownNotice = Notice<typeof TAKEDOWNS_ALIAS, { takedowns: TakedownList }>;
-/**
- * The account is the domain's. It is absent in notices of earlier versions, and of domains without
- * settings.
- */
+/** The account is the domain's; absent once the domain is removed. */
 export type DomainNotice = Notice<
   typeof DOMAIN_ALIAS,
   { settings: DomainSettings; account_id?: string }
 >;
 
 /** The notice of all takedowns, on the default domain. */
-export const takedownNotice = (version: number, takedowns: TakedownList): TakedownNotice => ({
+export const takedownNotice = (takedowns: TakedownList): TakedownNotice => ({
   state: "deleted",
-  version,
+  version: 0,
   domain: DEFAULT_DOMAIN,
   alias: TAKEDOWNS_ALIAS,
   takedowns,
 });
 
 export const domainNotice = (
-  version: number,
   domain: string,
   settings: DomainSettings,
   accountId?: string,
 ): DomainNotice => ({
   state: "deleted",
-  version,
+  version: 0,
   domain,
   alias: DOMAIN_ALIAS,
   settings,

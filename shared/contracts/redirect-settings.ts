@@ -45,7 +45,6 @@ export type Rule = { id: Uuid; url: string; conditions: readonly Condition[] };
 
 /** The rules of a link as a host has stored them: `EncodedRules`. */
 export type StoredRules = {
-  /** The URLs of all rules. */
   urls(): string[];
   /** Throws: messages have rules as the API wrote them. */
   toJSON(): never;
@@ -92,11 +91,8 @@ export type RedirectSettings = {
   confirm?: true;
 };
 
-/**
- * Members that can change the response before the link expires. A process that lacks the others can
- * ignore them.
- */
-const DECIDING: readonly (keyof RedirectSettings)[] = [
+/** Members of redirect settings that this version understands. */
+export const MEMBERS: readonly string[] = [
   "taken_down",
   "disabled",
   "starts_at",
@@ -105,11 +101,6 @@ const DECIDING: readonly (keyof RedirectSettings)[] = [
   "preview",
   "limit",
   "confirm",
-];
-
-/** Members of redirect settings that this version understands. */
-export const MEMBERS: readonly string[] = [
-  ...DECIDING,
   "expired_url",
   "forward_path",
   "redirect_status",
@@ -122,7 +113,3 @@ export const CONDITION_TYPES: readonly string[] = [
   "time",
   "schedule",
 ] satisfies readonly Condition["type"][];
-
-/** Whether a process that ignores the settings would redirect visitors to a wrong destination. */
-export const decides = (settings: RedirectSettings): boolean =>
-  DECIDING.some((member) => settings[member] !== undefined);

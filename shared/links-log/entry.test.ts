@@ -3,12 +3,12 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { encodeEntry } from "../../test/harness/encode-entry.ts";
 import { LINK_RECORD_BYTES_MAX } from "../contracts/link-record.ts";
 import { newUuid } from "../ids.ts";
 import {
   comparePositions,
   decodeEntry,
-  encodeEntry,
   ENTRY_BYTES_MAX,
   type EntryHeader,
   formatHead,

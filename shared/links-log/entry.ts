@@ -5,7 +5,7 @@
  * bytes as PostgreSQL keeps them: whoever publishes an entry again publishes the same bytes.
  *
  * The bytes are lines of JSON: a header, and then each state. SQL writes them
- * (`number_link_log()`); `encodeEntry` is the same in TypeScript.
+ * (`number_link_log()`).
  */
 import { createHash } from "node:crypto";
 
@@ -61,17 +61,6 @@ export const comparePositions = (a: Position, b: Position): number =>
 /** The hash of an entry: of its bytes as they are published. */
 export const hashOf = (bytes: Uint8Array): string =>
   createHash("sha256").update(bytes).digest("hex");
-
-export function encodeEntry(
-  { database, term, position, previous }: EntryHeader,
-  states: readonly Uint8Array[],
-): Uint8Array {
-  const header = JSON.stringify({ database, term, position, previous });
-  return Buffer.concat([
-    Buffer.from(header),
-    ...states.flatMap((state) => [Uint8Array.of(NEWLINE), state]),
-  ]);
-}
 
 /**
  * Decodes a message of the tail; undefined when it is no entry, which counts as if it were not

@@ -10,14 +10,7 @@
  * snapshot is not complete. A host that needs one asks by a message of plain NATS, without a reply,
  * and looks at the list of snapshots.
  */
-import {
-  DiscardPolicy,
-  type JetStreamManager,
-  nanos,
-  NatsError,
-  RetentionPolicy,
-  StorageType,
-} from "nats";
+import { DiscardPolicy, type JetStreamManager, nanos, RetentionPolicy, StorageType } from "nats";
 
 import { isCount, isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
 import {
@@ -67,24 +60,20 @@ export const ensureSnapshotsStream = (manager: JetStreamManager, replicas: numbe
     duplicate_window: nanos(1_000),
   });
 
-/** A snapshot that is stored completely. */
-export type StoredSnapshot = { name: string; manifest: Manifest; storedAt: Date };
+/** A snapshot that is stored completely; the sequence is that of its manifest. */
+export type StoredSnapshot = { name: string; manifest: Manifest; sequence: number; storedAt: Date };
 
 /** Lists the snapshots, in the order in which they were stored. */
 export async function listSnapshots(
   manager: JetStreamManager,
   verifier: LogVerifier,
 ): Promise<StoredSnapshot[]> {
-  const subjects = await listSubjects(manager, manifestSubject("*"));
-  const found: (StoredSnapshot & { sequence: number })[] = [];
-  for (const subject of subjects) {
-    const [, name = ""] = subject.split(".");
-    const stored = await readManifest(manager, verifier, name);
-    if (stored !== undefined) found.push({ name, ...stored });
+  const found: StoredSnapshot[] = [];
+  for (const subject of await listSubjects(manager, manifestSubject("*"))) {
+    const stored = await readSnapshot(manager, verifier, subject);
+    if (stored !== undefined) found.push(stored);
   }
-  return found
-    .toSorted((a, b) => a.sequence - b.sequence)
-    .map(({ name, manifest, storedAt }) => ({ name, manifest, storedAt }));
+  return found.toSorted((a, b) => a.sequence - b.sequence);
 }
 
 /** The subjects that have messages; none while there is no stream. */
@@ -99,17 +88,21 @@ export async function listSubjects(manager: JetStreamManager, filter: string): P
   }
 }
 
-async function readManifest(manager: JetStreamManager, verifier: LogVerifier, name: string) {
+async function readSnapshot(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+  subject: string,
+): Promise<StoredSnapshot | undefined> {
+  const [, name = ""] = subject.split(".");
   try {
-    const query = { last_by_subj: manifestSubject(name) };
-    const message = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
-    const { data, header, seq, time } = message;
+    const query = { last_by_subj: subject };
+    const { data, header, seq, time } = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
     if (!verifier.verify(manifestStatement(name, data), header)) return undefined;
     const manifest = decodeManifest(data);
-    return manifest === undefined ? undefined : { manifest, sequence: seq, storedAt: time };
+    return manifest && { name, manifest, sequence: seq, storedAt: time };
   } catch (error) {
     // Another process has removed it.
-    if (error instanceof NatsError && jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
     throw error;
   }
 }

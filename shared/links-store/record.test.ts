@@ -17,7 +17,6 @@ import {
   setReferenced,
   sizeAt,
   sizeOf,
-  versionAt,
   writeRecord,
 } from "./record.ts";
 
@@ -143,7 +142,6 @@ describe("a record", () => {
           setReferenced(bytes, at, referenced);
           expect(readRecord(bytes, at)).toEqual(record);
           expect(isReferenced(bytes, at)).toBe(referenced);
-          expect(versionAt(bytes, at)).toBe(record.version);
           expect([sizeAt(bytes, at), size % 8]).toEqual([size, 0]);
           expect(bytes.readBigUInt64LE(at + size)).toBe(0xffff_ffff_ffff_ffffn);
         },

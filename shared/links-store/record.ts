@@ -229,7 +229,7 @@ function readActive(bytes: Buffer, at: number, link: CachedLink): CachedLink {
 const readPassword = (bytes: Buffer, at: number, start: number): string =>
   bytes.toString("utf8", start, start + u16At(bytes, at + PASSWORD_LENGTH));
 
-export const versionAt = (bytes: Buffer, at: number): number => bytes.readDoubleLE(at + VERSION);
+const versionAt = (bytes: Buffer, at: number): number => bytes.readDoubleLE(at + VERSION);
 
 /** The end of the key of the record at `at`; it begins {@link KEY} bytes after `at`. */
 export const keyEnd = (bytes: Buffer, at: number): number =>

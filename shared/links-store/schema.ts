@@ -1,9 +1,21 @@
-/** The file of a links store: its tables and rows. */
+/**
+ * The file of a links store: its tables, its rows, and what it knows of the links log. A row is the
+ * record of a short link with a checksum, so that a damaged disk never causes a redirect to a wrong
+ * destination. A row keeps also the members that only a later version understands: during an
+ * upgrade both versions use the store.
+ *
+ * A row, little-endian: u32 CRC-32 of what follows; u8 form; then
+ *   form 0, a link: as `record.ts` writes it, then its other members, if any, as one JSON object
+ *   form 1, all others (deleted links, links with settings that are not understood, notices): the
+ *   state of the links log
+ *   form 2, a link of which the log has only a malformed state: empty
+ */
 import type { Database } from "bun:sqlite";
 
-import type { LinkRecord } from "../contracts/link-record.ts";
+import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../contracts/short-link.ts";
-import { encodeMalformed, encodeStoredRecord, isLinkRow } from "./stored-record.ts";
+import { EMPTY_STORE, lacksEntries, type StoreState } from "../links-log/decisions.ts";
+import { readRecord, sizeAt, sizeOf, withEncodedRules, writeRecord } from "./record.ts";
 
 /**
  * The format of the file, which names it, its lock and its snapshots: a version with another format
@@ -31,7 +43,7 @@ export const toChange = (record: LinkRecord, state: Uint8Array): Change => ({
 /** The change by a malformed state of a link. */
 export const toMalformed = (link: ShortLink): Change => ({
   key: keyOf(link),
-  row: encodeMalformed(),
+  row: seal(encodeMessage(MALFORMED, new Uint8Array())),
   isMalformed: true,
 });
 
@@ -55,7 +67,7 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
 
-/** SQL condition for rows of links, neither deleted ones nor notices (see `stored-record.ts`). */
+/** SQL condition for rows of links, neither deleted ones nor notices. */
 const IS_LINK = "substr(record, 5, 1) = x'00'";
 
 /** The effect of a change: whether a row was written, and the difference in the number of links. */
@@ -77,6 +89,163 @@ export function prepareReplace(db: Database): (change: Change) => Replaced {
     if (before === null) insert.run(key, row);
     else if (isMalformed) return { isWritten: false, links: 0 };
     else update.run(row, before.number);
-    return { isWritten: true, links: Number(isLinkRow(row)) - (before?.is_link ?? 0) };
+    return { isWritten: true, links: Number(row[FORM] === LINK) - (before?.is_link ?? 0) };
   };
+}
+
+/** What a store knows of the log: a row, which only transactions that write entries change. */
+export type LogState = StoreState & {
+  /**
+   * The last sequence of the tail that was read. Only a hint: a stream that is made again, or comes
+   * back older, has other entries there.
+   */
+  sequence: number;
+  /** Messages that the tail had after it. */
+  pending: number;
+  /** Whether the store ended where PostgreSQL does: a link that it lacks does not exist. */
+  isCurrent: boolean;
+  /** Number of links in the store. */
+  links: number;
+  /** What the host waits for to have all entries, for operators; null when nothing is missing. */
+  obstacle: string | null;
+};
+
+export const EMPTY_LOG: LogState = {
+  ...EMPTY_STORE,
+  sequence: 0,
+  pending: 0,
+  isCurrent: false,
+  links: 0,
+  obstacle: null,
+};
+
+/** Whether the store has all links as they were at some time: it is a prefix of a history. */
+export const hasAllLinks = (state: LogState): boolean =>
+  state.head.position > 0 && !lacksEntries(state);
+
+/**
+ * Whether a new store is still reading what the tail had before: its states are older than what
+ * visitors may have seen, so nothing is served from it.
+ */
+export const isReplaying = ({ head, pending }: LogState): boolean =>
+  head.position === 0 && pending > 0;
+
+/** Reads the state; that of an empty store before the first entry. */
+export function readLogState(db: Database): LogState {
+  const row = db.query<{ state: string }, []>("SELECT state FROM log").get();
+  if (row === null) return EMPTY_LOG;
+  try {
+    const state: LogState = JSON.parse(row.state);
+    return state;
+  } catch (error) {
+    throw new DamagedRecordError("The state of the links log is no JSON.", { cause: error });
+  }
+}
+
+export const setLogState = (db: Database, state: LogState): void =>
+  void db
+    .query<undefined, [string]>(
+      "INSERT INTO log VALUES (1, ?) ON CONFLICT DO UPDATE SET state = excluded.state",
+    )
+    .run(JSON.stringify(state));
+
+const FORM = 4;
+const HEADER_BYTES = 5;
+
+const LINK = 0;
+const MESSAGE = 1;
+const MALFORMED = 2;
+
+/** A row is damaged: the store must not be used any more. */
+export class DamagedRecordError extends Error {
+  override name = "DamagedRecordError";
+}
+
+/** The log has a malformed state of a link: its existence and its destination are unknown. */
+export class MalformedRecordError extends Error {
+  override name = "MalformedRecordError";
+}
+
+/** Encodes a record, which was decoded from `message`, for the store. */
+export function encodeStoredRecord(record: LinkRecord, message: Uint8Array): Buffer {
+  return seal(
+    record.state === "active"
+      ? encodeLink(withEncodedRules(record))
+      : encodeMessage(MESSAGE, message),
+  );
+}
+
+function seal(bytes: Buffer): Buffer {
+  bytes.writeUInt32LE(Bun.hash.crc32(bytes.subarray(FORM)));
+  return bytes;
+}
+
+function encodeMessage(form: number, message: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES + message.length);
+  bytes[FORM] = form;
+  bytes.set(message, HEADER_BYTES);
+  return bytes;
+}
+
+function encodeLink(record: ActiveLink): Buffer {
+  const rest = Buffer.from(restJson(record));
+  const size = sizeOf(record);
+  // The padding is zeros, so that equal records are equal rows.
+  const bytes = Buffer.alloc(HEADER_BYTES + size + rest.length);
+  bytes[FORM] = LINK;
+  writeRecord(bytes, HEADER_BYTES, record, false);
+  bytes.set(rest, HEADER_BYTES + size);
+  return bytes;
+}
+
+/** The members of a link that `record.ts` writes. */
+const CACHED: ReadonlySet<string> = new Set<keyof ActiveLink>([
+  "state",
+  "version",
+  "domain",
+  "alias",
+  "link_id",
+  "account_id",
+  "mode",
+  "destination",
+  "expires_at",
+  "password_hash",
+  "forward_query",
+  "extras",
+  "utm",
+]);
+
+/**
+ * The members of a link that the cache lacks: those for pages about the link, and those of later
+ * versions.
+ */
+function restJson(link: ActiveLink): string {
+  const rest = Object.entries(link).filter(([name]) => !CACHED.has(name));
+  return rest.length === 0 ? "" : JSON.stringify(Object.fromEntries(rest));
+}
+
+/**
+ * Decodes a row. Throws a {@link DamagedRecordError} when it is damaged, and a {@link
+ * MalformedRecordError} when the log has only a malformed state of the link.
+ */
+export function decodeStoredRecord(row: unknown): LinkRecord {
+  // A column of a damaged page can have any type, whatever its table says.
+  if (!(row instanceof Uint8Array))
+    throw new DamagedRecordError("A row of the links store has no record.");
+  const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
+  if (bytes.length < HEADER_BYTES || bytes.readUInt32LE() !== Bun.hash.crc32(bytes.subarray(FORM)))
+    throw new DamagedRecordError("A row of the links store has another checksum.");
+  if (bytes[FORM] === LINK) return decodeLink(bytes);
+  if (bytes[FORM] === MALFORMED) throw new MalformedRecordError("The link's record is malformed.");
+  const record = decodeLinkRecord(bytes.subarray(HEADER_BYTES));
+  if (record === undefined) throw new DamagedRecordError("A row of the links store is no record.");
+  return record;
+}
+
+function decodeLink(bytes: Buffer): LinkRecord {
+  const record = readRecord(bytes, HEADER_BYTES);
+  const end = HEADER_BYTES + sizeAt(bytes, HEADER_BYTES);
+  if (end === bytes.length) return record;
+  const rest: object = JSON.parse(bytes.toString("utf8", end));
+  return { ...record, ...rest };
 }

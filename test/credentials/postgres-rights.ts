@@ -286,7 +286,7 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
   },
   {
     what: "draw versions of links",
-    statements: select("next_link_version()"),
+    statements: [...select("next_link_version()"), ...select("next_link_versions(2)")],
     may: [OWNER, API],
     why: "each change of a link has one",
   },

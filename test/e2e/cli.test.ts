@@ -24,6 +24,9 @@ const CHROME =
 
 const NODE = Bun.which("node") ?? "node";
 
+/** What the plan `free` allows in bulk at once. */
+const FREE_LINKS = 500;
+
 let stack: SharedStack;
 let home: string;
 let account: string;
@@ -121,6 +124,25 @@ describe("links", () => {
     expect(listed.out.trim().split("\n")).toHaveLength(990);
   }, 60_000);
 
+  test("are shortened from a pipe until a limit is reached, which is said with the time to wait", async () => {
+    const { key: free } = await createAccount(stack, "free");
+    const env = { ...login(), SHORTHOP_KEY: free };
+    const urls = Array.from({ length: 1_000 }, (_, i) => `https://example.com/${i}`);
+    const { code, out, err } = await run(["shorten", "--json"], urls.join("\n"), env);
+    const created = out
+      .trim()
+      .split("\n")
+      .map((line) => linkSchema.parse(JSON.parse(line)));
+    // What the budget regains meanwhile lets another batch begin.
+    expect([code, created.length >= FREE_LINKS, created.length < urls.length]).toEqual([
+      1,
+      true,
+      true,
+    ]);
+    expect(err).toContain(`Stopped after ${created.length} URLs.`);
+    expect(err).toMatch(/Try again in \d+ /);
+  }, 60_000);
+
   test("are found by id, alias and short URL, changed, opened and deleted", async () => {
     const { id, short_url } = await shorten("https://example.com/found");
     for (const given of [id, short_url, short_url.split("/").at(-1) ?? ""]) {
@@ -149,13 +171,66 @@ describe("links", () => {
     expect(err).toContain("line 3: ");
   });
 
-  test.each([
-    [["shorten", "https://example.com/", "--qr", "code.gif"]],
-    [["stats", "--period", "1y"]],
-    [["links", "list", "--unknown"]],
-    [["unknown"]],
-  ])("%p is a usage error", async (words) => {
-    expect((await run(words)).code).toBe(2);
+  test("of another service are created from its export, with a report of every row, and are taken back", async () => {
+    const file = join(home, "bitly.csv");
+    const rows = [
+      "Link,Custom Link,Title,Destination URL,Engagements,Status",
+      "https://bit.ly/3xYz,https://bit.ly/cli-sale,Sale,https://example.com/sale,7,Active",
+      "https://bit.ly/cli-old,,,https://example.com/old,0,Archived",
+      "https://bit.ly/cli-gone,,,https://example.com/gone,0,Deleted",
+    ];
+    writeFileSync(file, rows.join("\n"));
+    const { code, out } = await run(["links", "import", file, "--json"]);
+    const report = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect([code, report]).toEqual([
+      1,
+      [
+        { row: 2, link: expect.objectContaining({ alias: "cli-sale", title: "Sale" }) },
+        { row: 3, link: expect.objectContaining({ alias: "cli-old", archived: true }) },
+        { row: 4, error: { message: "The other service has deleted the link." } },
+      ],
+    ]);
+    const corrected = await run(["links", "import", file, "--check", "--columns", "Custom Link=-"]);
+    expect(corrected.err).toContain("Right: 1 of 3.");
+    const ids = report.flatMap(({ link }) => link?.id ?? []);
+    expect((await run(["links", "rm", "--yes", ...ids])).err).toContain("Deleted 2.");
+  });
+});
+
+describe("exit codes", () => {
+  test.each<[number, string[]]>([
+    [0, ["--help"]],
+    [0, ["--version"]],
+    [0, ["links", "list"]],
+    [1, ["links", "get", "no-such-alias"]],
+    [1, ["shorten", "no URL"]],
+    [1, ["links", "import", "no-such-file.csv"]],
+    [2, []],
+    [2, ["unknown"]],
+    [2, ["links", "list", "--unknown"]],
+    [2, ["stats", "--period", "1y"]],
+    [2, ["shorten", "https://example.com/", "--qr", "code.gif"]],
+  ])("%i: shorthop %p", async (expected, words) => {
+    const { code, out, err } = await run(words);
+    expect(code).toBe(expected);
+    // What went wrong is a sentence, and never among the results.
+    expect(err === "").toBe(expected === 0);
+    if (expected !== 0) expect(out).toBe("");
+    expect(err).not.toContain("    at ");
+  });
+
+  test("3 for a key that does not work", async () => {
+    const env = { ...login(), SHORTHOP_KEY: `${key.slice(0, -1)}_` };
+    expect((await run(["links", "list"], "", env)).code).toBe(3);
+  });
+
+  test("0 where the reader has seen enough", async () => {
+    const words = ["sh", "-c", `{ ${NODE} ${BUILT} --help; echo $? >&2; } | true`];
+    const child = Bun.spawn(words, { stdout: "ignore", stderr: "pipe" });
+    expect(await new Response(child.stderr).text()).toBe("0\n");
   });
 });
 

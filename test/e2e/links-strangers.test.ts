@@ -10,10 +10,10 @@ import { join } from "node:path";
 import { headers, type NatsConnection } from "nats";
 import postgres from "postgres";
 
-import { resyncLinks } from "../../api/links-snapshots/resync.ts";
+import { resyncHosts } from "../../api/links-snapshots/hosts.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { decodeEntry, encodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
+import { decodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
 import { newSigningKey, publicKeyOf } from "../../shared/links-log/signature.ts";
 import {
   chunkSubject,
@@ -25,6 +25,7 @@ import {
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
+import { encodeEntry } from "../harness/encode-entry.ts";
 import { eventually } from "../harness/eventually.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
@@ -231,7 +232,7 @@ test("a manifest that was signed before brings no snapshot back", async () => {
   // It is removed with its chunks, and comes again as the last one.
   const sql = postgres(stack.info().database_url, { max: 1 });
   const signer = signerOf({ links_signing_key: stack.info().links_signing_key ?? SIGNING_KEY });
-  for (let made = 0; made < SNAPSHOTS_KEPT; made++) await resyncLinks(sql, manager, signer);
+  for (let made = 0; made < SNAPSHOTS_KEPT; made++) await resyncHosts(sql, manager, signer);
   await sql.end();
   expect(await listSubjects(manager, subject)).toEqual([]);
   await stranger.jetstream().publish(subject, data, { headers: header });

@@ -3,7 +3,7 @@ import { describe } from "bun:test";
 
 import type { Browser, Page } from "playwright-core";
 
-import type { Plan } from "../../api/accounts/model.ts";
+import type { Plan } from "../../api/accounts/service.ts";
 import { type Client, createClient } from "../../clients/typescript/src/index.ts";
 import type { Role } from "../../shared/contracts/users.ts";
 import { createAccount } from "./admin.ts";

@@ -438,7 +438,10 @@ export async function openView(
   await page.route("https://images.example.com/**", (route) =>
     route.fulfill({ contentType: "image/svg+xml", body: CARD_IMAGE }),
   );
-  if (isAfterPage) await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)})`);
+  // What the page before has, too, would not show that this one is there.
+  const isNew = !(await page.locator(ready).first().isVisible());
+  if (isAfterPage && isNew)
+    await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)})`);
   else await page.goto(path);
   await page.locator(ready).first().waitFor();
   await open?.(page);

@@ -8,7 +8,7 @@ import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
 import type { BatchResult, RequestGroup } from "../../api/auth/sql.ts";
 import type { CompatName } from "../../api/config.ts";
 import type { AccountScope } from "../../api/http/principal.ts";
-import type { IdempotencyStore, StoredRequest } from "../../api/idempotency/sql.ts";
+import type { IdempotencyStore, StoredRequest } from "../../api/idempotency/idempotency.ts";
 import type { QuotaState } from "../../api/limits/quotas.ts";
 import type { LimitWindow } from "../../api/limits/windows.ts";
 import type { SiteServices } from "../../api/resource-routes.ts";

@@ -68,7 +68,7 @@ export function startTestHost(url: string, log: Log) {
   const nats = new NatsClient(url, "redirector", log);
   let skipped = 0;
   const events = { changed: () => process.host.poll(), skipped: () => void skipped++ };
-  const hostLog = new HostLog(dir, nats, SIGNER, events, log);
+  const hostLog = new HostLog(dir, { nats, verifier: SIGNER, log }, events);
   const process = startLinksProcess(dir, nats, log);
   return {
     ...process,

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { connect, type NatsConnection } from "nats";
 
 import { readCluster } from "../../cli/machines/host-checks.ts";
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
@@ -30,9 +30,6 @@ const START_TIMEOUT_MS = 20_000;
 
 /** Begins with digits and looks like a number, which NATS must not take it for. */
 const PASSWORD = "12e3 of this test".replaceAll(" ", "-");
-
-/** Ends the servers if the test runner is killed. */
-let watchdog: Watchdog | undefined;
 
 type Ports = { client: number; route: number; monitoring: number; leaf: number };
 
@@ -293,11 +290,9 @@ function prepareServer(
     start(file) {
       config = file ?? config;
       const log = join(home, "log");
-      child = Bun.spawn([...command, "-c", join(home, config), "--log", log], {
+      child = Bun.spawn(endWithParent([...command, "-c", join(home, config), "--log", log]), {
         stdio: ["ignore", "ignore", "ignore"],
       });
-      watchdog ??= new Watchdog();
-      watchdog.watch(name, child.pid);
     },
     async kill(signal = "SIGKILL") {
       child?.kill(signal);

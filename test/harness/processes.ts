@@ -2,13 +2,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { commandOf } from "./executable.ts";
 import { SIGNING_KEY } from "./signing.ts";
-
-/** Ends the processes if the test runner is killed. */
-let watchdog: Watchdog | undefined;
 
 export type ExtraProcess = {
   url: string;
@@ -120,7 +117,7 @@ async function start(
   const command = await commandOf([name], stack.root);
   // What the process says does not depend on how soon this one reads it.
   const outputPath = join(mkdtempSync(join(stack.dataDir, "output-")), "stdout");
-  const child = Bun.spawn([...within, ...command], {
+  const child = Bun.spawn(endWithParent([...within, ...command]), {
     env: {
       ...process.env,
       NATS_URL: nats_url,
@@ -132,8 +129,6 @@ async function start(
     stdout: Bun.file(outputPath),
     stderr: "inherit",
   });
-  watchdog ??= new Watchdog();
-  watchdog.watch(name, child.pid);
   const output = (): string => readFileSync(outputPath, "utf8");
   return {
     ...(await addressesOf(name, child, output)),

@@ -7,12 +7,12 @@ import { join } from "node:path";
 
 import { headers, type JetStreamManager, type NatsConnection } from "nats";
 
-import { storeSnapshot } from "../../api/links-snapshots/snapshot-writer.ts";
+import { storeSnapshot } from "../../api/links-snapshots/snapshot.ts";
 import { LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { EMPTY_HEAD, encodeEntry, hashOf, type Head } from "../../shared/links-log/entry.ts";
+import { EMPTY_HEAD, hashOf, type Head } from "../../shared/links-log/entry.ts";
 import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import {
   ensureLinkLogStream,
@@ -20,8 +20,8 @@ import {
   LINK_LOG_SUBJECT,
   signEntry,
 } from "../../shared/links-log/tail.ts";
-import { EMPTY_LOG } from "../../shared/links-store/log-state.ts";
-import { STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
+import { encodeEntry } from "./encode-entry.ts";
 import { activeLink } from "./link-record.ts";
 import { startNats, type TestNats } from "./nats.ts";
 import { SIGNER } from "./signing.ts";

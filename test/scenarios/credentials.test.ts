@@ -161,9 +161,9 @@ describe("of the files that the documents' commands make", () => {
     const root = join(dir, "one");
     for (const folder of ["root", "etc/systemd/system"])
       mkdirSync(join(root, folder), { recursive: true });
-    runBlock(root, "operations.md", "secrets");
+    runBlock(root, "installing-by-hand.md", "secrets");
     expect(modeOf(join(root, "root/shorthop.secrets"))).toBe("600");
-    runBlock(root, "operations.md", "nats");
+    runBlock(root, "installing-by-hand.md", "nats");
     const nats = join(root, "etc/shorthop/nats");
     expect(modeOf(nats)).toBe("750");
     const files = readdirSync(nats);

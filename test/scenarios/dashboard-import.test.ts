@@ -278,7 +278,16 @@ withBrowser("a file with everything wrong", () => {
       await button(page, "Check 10 rows").click();
       await button(page, "Import 1 link").click();
       await page.getByText("1 link created, 9 not imported.").waitFor();
+      // What was a mistake is taken back.
+      await choose(page, `url,alias\n${AT("u1")},mistaken\n`);
+      await button(page, "Check 1 row").click();
+      await button(page, "Import 1 link").click();
+      await button(page, "Delete them again").click();
+      await button(page, "Delete 1 link").click();
+      await page.getByText("1 link deleted.").waitFor();
+      expect(await button(page, "Delete them again").count()).toBe(0);
     });
+    expect(account.client.links.lookUp({ alias: "mistaken" })).rejects.toThrow();
     expect(await fieldsOf("fine", HOST)).toEqual({
       ...PLAIN,
       original_url: AT("t1"),

@@ -8,9 +8,9 @@ import { dirname, join } from "node:path";
 
 import * as z from "zod";
 
-import { readStartTime } from "../../deploy/local/watchdog.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { isRunning } from "../harness/proc.ts";
 import {
   attachStack,
   createDataDir,
@@ -56,9 +56,6 @@ async function expectClicks(stack: Stack, id: string, clicks: number): Promise<v
 
 const pidsOf = (stack: Stack): number[] =>
   Object.values(stack.info().pids).filter((pid) => pid !== null);
-
-/** Whether the process runs; a zombie has ended. */
-const isRunning = (pid: number): boolean => readStartTime(pid) !== undefined;
 
 /**
  * Waits until no process of the stack runs, nor any of `pids`: one that is ending has given its

@@ -26,14 +26,13 @@ import {
 } from "../../redirector/links/store-files.ts";
 import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
-import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { ensureSnapshotsStream } from "../../shared/links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { activeLink } from "../harness/link-record.ts";
 import { startNats, type TestNats } from "../harness/nats.ts";
-import { SIGNING_KEY } from "../harness/signing.ts";
+import { redirectorConfig } from "../harness/redirector-config.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { publishEntries, storeTestSnapshot, TestLog } from "../harness/test-log.ts";
 
@@ -81,15 +80,17 @@ afterEach(async () => {
 function start(folder: string): LinksThread {
   const thread = new LinksThread(
     new URL("../../redirector/links/links.worker.ts", import.meta.url),
+    redirectorConfig({
+      LINKS_DIR: folder,
+      NATS_URL: server.url,
+      LOG_LEVEL: "fatal",
+    }),
     {
-      dir: folder,
-      natsUrl: server.url,
-      publicKeys: [publicKeyOf(SIGNING_KEY)],
-      logLevel: "silent",
-    },
-    { changed: () => undefined, skipped: () => undefined },
-    (error) => {
-      throw error;
+      changed: () => undefined,
+      skipped: () => undefined,
+      failed(error) {
+        throw error;
+      },
     },
   );
   threads.push(thread);

@@ -36,9 +36,10 @@ async function startPublisher(url: string, replicas: number, log: Log) {
   const { sql } = postgres;
   const nats = new NatsClient(url, "publisher", log);
   cleanup.defer(() => nats.close());
-  const publisher = new LinksLogPublisher(sql, nats.connection, SIGNER, replicas, log);
+  const context = { sql, nats: nats.connection, signer: SIGNER, replicas, log };
+  const publisher = new LinksLogPublisher(context);
   cleanup.defer(() => publisher.stop());
-  const snapshots = new SnapshotMaker(sql, nats.connection, publisher, SIGNER, replicas, log);
+  const snapshots = new SnapshotMaker(context, publisher);
   cleanup.defer(() => snapshots.stop());
   const resources = cleanup.move();
   return {

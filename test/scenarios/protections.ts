@@ -139,14 +139,26 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     scenario: "links store: away longer than every retention",
     problem: LINKS,
     file: "shared/links-log/decisions.ts",
-    replace: [["entry.previous === head.hash && ", ""]],
+    // Hosts without links still begin with a snapshot: else nothing would be right from the start.
+    replace: [
+      [
+        "entry.previous === head.hash && ",
+        "(entry.previous === head.hash || head.position > 0) && ",
+      ],
+    ],
   },
   snapshots: {
     does: "A host that lacks entries takes a snapshot.",
     scenario: "links store: away longer than every retention",
     problem: LINKS,
     file: "redirector/links/host-log.ts",
-    replace: [["if (lacksEntries(this.state) || this.#hasStrayed()) return true;", ""]],
+    // As above.
+    replace: [
+      [
+        "if (lacksEntries(this.state) || this.#hasStrayed()) return true;",
+        "if (lacksEntries(this.state) && this.state.head.position === 0) return true;",
+      ],
+    ],
   },
   positions: {
     does: "Positions of the links log never go back, as the clock does.",

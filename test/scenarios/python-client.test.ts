@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
-import { run } from "../harness/packed-client.ts";
+import { readFirstLines, run } from "../harness/packed-client.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
 const CLIENT_DIR = join(PROJECT_DIR, "clients/python");
@@ -78,6 +78,24 @@ describe.skipIf(PYTHON === undefined)("the package", () => {
     },
     120_000,
   );
+
+  test("is installed and run by the first lines of its page, as they stand there", () => {
+    const venv = join(dir, "first");
+    run([PYTHON ?? "", "-m", "venv", "--system-site-packages", venv], dir);
+    const [program = "", text = ""] = [...readPrograms()][0] ?? [];
+    writeFileSync(join(dir, program), text);
+    const lines = readFirstLines(
+      "clients/python/README.md",
+      env["SHORTHOP_URL"],
+      env["SHORTHOP_KEY"],
+    );
+    const output = run(["sh", "-e", "-c", lines], dir, {
+      PATH: `${venv}/bin:${process.env["PATH"]}`,
+      PIP_NO_INDEX: "1",
+      PIP_FIND_LINKS: join(dir, "built"),
+    });
+    expect(output).toContain(`${stack.info().short_url}/`);
+  }, 120_000);
 
   test("iterates over ten thousand links", async () => {
     const links = Array.from({ length: LINKS }, (_, i) => ({

@@ -114,7 +114,7 @@ export const SCENARIOS: readonly Scenario[] = [
     seconds: 40,
     paths: [
       "api/links-log/publisher.ts",
-      "redirector/links/{log-follower,tail-pull,log-health}.ts",
+      "redirector/links/{log-follower,stream-pull,log-health}.ts",
       "shared/nats.ts",
     ],
     proves: "changes reach every redirector soon after the leader of the links log has died",
@@ -198,11 +198,31 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
+    name: "docs-site",
+    files: ["test/scenarios/docs-site.test.ts"],
+    seconds: 60,
+    paths: [
+      "docs/**",
+      "deploy/docs-site/**",
+      "{CONTRIBUTING,SECURITY}.md",
+      "clients/*/README.md",
+      "api/openapi/*",
+    ],
+    proves: "the documentation site builds, has no dead link, is searched, and fits into screens",
+  },
+  {
     name: "extension",
     files: ["test/scenarios/extension.test.ts"],
     seconds: 60,
     paths: ["clients/extension/**"],
     proves: "the browser extension shortens a tab, copies the short URL, and says what went wrong",
+  },
+  {
+    name: "command-line",
+    files: ["test/scenarios/command-line.test.ts"],
+    seconds: 30,
+    paths: ["clients/cli/**", "docs/assistants.md"],
+    proves: "the command line and its tools for assistants start by the first lines of their pages",
   },
   {
     name: "python-client",
@@ -451,7 +471,11 @@ export const SCENARIOS: readonly Scenario[] = [
     program: ["test/boot/main.ts"],
     isLast: true,
     seconds: 1_800,
-    paths: ["docs/operations.md", "deploy/{systemd,packages}/**", "test/boot/**"],
+    paths: [
+      "docs/{operations,installing-by-hand}.md",
+      "deploy/{systemd,packages}/**",
+      "test/boot/**",
+    ],
     proves: "the documented commands install and operate packages on a machine that boots",
   },
   {

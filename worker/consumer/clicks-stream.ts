@@ -26,7 +26,7 @@ import {
   PULL_SEGMENTS,
 } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
-import type { Position } from "../batches/batch-log.ts";
+import type { StreamPosition } from "../batches/batch-log.ts";
 import type { BatchSegment } from "../batches/clicks-table.ts";
 import type { SegmentSource } from "../batches/owner.ts";
 import { parseRanges, type SegmentIndex } from "../batches/segment-index.ts";
@@ -86,7 +86,6 @@ export class ClicksStream implements SegmentSource {
     return this.connection.jetstream().consumers.get(CLICKS_STREAM, CLICKS_WORKER);
   }
 
-  /** The state of the durable consumer. */
   async readConsumer(): Promise<ConsumerInfo> {
     const { consumers } = await this.connection.jetstreamManager();
     return await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
@@ -117,7 +116,7 @@ export class ClicksStream implements SegmentSource {
    * get the old stream's consumer. New messages then get sequences that the consumer regards as
    * acknowledged, and would never be delivered. So the owner remembers its last message.
    */
-  async resetConsumerIfMoved(position: Position | undefined): Promise<boolean> {
+  async resetConsumerIfMoved(position: StreamPosition | undefined): Promise<boolean> {
     if (position === undefined || (await this.#has(position))) return false;
     const manager = await this.connection.jetstreamManager();
     await manager.consumers.delete(CLICKS_STREAM, CLICKS_WORKER);
@@ -148,10 +147,7 @@ export class ClicksStream implements SegmentSource {
     return purged;
   }
 
-  /**
-   * Whether within {@link ACKNOWLEDGED_MS} everything that was delivered is acknowledged, and no
-   * fetch waits.
-   */
+  /** Whether all is acknowledged within {@link ACKNOWLEDGED_MS}, and no fetch waits. */
   async #waitUntilAcknowledged(): Promise<boolean> {
     const giveUpAt = performance.now() + ACKNOWLEDGED_MS;
     do {
@@ -163,7 +159,7 @@ export class ClicksStream implements SegmentSource {
   }
 
   /** Whether the message is in the stream, or was before it expired. */
-  async #has({ sequence, publishedAt }: Position): Promise<boolean> {
+  async #has({ sequence, publishedAt }: StreamPosition): Promise<boolean> {
     const { streams } = await this.connection.jetstreamManager();
     const { state } = await streams.info(CLICKS_STREAM);
     // The message has expired or was purged. An empty, recreated stream has 0 here.

@@ -11,7 +11,7 @@ import { useUp } from "../../../test/harness/budgets.ts";
 import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
 import { casesOf } from "../../../test/harness/property-runs.ts";
 import { ApiError } from "../../http/errors.ts";
-import type { ListRequest, Position } from "../../http/pagination.ts";
+import type { ListPosition, ListRequest } from "../../http/pagination.ts";
 import type { Writer } from "../../http/principal.ts";
 import { budgets } from "../../limits/budgets.ts";
 import type { LinkRow, ListLinksQuery } from "../model.ts";
@@ -70,7 +70,7 @@ async function readAll(
   between: () => Promise<void> = () => Promise.resolve(),
 ): Promise<LinkRow[]> {
   const rows: LinkRow[] = [];
-  let after: Position | null = null;
+  let after: ListPosition | null = null;
   for (;;) {
     const part = await postgres.links.list(owner, query, { after, limit: query.limit });
     rows.push(...part.rows);

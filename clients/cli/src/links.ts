@@ -3,9 +3,13 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 
 import type { Command } from "commander";
-import Papa from "papaparse";
 
-import type { Client, LinkChange, NewLink } from "../../typescript/src/index.ts";
+import {
+  LinkTable,
+  type TableLink,
+  type TableReading,
+} from "../../../shared/link-csv/link-table.ts";
+import type { Client, Link, LinkChange, NewLink } from "../../typescript/src/index.ts";
 import { present } from "./present.ts";
 import type { Settings } from "./settings.ts";
 import { collect } from "./shorten.ts";
@@ -144,52 +148,90 @@ function changeOf({
   };
 }
 
+/** Options of `import`. */
+type ImportFlags = TableReading & { domain?: string; check: boolean; json: boolean };
+
 function addImportCommand(links: Command, settings: Settings, terminal: Terminal): void {
   links
     .command("import")
     .description(
-      "Create links from a CSV file with a column `url`, and those of `alias,title,tags,domain`",
+      "Create links from a CSV file: an export of Bitly, Dub, Rebrandly, Short.io, Shlink, Kutt, YOURLS or Shorthop, or any other",
     )
     .argument("<file>", "the file; - for standard input")
+    .option("--columns <list>", "what columns become, such as: Long URL=url,Code=alias,Comment=-")
+    .option("--date-order <order>", "what comes first in dates such as 03/04/2030: day or month")
+    .option(
+      "--domain <host>",
+      "a custom domain for all links (default: as in the file, else the service's own)",
+    )
     .option("--check", "say what would be wrong, and create nothing", false)
-    .option("--json", "print each result as a line of JSON", false)
-    .action(async (file: string, { check, json }: { check: boolean; json: boolean }) => {
+    .option("--json", "print what became of each link as a line of JSON", false)
+    .action(async (file: string, options: ImportFlags) => {
+      const { check, json } = options;
       const client = settings.client();
-      const rows = readRows(readFileSync(file === "-" ? 0 : file, "utf8"));
-      let done = 0;
-      for (let from = 0; from < rows.length; from += IMPORTED_AT_ONCE) {
-        const part = rows.slice(from, from + IMPORTED_AT_ONCE);
-        const { data } = check
-          ? await client.links.checkMany(part)
-          : await client.links.createMany(part);
-        for (const item of data) {
-          const line = from + item.index + 2;
-          if (json) terminal.printJson({ ...item, index: from + item.index });
-          if ("error" in item) fail(terminal, `line ${line}`, item.error);
+      const name = file === "-" ? "standard input" : file;
+      const bytes = readFileSync(file === "-" ? 0 : file);
+      const table = new LinkTable(name, bytes, "custom", options);
+      const domains = await listDomains(client, options);
+      let [done, all] = [0, 0];
+      for (let from = 0; from < table.rows; from += IMPORTED_AT_ONCE) {
+        const part = table.links(from, from + IMPORTED_AT_ONCE);
+        const items = await importLinks(client, part, domains, check);
+        for (const [i, item] of items.entries()) {
+          const row = part[i]?.row ?? 0;
+          if (json) terminal.printJson({ row, ...item });
+          if ("error" in item) fail(terminal, `line ${row}`, item.error);
           else done++;
           if (!json && "link" in item)
             terminal.print(`${item.link.short_url}\t${item.link.original_url}`);
         }
+        all += part.length;
       }
-      terminal.say(`${check ? "Right" : "Created"}: ${done} of ${rows.length}.`);
+      terminal.say(`${check ? "Right" : "Created"}: ${done} of ${all}.`);
     });
 }
 
-function readRows(text: string): NewLink[] {
-  const { data, meta } = Papa.parse<Record<string, string>>(text, {
-    header: true,
-    skipEmptyLines: "greedy",
-    transformHeader: (name) => name.trim().toLowerCase(),
-  });
-  if (meta.fields?.includes("url") !== true) throw new Error("The file has no column `url`.");
-  return data.map(({ url = "", alias, title, tags, domain }) => ({
-    url: url.trim(),
-    ...(alias?.trim() ? { alias: alias.trim() } : {}),
-    ...(title?.trim() ? { title: title.trim() } : {}),
-    ...(domain?.trim() ? { domain: domain.trim() } : {}),
-    ...(tags?.trim() ? { tags: tags.split(/[;|]/).map((tag) => tag.trim()) } : {}),
-  }));
+/** Which domain a link gets that has one in the file: another is the service's own. */
+type DomainOf = (host: string | undefined) => string | undefined;
+
+async function listDomains(client: Client, { domain }: ImportFlags): Promise<DomainOf> {
+  if (domain !== undefined) return () => domain;
+  const verified = new Set<string>();
+  for await (const each of client.domains.all())
+    if (each.status === "verified") verified.add(each.domain);
+  return (host) => (host !== undefined && verified.has(host) ? host : undefined);
 }
+
+/** Creates links, or checks them; says of each what became of it, in their order. */
+async function importLinks(
+  client: Client,
+  links: readonly TableLink[],
+  domainOf: DomainOf,
+  isCheck: boolean,
+): Promise<Imported[]> {
+  const items = links.map((link): Imported => {
+    const refused = link.refused ?? (link.isLocked ? "The file lacks its password." : undefined);
+    return refused === undefined ? {} : { error: { message: refused } };
+  });
+  const sent = [...links.keys()].filter((i) => items[i]?.error === undefined);
+  const given = sent.flatMap((i) => links[i] ?? []).map((link) => toNewLink(link, domainOf));
+  if (given.length === 0) return items;
+  const { data } = isCheck
+    ? await client.links.checkMany(given)
+    : await client.links.createMany(given);
+  for (const { index, ...item } of data) items[sent[index] ?? 0] = item;
+  return items;
+}
+
+/** What became of a link, or what would. */
+type Imported = { valid?: true; link?: Link; error?: { message: string } };
+
+const toNewLink = ({ settings, alias, host, nth }: TableLink, domainOf: DomainOf): NewLink => ({
+  ...settings,
+  ...present({ alias, domain: domainOf(host) }),
+  // Only one link of a row can have an external id.
+  ...(nth === 0 ? {} : { external_id: null }),
+});
 
 /** The id of a link that is given by its id, alias or short URL. */
 export async function findId(client: Client, given: string): Promise<string> {

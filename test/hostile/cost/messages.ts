@@ -18,7 +18,6 @@ import { CLICKS_SUBJECT } from "../../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import {
   decodeEntry,
-  encodeEntry,
   ENTRY_BYTES_MAX,
   MESSAGE_BYTES_MAX,
   NO_HASH,
@@ -36,6 +35,7 @@ import {
   signEntry,
 } from "../../../shared/links-log/tail.ts";
 import { STATUS_SUBJECT } from "../../../shared/status.ts";
+import { encodeEntry } from "../../harness/encode-entry.ts";
 import { encodeSegment } from "../../harness/encode-segment.ts";
 import type { WatchedProcess } from "../watch.ts";
 import type { Sent } from "./measure.ts";
@@ -151,7 +151,7 @@ function makeLink(share: number, number: number): Uint8Array {
     conditions,
   }));
   return toJson({
-    state: "deleted",
+    state: "active",
     version: number,
     domain: "",
     alias: "cost-message",

@@ -2,6 +2,7 @@
  * Runs an import: checks the links with the service, creates them in bulk, and reports which were
  * not created, and why.
  */
+import type { Link } from "../../../../../clients/typescript/src/index.ts";
 import { getClient, PATIENT } from "../../../data/http.ts";
 import type { AccountScope } from "../../../data/scope.ts";
 import { describeError, getErrorMessage, isRateLimited } from "../../../languages/errors.ts";
@@ -16,7 +17,7 @@ export type ImportProgress = {
   /** Unix milliseconds. */
   startedAt: number;
   done: number;
-  created: number;
+  created: readonly Link[];
   failed: readonly FailedItem[];
   ended: boolean;
   /** Why the import ended before all links were sent. */
@@ -41,7 +42,7 @@ export async function importItems(
   const failed = listFailed(items);
   const startedAt = Date.now();
   let done = failed.length;
-  let created = 0;
+  const created: Link[] = [];
   let stopReason: string | undefined;
   const fail = (batch: readonly ImportItem[], problem: Problem): void => {
     for (const item of batch) failed.push({ ...item, problem });
@@ -67,13 +68,13 @@ export async function importItems(
       const response = await links.createMany(batch.map(({ link }) => link));
       for (const entry of response.data) {
         const item = batch[entry.index];
+        if ("link" in entry) created.push(entry.link);
         if (item === undefined || !("error" in entry)) continue;
         const { code } = entry.error;
         const message = describeError(entry.error);
         if (code === "rate_limited") stopReason = message;
         fail([item], { kind: code === "rate_limited" ? "not_sent" : kindOfCode(code), message });
       }
-      created += response.created;
     } catch (error) {
       const message = getErrorMessage(error);
       if (isRateLimited(error)) stopReason = message;

@@ -4,8 +4,10 @@
  */
 import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
+import { useState } from "react";
 import { Link as PageLink } from "wouter";
 
+import type { Link } from "../../../../../clients/typescript/src/index.ts";
 import { unescapeFormula } from "../../../../../shared/link-csv/cells.ts";
 import { findField } from "../../../../../shared/link-csv/fields.ts";
 import { readList } from "../../../data/complete-list.ts";
@@ -19,6 +21,8 @@ import { formatCount } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { RowTable } from "../../../ui/table.tsx";
+import { BulkDialog, ReportDialog } from "../bulk-dialogs.tsx";
+import type { BulkReport } from "../bulk-task.tsx";
 import { type FailedItem, type ImportProgress, listFailed } from "./import-run.ts";
 import { type ImportItem, type NoteKind, type ProblemKind } from "./model.ts";
 import type { ImportFile } from "./read-file.ts";
@@ -199,18 +203,49 @@ export function ProgressCard({
             </div>
           </>
         )}
-        <p role="status">{t("import.run.result", { created, failed: failed.length })}</p>
-        {ended && created > 0 && (
-          <div>
+        <p role="status">
+          {t("import.run.result", { created: created.length, failed: failed.length })}
+        </p>
+        {ended && created.length > 0 && (
+          <div className="actions">
             <PageLink href={listHref(tags)} className="button button-primary">
               {t("import.run.showImported")}
             </PageLink>
+            <TakeBack created={created} />
           </div>
         )}
         {stopReason !== undefined && <Alert>{stopReason}</Alert>}
         {ended && failed.length > 0 && <FailedTable file={file} failed={failed} />}
       </div>
     </Card>
+  );
+}
+
+/** Deletes the links that an import has created, after a question. */
+function TakeBack({ created }: { created: readonly Link[] }) {
+  const [left, setLeft] = useState(created);
+  const [dialog, setDialog] = useState<"question" | BulkReport>();
+  const close = () => setDialog(undefined);
+  function report(outcome: BulkReport): void {
+    setLeft(outcome.failed.map(({ link }) => link));
+    setDialog(outcome.failed.length === 0 ? undefined : outcome);
+  }
+  return (
+    <>
+      {left.length > 0 && (
+        <Button onClick={() => setDialog("question")}>{t("import.run.takeBack")}</Button>
+      )}
+      {dialog === "question" && (
+        <BulkDialog
+          kind="delete"
+          links={left}
+          refresh={(links) => Promise.resolve(links)}
+          onClose={close}
+          onReport={report}
+        />
+      )}
+      {typeof dialog === "object" && <ReportDialog report={dialog} onClose={close} />}
+    </>
   );
 }
 

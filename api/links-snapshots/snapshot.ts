@@ -1,0 +1,182 @@
+/**
+ * Makes one snapshot: builds its file from PostgreSQL while requests and changes continue, as that
+ * of a links store whose history ends at the snapshot's start, and stores it in NATS.
+ */
+import { Database } from "bun:sqlite";
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { createZstdCompress } from "node:zlib";
+
+import type { JetStreamClient, JetStreamManager } from "nats";
+
+import {
+  decodeLinkRecord,
+  encodeLinkRecord,
+  type LinkRecord,
+} from "../../shared/contracts/link-record.ts";
+import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
+import type { Head } from "../../shared/links-log/entry.ts";
+import {
+  type LogSigner,
+  type LogVerifier,
+  manifestStatement,
+} from "../../shared/links-log/signature.ts";
+import {
+  CHUNK_BYTES,
+  chunkSubject,
+  encodeManifest,
+  listSnapshots,
+  listSubjects,
+  type Manifest,
+  manifestSubject,
+  SNAPSHOTS_KEPT,
+  SNAPSHOTS_STREAM,
+  snapshotSubjects,
+} from "../../shared/links-log/snapshots.ts";
+import {
+  EMPTY_LOG,
+  prepareReplace,
+  SCHEMA,
+  setLogState,
+  STORE_FORMAT,
+  toChange,
+} from "../../shared/links-store/schema.ts";
+import { readDomainNotices } from "../domains/notices.ts";
+import { type LogHead, numberAll, numberLog } from "../links-log/log.ts";
+import { readServedLinks } from "../links/republishing.ts";
+import type { Sql } from "../postgres.ts";
+import { readTakedownNotice } from "../takedowns/service.ts";
+
+/** A snapshot before it is stored. */
+export type SnapshotContents = Omit<Manifest, "bytes" | "sha256">;
+
+/**
+ * Writes all links to a file. Returns undefined when stopped.
+ * Everything is read by one connection: none survives that PostgreSQL comes back older, so what is
+ * read is of one history, and all of it is before the end.
+ */
+export async function buildSnapshot(
+  sql: Sql,
+  path: string,
+  isStopped: () => boolean,
+): Promise<SnapshotContents | undefined> {
+  const session = await sql.reserve();
+  try {
+    // A log without entries gets its first one, as a snapshot begins after one.
+    const start = await numberLog(session, undefined, true);
+    using db = createFile(path);
+    const links = await writeStates(session, db, isStopped);
+    if (links === undefined) return undefined;
+    const end = toHead(await numberAll(session));
+    const head = toHead(start);
+    setLogState(db, { ...EMPTY_LOG, database: start.database, head, written: head, links });
+    db.run("COMMIT");
+    return { format: STORE_FORMAT, database: start.database, start: head, end, links };
+  } finally {
+    session.release();
+  }
+}
+
+function createFile(path: string): Database {
+  const db = new Database(path, { create: true, readwrite: true, strict: true });
+  // Needs no journal: an unfinished file is discarded.
+  db.run("PRAGMA journal_mode = OFF");
+  db.run("PRAGMA synchronous = OFF");
+  db.run(SCHEMA);
+  db.run("BEGIN");
+  return db;
+}
+
+/** Writes takedowns, domains and links; returns the number of links, or undefined when stopped. */
+async function writeStates(
+  session: Sql,
+  db: Database,
+  isStopped: () => boolean,
+): Promise<number | undefined> {
+  const replace = prepareReplace(db);
+  let links = 0;
+  const write = (record: LinkRecord): void => {
+    const message = encodeLinkRecord(record);
+    const decoded = decodeLinkRecord(message);
+    if (decoded === undefined) throw new Error("A record is malformed.");
+    links += replace(toChange(decoded, message)).links;
+  };
+  write(await readTakedownNotice(session));
+  for await (const notices of readDomainNotices(session)) notices.forEach(write);
+  for await (const records of readServedLinks(session)) {
+    if (isStopped()) return undefined;
+    records.forEach(write);
+  }
+  return links;
+}
+
+const toHead = ({ term, position, hash }: LogHead): Head => ({ term, position, hash });
+
+/** Chunks that wait for their acknowledgement at a time. */
+const WINDOW = PULL_BYTES_MAX / CHUNK_BYTES;
+
+/**
+ * Compresses a file and stores it under a new name, with its signed manifest last; returns the
+ * name. What is left of one that could not be stored is removed with the next snapshot.
+ */
+export async function storeSnapshot(
+  client: JetStreamClient,
+  signer: LogSigner,
+  path: string,
+  contents: SnapshotContents,
+): Promise<string> {
+  const name = crypto.randomUUID();
+  const hash = createHash("sha256");
+  const waiting: Promise<unknown>[] = [];
+  let bytes = 0;
+  let index = 0;
+  for await (const chunk of splitChunks(createReadStream(path).pipe(createZstdCompress()))) {
+    hash.update(chunk);
+    bytes += chunk.length;
+    if (waiting.length === WINDOW) await Promise.all(waiting.splice(0, WINDOW / 2));
+    const published = client.publish(chunkSubject(name, index++), chunk);
+    // A failure is thrown when its turn comes.
+    published.catch(() => undefined);
+    waiting.push(published);
+  }
+  await Promise.all(waiting);
+  const manifest = encodeManifest({ ...contents, bytes, sha256: hash.digest("hex") });
+  const headers = signer.sign(manifestStatement(name, manifest));
+  await client.publish(manifestSubject(name), manifest, { headers });
+  return name;
+}
+
+/** Regroups bytes into chunks of {@link CHUNK_BYTES}; the last one has what is left. */
+async function* splitChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of parts) {
+    waiting.push(part);
+    length += part.length;
+    if (length < CHUNK_BYTES) continue;
+    const joined = Buffer.concat(waiting);
+    let start = 0;
+    for (; length - start >= CHUNK_BYTES; start += CHUNK_BYTES)
+      yield joined.subarray(start, start + CHUNK_BYTES);
+    waiting = [joined.subarray(start)];
+    length -= start;
+  }
+  if (length > 0) yield Buffer.concat(waiting);
+}
+
+/**
+ * Removes all but the last snapshots. Also those that were begun and never completed, and those of
+ * strangers; so nobody may store one meanwhile.
+ */
+export async function removeOldSnapshots(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+): Promise<void> {
+  const stored = await listSnapshots(manager, verifier);
+  const kept = new Set(stored.slice(-SNAPSHOTS_KEPT).map(({ name }) => name));
+  const subjects = await listSubjects(manager, ">");
+  const names = new Set(subjects.map((subject) => subject.split(".")[1]));
+  for (const name of names)
+    if (name !== undefined && !kept.has(name))
+      await manager.streams.purge(SNAPSHOTS_STREAM, { filter: snapshotSubjects(name) });
+}
