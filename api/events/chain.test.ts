@@ -2,20 +2,17 @@
  * Goal: nobody changes, adds or removes an entry of the ledger without a verification that names it.
  * Method: whatever the owner of the database could do to a chain is done to one, and verified.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { type ChainEnd, deleteAndSign, eraseEntries, extendChains, verifyChains } from "./chain.ts";
 import { INSTALLATION, recordCommand, recordEvents } from "./record.ts";
 
-setDefaultTimeout(120_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const record = (author: Author, count: number) =>
   postgres.sql.begin((sql) =>

@@ -7,7 +7,7 @@ import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { commandOf } from "./executable.ts";
 import { SIGNING_KEY } from "./signing.ts";
 
-export type ExtraProcess = {
+export type ExtraProcess = AsyncDisposable & {
   url: string;
   metricsUrl: string;
   pid: number;
@@ -72,13 +72,11 @@ export async function startRedirector(
   const child = await start("redirector", stack, settings, within);
   // On a host that has no links yet, it reads them first; another NATS may be away.
   if (env["NATS_URL"] === undefined && within.length === 0) await waitUntilReady(child);
-  return {
-    ...child,
-    async stop() {
-      await child.stop();
-      rmSync(journal, { recursive: true, force: true });
-    },
+  const stop = async (): Promise<void> => {
+    await child.stop();
+    rmSync(journal, { recursive: true, force: true });
   };
+  return { ...child, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** How long a redirector may read links before tests go on nevertheless. */
@@ -130,15 +128,12 @@ async function start(
     stderr: "inherit",
   });
   const output = (): string => readFileSync(outputPath, "utf8");
-  return {
-    ...(await addressesOf(name, child, output)),
-    pid: child.pid,
-    output,
-    async stop() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    await child.exited;
   };
+  const addresses = await addressesOf(name, child, output);
+  return { ...addresses, pid: child.pid, output, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Waits until a process says where it listens; throws what it said when it ends before. */

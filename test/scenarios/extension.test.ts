@@ -116,7 +116,7 @@ class Popup {
   static async open(options: Page, over: Page): Promise<Popup> {
     await over.bringToFront();
     await options.evaluate(() => Reflect.get(globalThis, "chrome").action.openPopup());
-    const address = await eventually(findPopup, 10_000);
+    const address = await eventually(findPopup);
     const socket = new WebSocket(address);
     await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
     return new Popup(socket);
@@ -138,7 +138,7 @@ class Popup {
     this.#socket.send(JSON.stringify({ id: ++this.#calls, method: "Page.close" }));
     await eventually(async () => {
       expect(await listTargets()).not.toContainEqual(expect.objectContaining({ url: POPUP_URL }));
-    }, 10_000);
+    });
   }
 
   async #call<Schema extends z.ZodType>(
@@ -201,7 +201,7 @@ test.skipIf(CHROMIUM === null)(
     const shown: string[] = [];
     for (const time of ["first", "second"]) {
       const popup = await Popup.open(options, page);
-      await eventually(async () => expect(await popup.read("#status")).toBe("Copied"), 10_000);
+      await eventually(async () => expect(await popup.read("#status")).toBe("Copied"));
       shown.push(await popup.read("#short-url"));
       await popup.screenshot(join(SCREENS, `popup-${time}.png`));
       await popup.close();
@@ -226,7 +226,7 @@ test.skipIf(CHROMIUM === null)(
     const popup = await Popup.open(options, page);
     await eventually(async () => {
       expect(await popup.read("#error")).toContain("cannot be shortened");
-    }, 10_000);
+    });
     await popup.screenshot(join(SCREENS, "popup-refused.png"));
   },
   60_000,

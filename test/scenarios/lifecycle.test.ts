@@ -24,7 +24,6 @@ import {
 
 const RECOVERY_TIMEOUT_MS = 30_000;
 const CLICK_VISIBLE_MS = 5_000;
-const NO_ORPHANS_MS = 5_000;
 
 const accessSchema = z.object({
   api_url: z.string(),
@@ -65,7 +64,7 @@ const expectNoOrphans = (dir: string, pids: number[] = []): Promise<void> =>
   eventually(async () => {
     expect(findProcesses(dir)).toEqual([]);
     expect(pids.filter(isRunning)).toEqual([]);
-  }, NO_ORPHANS_MS);
+  });
 
 /** Stops the stack by a signal: it ends without an error, and so does all that it had started. */
 async function expectCleanStop(stack: Stack, signal: NodeJS.Signals): Promise<void> {

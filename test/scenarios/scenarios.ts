@@ -414,14 +414,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "failed requests are counted once when workers die, and stay few in a flood",
   },
   {
-    name: "takedowns",
-    files: ["test/e2e/takedowns.test.ts"],
-    env: LONG,
-    seconds: 40,
-    paths: ["api/takedowns/**", "shared/takedowns.ts", "redirector/links/**"],
-    proves: "what is taken down is so on every redirector, and how soon",
-  },
-  {
     name: "report-mails",
     files: ["test/e2e/reports.test.ts"],
     env: LONG,

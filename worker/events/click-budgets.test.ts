@@ -2,26 +2,22 @@
  * Goal: however many clicks strangers make, an account gets no more bytes of their events in a day
  * than its plan allows, learns how many were left out, and others get theirs.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import type { ClickEvent } from "./click-events.ts";
 import { writeEvents } from "./recorder.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const CLICKS = 500;
 const EVENTS = 40;
 
 const { atOnce } = boundsOf("click_event_bytes", "free");
 
-let postgres: TestPostgres;
 let batch = 0;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 // Of a click, most of which is where it came from. The columns of clicks are none of this test.
 const click = {

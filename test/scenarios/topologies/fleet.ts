@@ -15,7 +15,7 @@ import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { UNLIMITED } from "../../harness/admin.ts";
 import { eventually } from "../../harness/eventually.ts";
-import { type NatsCluster, startNatsCluster } from "../../harness/nats-cluster.ts";
+import { NatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats-versions.ts";
 import { freePort } from "../../harness/ports.ts";
 import { type PostgresPair, startPostgresPair } from "../../harness/postgres-pair.ts";
@@ -61,7 +61,7 @@ export class Fleet implements Topology {
     const dataDir = mkdtempSync(join(tmpdir(), "shorthop-fleet-"));
     cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
     const [nats, postgres, clickhouse] = await Promise.all([
-      startNatsCluster(program).then((started) => cleanup.use(started)),
+      NatsCluster.start(program).then((started) => cleanup.use(started)),
       startPostgresPair("shorthop").then((started) => cleanup.use(started)),
       startClickHouse(dataDir).then((started) => cleanup.use(started)),
     ]);
