@@ -120,7 +120,6 @@ const checkSnapshots = (url: string, config: LinksKeys & NatsFiles): Check => ({
   },
 });
 
-/** Whether each host has as many links as PostgreSQL. */
 const checkHostCounts = (database: string, url: string, files: NatsFiles): Check => ({
   name: "links of hosts",
   mend: "Mend PostgreSQL and the connection to NATS first.",

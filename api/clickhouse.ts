@@ -85,7 +85,6 @@ const MEBIBYTE = 1024 * 1024;
 
 const paidByNobody = (): void => undefined;
 
-/** The key of what the service reads for all. */
 const SERVICE = "service";
 
 /** The engine of the local stack does not say what it has read. */
@@ -147,7 +146,7 @@ export class MeasuredClickHouse implements ClicksSource {
       reserve(RESERVED_MS);
       try {
         return await this.#queue.run(accountId, async () => {
-          // What ran while this one waited may have used up the rest.
+          // Others that ran meanwhile may have used up the rest.
           reserve(0);
           this.#budgets.require(reader, budget);
           reserve(RESERVED_MS);

@@ -77,7 +77,7 @@ const variables = z.object({
   /** Whether links may point to private addresses and localhost. */
   ALLOW_PRIVATE_TARGETS: envBoolean(false),
   ...hostListVariables,
-  /** What happens to a link that exists when its destination comes to be on a list. */
+  /** The action on a link that exists when its destination comes to be on a list. */
   DESTINATION_LISTS_ACTION: z.enum(["review", "take_down"]).default("review"),
   ...webhookVariables,
   /**
@@ -112,7 +112,7 @@ const variables = z.object({
   DASHBOARD_DIR: z.string().default("/opt/shorthop/dashboard"),
 });
 
-/** What mails need besides a server: a sender, and an address and a secret to unsubscribe. */
+/** Mails need a sender, and an address and a secret to unsubscribe. */
 const MAIL_NEEDS = ["SMTP_FROM", "API_URL", "DASHBOARD_SECRET"] as const;
 
 export const configSchema = variables

@@ -1,5 +1,5 @@
 /**
- * What a process of the API has one of: its configuration, log and lifecycle, the clients of its
+ * The context of a process of the API: its configuration, log and lifecycle, the clients of its
  * stores, and its metrics. `main.ts` opens it; services and sites take it.
  */
 import { join } from "node:path";

@@ -1,15 +1,12 @@
 /** Goal: limits are described in every response and by `/v1/limits`, which consumes nothing. */
-import { beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createFakeApi, errorCodeOf, type FakeApi } from "../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf } from "../test/harness/fake-api.ts";
 import { budgets } from "./limits/budgets.ts";
 
-let api: FakeApi;
-beforeAll(() => {
-  api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
-});
+const api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
 
 const budgetSchema = z.object({
   name: z.string(),

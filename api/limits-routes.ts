@@ -4,6 +4,7 @@ import * as z from "zod";
 
 import { CoalescedCalls } from "../shared/coalesced-calls.ts";
 import { HOUR_MS } from "../shared/durations.ts";
+import { count, text } from "./http/common-schemas.ts";
 import { principalOf } from "./http/request-context.ts";
 import { budgets, type BudgetState } from "./limits/budgets.ts";
 import { QUOTAS, type QuotaState } from "./limits/quotas.ts";
@@ -13,19 +14,11 @@ import type { Stores } from "./stores.ts";
 
 const rateLimit = z
   .object({
-    name: z.string().meta({
-      description: "`minute`, `day`, `burst`, or the endpoint with a limit of its own.",
-      examples: ["minute"],
-    }),
-    limit: z
-      .int()
-      .meta({ description: "The maximum number of requests in the window.", examples: [300] }),
-    remaining: z.int().meta({ description: "Requests left in the window.", examples: [288] }),
-    window: z.int().meta({ description: "The window's length in seconds.", examples: [60] }),
-    reset: z.int().meta({
-      description: "When the window closes, in Unix seconds.",
-      examples: [1_782_907_260],
-    }),
+    name: text("`minute`, `day`, `burst`, or the endpoint with a limit of its own.", "minute"),
+    limit: count("The maximum number of requests in the window.", 300),
+    remaining: count("Requests left in the window.", 288),
+    window: count("The window's length in seconds.", 60),
+    reset: count("When the window closes, in Unix seconds.", 1_782_907_260),
   })
   .meta({ id: "RateLimit", description: "A window of a rate limit." });
 
@@ -38,8 +31,8 @@ const quota = z
     kind: z.enum(["window", "total"]).meta({
       description: "`window`: created within a window; `total`: existing at once.",
     }),
-    limit: z.int().meta({ description: "The maximum number.", examples: [5000] }),
-    remaining: z.int().meta({ description: "What is left of it.", examples: [4711] }),
+    limit: count("The maximum number.", 5000),
+    remaining: count("What is left of it.", 4711),
     window: z
       .int()
       .nullable()
@@ -56,14 +49,8 @@ const quota = z
 
 const budget = z
   .object({
-    name: z.string().meta({
-      description: "What is bounded, as an error beyond it names it. More may be added.",
-      examples: ["statistics"],
-    }),
-    unit: z.string().meta({
-      description: "What is counted.",
-      examples: ["milliseconds of ClickHouse"],
-    }),
+    name: text("What is bounded, as an error beyond it names it. More may be added.", "statistics"),
+    unit: text("What is counted.", "milliseconds of ClickHouse"),
     limit: z.number().meta({
       description: "How much an account that has been quiet may take at once.",
       examples: [100_000],
@@ -73,10 +60,7 @@ const budget = z
       examples: [98_420],
     }),
     per_hour: z.number().meta({ description: "How much of it comes back.", examples: [360_000] }),
-    reset: z.int().meta({
-      description: "When all of it is back, in Unix seconds.",
-      examples: [1_782_907_260],
-    }),
+    reset: count("When all of it is back, in Unix seconds.", 1_782_907_260),
   })
   .meta({
     id: "Budget",
@@ -86,7 +70,7 @@ const budget = z
 
 const limitsResponse = z
   .object({
-    plan: z.string().meta({ description: "The account's plan.", examples: ["pro"] }),
+    plan: text("The account's plan.", "pro"),
     limits: z
       .array(rateLimit)
       .meta({ description: "The windows of the rate limits that have begun." }),

@@ -1,5 +1,5 @@
 /**
- * What every API process repeats in the background: it notices what happens to links by itself,
+ * The rounds of every API process in the background: it notices what happens to links by itself,
  * looks up the proofs of domains, and deletes what has expired. Several processes may do so
  * concurrently.
  */
@@ -10,18 +10,16 @@ import type { ApiContext } from "./context.ts";
 import type { DomainService } from "./domains/service.ts";
 import { deleteAndSign, extendChains } from "./events/chain.ts";
 import { forgetReaders } from "./events/sql.ts";
-import { deleteExpiredRequests } from "./idempotency/sql.ts";
-import { deleteExpiredLimits } from "./limits/sql.ts";
+import { deleteExpiredRequests } from "./idempotency/idempotency.ts";
+import { deleteExpiredLimits } from "./limits/quotas.ts";
 import { noticeEvents } from "./links/notices.ts";
 import type { UsedClicks } from "./links/used-clicks.ts";
 import type { Sql } from "./postgres.ts";
 import { deleteOldRuns } from "./reports/sql.ts";
-import {
-  deleteExpiredAttempts,
-  deleteExpiredResets,
-  deleteExpiredSessions,
-} from "./sessions/sql.ts";
-import { deleteOldMails } from "./webhooks/mails-sql.ts";
+import { deleteExpiredAttempts } from "./sessions/attempts.ts";
+import { deleteExpiredResets } from "./sessions/resets.ts";
+import { deleteExpiredSessions } from "./sessions/sql.ts";
+import { deleteOldMails } from "./webhooks/mails.ts";
 import { deleteOldDeliveries } from "./webhooks/sql.ts";
 
 /** Time between two notices, and between two rounds of anything else. */

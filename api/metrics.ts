@@ -4,8 +4,7 @@ import type { Histogram, Registry } from "prom-client";
 import { CoalescedCalls } from "../shared/coalesced-calls.ts";
 import { ProcessMetrics } from "../shared/metrics.ts";
 import type { Replies } from "../shared/nats.ts";
-import type { BackupTimes } from "./backups/model.ts";
-import { readBackups } from "./backups/service.ts";
+import { type BackupTimes, readBackups } from "./backups/service.ts";
 import type { EventWaits } from "./events/waits.ts";
 import { readOutbox } from "./links-log/log.ts";
 import type { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
@@ -52,7 +51,6 @@ export class ApiMetrics {
     this.#watchStore(sql);
   }
 
-  /** Counts a completed request. */
   observe({ request: { method }, route, status, seconds }: CompletedRequest): void {
     this.#requests.observe(
       {

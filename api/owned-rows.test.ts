@@ -1,16 +1,12 @@
 /** Goal: who has the right id and the key of the other mode is told so, and nobody else. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
 import { type Principal, SYSTEM } from "./http/principal.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const callerOf = (accountId: Principal["accountId"], mode: Principal["mode"]): Principal => ({
   accountId,

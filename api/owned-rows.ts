@@ -1,4 +1,4 @@
-/** What accounts have in each mode: statements on it, and what they say of what is not there. */
+/** Statements on rows that accounts own in each mode, and the errors of rows that are missing. */
 import type { PendingQuery, Row } from "postgres";
 
 import type { Uuid } from "../shared/ids.ts";

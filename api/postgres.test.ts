@@ -1,16 +1,11 @@
 /** Goal: errors of PostgreSQL that a repetition would not meet are not said to be the API's. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
 import { isUnavailable } from "./postgres.ts";
 
-let postgres: TestPostgres;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 test("of two transactions that wait for each other, the one that is ended can be repeated", async () => {
   const { sql } = postgres;

@@ -128,7 +128,7 @@ const healthOf = (
   }),
 });
 
-/** What Caddy asks before it issues a certificate: whether a host is ours. */
+/** Answers Caddy, which asks whether a host is ours before it issues a certificate. */
 async function answerDomainQuery(
   { hosts, domains }: Services,
   request: Request,

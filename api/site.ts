@@ -6,7 +6,7 @@
  *    method. What needs no route is answered here.
  * 2. `#admit`, for a route: refuses expensive calls while the process is behind, authenticates the
  *    caller, checks the scope and consumes from the limits, and reads the query. Only then is the
- *    body read (`jsonBody`) and validated (`http/validation.ts`), and the handler called.
+ *    body read, validated (`http/validation.ts`), and the handler called.
  * 3. `#fail`, when any of these throws: the one error envelope.
  * 4. `#complete`, when the response has been sent: its metric and its trace.
  *
@@ -22,9 +22,11 @@ import {
   type Access,
   accessDetail,
   type Authenticator,
+  type DeclaredAccess,
   type DeclaredRoute,
   noted,
   requireAccessRules,
+  toAccess,
 } from "./auth/access-rules.ts";
 import { isClickHouseUnavailable } from "./clickhouse.ts";
 import { ApiError, type ErrorCode, unavailable } from "./http/errors.ts";
@@ -73,15 +75,13 @@ export interface SiteContext {
   isStopping(): boolean;
   /** Whether the process is behind with work; expensive calls then get 503. */
   isBehind(): boolean;
-  /** Takes note of an error of a request. */
   noteFailure(error: unknown): void;
-  /** Takes note of a completed request. */
   noteCompleted(completed: CompletedRequest): void;
 }
 
 export type Server = { requestIP(request: Request): { address: string } | null } | null;
 
-/** The plugin that gives routes their options: `access`, `jsonBody`, `errors` and others. */
+/** The plugin that gives routes their options: `access`, `errors` and others. */
 export type AccessPlugin = Site["access"];
 
 export class Site {
@@ -142,30 +142,30 @@ export class Site {
   readonly access = new Elysia({ name: "access" })
     .use(this.#calls)
     .macro({
-      /** Who may call the route; everything else of a request is read after that. */
-      access: (access: Access) => ({
-        detail: accessDetail(access),
+      /**
+       * Who may call the route. Everything else of a request is read after that: also its body, as
+       * JSON, if the route has a schema of it.
+       */
+      access: (declared: DeclaredAccess) => ({
+        detail: accessDetail(toAccess(declared)),
+        parse: leaveUnread,
         transform: async (context) => {
           const { call, request, route, set } = context;
+          const access = toAccess(declared);
           if (call === undefined) throw new Error("The request has no call.");
-          // Assigns a single property: passing on the context would make the framework read the
+          // Assigns single properties: passing on the context would make the framework read the
           // whole request first. The framework's type of a query lacks repeated parameters; the
           // route's schema validates both.
           const query = await this.#admit({ call, request, headers: set.headers }, route, access);
           context.query = query as Record<string, string>;
+          const taken = this.#routes.bodyOf(request.method, route);
+          if (taken === undefined) return;
+          const isAbsent = taken === "optional" && request.body === null;
+          context.body = isAbsent ? {} : await readJsonBody(request);
         },
       }),
-      /**
-       * Declare it after `access`: the body of an unauthenticated request is neither read nor
-       * validated.
-       */
-      jsonBody: (presence: "required" | "optional") => ({
-        parse: leaveUnread,
-        async transform(context) {
-          const absent = presence === "optional" && context.request.body === null;
-          context.body = absent ? {} : await readJsonBody(context.request);
-        },
-      }),
+      /** A request without a body counts as one with `{}`. */
+      optionalBody: (enabled: true) => ({ detail: noted({ "x-optional-body": enabled }) }),
       /** Error codes of this route beyond those that its other options imply. */
       errors: (codes: readonly ErrorCode[]) => ({ detail: noted({ "x-errors": codes }) }),
       /**
@@ -209,7 +209,7 @@ export class Site {
   /** Step 1. Returns the response of a request that needs no route. */
   #receive(request: Request, set: ResponseSettings): Response | undefined {
     Object.assign(set.headers, this.#headers);
-    // What is refused from here on has the id of its request.
+    // Errors from here on have the id of their request.
     set.headers["x-request-id"] = requestIdOf(request);
     requireValidHost(request);
     this.#routes.requireMethod(request);
@@ -300,7 +300,7 @@ export class Site {
     Object.assign(set.headers, rateLimitHeaders(window));
     // A 5xx is never replaced by a 429: our fault may be the reason that a valid key was not
     // recognized.
-    if (granted || failure.status >= 500 || this.#authenticator.isVerified(request))
+    if (granted || failure.status >= 500 || this.#authenticator.isVerified(request.headers))
       return undefined;
     return rateLimited(window, Date.now());
   }

@@ -1,16 +1,15 @@
-/** What the sites ask PostgreSQL about their callers. Tests of the sites have it in memory. */
+/** PostgreSQL as the sites use it for their callers. Tests of the sites have it in memory. */
 import type { KeyStore } from "./auth/authorizer.ts";
 import { authorizeAll, type BatchResult, type RequestGroup } from "./auth/sql.ts";
 import type { AccountScope } from "./http/principal.ts";
-import { type IdempotencyStore, PostgresRequests } from "./idempotency/sql.ts";
+import { type IdempotencyStore, PostgresRequests } from "./idempotency/idempotency.ts";
 import type { QuotaState } from "./limits/quotas.ts";
-import { listQuotas, listWindows } from "./limits/sql.ts";
 import type { LimitWindow } from "./limits/windows.ts";
 import type { Sql } from "./postgres.ts";
 
 export interface Stores extends KeyStore {
   readonly requests: IdempotencyStore;
-  /** Lists every rate-limit window of an account and mode; consumes nothing. */
+  /** Lists every rate-limit window of an account and mode, the plan's first; consumes nothing. */
   listWindows(scope: AccountScope): Promise<LimitWindow[]>;
   /** Lists every quota of an account and mode; consumes nothing. */
   listQuotas(scope: AccountScope): Promise<QuotaState[]>;
@@ -29,11 +28,23 @@ export class PostgresStores implements Stores {
     return authorizeAll(this.#sql, requests);
   }
 
-  listWindows(scope: AccountScope): Promise<LimitWindow[]> {
-    return listWindows(this.#sql, scope);
+  async listWindows({ accountId, mode }: AccountScope): Promise<LimitWindow[]> {
+    const rows = await this.#sql<
+      { name: string; allowed: number; seconds: number; spent: number; resets_ms: number }[]
+    >`
+      select name, allowed, seconds, spent, resets_ms from plan_limits_of(${accountId}, ${mode})
+      union all
+      select name, allowed, seconds, spent, resets_ms from endpoint_limits_of(${accountId}, ${mode})`;
+    return rows.map(({ allowed: limit, resets_ms: resetsAt, ...row }) => ({
+      ...row,
+      limit,
+      resetsAt,
+    }));
   }
 
-  listQuotas(scope: AccountScope): Promise<QuotaState[]> {
-    return listQuotas(this.#sql, scope);
+  listQuotas({ accountId, mode }: AccountScope): Promise<QuotaState[]> {
+    return this.#sql<QuotaState[]>`
+      select name, allowed as "limit", used, seconds, resets_ms as "resetsAt"
+        from quotas_of(${accountId}, ${mode})`;
   }
 }

@@ -8,7 +8,7 @@
  */
 import { parseArgs } from "node:util";
 
-import { startDns } from "../test/harness/dns.ts";
+import { Dns } from "../test/harness/dns.ts";
 import { readTreeCpu, treeBytes } from "../test/harness/process-usage.ts";
 import { atMost, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
@@ -40,7 +40,7 @@ const SLOWER_MS = 20;
 /** A process may take so much beside what it has without the attack. */
 const GROWTH_MIB_MAX = 512;
 
-await using dns = await startDns();
+await using dns = await Dns.start();
 await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
 await using client = await PayingClient.start(stack);
 await using attack = await startAttack(stack, Number(values.lanes));

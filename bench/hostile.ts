@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { connect } from "nats";
 
 import { natsLogin } from "../shared/nats.ts";
-import { startDns } from "../test/harness/dns.ts";
+import { Dns } from "../test/harness/dns.ts";
 import { atMost, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { createFixtures } from "../test/hostile/fixtures.ts";
@@ -39,7 +39,7 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds);
 const rate = Number(values.rate);
 
-await using dns = await startDns();
+await using dns = await Dns.start();
 await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
 const fixtures = await createFixtures(stack);
 const nats = await connect(natsLogin(stack.info().nats_url));

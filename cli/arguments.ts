@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from "commander";
 import type * as z from "zod";
 
-import { type AccountLimits, accountLimits } from "../api/accounts/model.ts";
+import { type AccountLimits, accountLimits } from "../api/accounts/service.ts";
 import { QUOTAS } from "../api/limits/quotas.ts";
 import { type Scope, SCOPES } from "../shared/contracts/key-schemas.ts";
 import { normalizeHost } from "../shared/hosts.ts";

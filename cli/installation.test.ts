@@ -2,23 +2,19 @@
  * Goal: a command works on the stores of this installation, and an operator whose store cannot be
  * found or reached learns what to do on this host.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { dirForFile } from "../test/harness/for-file.ts";
 import { type Env, Installation, parseEnvironment } from "./installation.ts";
 
-let dir: string;
-beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-etc-"));
-  writeFileSync(join(dir, "api.env"), "DATABASE_URL=postgres://api@db/shorthop\n");
-  writeFileSync(
-    join(dir, "worker.env"),
-    "DATABASE_URL=postgres://worker@db/shorthop\nNATS_URL=nats://n\n",
-  );
-});
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = dirForFile("shorthop-etc-");
+writeFileSync(join(dir, "api.env"), "DATABASE_URL=postgres://api@db/shorthop\n");
+writeFileSync(
+  join(dir, "worker.env"),
+  "DATABASE_URL=postgres://worker@db/shorthop\nNATS_URL=nats://n\n",
+);
 
 const installed = (env: Env = {}): Installation =>
   new Installation({ SHORTHOP_CONFIG_DIR: dir, SHORTHOP_DATA_DIR: join(dir, "none"), ...env });

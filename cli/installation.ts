@@ -25,10 +25,7 @@ const CONFIG_DIR = "/etc/shorthop";
 /** Processes whose environment files contain URLs of stores, in order of increasing rights. */
 const WITH_STORES = ["api", "worker"];
 
-/**
- * Variables that units set themselves. The parent directory of all journals replaces those of the
- * instances.
- */
+/** Variables that units set; the parent of all journals stands for those of instances. */
 const SET_BY_UNITS = { JOURNAL_DIR: "/var/lib" };
 
 /** A command can wait longer than a request, so it may connect to a busy database. */
@@ -52,7 +49,6 @@ type Variable =
 type Source = { url: string; variables: Env };
 
 export class Installation {
-  /** The environment of the command. */
   readonly env: Env;
 
   constructor(env: Env) {

@@ -1,7 +1,6 @@
 /** Output of all commands, and questions on the terminal. */
 import { createInterface } from "node:readline/promises";
 
-/** A record to print. */
 type Result = Record<string, unknown>;
 
 /** Prints a record to standard output: as JSON, or one field per line. */

@@ -8,10 +8,9 @@ import { basename, join, resolve } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
 import { makeOnce } from "../shared/make-once.ts";
+import { compiledMessages, drawnShapes } from "./build-plugins.ts";
 import { cachedFolder } from "./cache.ts";
-import { compiledMessages } from "./messages.ts";
 import { addFirstScript, scriptsByModule } from "./page.ts";
-import { drawnShapes } from "./shapes.ts";
 
 const ROOT = join(import.meta.dir, "..");
 

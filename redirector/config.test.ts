@@ -1,20 +1,16 @@
 /** Goal: a page template that cannot be used stops the start and names its variable. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { ConfigError, loadConfig } from "../shared/env.ts";
 import { publicKeyOf } from "../shared/links-log/signature.ts";
+import { dirForFile } from "../test/harness/for-file.ts";
 import { SIGNING_KEY } from "../test/harness/signing.ts";
 import { configSchema, getTlsFiles } from "./config.ts";
 import { ErrorPages } from "./pages/error-pages.ts";
 
-let dir: string;
-beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-config-"));
-});
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = dirForFile("shorthop-config-");
 
 async function loadPages(template: string | undefined) {
   const path = join(dir, "template.html");

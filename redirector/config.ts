@@ -46,19 +46,15 @@ const settings = z.object({
   SHORT_HOSTS: envHosts(),
   /** Destination of `/`; without it, `/` is a plain page. */
   ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
+  /** The public URL of the API, where visitors report links; without it they cannot. */
+  API_URL: envUrl(["http", "https"]).optional(),
   /** Hosts whose short links have no about page (`/alias+`). */
   ABOUT_PAGE_OFF_HOSTS: envHosts(),
   /** Directory of the click journal. Each process needs its own directory. */
   JOURNAL_DIR: z.string("must be set to a directory"),
-  /**
-   * Directory of the links store, which all redirectors of a host may share; by default one below
-   * the journal.
-   */
+  /** Directory of the links store, which redirectors of a host may share. */
   LINKS_DIR: z.string().optional(),
-  /**
-   * Maximum bytes of the journal; beyond it, redirects continue, and clicks are dropped and
-   * counted.
-   */
+  /** Maximum bytes of the journal; beyond it, clicks are dropped and counted. */
   JOURNAL_BYTES_MAX: envInteger(4 * 1024 ** 3, 1024 ** 2, 2 ** 50),
   /** Maximum bytes of memory for cached links. */
   CACHE_BYTES_MAX: envInteger(256 * 1024 ** 2, 1024 ** 2, CACHE_BYTES_LIMIT),
@@ -66,35 +62,20 @@ const settings = z.object({
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
   /** Seconds between two reports of failed requests, each of which is an insert into ClickHouse. */
   FAILURES_INTERVAL_SECONDS: envInteger(60, 1, 900),
-  /**
-   * Maximum open connections; a new one beyond it replaces an idle one. Lowered to what the limit
-   * of open files allows.
-   */
+  /** Maximum open connections; a new one replaces an idle one. Open files may allow less. */
   CONNECTIONS_MAX: envInteger(50_000, 1, 10_000_000),
-  /**
-   * Maximum open connections per address (in IPv6, per /64), except trusted proxies; further ones
-   * are closed at once.
-   */
+  /** Maximum connections per address (in IPv6, per /64), except trusted proxies. */
   CONNECTIONS_PER_ADDRESS_MAX: envInteger(1_000, 1, 10_000_000),
-  /**
-   * Signs the cookies of visitors who entered a link's password; must be the same for all
-   * redirectors.
-   */
+  /** Signs the cookies that unlock links; must be the same for all redirectors. */
   LINK_UNLOCK_SECRET: z.string().min(16, "must have 16 characters at least").optional(),
   /** Files of a certificate and its key, both or neither: TLS without a proxy. */
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
   /** Whether a proxy sends the client's address by the PROXY protocol. */
   PROXY_PROTOCOL: envBoolean(false),
-  /**
-   * HTML template of the error pages, with `{{title}}` and `{{content}}`, and `{{lang}}` if they
-   * may be in the visitor's language.
-   */
+  /** HTML of error pages with `{{title}}`, `{{content}}` and, for many languages, `{{lang}}`. */
   PAGE_TEMPLATE_FILE: z.string().optional(),
-  /**
-   * City databases in MMDB format, for rules by country and continent; without one, such rules
-   * never match.
-   */
+  /** City databases (MMDB); without one, rules by country and continent never match. */
   GEOIP_DATABASES: envList(),
   /** Addresses and CIDR blocks of trusted proxies, or their number. */
   TRUSTED_PROXIES: envList(),
@@ -130,10 +111,7 @@ export function getTlsFiles({
   return { cert: resolve(dir, cert), key: resolve(dir, key) };
 }
 
-/**
- * Maximum files other than visitors' connections: listeners, NATS, the journal's segments and files
- * of libraries.
- */
+/** Maximum other files: listeners, NATS, the journal's segments and files of libraries. */
 const OTHER_FILES_MAX = 256;
 
 const LIMITS_PATH = "/proc/self/limits";

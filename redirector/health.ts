@@ -49,10 +49,7 @@ type ClicksBacklog = {
   journalBytesMax: number;
 };
 
-/**
- * Describes that NATS accepts no clicks, or that the journal is filling; undefined when neither is
- * the case.
- */
+/** Describes that NATS accepts no clicks, or that the journal is filling; undefined for neither. */
 export function clicksWarning(waiting: ClicksBacklog): string | undefined {
   const { segments, seconds, journalBytes, journalBytesMax } = waiting;
   const share = journalBytes / journalBytesMax;
@@ -67,10 +64,7 @@ export function clicksWarning(waiting: ClicksBacklog): string | undefined {
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
-/**
- * Free space below which a disk is nearly full: the open segments of a journal, and the reserve of
- * a links store.
- */
+/** Less space is nearly none: the open segments, and the reserve of a links store. */
 const ROOM_BYTES_MIN = 64 * 1024 * 1024;
 
 /** The folders by the variables that name them, and what happens when their disk is full. */
@@ -89,10 +83,7 @@ function diskWarning(folders: DiskFolders): string | undefined {
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
-/**
- * The free bytes of a folder's disk for unprivileged processes; undefined while the folder does not
- * exist.
- */
+/** Free bytes of a folder's disk; undefined while the folder does not exist. */
 function readRoom(dir: string): number | undefined {
   try {
     return readFreeBytes(dir);

@@ -33,10 +33,7 @@ import { RuleGeo } from "./visitors/request-facts.ts";
 /** How long a stop waits for segments to be published; the rest stays in the journal. */
 const DRAIN_MS = 3_000;
 
-/**
- * How long a stop waits until leases of click limits are returned; the others are returned when the
- * process starts again.
- */
+/** How long a stop waits until leases are returned; the next start returns the others. */
 const RETURN_MS = 2_000;
 
 /** The file of click limits in the journal's directory. */
@@ -45,10 +42,7 @@ const USES_FILE = "click-limits";
 /** The context of all parts of the process; made in `main.ts`. */
 export type Context = { config: Config; log: Log; lifecycle: Lifecycle; nats: Nats };
 
-/**
- * The modules of worker threads. The main module names them, as an executable resolves them only
- * from there.
- */
+/** Worker threads, named by the main module: an executable resolves them only from there. */
 export type WorkerModules = { links: URL; slowReads: URL; publisher: URL };
 
 export class Parts {

@@ -37,7 +37,7 @@ export function addressGroups(address: string): AddressGroups {
   return { network: `${site}:${fourth.toString(16)}::/64`, site: `${site}::/48` };
 }
 
-/** What may be kept of an address: its IPv4 /24, or its IPv6 /48. */
+/** The network of an address, which may be kept: its IPv4 /24, or its IPv6 /48. */
 export function networkToKeep(address: string): string {
   const { site } = addressGroups(address);
   return isIP(site) === 4 ? `${site.slice(0, site.lastIndexOf("."))}.0/24` : site;

@@ -26,9 +26,9 @@ export const RESOURCES = ["postgres", "clickhouse", "api", "disk"] as const;
 export type Resource = (typeof RESOURCES)[number];
 
 export type AccountBudget = {
-  /** What is counted, in the plural. */
+  /** The unit, in the plural. */
   unit: string;
-  /** What an account has done that has used it up: completes "Rate limit exceeded: …". */
+  /** Completes the error of an account that has used it up: "Rate limit exceeded: …". */
   exceeded: string;
   /** Of a free account: what it may take at once, and what it gets back per second. */
   atOnce: number;
@@ -38,7 +38,6 @@ export type AccountBudget = {
   cost: { of: Resource; each: number };
   /** What takes from it. */
   takenBy: string;
-  /** What happens beyond it. */
   beyond: string;
   /** Who sees it: callers who can meet it, or operators alone. */
   seenBy: "caller" | "operator";
@@ -188,7 +187,7 @@ export const ACCOUNT_BUDGETS = {
   link_passwords: {
     unit: "passwords",
     exceeded: "too many passwords set",
-    // What a free account may create within an hour, so that only changes have to wait.
+    // As many as a free account may create within an hour, so that only changes have to wait.
     atOnce: 100,
     perSecond: 0.75,
     factors: AS_CALLS,
@@ -306,6 +305,13 @@ export const WINDOWS = {
     limit: 1_200,
     seconds: 60,
     takenBy: "every call of the dashboard, in however many sessions",
+  },
+  link_reports: {
+    by: "network",
+    header: "address",
+    limit: 10,
+    seconds: 3_600,
+    takenBy: "reports of links by their visitors",
   },
   password_resets: {
     by: "network",

@@ -3,7 +3,6 @@
 type Pending<Value> = { current: Promise<Value>; next?: Promise<Value> };
 
 export class CoalescedCalls<Value> {
-  /** Calls in flight. */
   readonly #pending = new Map<string, Pending<Value>>();
 
   /**

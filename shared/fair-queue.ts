@@ -53,7 +53,6 @@ export class FairQueue {
     this.#bounds = bounds;
   }
 
-  /** The work that waits. */
   get waiting(): number {
     return this.#waitingCount + this.#urgent.length;
   }

@@ -34,7 +34,6 @@ export class ProcessMetrics {
     }).set(build, 1);
   }
 
-  /** Registers a counter. */
   readonly counter = (name: string, help: string, read: () => number): void => {
     const metric = new Counter({
       ...this.#named(name, help),
@@ -73,19 +72,6 @@ export class ProcessMetrics {
         const value = await readOrUndefined(read);
         if (value === undefined) this.remove();
         else this.set(value);
-      },
-    });
-    this.registry.registerMetric(metric);
-  };
-
-  /** Registers a gauge with one label, which `read` returns the values by. */
-  readonly gaugeBy = (label: string, name: string, help: string, read: ReadBy): void => {
-    const metric = new Gauge({
-      ...this.#named(name, help),
-      labelNames: [label],
-      collect() {
-        this.reset();
-        for (const [value, number] of Object.entries(read())) this.set({ [label]: value }, number);
       },
     });
     this.registry.registerMetric(metric);

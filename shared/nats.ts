@@ -273,7 +273,6 @@ export class Replies {
     return undefined;
   }
 
-  /** Registers the metric of rejected requests. */
   register(metrics: ProcessMetrics): void {
     const help = "Requests over NATS that were refused because of their reply subject";
     metrics.counter("replies_refused_total", help, () => this.#refused);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,18 +9,17 @@ import * as z from "zod";
 
 import { createCertificates } from "../test/harness/certificates.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { forFile } from "../test/harness/for-file.ts";
 import { startOwnPostgres, startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { longTest } from "../test/harness/property-runs.ts";
-import { replaceHost, startTcpProxy } from "../test/harness/tcp-proxy.ts";
+import { replaceHost, TcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
 import { connectPrimary, databaseOf, envPostgresUrl, withDatabase } from "./postgres.ts";
 
 const load = (DATABASE_URL: string) =>
   loadConfig(z.object({ DATABASE_URL: envPostgresUrl }), { DATABASE_URL }).DATABASE_URL;
 
-let database: TestPostgres;
-beforeAll(async () => void (database = await startPostgres()));
-afterAll(() => database[Symbol.asyncDispose]());
+const database = await forFile(startPostgres());
 
 describe("a PostgreSQL URL", () => {
   test.each([
@@ -75,7 +74,7 @@ describe("a transaction whose connection is lost", () => {
   test.each(ENDINGS)(
     "is rejected, and neither ends the process nor takes the connection's place in the pool, when its work %s",
     async (_, work) => {
-      const proxy = startTcpProxy(Number(new URL(database.url).port));
+      const proxy = new TcpProxy(Number(new URL(database.url).port));
       const sql = connectPrimary(
         replaceHost(database.url, "127.0.0.1", proxy.port) + new URL(database.url).pathname,
         {
@@ -97,7 +96,7 @@ describe("a transaction whose connection is lost", () => {
         // The work goes on.
         await Bun.sleep(2 * IDLE_MS);
         proxy.mend();
-        const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`, 5_000);
+        const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`);
         expect(row.one).toBe(1);
       }
       await sql.end({ timeout: 1 });
@@ -154,7 +153,7 @@ describe("a connection that closes", () => {
         );
         expect(outcome).toMatch(/^done$|CONNECTION_CLOSED|Not now/);
         // Also the next statement may be sent just before the connection closes.
-        const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`, 5_000);
+        const [row] = await eventually(() => sql<[{ one: number }]>`select 1 as one`);
         expect(row.one).toBe(1);
       }
       await sql.end({ timeout: 1 });
@@ -212,8 +211,6 @@ async function closeAfter(microtasks: number, socket: Socket | undefined): Promi
   socket?.destroy();
 }
 
-const TIMEOUT_MS = 10_000;
-
 /** Has the server accept only TLS; returns the file of its authority. */
 async function demandTls({ sql }: TestPostgres): Promise<string> {
   const [{ data, hba }] = await sql<[{ data: string; hba: string }]>`
@@ -251,7 +248,7 @@ longTest(
     await eventually(async () => {
       expect(isEncrypted(postgres.url)).rejects.toThrow();
       expect(await isEncrypted(parameters(`sslrootcert=${ca}`))).toBe(true);
-    }, TIMEOUT_MS);
+    });
     expect(await isEncrypted(parameters(`sslmode=verify-full&sslrootcert=${ca}`))).toBe(true);
     expect(await isEncrypted(parameters("sslmode=require"))).toBe(true);
 
@@ -263,7 +260,7 @@ longTest(
     rmSync(dir, { recursive: true });
 
     // The certificate has other names than this address.
-    const proxy = startTcpProxy(Number(new URL(postgres.url).port), "127.0.0.2");
+    const proxy = new TcpProxy(Number(new URL(postgres.url).port), "127.0.0.2");
     const elsewhere = new URL(postgres.url);
     elsewhere.host = `127.0.0.2:${proxy.port}`;
     expect(isEncrypted(parameters(`sslrootcert=${ca}`, elsewhere.href))).rejects.toThrow();

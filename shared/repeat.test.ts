@@ -16,7 +16,7 @@ test("work is repeated after its pause, until it is stopped", async () => {
     times++;
     return 1;
   });
-  await eventually(async () => expect(times).toBeGreaterThan(3), 5_000);
+  await eventually(async () => expect(times).toBeGreaterThan(3));
   await repetition.stop();
   expect(running).toBe(0);
   const before = times;
@@ -51,7 +51,7 @@ test("a round that is wanted early begins at once, or after the one that is runn
   }, HOUR_MS);
   repetition.wake();
   repetition.wake();
-  await eventually(async () => expect(times).toBe(2), 5_000);
+  await eventually(async () => expect(times).toBe(2));
   await repetition.stop();
   repetition.wake();
   expect(times).toBe(2);

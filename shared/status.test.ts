@@ -2,55 +2,41 @@
  * Goal: a process answers how it is also when a store does not respond, runs on when it may not
  * answer, and publishes nowhere but where answers belong.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, spyOn, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { connect, createInbox, type NatsConnection } from "nats";
 
 import { findNatsServer } from "../deploy/local/nats.ts";
 import { eventually } from "../test/harness/eventually.ts";
+import { dirForFile, forFile } from "../test/harness/for-file.ts";
 import { freePort } from "../test/harness/ports.ts";
 import { PROJECT_DIR } from "../test/harness/stack.ts";
 import { LINES_PER_MINUTE, processLog } from "./log.ts";
 import { Replies } from "./nats.ts";
 import { answerStatus, processStatus, STATUS_SUBJECT } from "./status.ts";
 
-// A server is started, on a machine that may be busy.
-setDefaultTimeout(60_000);
-
 const START_MS = 20_000;
-
-let dir: string;
-let url: string;
-let server: Bun.Subprocess;
 
 const open = (user: string) => connect({ servers: url, user, pass: "x" });
 
 /** A server with a user who may answer, and one of before that was possible. */
-beforeAll(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-status-"));
-  const port = freePort();
-  url = `127.0.0.1:${port}`;
-  const file = join(dir, "nats.conf");
-  writeFileSync(
-    file,
-    `listen: "${url}"
+const dir = dirForFile("shorthop-status-");
+const port = freePort();
+const url: string = `127.0.0.1:${port}`;
+const file = join(dir, "nats.conf");
+writeFileSync(
+  file,
+  `listen: "${url}"
 authorization { users: [
   { user: new, password: x }
   { user: old, password: x, permissions: { publish: "links.>", subscribe: "_INBOX.>" } }
 ] }`,
-  );
-  const program = await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log);
-  server = Bun.spawn([program, "-c", file], { stdio: ["ignore", "ignore", "ignore"] });
-  await eventually(async () => await (await open("new")).close(), START_MS);
-});
-afterAll(async () => {
-  server.kill("SIGKILL");
-  await server.exited;
-  rmSync(dir, { recursive: true });
-});
+);
+const program = await findNatsServer(join(PROJECT_DIR, ".local", "bin"), console.log);
+await forFile(Bun.spawn([program, "-c", file], { stdio: ["ignore", "ignore", "ignore"] }));
+await eventually(async () => await (await open("new")).close(), START_MS);
 
 /** Starts a process that answers with a user's connection; returns it with what is logged. */
 async function start(user: string, readiness: () => Promise<Record<string, string>>) {

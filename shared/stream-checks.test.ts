@@ -1,14 +1,15 @@
 /**
  * Goal: an operator learns which stream has settings that lose links or clicks, or too few copies.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { DiscardPolicy, type JetStreamManager, type NatsConnection } from "nats";
+import { DiscardPolicy } from "nats";
 
 import { eventually } from "../test/harness/eventually.ts";
 import { flipBit } from "../test/harness/flip-bit.ts";
-import { startNats, type TestNats } from "../test/harness/nats.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startNats } from "../test/harness/nats.ts";
 import { longTest } from "../test/harness/property-runs.ts";
 import {
   CLICKS_STREAM,
@@ -25,19 +26,9 @@ import { processLog } from "./log.ts";
 import { runChecks } from "./preflight.ts";
 import { checkStreams, ReadabilityWatch } from "./stream-checks.ts";
 
-let nats: TestNats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-
-beforeAll(async () => {
-  nats = await startNats();
-  connection = await nats.connect();
-  manager = await connection.jetstreamManager();
-});
-afterAll(async () => {
-  await connection.close();
-  await nats[Symbol.asyncDispose]();
-});
+const nats = await forFile(startNats());
+const connection = await forFile(nats.connect(), (connection) => connection.close());
+const manager = await connection.jetstreamManager();
 
 const STREAMS = [
   LINK_LOG_STREAM,
@@ -114,7 +105,7 @@ longTest(
     await damaged.kill();
     flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
     await damaged.start("retained");
-    await eventually(publish, 10_000);
+    await eventually(publish);
     expect(await check()).toMatchObject({
       status: "failed",
       detail: expect.stringContaining("does not return them"),
@@ -122,9 +113,9 @@ longTest(
     });
     await eventually(async () => {
       expect(watch.warning()).toMatch(/^CLICKS: .*does not return them.*nats stream rm CLICKS/);
-    }, 10_000);
+    });
     await streams.streams.delete(CLICKS_STREAM);
-    await eventually(async () => expect(watch.warning()).toBeUndefined(), 10_000);
+    await eventually(async () => expect(watch.warning()).toBeUndefined());
     watch.stop();
     await client.close();
   },

@@ -112,7 +112,7 @@ export const QUEUES: Readonly<Record<string, string>> = {
   "redirector/journal/publisher.ts":
     "segments of clicks: of all links in one order; the journal's size",
   "redirector/passwords/password.ts": "passwords of links: networks take turns",
-  "shared/turns.ts": "turns of the event loop: each piece of work has one",
+  "shared/time-slice.ts": "turns of the event loop: each piece of work has one",
   "worker/events/recorder.ts": "batches of clicks: of all links in one order; `click_event_bytes`",
   "worker/repairs.ts": "buckets of rollups that are repaired: of all links in one order",
 };

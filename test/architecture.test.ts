@@ -83,14 +83,19 @@ const REDIRECTOR_MAY_IMPORT: Record<string, readonly string[]> = {
 const READS_ENVIRONMENT = /\/main\.ts$|^deploy\/|^dashboard\/build\.ts$/;
 
 /**
- * Files that may contain SQL for PostgreSQL. ClickHouse is queried by functions that take the query
- * as a string: the analytical queries are composed in `api/analytics`, and this rule is not about
- * them.
+ * Files without SQL for PostgreSQL: what is about HTTP. ClickHouse is queried by functions that
+ * take the query as a string, and this rule is not about them.
  */
-const MAY_CONTAIN_SQL =
-  /^(?:api|cli)\/.*[/-]sql\.ts$|^api\/migrations\/|^api\/(?:postgres|owned-rows)\.ts$/;
+const IS_HTTP = /[/-]routes\.ts$|plugin\.ts$|\/(?:app|site|model)\.ts$|^api\/http\//;
 
-/** A resource's statements: `sql.ts`, and `<what>-sql.ts` beside it. */
+/**
+ * Files that run statements whose text is no template with bound parameters: migrations and grants,
+ * the schema of a backup, and queries of other products' databases.
+ */
+const RUNS_TEXTS =
+  /^api\/(?:migrations\/migrate|imports\/(?:kutt|yourls)-sql)\.ts$|^cli\/machines\/(?:upgrade\/upgrade|backup\/sql)\.ts$/;
+
+/** Statements of a resource that several of its files run; others stand in the file that does. */
 const IS_SQL = /(?:^|[/-])sql\.ts$/;
 
 /** Files that bind SQL of several resources, and are themselves no resource. */
@@ -246,15 +251,22 @@ function findCycles(graph: Graph): string[] {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
-/** `path:line` of each tagged template or unsafe query; `String.raw` is no query. */
-function findSql({ path, syntax }: Source): string[] {
+type IsQuery = (node: ts.Node, syntax: ts.SourceFile) => boolean;
+
+/** A tagged template is a query with bound parameters, unless it is `String.raw`. */
+const isBoundQuery: IsQuery = (node, syntax) =>
+  ts.isTaggedTemplateExpression(node) && node.tag.getText(syntax) !== "String.raw";
+
+/** A query whose text anything may have been written into. */
+const isUnboundQuery: IsQuery = (node, syntax) =>
+  (ts.isPropertyAccessExpression(node) && node.name.text === "unsafe") ||
+  (ts.isElementAccessExpression(node) && /["'`]unsafe["'`]/.test(node.getText(syntax)));
+
+/** `path:line` of each query of a kind. */
+function findQueries({ path, syntax }: Source, isQuery: IsQuery): string[] {
   const found: string[] = [];
   visitNodes(syntax, (node) => {
-    const isQuery =
-      (ts.isTaggedTemplateExpression(node) && node.tag.getText(syntax) !== "String.raw") ||
-      (ts.isPropertyAccessExpression(node) && node.name.text === "unsafe") ||
-      (ts.isElementAccessExpression(node) && /["'`]unsafe["'`]/.test(node.getText(syntax)));
-    if (!isQuery) return;
+    if (!isQuery(node, syntax)) return;
     const { line } = syntax.getLineAndCharacterOfPosition(node.getStart(syntax));
     found.push(`${path}:${line + 1}`);
   });
@@ -436,11 +448,16 @@ describe("the architecture", () => {
     expect(broken).toEqual([]);
   });
 
-  test("SQL for PostgreSQL is in files called sql.ts or <what>-sql.ts, migrations apart", () => {
-    const broken = sqlSources.filter(({ path }) => !MAY_CONTAIN_SQL.test(path)).flatMap(findSql);
-    expect(broken).toEqual([]);
+  test("queries of PostgreSQL have bound parameters, and routes and schemas have no queries", () => {
+    const unbound = sqlSources.flatMap((source) =>
+      RUNS_TEXTS.test(source.path) ? [] : findQueries(source, isUnboundQuery),
+    );
+    expect(unbound).toEqual([]);
+    const http = sqlSources.filter(({ path }) => IS_HTTP.test(path));
+    expect(http.flatMap((source) => findQueries(source, isBoundQuery))).toEqual([]);
     // The rule recognizes the queries where they are.
-    expect(apiSources.filter((source) => findSql(source).length > 0).length).toBeGreaterThan(5);
+    const querying = apiSources.filter((source) => findQueries(source, isBoundQuery).length > 0);
+    expect(querying.length).toBeGreaterThan(5);
   });
 
   test("comments are at most 100 characters wide, like the code", () => {

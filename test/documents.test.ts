@@ -7,8 +7,8 @@ import manifest from "../package.json" with { type: "json" };
 
 const ROOT = join(import.meta.dir, "..");
 
-/** Folders whose files a run of the tests or of a benchmark writes. */
-const GENERATED = /^(?:test|bench)\/results\//;
+/** Folders whose files a build, or a run of the tests or of a benchmark, writes. */
+const GENERATED = /^(?:(?:test|bench)\/results|dist)\//;
 
 /** Parts of a path that the reader replaces. */
 const PLACEHOLDER = /NNNN|NAME/;
@@ -23,7 +23,7 @@ const readDocument = (path: string): Document => ({
   text: readFileSync(join(ROOT, path), "utf8").replaceAll(/^```.*?^```/gms, ""),
 });
 
-const documents = ["*.md", "docs/**/*.md", "clients/typescript/*.md"]
+const documents = ["*.md", "docs/**/*.md", "clients/*/*.md"]
   .flatMap((pattern) => [...new Bun.Glob(pattern).scanSync(ROOT)])
   .map((path) => readDocument(path));
 
@@ -86,6 +86,28 @@ const listHeadings = (path: string): string[] =>
       .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
       .replaceAll(" ", "-"),
   );
+
+test("every page of docs is in its list", () => {
+  const list = readDocument("docs/README.md").text;
+  const pages = documents.map(({ path }) => path).filter((path) => /^docs\/[^/]+$/.test(path));
+  expect(pages.filter((path) => !list.includes(`](${path.slice("docs/".length)})`))).toEqual([
+    "docs/README.md",
+  ]);
+});
+
+test.each([
+  "clients/python/README.md",
+  "clients/cli/README.md",
+  "clients/extension/README.md",
+  "docs/assistants.md",
+])("%s begins with three lines to copy", (path) => {
+  const text = readFileSync(join(ROOT, path), "utf8");
+  const [, before = "", lines = ""] = /^([\s\S]*?)^```\w+\n([\s\S]*?)^```$/m.exec(text) ?? [];
+  expect([before.trim().split("\n\n").length <= 2, lines.trim().split("\n").length]).toEqual([
+    true,
+    3,
+  ]);
+});
 
 test("every benchmark has a section in docs/benchmarks.md", () => {
   const sections = listHeadings("docs/benchmarks.md");

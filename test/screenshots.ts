@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "./harness/browser.ts";
 import { listViews, openView, VARIANTS } from "./harness/dashboard-views.ts";
-import { startDns } from "./harness/dns.ts";
+import { Dns } from "./harness/dns.ts";
 import { seedAccount } from "./harness/seeded-account.ts";
 import { PROJECT_DIR, startStack } from "./harness/stack.ts";
 
@@ -16,7 +16,7 @@ if (chromiumPath === undefined) process.exit(1);
 const folder = join(PROJECT_DIR, "screenshots");
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
-await using dns = await startDns();
+await using dns = await Dns.start();
 await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
 await using browser = await openBrowser();
 const seeded = await seedAccount(stack, dns);

@@ -156,7 +156,7 @@ async function readTime(sql: postgres.Sql): Promise<number> {
   return row.ms;
 }
 
-/** What the worker does with tables: the counters of links, events and webhooks. */
+/** The worker's privileges: on the counters of links, events and webhooks. */
 const PRIVILEGES = {
   link_counters: ["SELECT", "UPDATE"],
   events: ["SELECT", "INSERT"],

@@ -8,10 +8,7 @@ import { HOUR_MS } from "../shared/durations.ts";
 /** A longer insert is retried; its deduplication token makes that safe. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/**
- * A migration that fills a table from all clicks takes long, and a statement still runs after its
- * request timed out.
- */
+/** Filling a table from all clicks takes long, and goes on after its request timed out. */
 export const MIGRATION_TIMEOUT_MS = 6 * HOUR_MS;
 
 /** A comparison of the consistency check may take long; ClickHouse gives it up before this. */
@@ -46,9 +43,6 @@ export const isDiskFull = (error: unknown): boolean =>
   error instanceof ClickHouseError &&
   (error.code === NOT_ENOUGH_SPACE || error.message.includes("No space left on device"));
 
-/**
- * Whether a retry of an insert cannot succeed. Other errors can be temporary: a missing table, a
- * memory limit.
- */
+/** Whether an insert can never succeed. A missing table or a memory limit may be temporary. */
 export const isRejected = (error: unknown): boolean =>
   error instanceof ClickHouseError && REJECTED.has(error.code);

@@ -1,4 +1,4 @@
-/** What the parts of the worker share: made once, in main.ts. */
+/** The context of the worker's parts, made once, in main.ts. */
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { NatsConnection } from "nats";
 import type postgres from "postgres";

@@ -2,26 +2,16 @@
  * Goal: the figures of links in PostgreSQL follow ClickHouse, never go down, and survive faults of
  * both.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { SYSTEM } from "../api/http/principal.ts";
 import type { ClickHouseReader } from "../shared/clicks/query.ts";
 import { newUuid, type Uuid } from "../shared/ids.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
 import { asClient, workerContext } from "../test/harness/worker-context.ts";
 import { Counters } from "./counters.ts";
-
-// A real server is started and waited for, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 /**
  * What the rollup and `clicks` hold for a link: clicks of people and of bots, visitors by either,
@@ -32,12 +22,7 @@ type Totals = { clicks: number; bots: number; approximate: number; exact: number
 /** So that no test waits long for a flush. */
 const FLUSH_INTERVAL_MS = 50;
 
-/** Some flushes, and some time for PostgreSQL. */
-const WRITTEN_MS = 5_000;
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 let totals: Map<Uuid, Totals>;
 /** Links with recent clicks in the rollup. */
@@ -126,7 +111,7 @@ test("a touched link gets its totals; visitors are exact up to a number of click
   totals.set(many, { clicks: 9_998, bots: 3, approximate: 950, exact: 900 });
   const counters = start();
   counters.touch(clicked(few, many));
-  await eventually(async () => expect(await stored(many)).toEqual([9_998, 950, 3]), WRITTEN_MS);
+  await eventually(async () => expect(await stored(many)).toEqual([9_998, 950, 3]));
   expect(await stored(few)).toEqual([9_997, 900, 3]);
   expect([counters.pending, counters.state]).toEqual([0, "ok"]);
   await counters.stop();
@@ -155,7 +140,7 @@ test("counters never decrease, even when a lagging replica returns less", async 
   totals.set(link, { clicks: 20, bots: 2, approximate: 9, exact: 9 });
   const counters = start();
   counters.touch(clicked(link));
-  await eventually(async () => expect(await stored(link)).toEqual([20, 9, 2]), WRITTEN_MS);
+  await eventually(async () => expect(await stored(link)).toEqual([20, 9, 2]));
   totals.set(link, { clicks: 15, bots: 1, approximate: 10, exact: 10 });
   counters.touch(clicked(link));
   await counters.stop();
@@ -171,7 +156,7 @@ describe("the last click of a link", () => {
     const counters = start();
     const touch = async (...links: { linkId: Uuid; lastClick: number }[]) => {
       counters.touch(links);
-      await eventually(async () => expect(counters.pending).toBe(0), WRITTEN_MS);
+      await eventually(async () => expect(counters.pending).toBe(0));
     };
     await touch({ linkId: link, lastClick: NOON }, { linkId: link, lastClick: NOON - 1 });
     await touch({ linkId: link, lastClick: NOON - 5_000 }, { linkId: ofBots, lastClick: 0 });
@@ -184,14 +169,13 @@ describe("the last click of a link", () => {
     const link = await addLink();
     const counters = start();
     counters.touch([{ linkId: link, lastClick: Date.now() + 3_600_000 }]);
-    await eventually(async () => expect(await lastClickOf(link)).toBeGreaterThan(0), WRITTEN_MS);
+    await eventually(async () => expect(await lastClickOf(link)).toBeGreaterThan(0));
     const first = await lastClickOf(link);
     expect(first).toBeLessThanOrEqual(Date.now());
     await Bun.sleep(5);
     counters.touch([{ linkId: link, lastClick: Date.now() }]);
-    await eventually(
-      async () => expect(await lastClickOf(link)).toBeGreaterThan(first ?? Infinity),
-      WRITTEN_MS,
+    await eventually(async () =>
+      expect(await lastClickOf(link)).toBeGreaterThan(first ?? Infinity),
     );
     await counters.stop();
   });
@@ -199,10 +183,10 @@ describe("the last click of a link", () => {
   test("is kept while PostgreSQL or ClickHouse is down", async () => {
     const link = await addLink();
     const counters = start();
-    await eventually(async () => expect(counters.state).toBe("ok"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toBe("ok"));
     clickhouseFails = true;
     counters.touch([{ linkId: link, lastClick: NOON }]);
-    await eventually(async () => expect(counters.state).toContain("wait"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toContain("wait"));
     counters.touch([{ linkId: link, lastClick: NOON - 1 }]);
     clickhouseFails = false;
     await counters.stop();
@@ -214,14 +198,14 @@ describe("the last click of a link", () => {
     totals.set(link, { ...noTotals, last: NOON });
     totals.set(other, { ...noTotals, last: NOON });
     const counters = start();
-    await eventually(async () => expect(counters.state).toBe("ok"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toBe("ok"));
     recent = [link];
     counters.recount();
     counters.touch([{ linkId: other, lastClick: NOON - 2 }]);
-    await eventually(async () => expect(await lastClickOf(link)).toBe(NOON), WRITTEN_MS);
+    await eventually(async () => expect(await lastClickOf(link)).toBe(NOON));
     totals.set(link, { ...noTotals, last: NOON - 10 });
     counters.recount();
-    await eventually(async () => expect(lookedUp.length).toBeGreaterThan(1), WRITTEN_MS);
+    await eventually(async () => expect(lookedUp.length).toBeGreaterThan(1));
     await counters.stop();
     expect([await lastClickOf(link), await lastClickOf(other)]).toEqual([NOON, NOON - 2]);
     expect(new Set(lookedUp.flatMap(({ links }) => links))).toEqual(new Set([link]));
@@ -257,7 +241,7 @@ describe("a repair of rollups", () => {
     totals.set(link, { clicks: 20, bots: 5, approximate: 18, exact: 18 });
     const counters = start();
     counters.touch(clicked(link));
-    await eventually(async () => expect(await stored(link)).toEqual([20, 18, 5]), WRITTEN_MS);
+    await eventually(async () => expect(await stored(link)).toEqual([20, 18, 5]));
     totals.set(link, { clicks: 12, bots: 2, approximate: 12, exact: 12 });
     counters.correct([
       takeAway(link, 8),
@@ -265,7 +249,7 @@ describe("a repair of rollups", () => {
       // Only one rollup is what counters are read from.
       takeAway(link, 8, "clicks_1h"),
     ]);
-    await eventually(async () => expect(await stored(link)).toEqual([12, 12, 2]), WRITTEN_MS);
+    await eventually(async () => expect(await stored(link)).toEqual([12, 12, 2]));
     await counters.stop();
   });
 
@@ -274,10 +258,10 @@ describe("a repair of rollups", () => {
     totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
     const counters = start();
     counters.touch(clicked(link));
-    await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]), WRITTEN_MS);
+    await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]));
     totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
     counters.correct([takeAway(link, 5)]);
-    await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]), WRITTEN_MS);
+    await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]));
     await counters.stop();
   });
 
@@ -286,13 +270,13 @@ describe("a repair of rollups", () => {
     totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
     const counters = start();
     counters.touch(clicked(link));
-    await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]), WRITTEN_MS);
+    await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]));
     clickhouseFails = true;
     totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
     counters.correct([takeAway(link, 5)]);
-    await eventually(async () => expect(counters.state).toContain("wait"), WRITTEN_MS);
+    await eventually(async () => expect(counters.state).toContain("wait"));
     clickhouseFails = false;
-    await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]), WRITTEN_MS);
+    await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]));
     counters.touch(clicked(link));
     await counters.stop();
     expect(await stored(link)).toEqual([95, 40, 0]);
@@ -304,7 +288,7 @@ test("links that a killed worker had not written are written at the start", asyn
   totals.set(link, { clicks: 5, bots: 0, approximate: 5, exact: 5 });
   recent = [link];
   const counters = start();
-  await eventually(async () => expect(await stored(link)).toEqual([5, 5, 0]), WRITTEN_MS);
+  await eventually(async () => expect(await stored(link)).toEqual([5, 5, 0]));
   await counters.stop();
 });
 
@@ -314,10 +298,10 @@ test("a link stays pending while ClickHouse is down, and is written when it is u
   clickhouseFails = true;
   const counters = start();
   counters.touch(clicked(link));
-  await eventually(async () => expect(counters.state).toContain("wait"), WRITTEN_MS);
+  await eventually(async () => expect(counters.state).toContain("wait"));
   expect(counters.pending).toBe(1);
   clickhouseFails = false;
-  await eventually(async () => expect(await stored(link)).toEqual([7, 7, 0]), WRITTEN_MS);
+  await eventually(async () => expect(await stored(link)).toEqual([7, 7, 0]));
   expect(counters.state).toBe("ok");
   await counters.stop();
 });
@@ -336,7 +320,7 @@ test("a link that was deleted meanwhile does not block others", async () => {
 test("stopping writes pending links", async () => {
   const link = await addLink();
   const counters = start();
-  await eventually(async () => expect(counters.state).toBe("ok"), WRITTEN_MS);
+  await eventually(async () => expect(counters.state).toBe("ok"));
   totals.set(link, { clicks: 3, bots: 1, approximate: 2, exact: 2 });
   counters.touch(clicked(link));
   await counters.stop();

@@ -132,22 +132,13 @@ export class Counters {
   }
 }
 
-/** What the worker knows of a link with new clicks beside its totals in ClickHouse. */
+/** A link with new clicks, as far as the worker knows it beside its totals in ClickHouse. */
 type PendingLink = {
-  /**
-   * The last click by a person that this worker has stored, in Unix milliseconds; 0 if there is
-   * none.
-   */
+  /** The last click by a person, in Unix milliseconds; 0 if there is none. */
   lastClick: number;
-  /**
-   * Since when another worker may have stored clicks of the link, in Unix seconds; infinite if none
-   * has.
-   */
+  /** Since when others may have stored clicks, in Unix seconds; infinite if none has. */
   unknownSince: number;
-  /**
-   * Clicks of people and of bots that a repair removed from the rollups, and that the link's
-   * counters may still contain.
-   */
+  /** Clicks that a repair took from the rollups, and that the counters may still contain. */
   surplusClicks: number;
   surplusBots: number;
 };
@@ -159,7 +150,7 @@ const NOTHING: PendingLink = {
   surplusBots: 0,
 };
 
-/** What the repair of a bucket says of its link. */
+/** A link as the repair of a bucket knows it. */
 const knownByRepair = ({ bucket, missing, humans, bots }: Difference) => ({
   unknownSince: missing > 0 ? bucket : Infinity,
   surplusClicks: Math.max(0, -humans),
@@ -174,7 +165,6 @@ class PendingLinks {
     return this.#links.size;
   }
 
-  /** Adds a link, or to what is known of it. */
   add(linkId: Uuid, known: Partial<PendingLink>): void {
     const before = this.#links.get(linkId) ?? NOTHING;
     const added = { ...NOTHING, ...known };

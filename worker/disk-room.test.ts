@@ -29,9 +29,9 @@ test("the warning goes away when there is room, and when nothing is known", asyn
   const room = new DiskRoom(workerContext({ clickhouse: asClient(clickhouse) }), 10);
   for (const next of [GIB, undefined]) {
     free = 1;
-    await eventually(async () => expect(room.warning).toContain("nearly full"), 5_000);
+    await eventually(async () => expect(room.warning).toContain("nearly full"));
     free = next;
-    await eventually(async () => expect(room.warning).toBeUndefined(), 5_000);
+    await eventually(async () => expect(room.warning).toBeUndefined());
   }
   room.stop();
 });

@@ -10,10 +10,7 @@ import type { Context } from "./context.ts";
 
 const INTERVAL_MS = MINUTE_MS;
 
-/**
- * Room that ClickHouse needs to merge parts, as a share of what its tables have: it deletes parts
- * only afterwards.
- */
+/** Room to merge parts, which are deleted only afterwards, as a share of the tables. */
 const SHARE_MIN = 0.2;
 
 /** Room below which any disk is nearly full. */

@@ -2,9 +2,7 @@
  * Goal: a report is acknowledged exactly when it need not be sent again, and only where reports are
  * acknowledged.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-
-import type { NatsConnection } from "nats";
+import { expect, test } from "bun:test";
 
 import {
   type FailureReport,
@@ -13,47 +11,35 @@ import {
 } from "../shared/contracts/failures.ts";
 import { newUuid } from "../shared/ids.ts";
 import { Replies } from "../shared/nats.ts";
-import { startNats, type TestNats } from "../test/harness/nats.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startNats } from "../test/harness/nats.ts";
 import { workerContext } from "../test/harness/worker-context.ts";
 import { FailureReports } from "./failure-reports.ts";
-
-// A server is started, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 const ACK_MS = 5_000;
 
 /** Long enough for an acknowledgement that must not come. */
 const NO_ACK_MS = 300;
 
-let server: TestNats;
-let redirector: NatsConnection;
-let worker: NatsConnection;
-let stored: FailureReport[];
 let isUp = true;
-let replies: Replies;
-let reports: FailureReports;
+const server = await forFile(startNats());
+const redirector = await forFile(server.connect(), (open) => open.close());
+const worker = await forFile(server.connect(), (open) => open.close());
+const stored: FailureReport[] = [];
 
-beforeAll(async () => {
-  server = await startNats();
-  [redirector, worker] = await Promise.all([server.connect(), server.connect()]);
-  stored = [];
-  class StoredReports extends FailureReports {
-    protected override async store(report: FailureReport) {
-      if (!isUp) throw new Error("ClickHouse is away.");
-      await Promise.resolve(stored.push(report));
-    }
+class StoredReports extends FailureReports {
+  protected override async store(report: FailureReport) {
+    if (!isUp) throw new Error("ClickHouse is away.");
+    await Promise.resolve(stored.push(report));
   }
-  const context = workerContext({ nats: Promise.resolve(worker) });
-  replies = new Replies(context.log);
-  reports = new StoredReports(context, replies);
-  // It subscribes once its connection is there, and a flush covers what was sent before it.
-  await Bun.sleep(0);
-  await worker.flush();
-});
-afterAll(async () => {
-  await Promise.all([redirector.close(), worker.close()]);
-  await server[Symbol.asyncDispose]();
-});
+}
+
+const context = workerContext({ nats: Promise.resolve(worker) });
+const replies = new Replies(context.log);
+const reports = new StoredReports(context, replies);
+// It subscribes once its connection is there, and a flush covers what was sent before it.
+await Bun.sleep(0);
+await worker.flush();
 
 const send = async (data: unknown, timeout = ACK_MS): Promise<string> =>
   (

@@ -2,19 +2,15 @@
  * Goal: two repairs never run at once, and a lost connection to PostgreSQL ends a repair, but not
  * the worker.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { connectPrimary } from "../shared/postgres.ts";
 import { eventually } from "../test/harness/eventually.ts";
-import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { forFile } from "../test/harness/for-file.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
 import { AnotherRepairError, RepairLock } from "./repairs.ts";
 
-// A real server is started and waited for, on a machine that may be busy.
-setDefaultTimeout(60_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 test("the lock is given to one at a time", async () => {
   const sql = connectPrimary(postgres.url, { max: 2 });
@@ -22,7 +18,7 @@ test("the lock is given to one at a time", async () => {
   lock.confirm();
   expect(RepairLock.take(sql)).rejects.toBeInstanceOf(AnotherRepairError);
   lock.release();
-  await eventually(async () => (await RepairLock.take(sql)).release(), 5_000);
+  await eventually(async () => (await RepairLock.take(sql)).release());
   await sql.end();
 });
 
@@ -33,7 +29,7 @@ test("a repair whose connection was lost is told so, and gives nothing back that
   await other`
     select pg_terminate_backend(pid) from pg_locks join pg_stat_activity using (pid)
      where locktype = 'advisory' and datname = current_database()`;
-  await eventually(async () => expect(() => lock.confirm()).toThrow("given up"), 5_000);
+  await eventually(async () => expect(() => lock.confirm()).toThrow("given up"));
   lock.release();
   const next = await RepairLock.take(sql);
   next.confirm();

@@ -20,10 +20,7 @@ import type { Counters } from "./counters.ts";
 /** Pause before a repair is retried that could not get PostgreSQL's lock. */
 const RETRY_MS = 10_000;
 
-/**
- * Most lists of suspected differences that wait. Beyond it, the next comparison finds the oldest
- * again.
- */
+/** Most lists that wait; the next comparison finds the oldest differences again. */
 const SUSPECTED_MAX = 10;
 
 /** Time for suspected differences between two inserts: clicks wait meanwhile. */
@@ -132,10 +129,7 @@ export class RepairLock {
   readonly #released = Promise.withResolvers<void>();
   #isGone = false;
 
-  /**
-   * Takes the lock. Throws an {@link AnotherRepairError} when it is taken, and an error when
-   * PostgreSQL does not respond.
-   */
+  /** Throws an {@link AnotherRepairError} if it is taken, and if PostgreSQL does not respond. */
   static async take(sql: postgres.Sql): Promise<RepairLock> {
     const lock = new RepairLock();
     try {
@@ -160,7 +154,6 @@ export class RepairLock {
     if (!this.#isGone) this.#released.resolve();
   }
 
-  /** Opens the transaction, and returns whether it got the lock. */
   #open(sql: postgres.Sql): Promise<boolean> {
     const locked = Promise.withResolvers<boolean>();
     sql

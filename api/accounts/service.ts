@@ -1,12 +1,13 @@
 /** Accounts and their plans, for operators. */
 import type { JSONValue } from "postgres";
+import * as z from "zod";
 
+import { type Plan, PLANS } from "../../shared/budgets.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
+import { type EndpointLimit, QUOTAS } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { AccountLimits, AccountRow, Plan } from "./model.ts";
-import { insertAccount, listAccounts, updatePlan, updateSuspension } from "./sql.ts";
 
 export class AccountService {
   readonly #sql: Sql;
@@ -20,7 +21,9 @@ export class AccountService {
     requireAllowedLimits(plan, limits);
     const id = newUuid();
     await this.#sql.begin(async (sql) => {
-      await insertAccount(sql, { id, name, plan, limits });
+      await sql`
+        insert into accounts (id, name, plan, limits)
+        values (${id}, ${name}, ${plan}, ${sql.json(limits)})`;
       await recordAccount(sql, id, "account.created", { name, plan, limits });
     });
     return id;
@@ -28,7 +31,10 @@ export class AccountService {
 
   /** Lists all accounts, oldest first. `suspended` is an instant, or `infinity`. */
   list(): Promise<AccountRow[]> {
-    return listAccounts(this.#sql);
+    return this.#sql<AccountRow[]>`
+      select id, name, plan, limits, created_at,
+             case when suspended_until > now() then suspended_until::text end as suspended
+        from accounts order by id`;
   }
 
   /**
@@ -38,9 +44,10 @@ export class AccountService {
   async setPlan(id: Uuid, plan: Plan, limits: AccountLimits): Promise<boolean> {
     requireAllowedLimits(plan, limits);
     return await this.#sql.begin(async (sql) => {
-      const isFound = await updatePlan(sql, id, plan, limits);
-      if (isFound) await recordAccount(sql, id, "account.updated", { plan, limits });
-      return isFound;
+      const { count } = await sql`
+        update accounts set plan = ${plan}, limits = ${sql.json(limits)} where id = ${id}`;
+      if (count === 1) await recordAccount(sql, id, "account.updated", { plan, limits });
+      return count === 1;
     });
   }
 
@@ -50,10 +57,16 @@ export class AccountService {
    */
   suspend(id: Uuid, minutes: number | undefined): Promise<boolean> {
     return this.#sql.begin(async (sql) => {
-      const isFound = await updateSuspension(sql, id, minutes);
+      const { count } = await sql`
+        update accounts
+           set suspended_until = case ${minutes ?? -1}::integer
+                 when -1 then 'infinity'::timestamptz
+                 when 0 then null
+                 else clock_timestamp() + make_interval(mins => ${minutes ?? 0}) end
+         where id = ${id}`;
       const terms = { suspended: minutes !== 0, minutes: minutes ?? null };
-      if (isFound) await recordAccount(sql, id, "account.updated", terms);
-      return isFound;
+      if (count === 1) await recordAccount(sql, id, "account.updated", terms);
+      return count === 1;
     });
   }
 }
@@ -73,3 +86,37 @@ function requireAllowedLimits(plan: Plan, limits: AccountLimits): void {
   if (plan === "enterprise" || Object.keys(windows).length === 0) return;
   throw new Error("Only the enterprise plan takes limits of its own, but for quotas.");
 }
+
+export { type Plan, PLANS };
+
+const limit = z.int().positive().max(1_000_000_000);
+
+/**
+ * Limits of one account; the plan's limits apply where one is absent. Every plan allows quotas per
+ * account. Only the enterprise plan allows the other limits.
+ */
+export const accountLimits = z.strictObject({
+  minute: limit.optional(),
+  day: limit.optional(),
+  burst: limit.optional(),
+  endpoints: z
+    .strictObject({
+      "POST /v1/links": limit.optional(),
+      "POST /v1/analytics/bulk": limit.optional(),
+      "GET /v1/analytics/*": limit.optional(),
+      "POST /v1/domains": limit.optional(),
+    } satisfies Record<EndpointLimit, z.ZodType>)
+    .optional(),
+  quotas: z.partialRecord(z.enum(QUOTAS), limit).optional(),
+});
+
+export type AccountLimits = z.output<typeof accountLimits>;
+
+type AccountRow = {
+  id: Uuid;
+  name: string;
+  plan: Plan;
+  limits: AccountLimits;
+  suspended: string | null;
+  created_at: Date;
+};

@@ -116,7 +116,6 @@ export class ClickPoller {
     return (await this.#readRows(linkId, since, "DESC")).toReversed();
   }
 
-  /** Number of links that are polled. */
   links(): number {
     return this.#links.size;
   }

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import Papa from "papaparse";
 
 import { FORMULA } from "../../shared/contracts/text.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { noted } from "../auth/access-rules.ts";
 import { addVary } from "../http/request-context.ts";
 
@@ -33,7 +33,7 @@ export type Table = { columns: readonly string[]; rows: readonly (readonly Cell[
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
- * What a CSV file for a client begins with: "", or a byte order mark for `text/csv;bom=true`.
+ * The beginning of a CSV file for a client: "", or a byte order mark for `text/csv;bom=true`.
  * Undefined for a client that prefers JSON (RFC 9110 §12.5.1).
  */
 export function csvBeginning(accept: string | null): string | undefined {
@@ -57,10 +57,10 @@ const ROWS_AT_ONCE = 50;
  * served.
  */
 export async function toCsv({ columns, rows }: Table): Promise<string> {
-  const turn = beginTurn();
+  const slice = new TimeSlice();
   const parts = [toLines([columns])];
   for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
-    if (turn.isOver()) await turn.next();
+    if (slice.isOver()) await slice.next();
     parts.push(toLines(rows.slice(from, from + ROWS_AT_ONCE)));
   }
   return parts.join("");

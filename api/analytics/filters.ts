@@ -92,7 +92,6 @@ export type FilterQuery = Partial<Record<FilterName, Values | undefined>>;
 export type Filters = {
   columns: ReadonlyMap<ColumnFilter, Values>;
   links: Record<LinkProperty, Values>;
-  /** The classes whose clicks are counted. */
   classes: readonly ClickClass[];
 };
 

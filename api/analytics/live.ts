@@ -78,7 +78,6 @@ export class LiveClicks {
     }
   }
 
-  /** Number of open streams. */
   count(): number {
     return this.#open.size;
   }
@@ -141,7 +140,6 @@ class LiveStream {
     if (this.#resumeFrom !== undefined) this.#pending = [];
   }
 
-  /** Starts writing events. */
   start(): ReadableStream<Uint8Array> {
     const events = new ReadableStream<Uint8Array>(
       {
@@ -160,7 +158,6 @@ class LiveStream {
     return events;
   }
 
-  /** Ends the stream, if it has not ended. */
   readonly end = (): void => {
     if (this.#ended) return;
     this.#ended = true;

@@ -286,7 +286,6 @@ function isOver({ buckets, to, now }: QueryRange, i: number): boolean {
 /** The end of the elapsed part of the range. */
 const elapsedTo = ({ from, to, now }: QueryRange): number => Math.max(from, Math.min(to, now));
 
-/** The sums and time series of one range. */
 type TimeSeries = Omit<Summary, "comparison" | "complete_from">;
 
 /** The counts of the earlier range, and how they have changed since. */

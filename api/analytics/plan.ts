@@ -34,7 +34,7 @@ export const needsRawClicks = ({ filters }: AnalyticsQuery): boolean =>
 export const selectsLinks = ({ anyOf, noneOf }: LinkSets): boolean =>
   anyOf !== undefined || noneOf.length > 0;
 
-/** What is needed of a range to know whether its raw clicks are retained. */
+/** A range, and since when raw clicks are retained. */
 export type RetainedSpan = Span & { rawFrom: number };
 
 /** Whether all raw clicks of a range are still retained. */
@@ -217,7 +217,7 @@ export const columnParams = ({ columns }: Filters): Record<string, readonly stri
     ]),
   );
 
-/** What the filters by tag and domain select, on any table with links; empty for all links. */
+/** The condition of the filters by tag and domain, on any table with links; empty for all. */
 const whereSelected = ({ anyOf, noneOf }: LinkSets, column: LinkColumn): string =>
   allOf(
     anyOf === undefined ? "" : isAmong(column, "links_any", anyOf),

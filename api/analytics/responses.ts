@@ -3,14 +3,9 @@ import * as z from "zod";
 
 import { LAST_CLICK_AT, LINK_ID, SHORT_URL } from "../../shared/contracts/examples.ts";
 import { destination, targetFields } from "../../shared/contracts/link-fields.ts";
+import { count, instant, text } from "../http/common-schemas.ts";
 import { entriesOf, nextCursor } from "../http/pagination.ts";
 import { hasRawClicks, type RetainedSpan } from "./plan.ts";
-
-const text = (description: string, example: string) =>
-  z.string().meta({ description, examples: [example] });
-
-const count = (description: string, example: number) =>
-  z.int().meta({ description, examples: [example] });
 
 export const linkId = text("The link's id.", LINK_ID);
 
@@ -117,25 +112,20 @@ const clickTotals = z
   .object({
     total_clicks: totalClicks,
     unique_clicks: uniqueClicks,
-    avg_daily_clicks: z.int().meta({
-      description:
-        "Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.",
-      examples: [183],
-    }),
+    avg_daily_clicks: count(
+      "Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.",
+      183,
+    ),
     clicks_per_day: z.number().meta({
       description:
         "Clicks by people per 24 hours of the period so far, with one decimal. Less than a day counts as one day.",
       examples: [201.6],
     }),
-    bot_clicks: z.int().meta({
-      description: "Clicks by crawlers and link previews; no other count includes them.",
-      examples: [57],
-    }),
-    prefetch_clicks: z.int().meta({
-      description:
-        "Requests that a browser or Office made before a person opened the link; no other count includes them.",
-      examples: [12],
-    }),
+    bot_clicks: count("Clicks by crawlers and link previews; no other count includes them.", 57),
+    prefetch_clicks: count(
+      "Requests that a browser or Office made before a person opened the link; no other count includes them.",
+      12,
+    ),
   })
   .meta({ id: "ClickTotals", description: "Sums over a period." });
 
@@ -143,9 +133,7 @@ const clicksAtTime = z
   .object({
     date,
     clicks,
-    unique: z
-      .int()
-      .meta({ description: "Distinct visitors of this day or hour.", examples: [187] }),
+    unique: count("Distinct visitors of this day or hour.", 187),
     unfinished: z.literal(true).optional().meta({
       description: "Present when this day or hour is not over yet: its counts still grow.",
     }),
@@ -167,10 +155,8 @@ const change = (example: number) =>
     });
 
 const span = {
-  from: z.iso
-    .datetime()
-    .meta({ description: "The start.", examples: ["2026-02-22T00:00:00.000Z"] }),
-  to: z.iso.datetime().meta({ description: "The end.", examples: ["2026-03-01T00:00:00.000Z"] }),
+  from: instant("The start.", "2026-02-22T00:00:00.000Z"),
+  to: instant("The end.", "2026-03-01T00:00:00.000Z"),
 };
 
 /** The same counts for an earlier period. */
@@ -223,9 +209,7 @@ const counts = { clicks, percentage };
 const countryClicks = z
   .object({
     country,
-    country_name: z
-      .string()
-      .meta({ description: "The country's English name, or `Unknown`.", examples: ["Germany"] }),
+    country_name: text("The country's English name, or `Unknown`.", "Germany"),
     ...counts,
   })
   .meta({ id: "CountryClicks", description: "The clicks of a country." });
@@ -295,20 +279,17 @@ export type AccountGeoResponse = z.output<typeof accountGeoResponse>;
 
 const deviceClicks = z
   .object({
-    type: z.string().meta({
-      description:
-        "`desktop`, `mobile`, `tablet`, or `other` for televisions, consoles and the unknown.",
-      examples: ["mobile"],
-    }),
+    type: text(
+      "`desktop`, `mobile`, `tablet`, or `other` for televisions, consoles and the unknown.",
+      "mobile",
+    ),
     ...counts,
   })
   .meta({ id: "DeviceClicks", description: "The clicks of a kind of device." });
 
 const namedClicks = z
   .object({
-    name: z
-      .string()
-      .meta({ description: "The name of the browser or system.", examples: ["Safari"] }),
+    name: text("The name of the browser or system.", "Safari"),
     ...counts,
   })
   .meta({ id: "NamedClicks", description: "The clicks of a browser or a system." });
@@ -334,11 +315,10 @@ export type AccountDevicesResponse = z.output<typeof accountDevicesResponse>;
 
 const referrerClicks = z
   .object({
-    source: z.string().meta({
-      description:
-        "The site that linked here, such as `google`; its host when it is not well known; `direct` for none.",
-      examples: ["google"],
-    }),
+    source: text(
+      "The site that linked here, such as `google`; its host when it is not well known; `direct` for none.",
+      "google",
+    ),
     ...counts,
   })
   .meta({ id: "ReferrerClicks", description: "The clicks of a referrer." });
@@ -483,10 +463,8 @@ const linkCounts = z.object({
 
 const linkError = z.object({
   link_id: linkId,
-  code: z.string().meta({ description: "Why the link is not in `data`.", examples: ["not_found"] }),
-  message: z
-    .string()
-    .meta({ description: "A sentence for people.", examples: ["The link does not exist."] }),
+  code: text("Why the link is not in `data`.", "not_found"),
+  message: text("A sentence for people.", "The link does not exist."),
 });
 
 export const bulkResponse = z

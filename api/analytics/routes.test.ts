@@ -1,15 +1,10 @@
 /**
  * Goal: `/v1/analytics` validates and authorises queries and writes CSV, on a fake store of clicks.
  */
-import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeApi,
-  type FakeKey,
-} from "../../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf, type FakeKey } from "../../test/harness/fake-api.ts";
 import { notFound, unavailable } from "../http/errors.ts";
 import { resolveRange } from "./period.ts";
 import type { Subject } from "./scope.ts";
@@ -30,43 +25,40 @@ const overTime = {
   clicks_over_time: [{ date: "2026-01-01", clicks: 3, unique: 2 }],
 };
 
-let api: FakeApi;
 let key: FakeKey;
 /** Thrown instead of counting clicks. */
 let fault: (() => never) | undefined;
 /** Whose clicks were counted last. */
 let counted: Subject | undefined;
 
-beforeAll(() => {
-  api = createFakeApi({
-    analytics: {
-      async summary({ accountId }, subject, query) {
-        fault?.();
-        const isKnown = subject !== "account" && subject.link === LINK;
-        if (!isKnown || accountId !== key.accountId) throw notFound("link");
-        resolveRange(query, Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1));
-        return overTime;
-      },
-      account: async () => ({
-        ...overTime,
-        top_links: [{ link_id, short_url: "https://sho.rt/a", title: null, clicks: 3 }],
-      }),
-      async geo(_, subject) {
-        counted = subject;
-        const figures = { clicks: 3, percentage: 100 };
-        return {
-          group_by: "country",
-          data: [{ country: "DE", country_name: "=Germany", ...figures }],
-        };
-      },
-      bulk: async (_, { link_ids }) => ({
-        data: link_ids.filter((id) => id === link_id).map((id) => ({ link_id: id, clicks: 3 })),
-        errors: link_ids
-          .filter((id) => id !== link_id)
-          .map((id) => ({ link_id: id, code: "not_found", message: "None." })),
-      }),
+const api = createFakeApi({
+  analytics: {
+    async summary({ accountId }, subject, query) {
+      fault?.();
+      const isKnown = subject !== "account" && subject.link === LINK;
+      if (!isKnown || accountId !== key.accountId) throw notFound("link");
+      resolveRange(query, Date.UTC(2026, 0, 1), Date.UTC(2026, 6, 1));
+      return overTime;
     },
-  });
+    account: async () => ({
+      ...overTime,
+      top_links: [{ link_id, short_url: "https://sho.rt/a", title: null, clicks: 3 }],
+    }),
+    async geo(_, subject) {
+      counted = subject;
+      const figures = { clicks: 3, percentage: 100 };
+      return {
+        group_by: "country",
+        data: [{ country: "DE", country_name: "=Germany", ...figures }],
+      };
+    },
+    bulk: async (_, { link_ids }) => ({
+      data: link_ids.filter((id) => id === link_id).map((id) => ({ link_id: id, clicks: 3 })),
+      errors: link_ids
+        .filter((id) => id !== link_id)
+        .map((id) => ({ link_id: id, code: "not_found", message: "None." })),
+    }),
+  },
 });
 beforeEach(() => {
   fault = undefined;

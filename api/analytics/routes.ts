@@ -323,7 +323,6 @@ const bulkRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   analyticsApp(auth).post("/bulk", ({ call, body }) => analytics.bulk(principalOf(call), body), {
     access: { ...READ_ACCESS, limit: "POST /v1/analytics/bulk" },
     csv: bulkTable,
-    jsonBody: "required",
     body: bulkBody,
     response: { 200: bulkResponse },
     detail: {

@@ -1,19 +1,13 @@
 /** Goal: a question about a link asks only the stores that its answer needs. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
-import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { createLinksOn, startPostgres } from "../../test/harness/postgres.ts";
 import { SYSTEM } from "../http/principal.ts";
 import { Scope } from "./scope.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const unasked = () => Promise.reject(new Error("It is not asked."));
 

@@ -42,7 +42,7 @@ export type AnalyticsQuery = {
   subject: { link: LinkRow } | { links: readonly Uuid[] } | "account";
   range: QueryRange;
   filters: Filters;
-  /** What the filters by tag and domain select. */
+  /** The links that the filters by tag and domain select. */
   selected: LinkSets;
 };
 

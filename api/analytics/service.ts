@@ -3,10 +3,12 @@
  * other stages: its scope is resolved (`scope.ts`), tables are planned (`plan.ts`), queried, and
  * the rows shaped into the response, in one file for each kind of question.
  */
-import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import type { ClickTarget } from "../../shared/contracts/click-record.ts";
+import { decodeId, encodeId, formatUuid, type Uuid } from "../../shared/ids.ts";
 import type { ClicksReader, ClicksReading, ClicksSource } from "../clickhouse.ts";
 import { notFound } from "../http/errors.ts";
 import type { Confirm } from "../http/principal.ts";
+import type { LinkRow } from "../links/model.ts";
 import type { LinkService } from "../links/service.ts";
 import { readBreakdown } from "./breakdown.ts";
 import { readLinks } from "./bulk.ts";
@@ -22,7 +24,16 @@ import type {
   SummaryRequest,
 } from "./model.ts";
 import { readOverTime } from "./over-time.ts";
-import { needsRawClicks, paramsOf, type RetainedSpan, whereOwn } from "./plan.ts";
+import {
+  IN_CLASSES,
+  needsRawClicks,
+  paramsOf,
+  RAW_RANGE,
+  readWithVisitors,
+  type RetainedSpan,
+  whereClicks,
+  whereOwn,
+} from "./plan.ts";
 import {
   type AccountBreakdownResponse,
   type AccountDevicesResponse,
@@ -32,11 +43,11 @@ import {
   type AccountTimesResponse,
   type BulkResponse,
   completeFrom,
+  percentageOf,
   type Summary,
   type TargetsResponse,
 } from "./responses.ts";
-import { Scope, type Subject } from "./scope.ts";
-import { readTargets } from "./targets.ts";
+import { type AnalyticsQuery, Scope, type Subject } from "./scope.ts";
 import { readTimes } from "./times.ts";
 import { type Reader, readTopLinks } from "./top-links.ts";
 import {
@@ -47,7 +58,6 @@ import {
   readReferrers,
 } from "./top-values.ts";
 
-/** The client of a stream. */
 type StreamClient = { request: Request; confirm: Confirm };
 
 /** A WHERE clause with its parameters. */
@@ -113,7 +123,6 @@ export class AnalyticsService {
     return { period, summary, clicks_over_time, ...breakdowns };
   }
 
-  /** Returns clicks by location. */
   async geo(
     reader: ClicksReader,
     subject: Subject,
@@ -131,7 +140,6 @@ export class AnalyticsService {
     return await readDevices(await this.#scope.resolve(reader, subject, request));
   }
 
-  /** Returns clicks by referrer. */
   async referrers(
     reader: ClicksReader,
     subject: Subject,
@@ -222,3 +230,53 @@ const ofEveryClass = <Request extends FilterQuery>(request: Request): Request =>
   ...request,
   class: request.class ?? EVERY_CLASS,
 });
+
+/** More than the rules and arms of any link in practice; those with the most clicks come first. */
+const TARGETS_MAX = 1_000;
+
+type Row = { target: string; clicks: string; visitors: string };
+
+/**
+ * Returns the clicks of the query's link by target: the destination that its rules and arms chose.
+ * Reads raw clicks, while they are retained.
+ */
+async function readTargets(
+  query: AnalyticsQuery,
+  link: LinkRow,
+): Promise<Omit<TargetsResponse, "link_id">> {
+  const totalOf = (rows: readonly Row[]) =>
+    rows.reduce((sum, { clicks }) => sum + Number(clicks), 0);
+  const rows = await readWithVisitors<Row>(
+    query,
+    (visitors) => `
+      SELECT target, count() AS clicks, ${visitors} AS visitors
+        FROM clicks
+       WHERE ${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
+       GROUP BY target
+       ORDER BY count() DESC, target
+       LIMIT {limit: UInt32}`,
+    { limit: TARGETS_MAX },
+    totalOf,
+  );
+  const { rules = [], split } = link.extras ?? {};
+  const known = new Map([...rules, ...(split?.arms ?? [])].map((each) => [each.id, each]));
+  const total = totalOf(rows);
+  const data = rows.map(({ target, clicks, visitors }) => ({
+    ...describe(target, known, link.original_url),
+    clicks: Number(clicks),
+    unique_clicks: Number(visitors),
+    percentage: percentageOf(Number(clicks), total),
+  }));
+  return { data, ...completeFrom(query.range) };
+}
+
+/** Destination and label of a rule or an arm. */
+type Known = { url: string; label?: string | undefined };
+
+function describe(target: string, known: ReadonlyMap<string, Known>, ownUrl: string) {
+  if (target === "") return { kind: "default" as const, id: null, label: null, url: ownUrl };
+  const kind: ClickTarget["kind"] = target.startsWith("arm:") ? "arm" : "rule";
+  const id = encodeId(kind, formatUuid(target.slice(target.indexOf(":") + 1)));
+  const { label = null, url = null } = known.get(id) ?? {};
+  return { kind, id, label, url };
+}

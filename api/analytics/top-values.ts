@@ -169,7 +169,6 @@ const orUnknown = (text: string): string => (text === "" ? UNKNOWN : text);
 const completeOfValues = (query: AnalyticsQuery) =>
   completeFrom(query.range, needsRawClicks(query));
 
-/** A value with its clicks. */
 type ValueClicks = {
   value: string;
   /** The enclosing country and region where the dimension needs them to be unique, else empty. */

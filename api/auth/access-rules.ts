@@ -20,10 +20,14 @@
  * and scopes. A scope permits an operation, not a resource. So every SQL statement on a resource
  * filters by the principal's account and mode, and a link of another account is not found (404).
  */
+import type { Scope } from "../../shared/contracts/key-schemas.ts";
+import type { Role } from "../../shared/contracts/users.ts";
 import type { Call } from "../http/request-context.ts";
 import type { EndpointLimit } from "../limits/quotas.ts";
 import { NetworkWindow } from "../limits/windows.ts";
-import type { Permission } from "./roles.ts";
+
+/** Scopes of API keys, and permissions that only dashboard users can have. */
+type Permission = Scope | "members:read" | "members:write";
 
 export type AccessRule = {
   /** The required scope; null for none. */
@@ -42,7 +46,17 @@ export type AccessRule = {
  */
 export type Access = AccessRule | "static" | "public" | "session";
 
-/** What an authenticator reads of a request. It fills in the call and sets response headers. */
+/** A route's access as it declares it: a scope alone consumes one request, and has no own limit. */
+export type DeclaredAccess = Access | Permission;
+
+export const toAccess = (declared: DeclaredAccess): Access =>
+  isScope(declared) ? { scope: declared, limit: null, cost: 1 } : declared;
+
+/** Of all words only scopes have a colon. */
+const isScope = (declared: DeclaredAccess): declared is Permission =>
+  typeof declared === "string" && declared.includes(":");
+
+/** The request that an authenticator checks; it fills in the call and sets response headers. */
 export type AuthContext = {
   call: Call;
   request: Request;
@@ -63,7 +77,7 @@ export abstract class Authenticator {
   }
 
   /** Whether a request has credentials that worked a while ago, which costs no query. */
-  isVerified(_request: Request): boolean {
+  isVerified(_headers: Request["headers"]): boolean {
     return false;
   }
 
@@ -75,7 +89,7 @@ export abstract class Authenticator {
 export type DeclaredRoute = {
   method: string;
   path: string;
-  hooks: { detail?: { security?: unknown } };
+  hooks: { detail?: { security?: unknown; "x-optional-body"?: unknown } };
 };
 
 /**
@@ -99,3 +113,38 @@ export function requireAccessRules(routes: readonly DeclaredRoute[]): void {
   const names = unguarded.map(({ method, path }) => `${method} ${path}`).join(", ");
   throw new Error(`Routes without an access rule: ${names}.`);
 }
+
+const VIEWER: readonly Permission[] = [
+  "links:read",
+  "analytics:read",
+  "domains:read",
+  "shares:read",
+  "reports:read",
+];
+
+const MEMBER: readonly Permission[] = [
+  ...VIEWER,
+  "links:write",
+  "links:delete",
+  "domains:write",
+  "shares:write",
+  "webhooks:read",
+  "reports:write",
+  "members:read",
+];
+
+const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
+  viewer: VIEWER,
+  member: MEMBER,
+  owner: [
+    ...MEMBER,
+    "keys:read",
+    "keys:write",
+    "webhooks:write",
+    "members:write",
+    "events:read",
+    "audit:read",
+  ],
+};
+
+export const permissionsOf = (role: Role): readonly Permission[] => PERMISSIONS[role];

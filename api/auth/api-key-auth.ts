@@ -42,8 +42,8 @@ export class ApiKeyAuthenticator extends Authenticator {
     this.#authorizer = authorizer;
   }
 
-  override isVerified(request: Request): boolean {
-    const key = parseKey(bearerToken(request.headers.get("authorization") ?? "") ?? "");
+  override isVerified(headers: Request["headers"]): boolean {
+    const key = parseKey(bearerToken(headers.get("authorization") ?? "") ?? "");
     return key !== undefined && this.#verified.has(keyId(key));
   }
 

@@ -1,14 +1,11 @@
 /**
  * Goal: every route authenticates and authorizes a request before it looks at anything else of it.
  */
-import { beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 
-let api: FakeApi;
-beforeAll(() => {
-  api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
-});
+const api = createFakeApi({ links: { list: async () => ({ rows: [], total: 0, next: null }) } });
 
 const requestIdOf = async (sent: string) =>
   (await api.send("/v1/links", { headers: { "x-request-id": sent } })).headers.get("x-request-id");

@@ -16,7 +16,6 @@ import type { AuthorizationResult, BatchResult, RequestGroup } from "./sql.ts";
 /** Maximum requests of a key and rule in one query. */
 const REQUESTS_MAX = 100;
 
-/** Maximum keys in one query. */
 const KEYS_MAX = 32;
 
 /**
@@ -56,7 +55,6 @@ export class Authorizer {
   readonly #queues = new Map<string, Queue>();
   /** Queues that have waiting requests and no query in flight, longest wait first. */
   readonly #ready = new Set<Queue>();
-  /** Queries in flight, and how many of them are late. */
   #queries = 0;
   #late = 0;
 

@@ -2,17 +2,15 @@
  * Goal: `authorize_request` decides by key, scope and every window, exactly, also for concurrent
  * requests.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { rotateKeyBody, type Scope } from "../../shared/contracts/key-schemas.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { listWindows } from "../limits/sql.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { PostgresStores } from "../stores.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
 import { authorizeAll, type RequestGroup } from "./sql.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(60_000);
 
 /** Limits of the plan `free` (migration 0001). */
 const FREE_BURST = 10;
@@ -23,9 +21,7 @@ const SUSPENDED_AFTER = 10 * FREE_MINUTE;
 
 const READ: AccessRule = { scope: "links:read", limit: null, cost: 1 };
 
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 async function addKey({
   scopes = ["links:read", "links:write"] as Scope[],
@@ -56,7 +52,7 @@ async function authorize(key: KeyParts, rule = READ, cost = 1, refused = 0) {
 }
 
 const readSpent = async (accountId: string): Promise<Record<string, number>> => {
-  const windows = await listWindows(postgres.sql, { accountId, mode: "live" });
+  const windows = await new PostgresStores(postgres.sql).listWindows({ accountId, mode: "live" });
   return Object.fromEntries(windows.map(({ name, spent }) => [name, spent]));
 };
 

@@ -1,8 +1,13 @@
-/** What is known of backups: `shorthop backup` and its drills record it. */
+/** The newest backups, which `shorthop backup` and its drills record. */
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Sql } from "../postgres.ts";
-import type { BackupTimes } from "./model.ts";
-import { readBackupTimes } from "./sql.ts";
+
+/** Times in Unix milliseconds; undefined when there is none. */
+export type BackupTimes = {
+  madeAt: number | undefined;
+  /** When the newest backup was made that a drill has restored. */
+  provenAt: number | undefined;
+};
 
 /** A backup is made every night. */
 const MADE_DAYS_MAX = 2;
@@ -11,7 +16,13 @@ const MADE_DAYS_MAX = 2;
 const PROVEN_DAYS_MAX = 9;
 
 /** Reads when the newest backups of all places were made and proven. */
-export const readBackups = (sql: Sql): Promise<BackupTimes> => readBackupTimes(sql);
+export async function readBackups(sql: Sql): Promise<BackupTimes> {
+  const [row] = await sql<[{ made: number | null; proven: number | null }]>`
+    select (extract(epoch from max(made_at)) * 1000)::float8 as made,
+           (extract(epoch from max(proven_at)) * 1000)::float8 as proven
+      from backups`;
+  return { madeAt: row.made ?? undefined, provenAt: row.proven ?? undefined };
+}
 
 /** Returns what is wrong with the backups; undefined if there is a recent and proven one. */
 export function describeBackups(

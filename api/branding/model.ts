@@ -19,7 +19,7 @@ export type Brand = {
   logo: Buffer | null;
 };
 
-/** What of it QR codes have. */
+/** The part of the branding that QR codes have. */
 export type QrBranding = {
   /** How QR codes look unless a request says otherwise. */
   qrStyle: QrStyle | null;

@@ -1,74 +1,47 @@
 /** Goal: owners change their branding, invalid requests change nothing, and others get nowhere. */
-import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { DEFAULT_QR_STYLE } from "../../shared/contracts/qr-style.ts";
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeApi,
-  type FakeKey,
-} from "../../test/harness/fake-api.ts";
-import { type Branding, NO_BRANDING } from "./model.ts";
+import { createAccount, createKey, UNLIMITED } from "../../test/harness/admin.ts";
+import { ApiInProcess } from "../../test/harness/api-in-process.ts";
+import { codeOf, errorSchema } from "../../test/harness/api.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { createPng } from "../../test/harness/png.ts";
 
-let api: FakeApi;
-let key: FakeKey;
-let changes: unknown[];
-/** By account and mode. */
-const brands = new Map<string, Branding>();
+const api = await forFile(ApiInProcess.start());
+const account = await createAccount(api, "enterprise", UNLIMITED);
 
-beforeAll(() => {
-  api = createFakeApi({
-    branding: {
-      find: async ({ accountId, mode }) => brands.get(`${accountId} ${mode}`) ?? NO_BRANDING,
-      change: async ({ accountId, mode }, body) => {
-        changes.push(body);
-        const brand = { ...NO_BRANDING, name: body.name ?? null, logo: Buffer.from("image") };
-        brands.set(`${accountId} ${mode}`, brand);
-        return brand;
-      },
-    },
-  });
-});
-
-beforeEach(() => {
-  changes = [];
-  key = api.addKey();
-});
+const read = async (key = account.key) => (await api.send("/v1/branding", { key })).body;
+const change = (body: unknown, key = account.key) =>
+  api.send("/v1/branding", { method: "PATCH", key, body });
 
 const NOTHING = { name: null, color: null, logo: null, qr_style: null };
 
 describe("/v1/branding", () => {
+  test("is empty at first, and then what the owner has set, in this mode alone", async () => {
+    const { id, key } = await createAccount(api, "enterprise", UNLIMITED);
+    expect(await read(key)).toEqual(NOTHING);
+    const logo = createPng(16, 16).toString("base64");
+    expect((await change({ name: "Acme", logo }, key)).status).toBe(200);
+    const { key: testKey } = await createKey(api, id, "shares:read", { type: "test" });
+    expect(await read(key)).toEqual({
+      ...NOTHING,
+      name: "Acme",
+      logo: expect.stringMatching(/^data:image\/webp;base64,/),
+    });
+    expect(await read(testKey)).toEqual(NOTHING);
+    expect(await read((await createAccount(api, "enterprise")).key)).toEqual(NOTHING);
+  });
+
   test("takes a part of a style of QR codes, and completes it", async () => {
-    const body = { qr_style: { foreground: "#1D4ED8", shape: "dots" } };
-    expect((await api.send("/v1/branding", { method: "PATCH", key, body })).status).toBe(200);
-    expect(changes).toEqual([
-      { qr_style: { ...DEFAULT_QR_STYLE, foreground: "#1d4ed8", shape: "dots" } },
-    ]);
+    const { body } = await change({ qr_style: { foreground: "#1D4ED8", shape: "dots" } });
+    const qr_style = { ...DEFAULT_QR_STYLE, foreground: "#1d4ed8", shape: "dots" };
+    expect(body).toMatchObject({ qr_style });
   });
 
   test("names the colour that contrasts too little", async () => {
-    const body = { qr_style: { foreground: "#c4c4c4" } };
-    const response = await api.send("/v1/branding", { method: "PATCH", key, body });
-    expect(response.body).toMatchObject({ error: { param: "qr_style.foreground" } });
-  });
-
-  test("is empty at first, and then what the owner has set", async () => {
-    const before = await api.send("/v1/branding", { key });
-    expect([before.status, before.body]).toEqual([200, NOTHING]);
-    const body = { name: "Acme" };
-    const { status } = await api.send("/v1/branding", { method: "PATCH", key, body });
-    expect(status).toBe(200);
-    const after = await api.send("/v1/branding", { key });
-    expect(after.body).toEqual({
-      name: "Acme",
-      color: null,
-      logo: `data:image/webp;base64,${btoa("image")}`,
-      qr_style: null,
-    });
-    const foreign = await api.send("/v1/branding", { key: api.addKey() });
-    expect(foreign.body).toEqual(NOTHING);
-    const testKey = api.addKey({ accountId: key.accountId, mode: "test" });
-    expect((await api.send("/v1/branding", { key: testKey })).body).toMatchObject({ name: null });
+    const { body } = await change({ qr_style: { foreground: "#c4c4c4" } });
+    expect(errorSchema.parse(body).error.param).toBe("qr_style.foreground");
   });
 
   test.each<[string, unknown]>([
@@ -89,8 +62,8 @@ describe("/v1/branding", () => {
     ["a style with an unknown field", { qr_style: { css: "body {}" } }],
     ["an unknown field", { css: "body {}" }],
   ])("rejects %s", async (_, body) => {
-    const response = await api.send("/v1/branding", { method: "PATCH", key, body });
-    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
-    expect(changes).toEqual([]);
+    const before = await read();
+    expect(codeOf(await change(body))).toEqual([400, "invalid_request"]);
+    expect(await read()).toEqual(before);
   });
 });

@@ -11,7 +11,7 @@ export const brandingRoutes = (auth: AccessPlugin, branding: BrandingService) =>
   new Elysia({ name: "branding", prefix: "/v1/branding", tags: ["Branding"] })
     .use(auth)
     .get("", async ({ call }) => toBrandingResponse(await branding.find(principalOf(call))), {
-      access: { scope: "shares:read", limit: null, cost: 1 },
+      access: "shares:read",
       response: { 200: brandingResponse },
       detail: {
         operationId: "getBranding",
@@ -24,8 +24,7 @@ export const brandingRoutes = (auth: AccessPlugin, branding: BrandingService) =>
       "",
       async ({ call, body }) => toBrandingResponse(await branding.change(principalOf(call), body)),
       {
-        access: { scope: "shares:write", limit: null, cost: 1 },
-        jsonBody: "required",
+        access: "shares:write",
         body: changeBrandingBody,
         response: { 200: brandingResponse },
         detail: {

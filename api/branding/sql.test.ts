@@ -1,18 +1,14 @@
 /** Goal: branding belongs to one account and mode, and a change changes nothing else. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { DEFAULT_QR_STYLE, type QrStyle } from "../../shared/contracts/qr-style.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Branding } from "./model.ts";
-import { changeBranding, findBranding, findQrBranding } from "./sql.ts";
+import { changeBranding, findBranding, findQrBranding } from "./service.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(60_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const newOwner = async (): Promise<AccountScope> => ({
   accountId: await postgres.addAccount(),

@@ -14,7 +14,7 @@ import {
   region,
   regionName,
 } from "../analytics/responses.ts";
-import { idParameter } from "../http/common-schemas.ts";
+import { idParameter, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, nextCursor } from "../http/pagination.ts";
 import type { CLICK_FIELDS } from "./single-clicks.ts";
 
@@ -48,45 +48,30 @@ const utm = (name: UtmName) =>
 
 /** In the order of {@link CLICK_FIELDS}. */
 const fields = {
-  id: z.string().meta({
-    description: "The click's position in a redirector's journal, which identifies it.",
-    examples: ["0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3"],
-  }),
+  id: text(
+    "The click's position in a redirector's journal, which identifies it.",
+    "0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3",
+  ),
   time: clickFields.time,
   link_id: linkId,
   class: clickFields.class,
-  class_reason: z.string().meta({
-    description: "Why the click is classified as a bot or prefetch; empty for people.",
-    examples: ["googlebot"],
-  }),
+  class_reason: text(
+    "Why the click is classified as a bot or prefetch; empty for people.",
+    "googlebot",
+  ),
   country,
   region,
   city,
-  continent: z
-    .string()
-    .meta({ description: "The continent's code; empty when it is unknown.", examples: ["EU"] }),
+  continent: text("The continent's code; empty when it is unknown.", "EU"),
   device: clickFields.device,
   browser: clickFields.browser,
   os: clickFields.os,
   referrer: clickFields.referrer,
-  referrer_path: z
-    .string()
-    .meta({ description: "The path of the page that linked here.", examples: ["/news"] }),
-  language: z
-    .string()
-    .meta({ description: "The preferred language of the browser.", examples: ["de"] }),
-  host: z.string().meta({
-    description: "The short domain that was visited.",
-    examples: ["short.example.com"],
-  }),
-  trigger: z.string().meta({
-    description: "`qr` for a scan of the link's QR code, else `link`.",
-    examples: ["link"],
-  }),
-  imported: z.string().meta({
-    description: "`yes` for a visit of another product, which was imported, else `no`.",
-    examples: ["no"],
-  }),
+  referrer_path: text("The path of the page that linked here.", "/news"),
+  language: text("The preferred language of the browser.", "de"),
+  host: text("The short domain that was visited.", "short.example.com"),
+  trigger: text("`qr` for a scan of the link's QR code, else `link`.", "link"),
+  imported: text("`yes` for a visit of another product, which was imported, else `no`.", "no"),
   utm_source: utm("utm_source"),
   utm_medium: utm("utm_medium"),
   utm_campaign: utm("utm_campaign"),

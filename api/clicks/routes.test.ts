@@ -104,7 +104,7 @@ async function statusOf({ port }: Api, { key }: FakeKey): Promise<number> {
 
 /** Waits until an account's export is accepted. */
 const accepted = async (api: Api, key: FakeKey) =>
-  await eventually(async () => expect(await statusOf(api, key)).toBe(200), 5_000);
+  await eventually(async () => expect(await statusOf(api, key)).toBe(200));
 
 /** Waits until something has stopped growing for some time; returns it. */
 async function settled(value: () => number): Promise<number> {
@@ -157,7 +157,7 @@ longTest("three accounts that take nearly nothing of theirs keep no other from o
   for (const trickle of trickles) clearInterval(trickle);
   for (const socket of slow) socket.resume();
   // The client is still connected, and learns that its export is not whole.
-  await eventually(async () => expect(await Promise.resolve(broken)).toBe(1), 5_000);
+  await eventually(async () => expect(await Promise.resolve(broken)).toBe(1));
   for (const socket of slow) socket.destroy();
 });
 
@@ -202,7 +202,7 @@ test.each(["GET", "HEAD"])(
       headers: { authorization: `Bearer ${key.key}` },
       signal: abort.signal,
     });
-    await eventually(async () => expect(await Promise.resolve(api.read())).toBe(10), 5_000);
+    await eventually(async () => expect(await Promise.resolve(api.read())).toBe(10));
     abort.abort();
     expect(await asked.catch(() => "aborted")).toBe("aborted");
     release();

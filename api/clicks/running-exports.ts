@@ -6,7 +6,6 @@
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 
-/** Maximum concurrent exports. */
 const EXPORTS_MAX = 3;
 
 /** Seconds after which a client may request an export again. */

@@ -1,21 +1,15 @@
 /** Goal: a tool that knows only Bitly's API goes on working, with our keys, limits and errors. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import { createAccount, createKey, type NewAccount } from "../../test/harness/admin.ts";
+import { createAccount, createKey } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
 import { call } from "../../test/harness/api.ts";
-
-let api: ApiInProcess;
-let account: NewAccount;
+import { forFile } from "../../test/harness/for-file.ts";
 
 const LONG_URL = "https://example.com/a?b=c";
 
-beforeAll(async () => {
-  api = await ApiInProcess.start({ clickhouse: true });
-  account = await createAccount(api, "enterprise");
-  await post("/v4/bitlinks", { long_url: LONG_URL, keyword: "known", title: "Known", tags: ["a"] });
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forFile(ApiInProcess.start({ clickhouse: true }));
+const account = await createAccount(api, "enterprise");
 
 type Options = { key?: string; method?: string; body?: unknown };
 
@@ -27,6 +21,8 @@ const ask = (path: string, { key = account.key, method, body }: Options = {}) =>
   });
 
 const post = (path: string, body: unknown) => ask(path, { body });
+
+await post("/v4/bitlinks", { long_url: LONG_URL, keyword: "known", title: "Known", tags: ["a"] });
 
 const bitlink = {
   created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+0000$/),

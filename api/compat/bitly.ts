@@ -59,7 +59,7 @@ const ACTIONS: ReadonlyMap<string, Act> = new Map<string, Act>([
 ]);
 
 /**
- * What can be asked of a link, `bitlinks/<link>/…`, by its id. A link has slashes in its alias, so
+ * Resources below a link, `bitlinks/<link>/…`, by their names. An alias may have slashes, so
  * these names are looked for at the end.
  */
 const STATISTICS: ReadonlyMap<string, (v1: V1, id: string) => Promise<Answer>> = new Map([
@@ -198,7 +198,7 @@ const isOfClicks = (year: number): boolean => year >= 1_970 && year <= 9_998;
 
 type Unit = z.output<typeof statisticsQuery>["unit"];
 
-/** What is asked, as the answer repeats it and as `/v1` has it. */
+/** The question, as the answer repeats it and as `/v1` has it. */
 function readQuestion(v1: V1) {
   const { unit, units, unit_reference, size } = v1.readQuery(statisticsQuery);
   const end = (unit_reference ?? new Date()).toISOString();

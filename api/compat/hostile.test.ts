@@ -1,8 +1,9 @@
 /** Goal: whatever a request of another API contains, it is answered or refused, and never fails. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
-import { createAccount } from "../../test/harness/admin.ts";
+import { createAccount, UNLIMITED } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 
 /** Many at once, so that the test takes no longer than others. */
@@ -122,17 +123,9 @@ function* cases(): Generator<Case> {
   }
 }
 
-let api: ApiInProcess;
-let key: string;
-
-beforeAll(async () => {
-  api = await ApiInProcess.start({ clickhouse: true });
-  const unlimited = { minute: 100_000, burst: 100_000, day: 100_000 };
-  const endpoints = { "POST /v1/links": 100_000, "GET /v1/analytics/*": 100_000 };
-  ({ key } = await createAccount(api, "enterprise", { ...unlimited, endpoints }));
-  await api.send("/v1/links", { key, body: { url: "https://example.com/", alias: "known" } });
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forFile(ApiInProcess.start({ clickhouse: true }));
+const { key } = await createAccount(api, "enterprise", UNLIMITED);
+await api.send("/v1/links", { key, body: { url: "https://example.com/", alias: "known" } });
 
 /** What is wrong with the response to a request; undefined when it is as it should be. */
 async function problemOf({ path, method, body }: Case): Promise<string | undefined> {

@@ -10,7 +10,7 @@ const SAME: ReadonlyMap<string, string> = new Map([
   ["geolocation-country-code", "country"],
 ]);
 
-/** What Shlink calls devices are kinds of devices, and systems. */
+/** Shlink's devices, which are kinds of devices and systems here. */
 const DEVICES: ReadonlyMap<string, readonly [type: string, value: string]> = new Map([
   ["mobile", ["device", "mobile"]],
   ["desktop", ["device", "desktop"]],

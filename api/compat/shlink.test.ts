@@ -1,22 +1,18 @@
 /** Goal: a tool that knows only Shlink's API goes on working, with our keys, limits and errors. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import { createAccount, createKey, type NewAccount } from "../../test/harness/admin.ts";
+import { createAccount, createKey } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
 import { call } from "../../test/harness/api.ts";
-
-let api: ApiInProcess;
-let account: NewAccount;
+import { forFile } from "../../test/harness/for-file.ts";
 
 const ORIGIN = "https://app.shlink.example";
 const LONG_URL = "https://example.com/known";
 
-beforeAll(async () => {
-  api = await ApiInProcess.start({ clickhouse: true, env: { API_CORS_ORIGINS: ORIGIN } });
-  account = await createAccount(api, "enterprise");
-  await ask("short-urls", { body: { longUrl: LONG_URL, customSlug: "known", tags: ["a", "b"] } });
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forFile(
+  ApiInProcess.start({ clickhouse: true, env: { API_CORS_ORIGINS: ORIGIN } }),
+);
+const account = await createAccount(api, "enterprise");
 
 type Options = { key?: string; method?: string; body?: unknown };
 
@@ -26,6 +22,8 @@ const ask = (path: string, { key = account.key, method, body }: Options = {}) =>
     ...(method === undefined ? {} : { method }),
     ...(body === undefined ? {} : { body }),
   });
+
+await ask("short-urls", { body: { longUrl: LONG_URL, customSlug: "known", tags: ["a", "b"] } });
 
 const shortUrl = {
   shortCode: "known",

@@ -336,7 +336,6 @@ function listTagStats(v1: V1): Promise<Answer> {
   }));
 }
 
-/** Repeats a change of many links until all of them have it. */
 async function finish(change: (again: boolean) => Promise<{ done: boolean }>): Promise<void> {
   for (let i = 0; i < TAG_CHANGES_MAX; i++) if ((await change(i > 0)).done) return;
   throw new ApiError("unavailable", "The tag is on very many links: repeat the request.");
@@ -437,7 +436,7 @@ function toFailed({ request, url }: V1, failure: Failure): Answer {
   return toProblem(failure.status, type, message, more);
 }
 
-/** What paths name. */
+/** The resources that have paths. */
 const NAMED: ReadonlySet<string> = new Set(["short-urls", "tags", "domains"]);
 
 /** Shlink's types of errors that it has too. */

@@ -7,7 +7,7 @@ import * as z from "zod";
 
 import type { Authenticator } from "../auth/access-rules.ts";
 import { parseKey } from "../auth/api-key.ts";
-import { errorResponse } from "../http/error-schemas.ts";
+import { errorResponse } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { readJsonBody } from "../http/json-body.ts";
 import { ForwardedRequest } from "../http/request-context.ts";
@@ -110,8 +110,7 @@ export class V1 {
    * key that works makes this process read one.
    */
   async readBody<Schema extends z.ZodType>(schema: Schema): Promise<z.output<Schema>> {
-    const caller = new Request(this.url.href, { headers: this.#headers });
-    if (!this.#authenticator.isVerified(caller)) await this.requireKey();
+    if (!this.#authenticator.isVerified(this.#headers)) await this.requireKey();
     return validateValue(schema, await readJsonBody(this.request, BODY_BYTES_MAX));
   }
 

@@ -1,21 +1,16 @@
 /** Goal: a tool that knows only YOURLS goes on working, with our keys, limits and errors. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import { createAccount, createKey, type NewAccount } from "../../test/harness/admin.ts";
+import { createAccount, createKey } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
 import { call, linkSchema } from "../../test/harness/api.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 
-let api: ApiInProcess;
-let account: NewAccount;
 /** An alias and its link's destination. */
 const OZH = { keyword: "ozh", url: "https://example.com/ozh?a=1&b=<2>", title: 'Ozh & "friends"' };
 
-beforeAll(async () => {
-  api = await ApiInProcess.start({ clickhouse: true });
-  account = await createAccount(api, "enterprise");
-  await ask({ action: "shorturl", ...OZH });
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forFile(ApiInProcess.start({ clickhouse: true }));
+const account = await createAccount(api, "enterprise");
 
 type Fields = Record<string, string>;
 
@@ -24,6 +19,8 @@ const url = (fields: Fields): string =>
 
 /** Asks in JSON, by default with the account's key. */
 const ask = (fields: Fields) => call(url({ signature: account.key, format: "json", ...fields }));
+
+await ask({ action: "shorturl", ...OZH });
 
 const success = { message: "success", statusCode: 200 };
 

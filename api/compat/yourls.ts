@@ -142,7 +142,6 @@ const statsOf = ({ short_url, original_url, title, created_at, clicks }: Link) =
   clicks: String(clicks),
 });
 
-/** The link of a keyword or a short URL. */
 /** A URL with a scheme, or with a host before its path. */
 const SHORT_URL = /^(?:https?:\/\/|[^/]+\.\p{L}[^/.]*\/)/iu;
 

@@ -7,6 +7,7 @@ import { join, relative } from "node:path";
 
 import { Elysia } from "elysia";
 
+import type { SignInMethods } from "../../shared/contracts/user-responses.ts";
 import type { Log } from "../../shared/log.ts";
 import type { ApiContext } from "../context.ts";
 import { notFound } from "../http/errors.ts";
@@ -47,7 +48,7 @@ export class People {
   /** The provider that people sign in with; undefined without one. */
   readonly oidc: OidcService | undefined;
   /** How people can sign in. */
-  readonly methods: { provider: string | null; provider_only: boolean };
+  readonly methods: SignInMethods;
 
   /** `origin` is the dashboard's; `secret` signs its cookies. */
   constructor(

@@ -19,10 +19,21 @@ describe("domain names", () => {
     );
   });
 
-  test.each(["example.com/", "example.com?x", "user@example.com", "exam ple.com", "1.2.3.4"])(
-    "%p is rejected",
-    (text) => {
-      expect(parseDomain(text)).toHaveProperty("problem");
-    },
-  );
+  test("with non-ASCII letters are ASCII names", () => {
+    expect(parseDomain("Bücher.example")).toEqual({ host: "xn--bcher-kva.example" });
+  });
+
+  test.each([
+    ..."com co.uk localhost 1.2.3.4 [::1] *.example.com -a.example.com https://example.com".split(
+      " ",
+    ),
+    ..."example.com/path example.com?x example.com:80 user@example.com".split(" "),
+    "",
+    "exam ple.com",
+    "ex\0ample.com",
+    `${"a".repeat(64)}.example.com`,
+    `${"a.".repeat(127)}example.com`,
+  ])("%p is rejected", (text) => {
+    expect(parseDomain(text)).toHaveProperty("problem");
+  });
 });

@@ -8,7 +8,7 @@ import { domainSettingsResponse } from "../../shared/contracts/domain-settings.t
 import { CREATED_AT, CUSTOM_DOMAIN, DOMAIN_ID } from "../../shared/contracts/examples.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type Changes, type NewEvent, toJson } from "../events/record.ts";
-import { createdAt, idParameter } from "../http/common-schemas.ts";
+import { createdAt, idParameter, text } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import type { StoredSettings } from "./settings.ts";
 
@@ -26,11 +26,9 @@ export const newDomainBody = z
   .meta({ id: "NewDomain", description: "A domain to add." });
 
 /** The name and the content of a DNS record. */
-const recordName = (example: string) =>
-  z.string().meta({ description: "The name of the record.", examples: [example] });
+const recordName = (example: string) => text("The name of the record.", example);
 
-const recordValue = (example: string) =>
-  z.string().meta({ description: "The content of the record.", examples: [example] });
+const recordValue = (example: string) => text("The content of the record.", example);
 
 const dnsRecord = z
   .object({
@@ -54,12 +52,8 @@ const routingRecord = z
 
 export const domainResponse = z
   .object({
-    id: z
-      .string()
-      .meta({ description: "The domain's id, for the paths of this API.", examples: [DOMAIN_ID] }),
-    domain: z
-      .string()
-      .meta({ description: "The domain's name, in ASCII.", examples: [CUSTOM_DOMAIN] }),
+    id: text("The domain's id, for the paths of this API.", DOMAIN_ID),
+    domain: text("The domain's name, in ASCII.", CUSTOM_DOMAIN),
     status: z.enum(["pending", "verified"]).meta({
       description: "Whether links can use the domain: once it is verified.",
       examples: ["verified"],

@@ -7,7 +7,7 @@ import { addToOutbox } from "../links-log/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { toNoticeSettings } from "./settings.ts";
-import { selectNoticedDomains } from "./sql.ts";
+import { domainColumns } from "./sql.ts";
 
 /**
  * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to
@@ -40,13 +40,16 @@ export async function enqueueNotice(transaction: Transaction, row: DomainRow): P
 export const enqueueRemoval = (transaction: Transaction, { host }: DomainRow): Promise<void> =>
   addToOutbox(transaction, [domainNotice(host, {})]);
 
-/** Domains that are read at once. */
 const BATCH = 500;
 
 /** Reads the notices of all domains that have one, in batches. */
 export async function* readDomainNotices(sql: Sql): AsyncGenerator<DomainNotice[]> {
   for (let after: Uuid | null = null; ;) {
-    const rows = await selectNoticedDomains(sql, after, BATCH);
+    const rows: DomainRow[] = await sql`
+      select ${domainColumns(sql)} from domains
+       where verified_at is not null and (settings is not null or not case_sensitive or switching)
+         and (${after}::uuid is null or id > ${after})
+       order by id limit ${BATCH}`;
     if (rows.length > 0) yield rows.map(noticeOf);
     after = rows.at(-1)?.id ?? null;
     if (rows.length < BATCH) return;

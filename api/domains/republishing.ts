@@ -9,16 +9,7 @@ import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
 import { enqueueNotice } from "./notices.ts";
-import {
-  countLinks,
-  findCollisions,
-  finishRepublishing,
-  finishSwitching,
-  foldAliases,
-  hasUnpublished,
-  lockRepublishing,
-  lockSwitching,
-} from "./sql.ts";
+import { domainColumns } from "./sql.ts";
 
 /** Maximum links of a domain that may switch: each is rewritten and republished. */
 const SWITCHED_LINKS_MAX = 10_000;
@@ -38,25 +29,35 @@ export async function switchCase(
 ): Promise<void> {
   if (switching) throw new ApiError("conflict", "The domain is still switching.");
   budgets.require(payer, "changed_links");
-  const links = await countLinks(transaction, id, SWITCHED_LINKS_MAX);
+  const [{ links }] = await transaction<[{ links: number }]>`
+    select count(*)::integer as links
+      from (select from links where domain_id = ${id} limit ${SWITCHED_LINKS_MAX + 1}) counted`;
   if (links > SWITCHED_LINKS_MAX)
     throw invalidField(
       "case_sensitive",
       `cannot be changed on a domain with more than ${SWITCHED_LINKS_MAX} links`,
     );
-  const collisions = case_sensitive
-    ? []
-    : await findCollisions(transaction, id, COLLISIONS_NAMED_MAX);
-  if (collisions.length > 0)
-    throw new ApiError(
-      "aliases_collide",
-      `These aliases differ only in case: ${collisions.join(", ")}.`,
-      {
-        param: "case_sensitive",
-      },
-    );
-  await foldAliases(transaction, id, !case_sensitive);
+  if (!case_sensitive) await requireDistinct(transaction, id);
+  // Updating thousands of rows with all their indexes takes longer than the statement timeout of a
+  // request.
+  await transaction`set local statement_timeout = '30s'`;
+  await transaction`
+    update links set folded = ${!case_sensitive}
+     where domain_id = ${id} and folded is distinct from ${!case_sensitive}`;
   budgets.spend(payer, "changed_links", links);
+}
+
+/** Throws `aliases_collide` if aliases of a domain differ only in case. */
+async function requireDistinct(transaction: Transaction, id: Uuid): Promise<void> {
+  const rows = await transaction<{ alias: string }[]>`
+    select alias from links
+     where domain_id = ${id} and fold_alias(alias) in (
+             select fold_alias(alias) from links where domain_id = ${id} group by fold_alias(alias) having count(*) > 1)
+     order by fold_alias(alias), alias limit ${COLLISIONS_NAMED_MAX}`;
+  if (rows.length === 0) return;
+  const aliases = rows.map(({ alias }) => alias).join(", ");
+  const message = `These aliases differ only in case: ${aliases}.`;
+  throw new ApiError("aliases_collide", message, { param: "case_sensitive" });
 }
 
 /**
@@ -69,9 +70,16 @@ export async function withRepublishing(
 ): Promise<void> {
   if (!(await hasUnpublished(sql))) return;
   await sql.begin(async (lock) => {
-    const found = await lockRepublishing(lock);
+    const [found] = await lock<{ id: Uuid; verified: boolean }[]>`
+      with republishing as materialized (
+        select id, verified_at is not null as verified from domains where republishing)
+      select id, verified from republishing
+       where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
     if (found === undefined || !(await work(found.id, found.verified))) return;
-    await finishRepublishing(sql, found.id, found.verified);
+    // Unless the domain has changed hands meanwhile.
+    await sql`
+      update domains set republishing = false
+       where id = ${found.id} and (verified_at is not null) = ${found.verified}`;
   });
 }
 
@@ -86,12 +94,26 @@ export async function withSwitching(
 ): Promise<void> {
   if (!(await hasUnpublished(sql))) return;
   await sql.begin(async (lock) => {
-    const id = await lockSwitching(lock);
-    if (id === undefined || !(await work(id))) return;
+    // No lock of the row, which would block the creation of links.
+    const [found] = await lock<{ id: Uuid }[]>`
+      with switching as materialized (select id from domains where switching and verified_at is not null)
+      select id from switching where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
+    if (found === undefined || !(await work(found.id))) return;
     await sql.begin(async (transaction) => {
-      const row = await finishSwitching(transaction, id);
+      const [row] = await transaction<DomainRow[]>`
+        update domains set switching = false where id = ${found.id} returning ${domainColumns(transaction)}`;
       if (row !== undefined) await enqueueNotice(transaction, row);
     });
     await publisher.publish();
   });
+}
+
+/**
+ * Whether any domain has links to publish, by the indexes `domains_switching` and
+ * `domains_republishing`.
+ */
+async function hasUnpublished(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ found: boolean }]>`
+    select exists (select from domains where switching) or exists (select from domains where republishing) as found`;
+  return row.found;
 }

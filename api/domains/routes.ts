@@ -42,7 +42,6 @@ export const domainRoutes = (
       },
       {
         access: { scope: "domains:write", limit: "POST /v1/domains", cost: 1 },
-        jsonBody: "required",
         idempotent: true,
         errors: ["domain_taken", "quota_exceeded"],
         body: newDomainBody,
@@ -63,7 +62,7 @@ export const domainRoutes = (
         return listResponse(listRequest, part, LIST, (row) => toDomainResponse(row, shortUrl));
       },
       {
-        access: { scope: "domains:read", limit: null, cost: 1 },
+        access: "domains:read",
         query: listQuery,
         response: { 200: domainListResponse },
         detail: { operationId: "listDomains", summary: "List domains" },
@@ -77,7 +76,7 @@ export const domainRoutes = (
           shortUrl,
         ),
       {
-        access: { scope: "domains:read", limit: null, cost: 1 },
+        access: "domains:read",
         params: domainParams,
         response: { 200: domainResponse },
         detail: { operationId: "getDomain", summary: "Get a domain" },
@@ -92,8 +91,7 @@ export const domainRoutes = (
         return toDomainResponse(row, shortUrl);
       },
       {
-        access: { scope: "domains:write", limit: null, cost: 1 },
-        jsonBody: "required",
+        access: "domains:write",
         errors: ["invalid_url", "aliases_collide", "conflict"],
         params: domainParams,
         body: changeDomainBody,
@@ -115,7 +113,7 @@ export const domainRoutes = (
         return { ...toDomainResponse(row, shortUrl), problem, checked_at };
       },
       {
-        access: { scope: "domains:write", limit: null, cost: 1 },
+        access: "domains:write",
         errors: ["domain_taken"],
         params: domainParams,
         response: { 200: verificationResponse },
@@ -134,7 +132,7 @@ export const domainRoutes = (
         return { success: true, message: "The domain has been removed." };
       },
       {
-        access: { scope: "domains:write", limit: null, cost: 1 },
+        access: "domains:write",
         errors: ["domain_in_use"],
         params: domainParams,
         response: { 200: successResponse },

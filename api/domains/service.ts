@@ -3,27 +3,24 @@ import { randomBytes } from "node:crypto";
 
 import type { ChangeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { changesBetween, recordEvents } from "../events/record.ts";
+import { changesBetween, recordEvents, toJson } from "../events/record.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
+import { type Claim, requireClaimed } from "../limits/quotas.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
-import { isForeignKeyViolation, isUniqueViolation, type Sql } from "../postgres.ts";
+import {
+  isForeignKeyViolation,
+  isUniqueViolation,
+  type Sql,
+  type Transaction,
+} from "../postgres.ts";
 import { parseDomain } from "./host.ts";
 import { domainEvent, domainFields, type DomainRow } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
-import { switchCase, withRepublishing, withSwitching } from "./republishing.ts";
+import { switchCase } from "./republishing.ts";
 import { mergeDomainSettings, prepareDomainSettings } from "./settings.ts";
-import {
-  deleteDomain,
-  domainRows,
-  findVerifiedHost,
-  findVerifiedHosts,
-  insertDomain,
-  listHosts,
-  listVerifiedHosts,
-  updateDomain,
-} from "./sql.ts";
+import { domainColumns, domainRows } from "./sql.ts";
 import {
   checkProofs,
   domainTaken,
@@ -130,7 +127,12 @@ export class DomainService {
         await switchCase(transaction, changed, owner);
         changed.switching = true;
       }
-      await updateDomain(transaction, changed);
+      const { settings, case_sensitive, switching } = changed;
+      await transaction`
+        update domains
+           set settings = ${settings === null ? null : transaction.json(toJson(settings))}::jsonb,
+               case_sensitive = ${case_sensitive}, switching = ${switching}
+         where id = ${id}`;
       const changes = changesBetween(domainFields(old), domainFields(changed));
       await recordEvents(transaction, owner, [domainEvent("domain.updated", changed, changes)]);
       await enqueueNotice(transaction, changed);
@@ -158,7 +160,7 @@ export class DomainService {
         const locked = await domainRows.find(transaction, owner, row.id, true);
         const hadNotice = locked !== undefined && hasNotice(locked);
         if (hadNotice) await enqueueRemoval(transaction, locked);
-        await deleteDomain(transaction, row.id);
+        await transaction`delete from domains where id = ${row.id}`;
         if (locked !== undefined)
           await recordEvents(transaction, owner, [domainEvent("domain.deleted", locked)]);
         return hadNotice;
@@ -183,9 +185,11 @@ export class DomainService {
     return { id: found.id, host, caseSensitive: found.caseSensitive };
   }
 
-  /** Lists the owner's verified domains and when each was verified. */
-  listVerified(owner: AccountScope): Promise<{ host: string; verifiedAt: Date }[]> {
-    return listVerifiedHosts(this.#sql, owner);
+  /** Lists the owner's verified domains, which a quota bounds, and when each was verified. */
+  listVerified({ accountId, mode }: AccountScope): Promise<{ host: string; verifiedAt: Date }[]> {
+    return this.#sql<{ host: string; verifiedAt: Date }[]>`
+      select host, verified_at as "verifiedAt" from domains
+       where account_id = ${accountId} and mode = ${mode} and verified_at is not null`;
   }
 
   /**
@@ -193,11 +197,16 @@ export class DomainService {
    * owner's other domains.
    */
   async findHosts(
-    owner: AccountScope,
+    { accountId, mode }: AccountScope,
     preferred: readonly string[],
     othersMax: number,
   ): Promise<{ known: string[]; others: string[] }> {
-    const hosts = await listHosts(this.#sql, owner, preferred, preferred.length + othersMax);
+    const rows = await this.#sql<{ host: string }[]>`
+      select host from domains
+       where account_id = ${accountId} and mode = ${mode}
+       order by host = any (${[...preferred]}::text[]) desc, host
+       limit ${preferred.length + othersMax}`;
+    const hosts = rows.map(({ host }) => host);
     const known = hosts.filter((host) => preferred.includes(host));
     return { known, others: hosts.slice(known.length, known.length + othersMax) };
   }
@@ -210,23 +219,19 @@ export class DomainService {
   }
 
   /** As `isCustom` for many hosts: returns those that are. */
-  findCustom(hosts: readonly string[]): Promise<ReadonlySet<string>> {
-    return findVerifiedHosts(this.#sql, hosts);
+  async findCustom(hosts: readonly string[]): Promise<ReadonlySet<string>> {
+    const sql = this.#sql;
+    // A single host is compared, so that its plan is reused.
+    const isOneOf =
+      hosts.length === 1 ? sql`host = ${hosts[0] ?? ""}` : sql`host = any (${[...hosts]}::text[])`;
+    const rows = await sql<{ host: string }[]>`
+      select host from domains where ${isOneOf} and verified_at is not null`;
+    return new Set(rows.map(({ host }) => host));
   }
 
   /** Looks up proofs that are due, at most `limit`. Returns how many were due. */
   checkProofs(limit: number): Promise<number> {
     return checkProofs(this.#sql, this.#readTxt, limit);
-  }
-
-  /** Calls `work` with a domain that is switching: see `republishing.ts`. */
-  withSwitching(work: (id: Uuid) => Promise<boolean>): Promise<void> {
-    return withSwitching(this.#sql, this.#publisher, work);
-  }
-
-  /** Calls `work` with a domain whose links must be published (`verified`) or withdrawn. */
-  withRepublishing(work: (id: Uuid, verified: boolean) => Promise<boolean>): Promise<void> {
-    return withRepublishing(this.#sql, work);
   }
 }
 
@@ -234,3 +239,35 @@ export class DomainService {
 export type OwnDomain = { id: Uuid; host: string; caseSensitive: boolean };
 
 const invalidDomain = (problem: string): ApiError => invalidField("domain", problem);
+
+type NewDomain = AccountScope & { id: Uuid; host: string; verificationValue: string };
+
+/**
+ * Inserts a pending domain. A domain that the owner already has violates `domains_by_account`.
+ * Throws `quota_exceeded` when the account has reached its maximum.
+ */
+async function insertDomain(sql: Transaction, domain: NewDomain): Promise<DomainRow> {
+  const [{ granted, allowed, ...row }] = await sql<[Claim & DomainRow]>`
+    with quota as materialized (
+      select granted, allowed from claim_quota(${domain.accountId}, ${domain.mode}, 'domains')
+    ), inserted as (
+      insert into domains (id, account_id, mode, host, verification_value)
+      select ${domain.id}, ${domain.accountId}, ${domain.mode}, ${domain.host}, ${domain.verificationValue}
+        from quota where granted
+      returning ${domainColumns(sql)}
+    )
+    select quota.*, inserted.* from quota left join inserted on true`;
+  requireClaimed("domains", { granted, allowed });
+  return row;
+}
+
+type VerifiedHost = AccountScope & { id: Uuid; caseSensitive: boolean; missingSince: Date | null };
+
+/** Finds the verified domain with a host, of any account, by the index `domains_verified_host`. */
+async function findVerifiedHost(sql: Sql, host: string): Promise<VerifiedHost | undefined> {
+  const [row] = await sql<VerifiedHost[]>`
+    select id, account_id as "accountId", mode, case_sensitive as "caseSensitive",
+           missing_since as "missingSince" from domains
+     where host = ${host} and verified_at is not null`;
+  return row;
+}

@@ -1,11 +1,11 @@
 /** Goal: who has just published a record, and verifies again, is not told of an earlier answer. */
 import { expect, test } from "bun:test";
 
-import { startDns } from "../../test/harness/dns.ts";
+import { Dns } from "../../test/harness/dns.ts";
 import { resolveTxt } from "./verification.ts";
 
 test("each look-up asks DNS anew, also for a record that it has just not found", async () => {
-  await using dns = await startDns();
+  await using dns = await Dns.start();
   const read = (name: string) => resolveTxt([dns.address], name);
   const name = "_shorthop.fresh.example.com";
   expect(await read(name)).toEqual([]);

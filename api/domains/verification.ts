@@ -3,22 +3,14 @@
  */
 import { DAY_MS } from "../../shared/durations.ts";
 import { freshResolver } from "../../shared/hosts.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
-import { type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
+import { type AccountScope, type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
 import { errorCode, isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
 import { domainEvent, type DomainRow, verificationName } from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
-import {
-  claimDueProofs,
-  domainRows,
-  lockVerified,
-  markReleased,
-  markVerified,
-  postponeProof,
-  recordProof,
-  type VerifiedDomain,
-} from "./sql.ts";
+import { domainColumns, domainRows } from "./sql.ts";
 
 /**
  * How long a verified domain's proof may be missing before another account's proof can take it
@@ -61,8 +53,9 @@ export async function verifyDomain(
 }
 
 /**
- * Marks a domain as verified. Takes it from an account whose proof is stale and missing from the
- * records.
+ * Marks a domain as verified, and its earlier links as due for republishing. Takes it from an
+ * account whose proof is stale and missing from the records. If another account verified it first,
+ * violates `domains_verified_host`.
  */
 async function take(
   transaction: Transaction,
@@ -79,7 +72,13 @@ async function take(
   if (isDisplaced) await displace(transaction, holder, SYSTEM);
   // Another request may have verified it just now.
   const before = await domainRows.find(transaction, owner, row.id, true);
-  const verified = (await markVerified(transaction, row.id)) ?? row;
+  const [verified = row] = await transaction<DomainRow[]>`
+    update domains
+       set verified_at = coalesce(verified_at, clock_timestamp()), missing_since = null, checked_at = clock_timestamp(),
+           republishing = republishing or verified_at is null and exists (
+             select from links where domain_id = ${row.id})
+     where id = ${row.id}
+    returning ${domainColumns(transaction)}`;
   if (before?.verified_at === null)
     await recordEvents(transaction, owner, [domainEvent("domain.verified", verified)]);
   // Publishes a notice if the previous account had settings, or this account has earlier ones.
@@ -94,10 +93,26 @@ async function displace(
   holder: VerifiedDomain,
   actor: Actor,
 ): Promise<void> {
-  await markReleased(transaction, holder.id);
+  // Its links are due for withdrawal.
+  await transaction`
+    update domains
+       set verified_at = null, missing_since = null, switching = false,
+           republishing = exists (select from links where domain_id = ${holder.id})
+     where id = ${holder.id}`;
   const released = { ...holder, verified_at: null, missing_since: null, switching: false };
   const author = { accountId: holder.account_id, mode: holder.mode, actor };
   await recordEvents(transaction, author, [domainEvent("domain.displaced", released)]);
+}
+
+type VerifiedDomain = DomainRow & { mode: AccountScope["mode"] };
+
+async function lockVerified(
+  transaction: Transaction,
+  host: string,
+): Promise<VerifiedDomain | undefined> {
+  const [row] = await transaction<VerifiedDomain[]>`
+    select mode, ${domainColumns(transaction)} from domains where host = ${host} and verified_at is not null for update`;
+  return row;
 }
 
 /**
@@ -114,14 +129,29 @@ export const releaseHost = (sql: Sql, host: string): Promise<boolean> =>
     return true;
   });
 
-/** Looks up proofs that are due, at most `limit`. Returns how many were due. */
+/**
+ * Looks up proofs that were last looked up more than a day ago, at most `limit`. Returns how many
+ * there were.
+ */
 export async function checkProofs(sql: Sql, readTxt: ReadTxt, limit: number): Promise<number> {
-  const due = await claimDueProofs(sql, limit);
+  const due = await sql<{ id: Uuid; host: string; verification_value: string }[]>`
+    update domains set checked_at = now()
+     where id in (
+       select id from domains
+        where verified_at is not null and coalesce(checked_at, verified_at) < now() - interval '1 day'
+        order by coalesce(checked_at, verified_at) limit ${limit} for update skip locked)
+    returning id, host, verification_value`;
   for (const { id, host, verification_value } of due) {
     const records = await readTxt(verificationName(host)).catch(() => undefined);
-    // A failed DNS query does not prove that the record is absent.
-    if (records === undefined) await postponeProof(sql, id);
-    else await recordProof(sql, id, records.includes(verification_value));
+    if (records === undefined)
+      // A failed DNS query does not prove that the record is absent: it is asked again in an hour.
+      await sql`update domains set checked_at = now() - interval '23 hours' where id = ${id}`;
+    else
+      await sql`
+        update domains
+           set missing_since = case when ${records.includes(verification_value)} then null
+                                    else coalesce(missing_since, now()) end
+         where id = ${id} and verified_at is not null`;
   }
   return due.length;
 }

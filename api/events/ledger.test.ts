@@ -3,12 +3,13 @@
  * however transactions commit. Method: many connections write at once, hold their transactions open
  * and roll some back, while readers follow; then what each has read is compared with the table.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
@@ -19,8 +20,6 @@ import { recordEvents } from "./record.ts";
 import { EventPositions, EventService } from "./service.ts";
 import { numberEvents } from "./sql.ts";
 import { EventWaits } from "./waits.ts";
-
-setDefaultTimeout(180_000);
 
 const WRITERS = 50;
 const READERS = 5;
@@ -36,19 +35,10 @@ const PATIENT_MS = 120_000;
 
 const log = processLog("test", "silent");
 
-let postgres: TestPostgres;
-let waits: EventWaits;
-let events: EventService;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  const { sql } = postgres;
-  waits = new EventWaits(sql, log, 20);
-  events = new EventService(sql, waits, new EventPositions(sql, PATIENT_MS));
-});
-afterAll(async () => {
-  waits.stop();
-  await postgres[Symbol.asyncDispose]();
-});
+const postgres = await forFile(startPostgres());
+const { sql } = postgres;
+const waits = await forFile(new EventWaits(sql, log, 20), (waits) => waits.stop());
+const events = new EventService(sql, waits, new EventPositions(sql, PATIENT_MS));
 
 const newAuthor = async (): Promise<Author> => ({
   accountId: await postgres.addAccount(),

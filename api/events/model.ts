@@ -12,7 +12,7 @@ import {
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { idParameter } from "../http/common-schemas.ts";
+import { idParameter, instant, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit } from "../http/pagination.ts";
 import type { Origin } from "../http/principal.ts";
 
@@ -72,15 +72,12 @@ export type EventsQuery = z.output<typeof eventsQuery>;
 
 export const eventResponse = z
   .object({
-    id: z.string().meta({
-      description: "The event's id: the same whenever and however often it is delivered.",
-      examples: [EVENT_ID],
-    }),
-    type: z.string().meta({
-      description: "What happened. Types are added: ignore those that you do not know.",
-      examples: ["link.created"],
-    }),
-    created_at: z.iso.datetime().meta({ description: "When it happened.", examples: [CREATED_AT] }),
+    id: text("The event's id: the same whenever and however often it is delivered.", EVENT_ID),
+    type: text(
+      "What happened. Types are added: ignore those that you do not know.",
+      "link.created",
+    ),
+    created_at: instant("When it happened.", CREATED_AT),
     mode: z.enum(["live", "test"]).meta({ description: "The mode of what it is about." }),
     data: z.record(z.string(), z.unknown()).meta({
       description:
@@ -89,10 +86,10 @@ export const eventResponse = z
     }),
     actor: z
       .object({
-        type: z.string().meta({
-          description: "`api_key`, `user`, `operator`, or `system` for what happens by itself.",
-          examples: ["api_key"],
-        }),
+        type: text(
+          "`api_key`, `user`, `operator`, or `system` for what happens by itself.",
+          "api_key",
+        ),
         id: z
           .string()
           .optional()
@@ -101,13 +98,8 @@ export const eventResponse = z
       .meta({ description: "Who caused it." }),
     origin: z
       .object({
-        network: z.string().meta({
-          description: "The network of the client: an IPv4 /24, or an IPv6 /48.",
-          examples: ["203.0.113.0/24"],
-        }),
-        request_id: z
-          .string()
-          .meta({ description: "The `X-Request-Id` of the request.", examples: [REQUEST_ID] }),
+        network: text("The network of the client: an IPv4 /24, or an IPv6 /48.", "203.0.113.0/24"),
+        request_id: text("The `X-Request-Id` of the request.", REQUEST_ID),
       })
       .nullable()
       .optional()
@@ -127,11 +119,10 @@ export const eventListResponse = z
         "Whether more events may follow at once; newest first, whether older ones may be kept. A page can be empty and have more: each request examines 5,000 events for those that match.",
       examples: [false],
     }),
-    next_cursor: z.string().meta({
-      description:
-        "Send it as `starting_after` for the events that follow, now or later; newest first, for those before them.",
-      examples: ["eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ"],
-    }),
+    next_cursor: text(
+      "Send it as `starting_after` for the events that follow, now or later; newest first, for those before them.",
+      "eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ",
+    ),
   })
   .meta({ id: "EventList", description: "Events in the order that was asked for." });
 

@@ -1,11 +1,12 @@
 /** The feed newest first, on a real PostgreSQL: its pages, its cursors, and what it costs. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import postgresClient from "postgres";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import type { EventsQuery } from "./model.ts";
@@ -14,23 +15,16 @@ import { EventPositions, EventService } from "./service.ts";
 import { readEvents, type ReadRange } from "./sql.ts";
 import { EventWaits } from "./waits.ts";
 
-setDefaultTimeout(180_000);
-
 /** Events among which a page is found. */
 const MANY_EVENTS = 1_000_000;
 
 /** However long a busy machine takes to give positions. */
 const PATIENT_MS = 120_000;
 
-let postgres: TestPostgres;
-let events: EventService;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  const { sql } = postgres;
-  const waits = new EventWaits(sql, processLog("test", "silent"));
-  events = new EventService(sql, waits, new EventPositions(sql, PATIENT_MS));
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const { sql } = postgres;
+const waits = new EventWaits(sql, processLog("test", "silent"));
+const events = new EventService(sql, waits, new EventPositions(sql, PATIENT_MS));
 
 const newAuthor = async (): Promise<Author> => ({
   accountId: await postgres.addAccount(),

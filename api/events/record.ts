@@ -9,7 +9,6 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { type AccountScope, type Actor, type Author, OPERATOR } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { findUserAccounts, insertEvents } from "./sql.ts";
 
 /** The ledger of the installation itself: of what concerns no account. */
 export const INSTALLATION = {
@@ -69,7 +68,7 @@ export async function recordAll(
   transaction: Transaction,
   events: readonly (Author & NewEvent)[],
 ): Promise<void> {
-  const costs = await insertEvents(transaction, events.map(toRow));
+  const costs = await insertEvents(transaction, events);
   const callers = new Set(
     events.flatMap(({ actor, accountId, type }) =>
       "id" in actor && !isAuditType(type) ? accountId : [],
@@ -78,6 +77,32 @@ export async function recordAll(
   for (const { bytes, ...payer } of costs)
     if (callers.has(payer.accountId)) budgets.take(payer, "ledger_bytes", bytes);
     else budgets.spend(payer, "ledger_bytes", bytes);
+}
+
+/** The bytes that events take of the budget of their account. */
+type LedgerCost = { accountId: Uuid; plan: string; bytes: number };
+
+/** Inserts events in their order; returns what they cost each account. */
+async function insertEvents(
+  transaction: Transaction,
+  events: readonly (Author & NewEvent)[],
+): Promise<LedgerCost[]> {
+  if (events.length === 0) return [];
+  return await transaction<LedgerCost[]>`
+    with inserted as (
+    insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
+    select id, account_id, mode, type, object_id, link_id, data, actor, origin
+      from jsonb_array_elements(${transaction.json(events.map(toRow))}::jsonb) with ordinality as given (event, place)
+     cross join lateral jsonb_to_record(event)
+        as recorded (id uuid, account_id uuid, mode text, type text, object_id uuid, link_id uuid, data jsonb, actor jsonb,
+           origin jsonb)
+     order by place
+    returning account_id, mode, type, bytes
+    )
+    select account.id as "accountId", account.plan,
+           sum(ledger_cost(account_id, mode, type, bytes))::float8 as bytes
+      from inserted join accounts account on account.id = account_id
+     group by account.id, account.plan`;
 }
 
 const toRow = ({
@@ -112,7 +137,10 @@ export async function recordOfUser(
   type: LedgerType,
   details: Record<string, JSONValue> = {},
 ): Promise<void> {
-  const found = await findUserAccounts(transaction, userId);
+  const [found] = await transaction<{ name: string; email: string; accounts: Uuid[] }[]>`
+    select name, email,
+           array(select account_id from members where user_id = users.id order by 1) as accounts
+      from users where id = ${userId}`;
   if (found === undefined) return;
   const { accounts, name, email } = found;
   const data = { user: { id: encodeId("user", userId), name, email }, ...details };

@@ -14,7 +14,7 @@ export const eventRoutes = (auth: AccessPlugin, events: EventService) =>
       ({ call, query, request }) =>
         events.list(principalOf(call), query, { signal: request.signal, confirm: confirmOf(call) }),
       {
-        access: { scope: "events:read", limit: null, cost: 1 },
+        access: "events:read",
         errors: ["cursor_expired", "forbidden"],
         query: eventsQuery,
         response: { 200: eventListResponse },

@@ -4,22 +4,13 @@ import * as z from "zod";
 import { isAuditType } from "../../shared/contracts/audit-types.ts";
 import type { Scope } from "../../shared/contracts/key-schemas.ts";
 import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
-import { decodeId } from "../../shared/ids.ts";
+import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import { readCursor, writeCursor } from "../http/pagination.ts";
 import type { AccountScope, Confirm } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type EventListResponse, type EventsQuery, LATEST, toEventResponse } from "./model.ts";
-import {
-  type EventFilter,
-  type EventsPart,
-  findFloor,
-  findLastPosition,
-  findPosition,
-  noteReader,
-  numberEvents,
-  readEvents,
-} from "./sql.ts";
+import { type EventFilter, type EventsPart, numberEvents, readEvents } from "./sql.ts";
 import type { EventWaits } from "./waits.ts";
 
 /** Events that one request examines at most. */
@@ -66,10 +57,18 @@ export class EventService {
    */
   async list(owner: Reader, query: EventsQuery, client: Client): Promise<EventListResponse> {
     const filter = toFilter(query, owner);
-    if (filter.types?.includes("clicks.recorded") === true) await noteReader(this.#sql, owner);
+    if (filter.types?.includes("clicks.recorded") === true) await this.#noteReader(owner);
     return query.order === "desc"
       ? await this.#listNewest(owner, query, filter)
       : await this.#listAndWait(owner, query, filter, client);
+  }
+
+  /** Notes that the owner reads events of clicks, at most once a minute. */
+  async #noteReader({ accountId, mode }: AccountScope): Promise<void> {
+    await this.#sql`
+      insert into event_readers as reader (account_id, mode, read_at) values (${accountId}, ${mode}, now())
+      on conflict (account_id, mode) do update set read_at = excluded.read_at
+       where reader.read_at < excluded.read_at - interval '1 minute'`;
   }
 
   async #listAndWait(
@@ -108,7 +107,11 @@ export class EventService {
         ? (readCursor(cursorSchema, after)?.p ?? 0)
         : await this.#requirePosition(owner, after, "oldest");
     // The beginning has no past that could be missed.
-    if (position === 0 || position >= (await findFloor(this.#sql, owner))) return position;
+    if (position === 0) return 0;
+    const [floor] = await this.#sql<{ position: number }[]>`
+      select position::float8 as position from event_floors
+       where account_id = ${owner.accountId} and mode = ${owner.mode}`;
+    if (position >= (floor?.position ?? 0)) return position;
     throw cursorExpired("oldest");
   }
 
@@ -173,7 +176,13 @@ export class EventPositions {
   /** The position of the owner's last committed event; 0 without any. Throws `unavailable`. */
   async last(owner: AccountScope): Promise<number> {
     await this.#numberAll(owner);
-    return await findLastPosition(this.#sql, owner);
+    const { accountId, mode } = owner;
+    const [row] = await this.#sql<[{ position: number }]>`
+      select greatest((select max(position) from events
+                        where account_id = ${accountId} and mode = ${mode} and position is not null),
+                      (select position from event_floors where account_id = ${accountId} and mode = ${mode}),
+                      0)::float8 as position`;
+    return row.position;
   }
 
   /**
@@ -183,10 +192,17 @@ export class EventPositions {
   async find(owner: AccountScope, text: string): Promise<number | undefined> {
     const id = decodeId("event", text);
     if (id === undefined) return undefined;
-    const known = await findPosition(this.#sql, owner, id);
+    const known = await this.#findNumbered(owner, id);
     if (known !== undefined) return known;
     await this.#numberAll(owner);
-    return await findPosition(this.#sql, owner, id);
+    return await this.#findNumbered(owner, id);
+  }
+
+  async #findNumbered({ accountId, mode }: AccountScope, id: Uuid): Promise<number | undefined> {
+    const [row] = await this.#sql<{ position: number }[]>`
+      select position::float8 as position from events
+       where id = ${id} and account_id = ${accountId} and mode = ${mode} and position is not null`;
+    return row?.position;
   }
 
   /**

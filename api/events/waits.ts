@@ -7,7 +7,6 @@ import type { Log } from "../../shared/log.ts";
 import { ApiError, unavailable } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import { findNews, type Waiting } from "./sql.ts";
 
 /** Maximum requests of an account that wait in this process. */
 const WAITS_PER_ACCOUNT = 10;
@@ -17,6 +16,9 @@ const WAITS_MAX = 1_000;
 
 /** Pause between two queries. */
 const POLL_MS = 250;
+
+/** Somebody who waits for events of an account and mode after a position. */
+type Waiting = AccountScope & { position: number };
 
 type Wait = Waiting & { resolve: () => void };
 
@@ -34,7 +36,6 @@ export class EventWaits {
     this.#pollMs = pollMs;
   }
 
-  /** The number of requests that wait. */
   get count(): number {
     return this.#waits.size;
   }
@@ -105,4 +106,19 @@ export class EventWaits {
     }
     this.#isPolling = false;
   }
+}
+
+/** Returns the indexes of those for whom there are events, with or without a position yet. */
+async function findNews(sql: Sql, waiting: readonly Waiting[]): Promise<number[]> {
+  const rows = await sql<{ index: number }[]>`
+    select (place - 1)::integer as index
+      from unnest(${waiting.map(({ accountId }) => accountId)}::uuid[], ${waiting.map(({ mode }) => mode)}::text[],
+                  ${waiting.map(({ position }) => position)}::bigint[])
+           with ordinality as waiting (account_id, mode, after, place)
+     where exists (select from events event
+                    where event.account_id = waiting.account_id and event.mode = waiting.mode and position is null)
+        or exists (select from events event
+                    where event.account_id = waiting.account_id and event.mode = waiting.mode
+                      and position > waiting.after)`;
+  return rows.map(({ index }) => index);
 }

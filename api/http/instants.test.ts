@@ -2,15 +2,14 @@
  * Goal: an instant that a store or a response cannot write is the request's fault, on every route
  * that takes one.
  */
-import { beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { instant } from "../../shared/contracts/text.ts";
-import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
 import { writeCursor } from "./pagination.ts";
 
-let api: FakeApi;
 // Without services: a request that gets past its schemas fails with 500.
-beforeAll(() => void (api = createFakeApi()));
+const api = createFakeApi();
 
 const OUTSIDE = [
   "0000-01-01T00:00:00Z",

@@ -1,5 +1,5 @@
 /** Reads a request's JSON body, bounded in size, time, depth and number of values. */
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { ApiError } from "./errors.ts";
 
 /** Maximum bytes of a body of `/v1`. */
@@ -31,7 +31,7 @@ export async function readJsonBody(request: Request, bytesMax = BODY_BYTES_MAX):
     );
   }
   const bytes = await readBody(request, bytesMax);
-  if (bytes.length > LARGE_BODY_BYTES) await beginTurn().next();
+  if (bytes.length > LARGE_BODY_BYTES) await new TimeSlice().next();
   const problem = jsonShapeProblem(bytes);
   if (problem !== undefined) throw new ApiError("invalid_request", problem);
   try {

@@ -7,9 +7,9 @@ import * as z from "zod";
 
 import { CURSOR } from "../../shared/contracts/examples.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { count } from "./common-schemas.ts";
 import { ApiError, invalidField } from "./errors.ts";
 
-/** Maximum page number. */
 const PAGE_MAX = 1_000_000;
 
 /** Maximum entries of a page. */
@@ -51,12 +51,10 @@ type ListQuery = z.output<typeof listQuery>;
 
 const paginationSchema = z
   .object({
-    page: z.int().meta({ description: "The number of the page, from 1.", examples: [1] }),
-    limit: z
-      .int()
-      .meta({ description: "The maximum number of entries of a page.", examples: [20] }),
-    total: z.int().meta({ description: "The number of all entries.", examples: [42] }),
-    total_pages: z.int().meta({ description: "The number of pages.", examples: [3] }),
+    page: count("The number of the page, from 1.", 1),
+    limit: count("The maximum number of entries of a page.", 20),
+    total: count("The number of all entries.", 42),
+    total_pages: count("The number of pages.", 3),
     total_is_estimate: z.literal(true).optional().meta({
       description:
         "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks or last click).",

@@ -47,7 +47,7 @@ export function addressOf(
   return proxies.clientOf(server?.requestIP(sent)?.address ?? "", forwardedFor);
 }
 
-/** What the ledger keeps of where a request comes from. */
+/** The origin of a request, as the ledger keeps it. */
 export const originOf = ({ address, requestId }: Call): Origin => ({
   network: networkToKeep(address),
   request_id: requestId,
@@ -60,7 +60,7 @@ export function principalOf(call: Call | undefined): Principal {
 }
 
 /**
- * What a response that lasts asks before it goes on: its caller may have lost the right to it.
+ * The check of a response that lasts, before it goes on: its caller may have lost the right.
  * Throws for a route without an access rule.
  */
 export function confirmOf(call: Call | undefined): Confirm {

@@ -1,11 +1,16 @@
 /**
- * The routes of a finished site: which methods a path takes, and which query parameters a route.
+ * The routes of a finished site: which methods a path takes, which query parameters a route, and
+ * whether it takes a body.
  */
 import * as z from "zod";
 
 import { ApiError, notFound } from "./errors.ts";
 
-export type Route = { method: string; path: string; hooks: { query?: unknown } };
+export type Route = {
+  method: string;
+  path: string;
+  hooks: { query?: unknown; body?: unknown; detail?: { "x-optional-body"?: unknown } };
+};
 
 /** Answered by the framework, and by what allows pages of other origins. */
 const IMPLIED: ReadonlySet<string> = new Set(["HEAD", "OPTIONS"]);
@@ -17,21 +22,28 @@ export class RouteTable {
   #routes: readonly Route[] = [];
   /** The methods of each path without a parameter. */
   #methods: ReadonlyMap<string, ReadonlySet<string>> = new Map();
-  /** The query parameters of each route. */
-  #parameters: ReadonlyMap<string, readonly string[]> = new Map();
+  #inputs: ReadonlyMap<string, { parameters: readonly string[]; body: Body }> = new Map();
 
   /** Takes over the routes of the site, once all are declared. */
   fill(routes: readonly Route[]): void {
     this.#routes = routes;
     this.#methods = methodsOf(routes);
-    this.#parameters = new Map(
-      routes.map((route) => [`${route.method} ${route.path}`, parametersOf(route)]),
+    this.#inputs = new Map(
+      routes.map((route) => [
+        `${route.method} ${route.path}`,
+        { parameters: parametersOf(route), body: bodyOf(route) },
+      ]),
     );
   }
 
   /** The names of the query parameters that a route takes. */
   parametersOf(method: string, path: string): readonly string[] {
-    return this.#parameters.get(`${method === "HEAD" ? "GET" : method} ${path}`) ?? [];
+    return this.#inputs.get(`${method === "HEAD" ? "GET" : method} ${path}`)?.parameters ?? [];
+  }
+
+  /** Whether a route takes a JSON body, and can be called without one; undefined if not. */
+  bodyOf(method: string, path: string): Body {
+    return this.#inputs.get(`${method} ${path}`)?.body;
   }
 
   /**
@@ -81,6 +93,13 @@ function methodsOf(routes: readonly Route[]): Map<string, Set<string>> {
       return [path, new Set([...own, ...names].map(({ method }) => method))];
     }),
   );
+}
+
+type Body = "required" | "optional" | undefined;
+
+function bodyOf({ hooks: { body, detail } }: Route): Body {
+  if (body === undefined) return undefined;
+  return detail?.["x-optional-body"] === true ? "optional" : "required";
 }
 
 const parametersOf = ({ hooks: { query } }: Route): string[] =>

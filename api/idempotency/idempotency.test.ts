@@ -2,18 +2,12 @@
  * Goal: a request with an `Idempotency-Key` is safe to repeat while the first one runs, and after it
  * has failed. What else such a key promises is tested on real stores, in `test/api/idempotency.test.ts`.
  */
-import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeApi,
-  type FakeKey,
-} from "../../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf, type FakeKey } from "../../test/harness/fake-api.ts";
 import type { DomainRow } from "../domains/model.ts";
 
-let api: FakeApi;
 let key: FakeKey;
 /** The creations that were executed. */
 let creations: string[];
@@ -33,16 +27,14 @@ const domainRow = (host: string): DomainRow => ({
   missing_since: null,
 });
 
-beforeAll(() => {
-  api = createFakeApi({
-    domains: {
-      async create(_, id, host) {
-        creations.push(id);
-        await outcomes.shift()?.();
-        return { ...domainRow(host), id };
-      },
+const api = createFakeApi({
+  domains: {
+    async create(_, id, host) {
+      creations.push(id);
+      await outcomes.shift()?.();
+      return { ...domainRow(host), id };
     },
-  });
+  },
 });
 beforeEach(() => {
   creations = [];

@@ -2,19 +2,15 @@
  * Goal: of the requests with one key exactly one is leased; after a crash, a retry takes over with
  * the same id.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 
 import { newUuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./sql.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./idempotency.ts";
 
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(60_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const store = () => new PostgresRequests(postgres.sql);
 

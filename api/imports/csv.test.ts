@@ -2,19 +2,15 @@
  * Goal: a file comes along as the dashboard would read it, with every short URL that may be in
  * print, and nothing is imported that nobody wanted.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { CsvFile } from "./csv.ts";
 import type { SourceLink } from "./source.ts";
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "csv-"));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = dirForFile("csv-");
 
 function write(...lines: string[]): string {
   const path = join(folder, "links.csv");

@@ -2,7 +2,7 @@
  * Goal: whatever a source has is imported once, however often a run ends and begins again, and
  * nothing that was there is changed.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { AckPolicy, DeliverPolicy } from "nats";
 
@@ -16,8 +16,9 @@ import {
   ensureClicksStream,
 } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { DomainService } from "../domains/service.ts";
 import { LinkImports } from "../links/import-links.ts";
 import { LinkPreparation } from "../links/prepare-link.ts";
@@ -27,8 +28,6 @@ import { ImportCounters } from "./counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "./pipeline.ts";
 import { type ImportRow, ImportService } from "./service.ts";
 import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
-
-setDefaultTimeout(60_000);
 
 const BYTES_MAX = 256 * 1024 ** 2;
 const DAY_MS = 86_400_000;
@@ -45,15 +44,8 @@ const NO_CLICKS: ClickHouseReader = {
   query: () => Promise.resolve({ json: () => Promise.resolve([]) }),
 };
 
-let postgres: TestPostgres;
-let nats: TestNats;
-beforeAll(async () => {
-  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
-});
-afterAll(async () => {
-  await postgres[Symbol.asyncDispose]();
-  await nats[Symbol.asyncDispose]();
-});
+const postgres = await forFile(startPostgres());
+const nats = await forFile(startNats());
 
 /** Stores each segment once, as the worker does. */
 class Worker {

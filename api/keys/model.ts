@@ -7,7 +7,7 @@ import { CREATED_AT, KEY_ID } from "../../shared/contracts/examples.ts";
 import { keyNameMeta, type newKeyBody, scopesMeta } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { createdAt, expiresAt, idParameter } from "../http/common-schemas.ts";
+import { createdAt, expiresAt, idParameter, text } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 
 export type CreateKeyBody = z.output<typeof newKeyBody>;
@@ -18,17 +18,12 @@ export const keyParams = z.object({
 
 export const keyResponse = z
   .object({
-    id: z
-      .string()
-      .meta({ description: "The key's id, for the paths of this API.", examples: [KEY_ID] }),
+    id: text("The key's id, for the paths of this API.", KEY_ID),
     name: z.string().meta(keyNameMeta),
     type: z
       .enum(["live", "test"])
       .meta({ description: "`live` for real data, `test` for development." }),
-    prefix: z.string().meta({
-      description: "The beginning of the key, to recognise it by.",
-      examples: ["sk_live_4fTq"],
-    }),
+    prefix: text("The beginning of the key, to recognise it by.", "sk_live_4fTq"),
     scopes: z.array(z.string()).meta(scopesMeta),
     created_at: createdAt,
     last_used_at: z.iso
@@ -51,10 +46,7 @@ export const keyResponse = z
 
 export const newKeyResponse = keyResponse
   .extend({
-    key: z.string().meta({
-      description: "The key itself. Only this response contains it: store it now.",
-      examples: ["sk_live_4fTq…"],
-    }),
+    key: text("The key itself. Only this response contains it: store it now.", "sk_live_4fTq…"),
   })
   .meta({ id: "ApiKeyWithValue", description: "A new API key, with its value." });
 

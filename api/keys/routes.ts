@@ -34,8 +34,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
       {
-        access: { scope: "keys:write", limit: null, cost: 1 },
-        jsonBody: "required",
+        access: "keys:write",
         idempotent: true,
         errors: ["quota_exceeded"],
         body: newKeyBody,
@@ -56,7 +55,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         return listResponse(listRequest, part, LIST, toKeyResponse);
       },
       {
-        access: { scope: "keys:read", limit: null, cost: 1 },
+        access: "keys:read",
         query: listQuery,
         response: { 200: keyListResponse },
         detail: { operationId: "listApiKeys", summary: "List API keys" },
@@ -67,7 +66,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
       async ({ call, params }) =>
         toKeyResponse(await keys.get(principalOf(call), decodeId("key", params.id))),
       {
-        access: { scope: "keys:read", limit: null, cost: 1 },
+        access: "keys:read",
         params: keyParams,
         response: { 200: keyResponse },
         detail: { operationId: "getApiKey", summary: "Get an API key" },
@@ -80,7 +79,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         return { success: true, message: "The API key has been revoked." };
       },
       {
-        access: { scope: "keys:write", limit: null, cost: 1 },
+        access: "keys:write",
         params: keyParams,
         response: { 200: successResponse },
         detail: {
@@ -103,8 +102,8 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         return await idempotency.run({ principal, request, body, set }, rotate, SECRET);
       },
       {
-        access: { scope: "keys:write", limit: null, cost: 1 },
-        jsonBody: "optional",
+        access: "keys:write",
+        optionalBody: true,
         idempotent: true,
         errors: ["conflict"],
         params: keyParams,

@@ -7,10 +7,11 @@ import { type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import { futureInstant } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { ListPart, ListRequest } from "../http/pagination.ts";
-import { type Actor, OPERATOR, type Principal } from "../http/principal.ts";
+import { type AccountScope, type Actor, OPERATOR, type Principal } from "../http/principal.ts";
+import { type Claim, requireClaimed } from "../limits/quotas.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type CreateKeyBody, type KeyRow, toKeyResponse } from "./model.ts";
-import { claimKey, findKey, insertKey, keyRows, lockKey, revokeKey } from "./sql.ts";
 
 type NewApiKey = {
   accountId: Uuid;
@@ -233,4 +234,79 @@ async function add(
   const row = await insertKey(sql, stored, grantorId);
   if (row === undefined) throw notFound("account");
   return { row, key: generated.key };
+}
+
+const columns = (sql: Sql | Transaction) => sql`
+  id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+
+const keyRows = new OwnedRows<KeyRow>("api_keys", columns);
+
+type NewKeyRow = Omit<KeyRow, "created_at" | "last_used_at" | "revoked_at"> & {
+  lookup: string;
+  secret_hash: Buffer;
+};
+
+/**
+ * Inserts a key; returns undefined when its account does not exist. The key does not outlive the
+ * API key `grantorId` that creates it. If `grantorId` is null or a session, only its own expiry
+ * applies.
+ */
+async function insertKey(
+  sql: Sql | Transaction,
+  key: NewKeyRow,
+  grantorId: Uuid | null,
+): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    insert into api_keys (id, account_id, name, mode, lookup, prefix, secret_hash, scopes, expires_at)
+    select ${key.id}, account.id, ${key.name}, ${key.mode}, ${key.lookup}, ${key.prefix},
+           ${key.secret_hash}, ${[...key.scopes]},
+           least(${key.expires_at}::timestamptz,
+                 (select least(grantor.expires_at, grantor.revoked_at) from api_keys grantor where grantor.id = ${grantorId}))
+      from accounts account
+     where account.id = ${key.account_id}
+    returning ${columns(sql)}`;
+  return row;
+}
+
+/**
+ * Locks the account's quota of keys until the transaction ends; throws `quota_exceeded` when it is
+ * exhausted.
+ */
+async function claimKey(sql: Transaction, { accountId, mode }: AccountScope): Promise<void> {
+  const [claim] = await sql<[Claim]>`
+    select granted, allowed from claim_quota(${accountId}, ${mode}, 'api_keys')`;
+  requireClaimed("api_keys", claim);
+}
+
+/** As {@link findKey}, and locks the key until the transaction ends. */
+async function lockKey(sql: Transaction, id: Uuid): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    select ${columns(sql)} from api_keys where id = ${id} for no key update`;
+  return row;
+}
+
+async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    select ${columns(sql)} from api_keys where id = ${id}`;
+  return row;
+}
+
+/**
+ * Revokes a key `graceSeconds` from now, by the database's clock, as another one replaces it if
+ * `replacedBy` is given. Never postpones an earlier revocation. Returns undefined when there is no
+ * such key.
+ */
+async function revokeKey(
+  sql: Transaction,
+  id: Uuid,
+  graceSeconds: number,
+  replacedBy: Uuid | null = null,
+): Promise<KeyRow | undefined> {
+  const [row] = await sql<KeyRow[]>`
+    update api_keys
+       set revoked_at = least(revoked_at, clock_timestamp() + make_interval(secs => ${graceSeconds})),
+           replaced_by = coalesce(replaced_by, ${replacedBy})
+     where id = ${id}
+    returning ${columns(sql)}`;
+  return row;
 }

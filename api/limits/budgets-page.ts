@@ -16,7 +16,7 @@ import { CALLS, JOBS, QUEUES } from "../../shared/waiting-work.ts";
 /** Budgets that come back by the day, rather than by the second. */
 const isDaily = (perSecond: number): boolean => perSecond === 0;
 
-/** What one account of a plan takes of a resource at most, on average over a day, per second. */
+/** The most that an account of a plan takes of a resource per second, averaged over a day. */
 export const loadOf = (plan: Plan, resource: Resource): number =>
   ACCOUNT_BUDGET_NAMES.reduce((sum, name) => {
     const { cost } = ACCOUNT_BUDGETS[name];

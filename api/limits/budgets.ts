@@ -1,5 +1,5 @@
 /**
- * What each account has left of its budgets (`shared/budgets.ts`), in this process's memory: what a
+ * The rest of each account's budgets (`shared/budgets.ts`), in this process's memory: what a
  * call has caused is taken as it becomes known, and time refills it.
  */
 import {

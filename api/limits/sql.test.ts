@@ -2,18 +2,14 @@
  * Goal: a quota grants exactly what it allows, also to requests that open its window at the same
  * moment.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { boundsOf, PLANS } from "../../shared/budgets.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import type { Consumption } from "./quotas.ts";
 
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(60_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 /**
  * Accounts whose first requests arrive together: the race between them is lost by one in several.

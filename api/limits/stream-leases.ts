@@ -7,8 +7,7 @@ import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import { requireClaimed } from "./quotas.ts";
-import { deleteLease, insertLease, renewLeases } from "./sql.ts";
+import { type Claim, requireClaimed } from "./quotas.ts";
 
 /** A lease's length: how long the streams of a killed process count against the quota. */
 const LEASE_SECONDS = 15;
@@ -27,7 +26,6 @@ export interface StreamLeases {
    * it is released.
    */
   acquire(scope: AccountScope, onLost: () => void): Promise<() => Promise<void>>;
-  /** Stops renewing. */
   stop(): void;
 }
 
@@ -47,11 +45,11 @@ export class PostgresStreamLeases implements StreamLeases {
   async acquire(scope: AccountScope, onLost: () => void): Promise<() => Promise<void>> {
     const id = newUuid();
     const until = endOfLease();
-    requireClaimed("live_streams", await insertLease(this.#sql, id, scope, LEASE_SECONDS));
+    requireClaimed("live_streams", await insertLease(this.#sql, id, scope));
     this.#held.set(id, { onLost, until });
     return async () => {
       this.#held.delete(id);
-      await deleteLease(this.#sql, id);
+      await this.#sql`delete from stream_leases where id = ${id}`;
     };
   }
 
@@ -79,7 +77,11 @@ export class PostgresStreamLeases implements StreamLeases {
     const ids = [...this.#held.keys()];
     if (ids.length === 0) return;
     const until = endOfLease();
-    const renewed = await renewLeases(this.#sql, ids, LEASE_SECONDS);
+    const rows = await this.#sql<{ id: Uuid }[]>`
+      update stream_leases set expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+       where id = any (${ids}::uuid[]) and expires_at > clock_timestamp()
+      returning id`;
+    const renewed = new Set(rows.map(({ id }) => id));
     for (const id of ids) {
       const lease = this.#held.get(id);
       if (lease !== undefined && renewed.has(id)) lease.until = until;
@@ -99,3 +101,22 @@ export class PostgresStreamLeases implements StreamLeases {
  * PostgreSQL's.
  */
 const endOfLease = (): number => performance.now() + LEASE_SECONDS * 1_000;
+
+/** Inserts a lease on a live stream, unless the account's quota of streams is exhausted. */
+export async function insertLease(
+  sql: Sql,
+  id: Uuid,
+  { accountId, mode }: AccountScope,
+  seconds = LEASE_SECONDS,
+): Promise<Claim> {
+  const [claim] = await sql<[Claim]>`
+    with quota as materialized (
+      select granted, allowed from claim_quota(${accountId}, ${mode}, 'live_streams')
+    ), inserted as (
+      insert into stream_leases (id, account_id, mode, expires_at)
+      select ${id}, ${accountId}, ${mode}, clock_timestamp() + make_interval(secs => ${seconds})
+        from quota where granted
+    )
+    select * from quota`;
+  return claim;
+}

@@ -3,12 +3,13 @@
  * compares the SQL function with a model over random requests and random intervals, by moving the
  * open windows into the past.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
 import type { Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { SEED } from "../../test/harness/seed.ts";
 import { parseKey } from "../auth/api-key.ts";
@@ -19,12 +20,7 @@ const RULE = { scope: "links:write", limit: "POST /v1/links", cost: 1 } as const
 /** The lengths of the windows. */
 const SECONDS = { minute: 60, day: 86_400, [RULE.limit]: 3_600 };
 
-let postgres: TestPostgres;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 test("every window counts exactly, ends its length after it opened, and consumes all windows or none", async () => {
   const anyStep = fc.record({

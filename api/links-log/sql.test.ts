@@ -1,32 +1,19 @@
 /** Goal: the log in PostgreSQL is one chain of entries, each as `encodeEntry` would write it. */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import { decodeEntry, type Entry, ENTRY_BYTES_MAX } from "../../shared/links-log/entry.ts";
 import { encodeEntry } from "../../test/harness/encode-entry.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { addToOutbox, numberLog } from "./log.ts";
 import { acknowledgeEntries, selectEntries } from "./sql.ts";
 
-setDefaultTimeout(60_000);
-
-let postgres: TestPostgres;
 /** What the first entry follows. */
 let beginning: string;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 beforeEach(async () => {
   const { sql } = postgres;

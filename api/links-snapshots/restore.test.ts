@@ -2,16 +2,7 @@
  * Goal: what PostgreSQL has is what hosts have, after either of PostgreSQL and NATS came back older
  * or empty, with all parts together. Method: real PostgreSQL and NATS, and a host in this process.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +21,8 @@ import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startLinksStores } from "../../test/harness/links-stores.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
 import { cutLog } from "../links-log/log.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
@@ -38,8 +30,6 @@ import { changeTakedowns } from "../takedowns/service.ts";
 import { resyncHosts } from "./hosts.ts";
 import { SnapshotMaker } from "./snapshot-maker.ts";
 import { lockSnapshot } from "./sql.ts";
-
-setDefaultTimeout(120_000);
 
 const WITHIN_MS = 20_000;
 const LINKS = 300;
@@ -49,12 +39,8 @@ const log = processLog("test", "silent");
 /** The tables of the log and its links, which come back older with PostgreSQL. */
 const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_counters"];
 
-let stores: LinksStores;
 let dir: string;
-beforeAll(async () => {
-  stores = await startLinksStores();
-});
-afterAll(() => stores[Symbol.asyncDispose]());
+const stores = await forFile(startLinksStores());
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));

@@ -2,15 +2,7 @@
  * Goal: a snapshot, and the entries after its start, make what PostgreSQL has, whatever changes
  * while it is built. Method: real PostgreSQL, and the store that a host would have.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,31 +15,26 @@ import { newUuid } from "../../shared/ids.ts";
 import { advance, decideStep } from "../../shared/links-log/decisions.ts";
 import { decodeEntry } from "../../shared/links-log/entry.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
-import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startLinksStores } from "../../test/harness/links-stores.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { numberLog } from "../links-log/log.ts";
 import { selectEntries } from "../links-log/sql.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { buildSnapshot } from "./snapshot.ts";
 
-setDefaultTimeout(120_000);
-
 /** More than a turn of building. */
 const LINKS = 3_000;
 
-let stores: LinksStores;
-beforeAll(async () => {
-  stores = await startLinksStores();
-  await stores.addLinks(LINKS);
-  const { sql, owner } = stores;
-  const domain = newUuid();
-  await sql`
+const stores = await forFile(startLinksStores());
+await stores.addLinks(LINKS);
+const { sql, owner } = stores;
+const domain = newUuid();
+await sql`
     insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive, settings)
     values (${domain}, ${owner.accountId}, 'live', 'go.example.com', 'value', now(), false,
             ${sql.json({ root_url: "https://example.com/root" })})`;
-  await stores.addLinks(3, "own", domain);
-});
-afterAll(() => stores[Symbol.asyncDispose]());
+await stores.addLinks(3, "own", domain);
 
 let dir: string;
 beforeEach(() => {

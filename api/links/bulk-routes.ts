@@ -46,7 +46,6 @@ export const bulkLinkRoutes = (
       },
       {
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
-        jsonBody: "required",
         idempotent: true,
         query: includeAllQuery,
         body: bulkCreateBody,
@@ -65,7 +64,6 @@ export const bulkLinkRoutes = (
         toCheckResponse(await links.checkMany(principalOf(call), body.links)),
       {
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
-        jsonBody: "required",
         body: bulkCreateBody,
         response: { 200: bulkCheckResponse },
         detail: {
@@ -88,7 +86,6 @@ export const bulkLinkRoutes = (
       },
       {
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
-        jsonBody: "required",
         query: includeQuery,
         body: bulkUpdateBody,
         response: { 200: bulkUpdateResponse },
@@ -112,7 +109,6 @@ export const bulkLinkRoutes = (
       },
       {
         access: { scope: "links:delete", limit: null, cost: 1, expensive: true },
-        jsonBody: "required",
         body: bulkDeleteBody,
         response: { 200: bulkDeleteResponse },
         detail: {

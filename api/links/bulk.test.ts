@@ -2,12 +2,13 @@
  * Goal: requests for many links judge each row alone, and do with a few statements what single
  * requests do.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { createLinksOn, startPostgres } from "../../test/harness/postgres.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
@@ -16,12 +17,7 @@ import { toEntries } from "./bulk.ts";
 import type { LinkRow } from "./model.ts";
 import type { LinkResults } from "./results.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 /** The code of a failed row, or the alias of its link. */
 const outcomesOf = ({ results }: LinkResults) =>

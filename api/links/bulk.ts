@@ -12,7 +12,7 @@ import {
   updateLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import { entryError } from "../http/error-schemas.ts";
+import { count, entryError, text } from "../http/common-schemas.ts";
 import { type ApiError, invalidField, notFound } from "../http/errors.ts";
 import { validateValue } from "../http/validation.ts";
 import type { LinkRow } from "./model.ts";
@@ -53,10 +53,9 @@ export const bulkCreateBody = z.strictObject({ links: rowsOf(newLinkBody) }).met
   examples: [{ links: [{ url: LONG_URL }, { url: "https://example.com/shoes", alias: "shoes" }] }],
 });
 
-/** An update of one of several links. */
 const bulkChange = updateLinkBody
   .extend({
-    id: z.string().meta({ description: "The id of the link to change.", examples: [LINK_ID] }),
+    id: text("The id of the link to change.", LINK_ID),
     domain: newLinkBody.shape.domain.meta({
       description:
         "The domain to move the link to: a verified one of the account, or null for the service's own. Its alias goes with it, and the old short URL ends.",
@@ -84,9 +83,9 @@ export const bulkDeleteBody = z
   })
   .meta({ id: "LinkDeletions", description: "Links to delete at once." });
 
-const index = z.int().meta({ description: "The position in the request, from 0.", examples: [0] });
+const index = count("The position in the request, from 0.", 0);
 
-const failed = z.int().meta({ description: "How many entries failed.", examples: [1] });
+const failed = count("How many entries failed.", 1);
 
 /** How many entries succeeded. */
 const countOf = (description: string) => z.int().meta({ description, examples: [99] });
@@ -109,7 +108,7 @@ export const bulkCheckResponse = z
     data: entriesOf({
       valid: z.literal(true).meta({ description: "The link could be created." }),
     }),
-    valid: z.int().meta({ description: "How many links could be created.", examples: [1] }),
+    valid: count("How many links could be created.", 1),
     failed,
   })
   .meta({ id: "BulkCheck", description: "What was found about each link; none was created." });
@@ -125,7 +124,7 @@ export const bulkUpdateResponse = z
 export const bulkDeleteResponse = z
   .object({
     data: entriesOf({
-      id: z.string().meta({ description: "The id of the link.", examples: [LINK_ID] }),
+      id: text("The id of the link.", LINK_ID),
     }),
     deleted: countOf("How many links were deleted."),
     failed,

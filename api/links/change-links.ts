@@ -45,7 +45,6 @@ import {
   updateLinkRows,
 } from "./sql.ts";
 
-/** A change of a link that a request names. */
 type Change = Target & { change: LinkChange | "delete" };
 
 /** A change of a locked link, with its index in the request; `row` is undefined for a deletion. */

@@ -2,25 +2,20 @@
  * Goal: whatever writes links takes what it writes from the account's budgets, also what follows:
  * events, and deliveries to webhooks.
  */
-import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterEach, expect, spyOn, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
+const postgres = await forFile(startPostgres());
 
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(() => postgres[Symbol.asyncDispose]());
-
-const spend = spyOn(budgets, "spend");
+const spend = await forFile(spyOn(budgets, "spend"));
 afterEach(() => void spend.mockClear());
-afterAll(() => spend.mockRestore());
 
 /** What has been taken from a budget since the test began. */
 const taken = (name: string): number =>

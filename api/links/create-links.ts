@@ -256,7 +256,7 @@ const toNamed = (candidate: Candidate, attempt: number): Named => ({
   alias: candidate.body.alias ?? generateAlias(lengthAfter(attempt, candidate.link)),
 });
 
-/** What creates a validated link under an alias; `shortUrl` is the origin of short links. */
+/** The insertion of a validated link under an alias; `shortUrl` is the origin of short links. */
 export function toInsertion(
   { link, alias }: PreparedCreation & { alias: string },
   shortUrl: string,

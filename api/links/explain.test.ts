@@ -5,7 +5,7 @@
 import { expect, spyOn, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { countParses } from "../../test/harness/count-parses.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
 import { type ExplainBody, explainRequest } from "./explain.ts";
@@ -15,8 +15,8 @@ type Condition = NonNullable<NonNullable<LinkRow["extras"]>["rules"]>[number]["c
 
 const LINK = linkRow();
 
-/** A turn that lasts until the work is done, which is then counted as a whole. */
-const WHOLE = beginTurn(Infinity);
+/** A time slice that lasts until the work is done, which is then counted as a whole. */
+const WHOLE = new TimeSlice(Infinity);
 
 /**
  * Explains a request for a link of which no rule matches, and each rule only by its last condition.
@@ -24,7 +24,7 @@ const WHOLE = beginTurn(Infinity);
 async function explain(
   body: ExplainBody,
   conditionOf: (i: number) => Condition,
-  { rules = 20, conditions = 10, turn = WHOLE } = {},
+  { rules = 20, conditions = 10, slice = WHOLE } = {},
 ) {
   const settings = Array.from({ length: rules }, (_, rule) => ({
     id: encodeId("rule", newUuid()),
@@ -35,7 +35,7 @@ async function explain(
     })),
   }));
   const link = { ...LINK, extras: { rules: settings } };
-  const explained = await explainRequest(link, body, new Set(), turn);
+  const explained = await explainRequest(link, body, new Set(), slice);
   expect(explained.target?.kind).toBe("default");
   expect(explained.rules.flatMap((rule) => rule.conditions)).toHaveLength(rules * conditions);
   return explained;
@@ -82,8 +82,8 @@ test("parses a user agent once for 200 conditions", async () => {
 test("lets what arrives meanwhile, and turns of other explanations, come between its own", async () => {
   const ended: string[] = [];
   async function end(name: string, rules: number): Promise<void> {
-    // A turn that is over after each rule.
-    await explain({}, () => ({ type: "os", in: ["x"] }), { rules, turn: beginTurn(0) });
+    // A time slice that is over after each rule.
+    await explain({}, () => ({ type: "os", in: ["x"] }), { rules, slice: new TimeSlice(0) });
     ended.push(name);
   }
   setImmediate(() => ended.push("what arrived"));

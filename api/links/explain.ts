@@ -11,10 +11,11 @@ import { CachedFacts, type RequestFacts, toAgentNames } from "../../shared/decis
 import { preferredLanguage } from "../../shared/decision/language.ts";
 import { type Target, Targets } from "../../shared/decision/targets.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
+import { text } from "../http/common-schemas.ts";
 import type { LinkRow } from "./model.ts";
 import { toRecord } from "./record.ts";
 import { statusOf } from "./settings.ts";
@@ -68,19 +69,16 @@ export const explainBody = z
 
 export type ExplainBody = z.output<typeof explainBody>;
 
-const url = z.string().meta({
-  description: "The destination, before the short URL's query is forwarded.",
-  examples: ["https://apps.apple.com/app/id1"],
-});
+const url = text(
+  "The destination, before the short URL's query is forwarded.",
+  "https://apps.apple.com/app/id1",
+);
 
 const matched = z.boolean().meta({ description: "Whether it matches.", examples: [true] });
 
 export const explanation = z
   .object({
-    status: z.string().meta({
-      description: "The link's status at that time; only an `active` link redirects.",
-      examples: ["active"],
-    }),
+    status: text("The link's status at that time; only an `active` link redirects.", "active"),
     requires_password: z
       .boolean()
       .meta({ description: "Whether the visitor must enter a password first.", examples: [false] }),
@@ -102,19 +100,13 @@ export const explanation = z
     rules: z
       .array(
         z.object({
-          id: z.string().meta({
-            description: "The rule's id, by which its clicks are counted.",
-            examples: [RULE_ID],
-          }),
+          id: text("The rule's id, by which its clicks are counted.", RULE_ID),
           url,
           matched,
           conditions: z
             .array(
               z.object({
-                type: z.string().meta({
-                  description: "The property of the request that the condition checks.",
-                  examples: ["os"],
-                }),
+                type: text("The property of the request that the condition checks.", "os"),
                 matched,
                 actual: z
                   .string()
@@ -143,7 +135,7 @@ export async function explainRequest(
   link: LinkRow,
   body: ExplainBody,
   ownHosts: ReadonlySet<string>,
-  turn = beginTurn(),
+  slice = new TimeSlice(),
 ): Promise<Explanation> {
   const now = body.at === undefined ? Date.now() : Date.parse(body.at);
   const record = toRecord(link);
@@ -154,7 +146,7 @@ export async function explainRequest(
   const rules: Explanation["rules"] = [];
   for (const { id, ...explained } of targets.explain(facts)) {
     rules.push({ id: encodeId("rule", id), ...explained });
-    if (turn.isOver()) await turn.next();
+    if (slice.isOver()) await slice.next();
   }
   return {
     status,

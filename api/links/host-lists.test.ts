@@ -1,16 +1,15 @@
 /** Goal: a list means what its publisher means by it, in each format; and checks are cheap. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import fc from "fast-check";
 
 import { processLog } from "../../shared/log.ts";
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { HostLists, HostSet, nameOf, readLine } from "./host-lists.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "host-lists-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = dirForFile("host-lists-");
 
 const log = processLog("test", "silent");
 

@@ -29,7 +29,7 @@ export type ImportedLink = {
 };
 
 /**
- * What becomes of a link: it is `new`; the account has the `same` already, with this alias and this
+ * The outcome of a link: it is `new`; the account has the `same` already, with this alias and this
  * destination; its alias is `taken`; or it is `refused`, as the API would.
  */
 export type ImportOutcome =

@@ -1,24 +1,18 @@
 /**
  * Goal: what happens to links by itself is noticed, and recorded once, also by several processes.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
 import { noticeEvents } from "./notices.ts";
 
-setDefaultTimeout(120_000);
-
 const SHORT_URL = "https://sho.rt";
 
-let postgres: TestPostgres;
-let used: Map<Uuid, number>;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  used = new Map();
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const used: Map<Uuid, number> = new Map();
 
 const url = "https://example.com/";
 

@@ -4,20 +4,12 @@
  * recorded once, whatever stops.
  */
 import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { recordAll } from "../events/record.ts";
 import { SYSTEM } from "../http/principal.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import { linkEvent } from "./events.ts";
 import type { LinkRow } from "./model.ts";
-import {
-  endLimitChecks,
-  findExpired,
-  findLimitChecks,
-  type LimitCheck,
-  lockNotices,
-  noteLimit,
-  recordExpired,
-} from "./notices-sql.ts";
 import { clicksLeft } from "./settings.ts";
 import { findLinksInOrder } from "./sql.ts";
 import type { UsedClicks } from "./used-clicks.ts";
@@ -48,7 +40,9 @@ export async function noticeEvents(
   shortUrl: string,
 ): Promise<void> {
   await sql.begin(async (lock) => {
-    if (!(await lockNotices(lock))) return;
+    const [{ locked }] = await lock<[{ locked: boolean }]>`
+      select pg_try_advisory_xact_lock(hashtextextended('notices', 3)) as locked`;
+    if (!locked) return;
     await noticeExpired(sql, shortUrl);
     await noticeLimits(sql, usedClicks, shortUrl);
   });
@@ -56,7 +50,7 @@ export async function noticeEvents(
 
 async function noticeExpired(sql: Sql, shortUrl: string): Promise<void> {
   await sql.begin(async (transaction) => {
-    const expired = await findExpired(transaction, DELAY_SECONDS, EXPIRED_MAX);
+    const expired = await findExpired(transaction);
     const last = expired.at(-1);
     if (last === undefined) return;
     const ids = expired.map(({ id }) => id);
@@ -65,7 +59,8 @@ async function noticeExpired(sql: Sql, shortUrl: string): Promise<void> {
       transaction,
       links.map((link) => noticed("link.expired", link, shortUrl)),
     );
-    await recordExpired(transaction, last);
+    await transaction`
+      update event_progress set reached_at = ${last.expires_at}, link_id = ${last.id} where name = 'expiry'`;
   });
 }
 
@@ -78,7 +73,7 @@ const noticed = (type: EventType, link: LinkRow, shortUrl: string) => ({
 });
 
 async function noticeLimits(sql: Sql, usedClicks: UsedClicks, shortUrl: string): Promise<void> {
-  const checks = await findLimitChecks(sql, CHECKED_MAX);
+  const checks = await findLimitChecks(sql);
   const ids = checks.map(({ link_id }) => link_id);
   const links = new Map((await findLinksInOrder(sql, ids)).map((link) => [link.id, link]));
   const ended: LimitCheck[] = [];
@@ -119,4 +114,57 @@ async function recordLimit(sql: Sql, link: LinkRow, shortUrl: string): Promise<v
     const row = { ...link, used_clicks: max };
     await recordAll(transaction, [noticed("link.limit_reached", row, shortUrl)]);
   });
+}
+
+/** Links that have expired since the last run, the earliest first, and locks the progress. */
+async function findExpired(transaction: Transaction): Promise<{ id: Uuid; expires_at: Date }[]> {
+  return await transaction<{ id: Uuid; expires_at: Date }[]>`
+    with progress as materialized (
+      select reached_at, coalesce(link_id, '00000000-0000-0000-0000-000000000000') as link_id
+        from event_progress where name = 'expiry' for update
+    )
+    select id, expires_at from links
+     where expires_at is not null
+       and (expires_at, id) > ((select reached_at from progress), (select link_id from progress))
+       and expires_at <= clock_timestamp() - make_interval(secs => ${DELAY_SECONDS})
+     order by expires_at, id limit ${EXPIRED_MAX}`;
+}
+
+/** A link whose limit may be reached, and since when its clicks have not changed, in seconds. */
+type LimitCheck = { link_id: Uuid; changed_at: Date; age: number };
+
+/** Links whose limits are to be checked, those that have waited longest first. */
+const findLimitChecks = async (sql: Sql): Promise<LimitCheck[]> =>
+  await sql<LimitCheck[]>`
+    select link_id, changed_at, extract(epoch from clock_timestamp() - changed_at)::float8 as age
+      from limit_checks where changed_at is not null
+     order by changed_at limit ${CHECKED_MAX}`;
+
+/** Ends checks of limits, unless clicks have changed since; forgets links that are gone. */
+async function endLimitChecks(sql: Sql, checks: readonly LimitCheck[]): Promise<void> {
+  if (checks.length === 0) return;
+  const ids = checks.map(({ link_id }) => link_id);
+  await sql`
+    update limit_checks due set changed_at = null
+      from unnest(${ids}::uuid[], ${checks.map(({ changed_at }) => changed_at.toISOString())}::timestamptz[]) seen (link_id, changed_at)
+     where due.link_id = seen.link_id and due.changed_at = seen.changed_at`;
+  await sql`
+    delete from limit_checks due where link_id = any (${ids}::uuid[])
+       and not exists (select from links where id = due.link_id)`;
+}
+
+/**
+ * Notes that a limit is reached. Returns false when that has been noted of this limit before, or
+ * the link is gone.
+ */
+async function noteLimit(
+  transaction: Transaction,
+  linkId: Uuid,
+  limit: { ledger: Uuid; max: number },
+): Promise<boolean> {
+  const { count } = await transaction`
+    update limit_checks set noticed_ledger = ${limit.ledger}, noticed_max = ${limit.max}
+     where link_id = ${linkId}
+       and (noticed_ledger, noticed_max) is distinct from (${limit.ledger}::uuid, ${limit.max}::bigint)`;
+  return count > 0;
 }

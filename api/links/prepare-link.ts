@@ -30,7 +30,6 @@ import {
   withoutSettings,
 } from "./settings.ts";
 
-/** A validated link, without its alias. */
 type PreparedLink = Omit<NewLink, "alias">;
 
 /** A validated link with the request for it. */
@@ -78,7 +77,6 @@ export class LinkPreparation {
     });
   }
 
-  /** Prepares changes of links. */
   async prepareChanges(
     owner: AccountScope,
     updates: readonly (Update | Failure)[],
@@ -220,7 +218,7 @@ class RequestDomains implements CustomHosts {
 }
 
 /**
- * What a link has of the custom domain that a request names, or of the service's own for null.
+ * The fields of a link by the custom domain that a request names, or the service's own for null.
  * Throws `invalid_request` for a domain that is no verified one of the owner.
  */
 async function findPlace(
@@ -237,7 +235,6 @@ async function findPlace(
   };
 }
 
-/** An alias of as many bytes as any can have. */
 const LONGEST_ALIAS = "x".repeat(ALIAS_BYTES_MAX);
 
 /** A path is forwarded by the link at its first segment, so a longer alias would forward none. */
@@ -329,7 +326,7 @@ const NAMES = new Set(["url", "alias", "external_id"]);
 const OFF = [null, false, [], "all"];
 
 /**
- * What a link has of which a request that replaces it says nothing. Of the schema, so that no
+ * The values of fields that a request to replace a link leaves out. Of the schema, so that no
  * setting can be forgotten.
  */
 const NOTHING_SET: UpdateLinkBody = updateLinkBody.parse(

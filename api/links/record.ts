@@ -115,7 +115,6 @@ const toCard = ({ title, description, image }: NonNullable<LinkSettings["preview
   ...(image === null ? {} : { image: uriOf(image) }),
 });
 
-/** The UUID of a stored id. */
 function requireId(kind: "rule" | "arm", id: string): Uuid {
   const uuid = decodeId(kind, id);
   if (uuid === undefined) throw new Error(`A stored ${kind} has no valid id.`);

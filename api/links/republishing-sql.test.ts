@@ -2,23 +2,20 @@
  * Goal: links are read in batches without reading others again. Method: a real PostgreSQL that knows
  * how large its tables are, and its own statistics of what it read.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
-import { type LinksStores, startLinksStores } from "../../test/harness/links-stores.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startLinksStores } from "../../test/harness/links-stores.ts";
 import type { LinkRow } from "./model.ts";
-import { findServedLinksOf } from "./republishing-sql.ts";
+import { findServedLinksOf } from "./republishing.ts";
 
 /** As many as make a join over the whole table look cheaper than single look-ups. */
 const LINKS = 20_000;
 const BATCH = 500;
 
-let stores: LinksStores;
-beforeAll(async () => {
-  stores = await startLinksStores();
-  await stores.addLinks(LINKS);
-  await stores.sql`analyze`;
-}, 120_000);
-afterAll(() => stores[Symbol.asyncDispose]());
+const stores = await forFile(startLinksStores());
+await stores.addLinks(LINKS);
+await stores.sql`analyze`;
 
 /** Rows of a table that PostgreSQL has read so far, by indexes or without. */
 async function readsOf(table: string): Promise<number> {

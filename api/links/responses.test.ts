@@ -1,16 +1,14 @@
 /** Goal: a write answers what was set, as a read of the link does. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
 import { fullLink, linkEtag, linkResponse, toFullLink, toLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 const SHORT_URL = "https://sho.rt";
 
@@ -32,13 +30,13 @@ const SETTINGS: UpdateLinkBody = {
   archived: true,
 };
 
-let postgres: TestPostgres;
-let owner: Writer;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  owner = { accountId: await postgres.addAccount(), mode: "live", plan: "pro", actor: SYSTEM };
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const owner: Writer = {
+  accountId: await postgres.addAccount(),
+  mode: "live",
+  plan: "pro",
+  actor: SYSTEM,
+};
 
 const firstOf = ({ results: [result] }: LinkResults): LinkRow => {
   if (result === undefined || !("link" in result)) throw new Error("The row failed.");

@@ -18,7 +18,14 @@ import {
 import { settingsResponse } from "../../shared/contracts/link-settings.ts";
 import type { UtmName } from "../../shared/contracts/utm.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { createdAt, expiresAt, hasPassword, updatedAt } from "../http/common-schemas.ts";
+import {
+  count,
+  createdAt,
+  expiresAt,
+  hasPassword,
+  text,
+  updatedAt,
+} from "../http/common-schemas.ts";
 import { toEtag } from "../http/etag.ts";
 import { listOf } from "../http/pagination.ts";
 import type { Include, LinkRow } from "./model.ts";
@@ -26,22 +33,15 @@ import { clicksLeft, settingsOf, statusOf } from "./settings.ts";
 import { buildShortUrl } from "./short-url.ts";
 
 const named = {
-  id: z
-    .string()
-    .meta({ description: "The link's id, for the paths of this API.", examples: [LINK_ID] }),
-  short_url: z.string().meta({ description: "The URL that visitors open.", examples: [SHORT_URL] }),
-  original_url: z
-    .string()
-    .meta({ description: "The destination, as it was sent.", examples: [LONG_URL] }),
-  alias: z.string().meta({
-    description: "The path of the short URL: chosen, or seven random characters.",
-    examples: ["spring-sale"],
-  }),
+  id: text("The link's id, for the paths of this API.", LINK_ID),
+  short_url: text("The URL that visitors open.", SHORT_URL),
+  original_url: text("The destination, as it was sent.", LONG_URL),
+  alias: text("The path of the short URL: chosen, or seven random characters.", "spring-sale"),
   title: z.string().nullable().meta(titleMeta),
-  clicks: z.int().meta({
-    description: "All clicks by people, without bots and prefetches; up to a few seconds old.",
-    examples: [1284],
-  }),
+  clicks: count(
+    "All clicks by people, without bots and prefetches; up to a few seconds old.",
+    1284,
+  ),
 };
 
 const dated = { created_at: createdAt, expires_at: expiresAt };
@@ -83,9 +83,7 @@ const labels = {
 };
 
 const details = {
-  unique_clicks: z
-    .int()
-    .meta({ description: "Distinct visitors of the link, of all time.", examples: [973] }),
+  unique_clicks: count("Distinct visitors of the link, of all time.", 973),
   updated_at: updatedAt,
   has_password: hasPassword,
 };

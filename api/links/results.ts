@@ -3,7 +3,7 @@
  * takes from the account's budgets. A request for one link is one for many with a single row.
  */
 import type { Uuid } from "../../shared/ids.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { ApiError } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { Writer } from "../http/principal.ts";
@@ -62,10 +62,10 @@ export async function prepareAll<Row extends object, Prepared extends object>(
   rows: readonly (Row | Failure)[],
   prepare: (row: Row) => Promise<Prepared>,
 ): Promise<(Prepared | Failure)[]> {
-  const turn = beginTurn();
+  const slice = new TimeSlice();
   const prepared: Promise<Prepared | Failure>[] = [];
   for (const row of rows) {
-    if (turn.isOver()) await turn.next();
+    if (slice.isOver()) await slice.next();
     const one = isFailure(row) ? Promise.resolve(row) : prepare(row).catch(toFailure);
     // It may fail before all others have begun; the error is thrown below.
     one.catch(() => undefined);

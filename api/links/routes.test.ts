@@ -3,25 +3,20 @@
  * and its scope, and shows nobody else's links, is in `test/api/access.test.ts`; what becomes of the
  * fields in `bulk.test.ts` and `responses.test.ts`.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { createAccount, UNLIMITED } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
 import { callOnce, type CallOptions, codeOf } from "../../test/harness/api.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 
 const url = "https://example.com/";
 
 /** Where nothing listens. */
 const NOWHERE = "nats://127.0.0.1:9";
 
-let api: ApiInProcess;
-let key: string;
-
-beforeAll(async () => {
-  api = await ApiInProcess.start();
-  ({ key } = await createAccount(api, "enterprise", UNLIMITED));
-});
-afterAll(() => api[Symbol.asyncDispose]());
+const api = await forFile(ApiInProcess.start());
+const { key } = await createAccount(api, "enterprise", UNLIMITED);
 
 const send = (path: string, options: CallOptions = {}) =>
   api.send(`/v1/links${path}`, { key, ...options });
@@ -91,6 +86,9 @@ describe("POST /v1/links", () => {
     ["an unknown field", { url, colour: "red" }],
     ["a title that is not text", { url, title: 7 }],
     ["a time without an offset", { url, expires_at: "2030-01-01" }],
+    ["a past expiry", { url, expires_at: "2020-01-01T00:00:00Z" }],
+    ["a NUL in the title", { url, title: "a\u0000b" }],
+    ["too long a password", { url, password: "x".repeat(129) }],
     ["an array", []],
     ["broken JSON", '{"url": '],
   ])("rejects %s and creates nothing", async (_, body) => {
@@ -121,6 +119,11 @@ describe("POST /v1/links", () => {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const response = await send("", { body: `url=${url}`, headers });
     expect(codeOf(response)).toEqual([415, "unsupported_media_type"]);
+  });
+
+  test("rejects too large a body", async () => {
+    const response = await send("", { body: { url, title: "x".repeat(1_100_000) } });
+    expect(codeOf(response)).toEqual([413, "payload_too_large"]);
   });
 
   test("rejects an unauthenticated request before it reads the body", async () => {

@@ -72,7 +72,6 @@ export const linkRoutes = (
       },
       {
         access: { scope: "links:write", limit: "POST /v1/links", cost: 1 },
-        jsonBody: "required",
         idempotent: true,
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
         query: includeAllQuery,
@@ -97,7 +96,7 @@ export const linkRoutes = (
         return sendLink(link, set, shortUrl, include);
       },
       {
-        access: { scope: "links:read", limit: null, cost: 1 },
+        access: "links:read",
         conditional: "read",
         errors: ["not_found"],
         query: lookupQuery,
@@ -116,7 +115,7 @@ export const linkRoutes = (
         return sendLink(link, set, shortUrl, include);
       },
       {
-        access: { scope: "links:read", limit: null, cost: 1 },
+        access: "links:read",
         conditional: "read",
         params: linkParams,
         query: includeQuery,
@@ -133,7 +132,7 @@ export const linkRoutes = (
         return listResponse(listRequest, part, name, (row) => toLink(row, shortUrl, query.include));
       },
       {
-        access: { scope: "links:read", limit: null, cost: 1 },
+        access: "links:read",
         query: listLinksQuery,
         response: { 200: linkListResponse },
         detail: {
@@ -157,9 +156,8 @@ export const linkRoutes = (
         return sendLink(link, set, shortUrl, include);
       },
       {
-        access: { scope: "links:write", limit: null, cost: 1 },
+        access: "links:write",
         conditional: "write",
-        jsonBody: "required",
         errors: CHANGE_ERRORS,
         params: linkParams,
         query: includeQuery,
@@ -179,7 +177,7 @@ export const linkRoutes = (
         return sendLink(link, set, shortUrl, include);
       },
       {
-        access: { scope: "links:read", limit: null, cost: 1 },
+        access: "links:read",
         conditional: "read",
         params: externalIdParams,
         query: includeQuery,
@@ -198,9 +196,8 @@ export const linkRoutes = (
         return sendLink(link, set, shortUrl, include);
       },
       {
-        access: { scope: "links:write", limit: null, cost: 1 },
+        access: "links:write",
         conditional: "write",
-        jsonBody: "required",
         errors: CHANGE_ERRORS,
         params: externalIdParams,
         query: includeQuery,
@@ -230,9 +227,8 @@ export const linkRoutes = (
         return full;
       },
       {
-        access: { scope: "links:write", limit: null, cost: 1 },
+        access: "links:write",
         conditional: "write",
-        jsonBody: "required",
         errors: ["invalid_url", "invalid_alias", "alias_taken", "link_taken_down"],
         params: externalIdParams,
         query: includeQuery,
@@ -256,7 +252,7 @@ export const linkRoutes = (
         return { success: true, message: "The link has been deleted." };
       },
       {
-        access: { scope: "links:delete", limit: null, cost: 1 },
+        access: "links:delete",
         conditional: "write",
         errors: ["link_taken_down"],
         params: externalIdParams,
@@ -281,7 +277,7 @@ export const linkRoutes = (
         return { success: true, message: "The link has been deleted." };
       },
       {
-        access: { scope: "links:delete", limit: null, cost: 1 },
+        access: "links:delete",
         conditional: "write",
         errors: ["link_taken_down"],
         params: linkParams,
@@ -300,7 +296,6 @@ export const linkRoutes = (
         await links.explain(principalOf(call), decodeId("link", params.id), body),
       {
         access: { scope: "links:read", limit: null, cost: 1, expensive: true },
-        jsonBody: "required",
         params: linkParams,
         body: explainBody,
         response: { 200: explanation },

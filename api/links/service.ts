@@ -37,16 +37,7 @@ import {
   type WriteResult,
 } from "./results.ts";
 import { buildShortUrl, readShortUrl } from "./short-url.ts";
-import {
-  findCreationTimes,
-  findExternalLink,
-  findFirstCreation,
-  findLink,
-  findLinkIds,
-  findLinkNames,
-  findLinkProperties,
-  findLinksInOrder,
-} from "./sql.ts";
+import { findLink, findLinksInOrder, selectLinks } from "./sql.ts";
 import type { UsedClicks } from "./used-clicks.ts";
 
 /** Maximum attempts while other requests create and delete a link concurrently. */
@@ -116,8 +107,19 @@ export class LinkService {
 
   /** As `find`, by the owner's own id. */
   async findExternal(owner: AccountScope, externalId: string): Promise<LinkRow> {
-    const row = await findExternalLink(this.#sql, owner, externalId);
+    const row = await this.#readExternal(owner, externalId);
     if (row === undefined) throw notFound("link");
+    return row;
+  }
+
+  async #readExternal(
+    { accountId, mode }: AccountScope,
+    externalId: string,
+  ): Promise<LinkRow | undefined> {
+    const sql = this.#sql;
+    const [row] = await sql<LinkRow[]>`
+      ${selectLinks(sql)}
+       where link.account_id = ${accountId} and link.mode = ${mode} and link.external_id = ${externalId}`;
     return row;
   }
 
@@ -236,7 +238,7 @@ export class LinkService {
     { externalId, body, requireVersion, mustExist }: Upsert,
   ): Promise<WriteResult & { created: boolean }> {
     for (let attempt = 0; attempt < UPSERTS_MAX; attempt++) {
-      const existing = await findExternalLink(this.#sql, owner, externalId);
+      const existing = await this.#readExternal(owner, externalId);
       try {
         if (existing !== undefined) {
           const change = replaceBy(body, existing);
@@ -299,14 +301,22 @@ export class LinkService {
   }
 
   /** Creation times (Unix milliseconds) of the owner's links among these ids. */
-  async getCreationTimes(owner: AccountScope, ids: readonly Uuid[]): Promise<Map<Uuid, number>> {
-    const rows = await findCreationTimes(this.#sql, owner, ids);
+  async getCreationTimes(
+    { accountId, mode }: AccountScope,
+    ids: readonly Uuid[],
+  ): Promise<Map<Uuid, number>> {
+    const rows = await this.#sql<{ id: Uuid; created_at: Date }[]>`
+      select id, created_at from links
+       where id = any (${[...ids]}::uuid[]) and account_id = ${accountId} and mode = ${mode}`;
     return new Map(rows.map((row) => [row.id, row.created_at.getTime()]));
   }
 
   /** Creation time (Unix milliseconds) of the owner's oldest link; undefined without links. */
-  async getFirstCreationTime(owner: AccountScope): Promise<number | undefined> {
-    return (await findFirstCreation(this.#sql, owner))?.getTime();
+  async getFirstCreationTime({ accountId, mode }: AccountScope): Promise<number | undefined> {
+    const [row] = await this.#sql<{ created_at: Date }[]>`
+      select created_at from links
+       where account_id = ${accountId} and mode = ${mode} order by created_at limit 1`;
+    return row?.created_at.getTime();
   }
 
   /** Whether a host, in lower case, is one of the service's own short domain. */
@@ -337,17 +347,19 @@ export class LinkService {
    * `invalid_request` beyond {@link SELECTED_LINKS_MAX}.
    */
   async findIds(
-    owner: AccountScope,
+    { accountId, mode }: AccountScope,
     { tags, domains }: { tags?: readonly string[]; domains?: readonly string[] },
   ): Promise<Uuid[]> {
-    const properties = {
-      ...(tags === undefined ? {} : { tags: tags.filter(isStorable) }),
-      ...(domains === undefined
-        ? {}
-        : { domains: domains.map((host) => (this.isOwnHost(host) ? null : host)) }),
-    };
-    const ids = await findLinkIds(this.#sql, owner, properties, SELECTED_LINKS_MAX);
-    if (ids.length <= SELECTED_LINKS_MAX) return ids;
+    const sql = this.#sql;
+    const hosts = domains?.map((host) => (this.isOwnHost(host) ? "" : host));
+    const rows = await sql<{ id: Uuid }[]>`
+      select link.id
+        from links link left join domains domain on domain.id = link.domain_id
+       where link.account_id = ${accountId} and link.mode = ${mode}
+         ${tags === undefined ? sql`` : sql`and link.tags && ${tags.filter(isStorable)}::text[]`}
+         ${hosts === undefined ? sql`` : sql`and coalesce(domain.host, '') = any (${hosts}::text[])`}
+       limit ${SELECTED_LINKS_MAX + 1}`;
+    if (rows.length <= SELECTED_LINKS_MAX) return rows.map(({ id }) => id);
     throw new ApiError(
       "invalid_request",
       `More than ${SELECTED_LINKS_MAX} links match the filters "tag" and "domain".`,
@@ -356,20 +368,28 @@ export class LinkService {
 
   /** Tags and domains of the owner's existing links among these ids. */
   async getProperties(
-    owner: AccountScope,
+    { accountId, mode }: AccountScope,
     ids: readonly Uuid[],
   ): Promise<Map<Uuid, { tags: string[]; domain: string }>> {
-    const rows = await findLinkProperties(this.#sql, owner, ids);
+    const rows = await this.#sql<{ id: Uuid; tags: string[]; host: string | null }[]>`
+      select link.id, link.tags, domain.host
+        from links link left join domains domain on domain.id = link.domain_id
+       where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
     const own = this.#rules.shortUrl.host;
     return new Map(rows.map(({ id, tags, host }) => [id, { tags, domain: host ?? own }]));
   }
 
   /** Short URLs and titles of the owner's existing links among these ids. */
   async getNames(
-    owner: AccountScope,
+    { accountId, mode }: AccountScope,
     ids: readonly Uuid[],
   ): Promise<Map<Uuid, { short_url: string; title: string | null }>> {
-    const rows = await findLinkNames(this.#sql, owner, ids);
+    const rows = await this.#sql<
+      { id: Uuid; alias: string; title: string | null; domain_host: string | null }[]
+    >`
+      select link.id, link.alias, link.title, domain.host as domain_host
+        from links link left join domains domain on domain.id = link.domain_id
+       where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
     const { origin } = this.#rules.shortUrl;
     return new Map(
       rows.map((row) => [row.id, { short_url: buildShortUrl(row, origin), title: row.title }]),
@@ -395,7 +415,6 @@ const eachLink = async (
   propagated,
 });
 
-/** The position of a link in a list. */
 function positionOf(row: LinkRow, { sort }: LinkOrder): ListPosition {
   const { id, clicks } = row;
   return { id, key: sort === "clicks" ? clicks : (row[sort]?.getTime() ?? 0) };

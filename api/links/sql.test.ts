@@ -1,21 +1,17 @@
 /** Goal: the statements on links keep aliases unique, versions increasing and accounts separate. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
 import { foldAlias } from "../../shared/contracts/alias.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
 import { type LinkRow, listLinksQuery, type UpdateLinkBody } from "./model.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(60_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const create = (
   owner: Writer,

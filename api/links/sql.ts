@@ -40,123 +40,6 @@ export async function findLink(
   return row;
 }
 
-/** Finds the owner's link with an external id, by the index `links_external_id_key`. */
-export async function findExternalLink(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  externalId: string,
-): Promise<LinkRow | undefined> {
-  const [row] = await sql<LinkRow[]>`
-    ${selectLinks(sql)}
-     where link.account_id = ${accountId} and link.mode = ${mode} and link.external_id = ${externalId}`;
-  return row;
-}
-
-/**
- * Finds and locks the link with an alias on a domain, of any account; `host` is null for the
- * service's own domain.
- */
-export async function lockLinkByName(
-  transaction: Transaction,
-  host: string | null,
-  alias: string,
-): Promise<LinkRow | undefined> {
-  const [found] = await transaction<{ id: Uuid }[]>`
-    select link.id
-      from links link left join domains domain on domain.id = link.domain_id
-     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
-           and (link.domain_id is null and ${host}::text is null
-                or domain.host = ${host} and domain.verified_at is not null)
-       for update of link`;
-  if (found === undefined) return undefined;
-  const [row] = await transaction<
-    LinkRow[]
-  >`${selectLinks(transaction)} where link.id = ${found.id}`;
-  return row;
-}
-
-/** Sets whether a link is taken down, and its new version. */
-export async function setTakenDown(
-  transaction: Transaction,
-  { id, taken_down, version }: LinkRow,
-): Promise<void> {
-  await transaction`
-    update links set taken_down = ${taken_down}, version = ${version} where id = ${id}`;
-}
-
-/** Creation times of the owner's links among these ids, by primary key. */
-export async function findCreationTimes(
-  sql: Sql,
-  owner: AccountScope,
-  ids: readonly Uuid[],
-): Promise<{ id: Uuid; created_at: Date }[]> {
-  return await sql<{ id: Uuid; created_at: Date }[]>`
-    select id, created_at from links
-     where id = any (${[...ids]}::uuid[]) and account_id = ${owner.accountId} and mode = ${owner.mode}`;
-}
-
-/** Selects links that have one of the tags and are on one of the domains. */
-type LinkProperties = {
-  /** undefined: any tags. */
-  tags?: readonly string[];
-  /** Hosts, null for the service's own domain; undefined: any domain. */
-  domains?: readonly (string | null)[];
-};
-
-/** Ids of the owner's links with these properties, `max` + 1 at most. */
-export async function findLinkIds(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  { tags, domains }: LinkProperties,
-  max: number,
-): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
-    select link.id
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.account_id = ${accountId} and link.mode = ${mode}
-       ${tags === undefined ? sql`` : sql`and link.tags && ${[...tags]}::text[]`}
-       ${domains === undefined ? sql`` : sql`and coalesce(domain.host, '') = any (${domains.map((host) => host ?? "")}::text[])`}
-     limit ${max + 1}`;
-  return rows.map(({ id }) => id);
-}
-
-/** Tags and domain (null for the service's own) of the owner's links among these ids. */
-export async function findLinkProperties(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  ids: readonly Uuid[],
-): Promise<{ id: Uuid; tags: string[]; host: string | null }[]> {
-  return await sql<{ id: Uuid; tags: string[]; host: string | null }[]>`
-    select link.id, link.tags, domain.host
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
-}
-
-/** What lists call a link. */
-type LinkName = { id: Uuid; alias: string; title: string | null; domain_host: string | null };
-
-/** Names of the owner's links among these ids, by primary key. */
-export async function findLinkNames(
-  sql: Sql,
-  { accountId, mode }: AccountScope,
-  ids: readonly Uuid[],
-): Promise<LinkName[]> {
-  return await sql<LinkName[]>`
-    select link.id, link.alias, link.title, domain.host as domain_host
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.id = any (${[...ids]}::uuid[]) and link.account_id = ${accountId} and link.mode = ${mode}`;
-}
-
-/** Creation time of the owner's oldest link, from the index on account and time. */
-export async function findFirstCreation(sql: Sql, owner: AccountScope): Promise<Date | undefined> {
-  const [row] = await sql<{ created_at: Date }[]>`
-    select created_at from links
-     where account_id = ${owner.accountId} and mode = ${owner.mode}
-     order by created_at
-     limit 1`;
-  return row?.created_at;
-}
-
 /** Reads links by their primary keys, in the order of `ids`. */
 export async function findLinksInOrder(
   sql: Sql | Transaction,
@@ -167,13 +50,6 @@ export async function findLinksInOrder(
      where link.id = any (${[...ids]}::uuid[])
      order by array_position(${[...ids]}::uuid[], link.id)`;
 }
-
-/** Links that were taken down individually, of all accounts. */
-export const listTakenDown = async (sql: Sql): Promise<{ alias: string; host: string | null }[]> =>
-  await sql<{ alias: string; host: string | null }[]>`
-    select link.alias, domain.host
-      from links link left join domains domain on domain.id = link.domain_id
-     where link.taken_down order by domain.host nulls first, link.alias`;
 
 /** The columns that an update can change. */
 const CHANGED_COLUMNS = [
@@ -264,7 +140,7 @@ export type QuotaUse = "consumed" | "unlimited";
 /** The versions of the inserted links; undefined if the quota was not granted. */
 type Inserted = {
   consumption: Consumption;
-  /** What their events cost the account. */
+  /** The bytes of their events, which the account pays for. */
   ledgerBytes: number;
   links: Map<Uuid, number> | undefined;
 };
@@ -390,7 +266,6 @@ export type Conflict = {
   id: Uuid;
   alias_taken: boolean;
   external_id_taken: boolean;
-  /** There is a link with this id. */
   id_taken: boolean;
 };
 

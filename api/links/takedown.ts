@@ -1,13 +1,15 @@
 /** Takes down and restores single links, on an operator's command or by lists of hosts. */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { ShortLink } from "../../shared/contracts/short-link.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { addToOutbox } from "../links-log/log.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import { takedownEvent } from "./events.ts";
+import type { LinkRow } from "./model.ts";
 import { shortLinkOf, toRecord } from "./record.ts";
-import { listTakenDown, lockAliasesAndDrawVersions, lockLinkByName, setTakenDown } from "./sql.ts";
+import { lockAliasesAndDrawVersions, selectLinks } from "./sql.ts";
 
 /**
  * Takes down or restores the link with an alias on a domain ({@link DEFAULT_DOMAIN} or a host).
@@ -25,7 +27,8 @@ export async function takeLinkDown(
     if (link === undefined) return false;
     const [version = 0] = await lockAliasesAndDrawVersions(transaction, [shortLinkOf(link)], 1);
     const row = { ...link, taken_down: down, version };
-    await setTakenDown(transaction, row);
+    await transaction`
+      update links set taken_down = ${down}, version = ${version} where id = ${row.id}`;
     if (down !== link.taken_down) {
       const author = { accountId: row.account_id, mode: row.mode, actor };
       await recordEvents(transaction, author, [takedownEvent(row)]);
@@ -36,8 +39,34 @@ export async function takeLinkDown(
 }
 
 /**
+ * Finds and locks the link with an alias on a domain, of any account; `host` is null for the
+ * service's own domain.
+ */
+async function lockLinkByName(
+  transaction: Transaction,
+  host: string | null,
+  alias: string,
+): Promise<LinkRow | undefined> {
+  const [found] = await transaction<{ id: Uuid }[]>`
+    select link.id
+      from links link left join domains domain on domain.id = link.domain_id
+     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
+           and (link.domain_id is null and ${host}::text is null
+                or domain.host = ${host} and domain.verified_at is not null)
+       for update of link`;
+  if (found === undefined) return undefined;
+  const [row] = await transaction<
+    LinkRow[]
+  >`${selectLinks(transaction)} where link.id = ${found.id}`;
+  return row;
+}
+
+/**
  * Links that were taken down individually, of all accounts; `host` is null on the service's own
  * domain.
  */
 export const findTakenDown = async (sql: Sql): Promise<{ alias: string; host: string | null }[]> =>
-  await listTakenDown(sql);
+  await sql<{ alias: string; host: string | null }[]>`
+    select link.alias, domain.host
+      from links link left join domains domain on domain.id = link.domain_id
+     where link.taken_down order by domain.host nulls first, link.alias`;

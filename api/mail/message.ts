@@ -22,7 +22,7 @@ export interface MailKind {
   enqueue?(): Promise<void>;
   /** A condition: whether its user may have the row `mail` of the queue, now. */
   mayReceive(sql: Sql): PendingQuery<Row[]>;
-  /** What a mail says; undefined when its subject is gone. */
+  /** Writes a mail; undefined when its subject is gone. */
   write(mail: QueuedMail): Promise<MailContent | undefined>;
 }
 

@@ -3,17 +3,18 @@
  * whatever stops; who has left or unsubscribed gets nothing. Method: a real PostgreSQL and a real
  * SMTP server on loopback.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import {
   MAIL_FROM,
   mailKinds,
   mailQueue,
   unsubscribeTokens as tokens,
 } from "../../test/harness/mail-queue.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { enqueueMails } from "../reports/sql.ts";
@@ -21,14 +22,7 @@ import { Unsubscriber } from "../reports/unsubscriber.ts";
 import type { MailKinds } from "./message.ts";
 import { readDelay } from "./queue.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(180_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 let outcomes: string[];
 beforeEach(async () => {
@@ -191,7 +185,7 @@ test("a mail whose sender ends is sent by another one, unless it had begun", asy
   await addRecipients(1);
   const send = () => sendTo(smtp.url);
   const stuck = send();
-  await eventually(async () => expect(smtp.received.length).toBe(1), 10_000);
+  await eventually(async () => expect(smtp.received.length).toBe(1));
   expect(await statuses()).toEqual(["sending"]);
   // As it is when that process is gone.
   await expireLeases();

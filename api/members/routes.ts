@@ -5,6 +5,11 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import {
+  acceptedResponse,
+  invitationOfferResponse,
+  memberListResponse,
+} from "../../shared/contracts/user-responses.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { originOf, principalOf } from "../http/request-context.ts";
@@ -12,11 +17,8 @@ import type { SessionService } from "../sessions/service.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   acceptBody,
-  acceptedResponse,
   changeMemberBody,
-  invitationOfferResponse,
   inviteBody,
-  memberListResponse,
   newInvitationResponse,
   newResetResponse,
   requireFactorBody,
@@ -26,9 +28,6 @@ import {
 import type { MemberService } from "./service.ts";
 
 const memberParams = z.object({ account: z.string(), id: z.string() });
-
-const READ = { scope: "members:read", limit: null, cost: 1 } as const;
-const WRITE = { scope: "members:write", limit: null, cost: 1 } as const;
 
 export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
   new Elysia({ name: "members", prefix: "/api/:account" })
@@ -44,7 +43,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
           invitations: invitations.map(toInvitationResponse),
         };
       },
-      { access: READ, response: { 200: memberListResponse } },
+      { access: "members:read", response: { 200: memberListResponse } },
     )
     .put(
       "/members/second-factor",
@@ -52,12 +51,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         await members.requireFactor(principalOf(call), body.roles);
         return { success: true, message: "The roles have been changed." };
       },
-      {
-        access: WRITE,
-        jsonBody: "required",
-        body: requireFactorBody,
-        response: { 200: successResponse },
-      },
+      { access: "members:write", body: requireFactorBody, response: { 200: successResponse } },
     )
     .patch(
       "/members/:id",
@@ -66,8 +60,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         return { success: true, message: "The role has been changed." };
       },
       {
-        access: WRITE,
-        jsonBody: "required",
+        access: "members:write",
         params: memberParams,
         body: changeMemberBody,
         response: { 200: successResponse },
@@ -79,7 +72,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         await members.remove(principalOf(call), decodeId("user", params.id));
         return { success: true, message: "The member has been removed." };
       },
-      { access: WRITE, params: memberParams, response: { 200: successResponse } },
+      { access: "members:write", params: memberParams, response: { 200: successResponse } },
     )
     .post(
       "/members/:id/password-resets",
@@ -88,7 +81,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         set.status = 201;
         return { token: reset.token, expires_at: reset.expires_at.toISOString() };
       },
-      { access: WRITE, params: memberParams, response: { 201: newResetResponse } },
+      { access: "members:write", params: memberParams, response: { 201: newResetResponse } },
     )
     .post(
       "/invitations",
@@ -97,12 +90,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         set.status = 201;
         return { ...toInvitationResponse(row), token };
       },
-      {
-        access: WRITE,
-        jsonBody: "required",
-        body: inviteBody,
-        response: { 201: newInvitationResponse },
-      },
+      { access: "members:write", body: inviteBody, response: { 201: newInvitationResponse } },
     )
     .delete(
       "/invitations/:id",
@@ -110,7 +98,7 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
         await members.withdraw(principalOf(call), decodeId("inv", params.id));
         return { success: true, message: "The invitation has been withdrawn." };
       },
-      { access: WRITE, params: memberParams, response: { 200: successResponse } },
+      { access: "members:write", params: memberParams, response: { 200: successResponse } },
     );
 
 const tokenParams = z.object({ token: z.string().max(100) });
@@ -144,7 +132,6 @@ export const invitationRoutes = (
       },
       {
         access: "public",
-        jsonBody: "required",
         params: tokenParams,
         body: acceptBody,
         response: { 200: acceptedResponse },

@@ -3,28 +3,21 @@
  * one gives way to the person who proves it; and nobody gets more guesses at a password than the
  * limits say, whatever else they may sign in as.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { SessionServices } from "../../test/harness/session-services.ts";
 import { OPERATOR, type User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
 
-// Starts a real server, on a machine that may be busy, and hashes passwords.
-setDefaultTimeout(60_000);
-
 const THEIRS = "tomato-harbor-lantern";
 const OWN = "pepper-anchor-window";
 
-let postgres: TestPostgres;
-let services: SessionServices;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  services = openSessionServices(postgres);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const services = new SessionServices(postgres);
 
 /** Every test has an address of its own. */
 let address: string;
@@ -283,7 +276,7 @@ test("a wrong sign-in is as much work, and is limited alike, whether or not the 
 });
 
 test("a user who signs in too often is limited, and nobody else", async () => {
-  const limited = openSessionServices(postgres, { limit: 2, seconds: 900 });
+  const limited = new SessionServices(postgres, { limit: 2, seconds: 900 });
   await join(OWN);
   for (let i = 0; i < 2; i++) expect(await new Browser(limited).signIn(OWN)).toBe("in");
   expect(await new Browser(limited).signIn(OWN)).toBe("rate_limited");

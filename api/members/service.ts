@@ -8,37 +8,32 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { type NewEvent, recordCommand, recordEvents, toJson } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type Actor, OPERATOR, type Origin, SYSTEM, type User } from "../http/principal.ts";
+import { type Consumption, requireConsumed } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
 import { hashToken, newToken } from "../url-tokens.ts";
 import { type AcceptBody, toMemberResponse } from "./model.ts";
 import {
-  accountExists,
   addMember,
   deleteInvitation,
-  findFactorRoles,
-  findInvitation,
-  findMembership,
-  insertInvitation,
   type InvitationRow,
-  listAccountsOfUser,
-  listInvitations,
-  listMembers,
   listMemberships,
   lockMember,
   lockMemberships,
   lockOwners,
   lockUser,
   type MemberRow,
-  type Membership,
   removeMember,
-  restoreInvitation,
-  setFactorRoles,
-  setRole,
 } from "./sql.ts";
 
 const INVITATION_MS = 7 * DAY_MS;
+
+/**
+ * A user's membership of an account; `barred` means that an operator has suspended the account,
+ * and `lacks_factor` that the role needs a second factor.
+ */
+type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
 
 export class MemberService {
   readonly #sql: Sql;
@@ -49,22 +44,44 @@ export class MemberService {
     this.#users = users;
   }
 
-  findMembership(accountId: Uuid, userId: Uuid): Promise<Membership | undefined> {
-    return findMembership(this.#sql, accountId, userId);
+  async findMembership(accountId: Uuid, userId: Uuid): Promise<Membership | undefined> {
+    const sql = this.#sql;
+    const [row] = await sql<Membership[]>`
+      select m.role, account.plan, coalesce(account.suspended_until = 'infinity', false) as barred,
+             ${lacksFactor(sql)} as lacks_factor
+        from members m join accounts account on account.id = m.account_id
+       where m.account_id = ${accountId} and m.user_id = ${userId}`;
+    return row;
   }
 
   async listAccounts(userId: Uuid) {
-    const rows = await listAccountsOfUser(this.#sql, userId);
+    const sql = this.#sql;
+    const rows = await sql<
+      { id: Uuid; name: string; plan: string; role: Role; needs_second_factor: boolean }[]
+    >`
+      select account.id, account.name, account.plan, m.role,
+             ${lacksFactor(sql)} as needs_second_factor
+        from members m join accounts account on account.id = m.account_id
+       where m.user_id = ${userId} order by m.created_at, account.id`;
     return rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row }));
   }
 
-  async list(accountId: Uuid) {
-    const [members, invitations, factorRoles] = await Promise.all([
-      listMembers(this.#sql, accountId),
-      listInvitations(this.#sql, accountId),
-      findFactorRoles(this.#sql, accountId),
+  async list(
+    accountId: Uuid,
+  ): Promise<{ members: MemberRow[]; invitations: InvitationRow[]; factorRoles: Role[] }> {
+    const sql = this.#sql;
+    const [members, invitations, [account]] = await Promise.all([
+      sql<MemberRow[]>`
+        select m.user_id, u.email, u.name, m.role, m.created_at
+          from members m join users u on u.id = m.user_id
+         where m.account_id = ${accountId} order by m.created_at, m.user_id`,
+      sql<InvitationRow[]>`
+        ${selectInvitations(sql)}
+         where i.account_id = ${accountId} and i.expires_at > now() order by i.created_at, i.id`,
+      sql<{ roles: Role[] }[]>`
+        select second_factor_roles as roles from accounts where id = ${accountId}`,
     ]);
-    return { members, invitations, factorRoles };
+    return { members, invitations, factorRoles: account?.roles ?? [] };
   }
 
   /** Throws `not_found`, and `invalid_request` when the account would have no owner left. */
@@ -76,7 +93,9 @@ export class MemberService {
       const member = userId === undefined ? undefined : await lockMember(sql, accountId, userId);
       if (member === undefined) throw notFound("member");
       if (member.role === role) return;
-      await setRole(sql, accountId, member.user_id, role);
+      await sql`
+        update members set role = ${role}
+         where account_id = ${accountId} and user_id = ${member.user_id}`;
       await recordMemberEvent(sql, account, "member.updated", { ...member, role }, member.role);
     });
   }
@@ -84,7 +103,7 @@ export class MemberService {
   /** Sets whose roles need a second factor, from the next request of their members on. */
   async requireFactor({ accountId, actor }: Changed, roles: readonly Role[]): Promise<void> {
     await this.#sql.begin(async (sql) => {
-      await setFactorRoles(sql, accountId, roles);
+      await sql`update accounts set second_factor_roles = ${[...roles]} where id = ${accountId}`;
       const data = toJson({
         account: { id: encodeId("acct", accountId), second_factor_roles: roles },
       });
@@ -130,7 +149,10 @@ export class MemberService {
     });
   }
 
-  /** Creates an invitation. Only this response contains its token; the database stores a hash. */
+  /**
+   * Creates an invitation, which replaces an earlier one for the same address. Only this response
+   * contains its token; the database stores a hash. Throws `rate_limited`.
+   */
   async invite(account: Changed, email: string, role: Role) {
     const { accountId } = account;
     const { token, hash: token_hash } = newToken();
@@ -144,7 +166,16 @@ export class MemberService {
       expires_at: new Date(now + INVITATION_MS),
     };
     await this.#sql.begin(async (sql) => {
-      await insertInvitation(sql, { ...row, token_hash });
+      // Invitations belong to the account, not to a mode; they are counted under live.
+      const [consumption] = await sql<[Consumption]>`
+        select * from consume_quota(${accountId}, 'live', 'invitations_per_day', 1)`;
+      requireConsumed("invitations_per_day", consumption);
+      await sql`
+        delete from invitations
+         where account_id = ${accountId} and (email = ${row.email} or expires_at < now())`;
+      await sql`
+        insert into invitations (id, account_id, email, role, token_hash, expires_at)
+        values (${row.id}, ${accountId}, ${row.email}, ${role}, ${token_hash}, ${row.expires_at})`;
       await recordInvitation(sql, account, "member.invited", row);
     });
     return { row, token };
@@ -196,7 +227,9 @@ export class MemberService {
 
   /** Finds the invitation of a token; throws `not_found` when there is no valid one. */
   async #getInvitation(token: string): Promise<InvitationRow> {
-    const invitation = await findInvitation(this.#sql, hashToken(token));
+    const sql = this.#sql;
+    const [invitation] = await sql<InvitationRow[]>`
+      ${selectInvitations(sql)} where i.token_hash = ${hashToken(token)} and i.expires_at > now()`;
     if (invitation === undefined) throw notFound("invitation");
     return invitation;
   }
@@ -208,7 +241,8 @@ export class MemberService {
 
   /** For operators: throws `not_found` when there is no such account. */
   async requireAccount(accountId: Uuid): Promise<void> {
-    if (!(await accountExists(this.#sql, accountId))) throw notFound("account");
+    const { count } = await this.#sql`select from accounts where id = ${accountId}`;
+    if (count === 0) throw notFound("account");
   }
 
   /** For operators: adds a user to an existing account, without an invitation. */
@@ -284,6 +318,17 @@ export class MemberService {
   }
 }
 
+/** Whether a member has to set up a second factor first; that of others is their provider's. */
+const lacksFactor = (sql: Sql) => sql`
+  (m.role = any(account.second_factor_roles)
+   and not exists (select from users where users.id = m.user_id and has_second_factor)
+   and not exists (select from credentials c
+                    where c.user_id = m.user_id and c.provider_id <> 'credential'))`;
+
+const selectInvitations = (sql: Sql) => sql`
+  select i.id, i.account_id, account.name as account_name, i.email, i.role, i.created_at, i.expires_at
+    from invitations i join accounts account on account.id = i.account_id`;
+
 /** An account whose members change, and by whom. */
 type Changed = { accountId: Uuid; actor: Actor };
 
@@ -302,7 +347,8 @@ async function consume(
   try {
     await join(sql, invitation, await findUser(), origin);
   } catch (error) {
-    await restoreInvitation(sql, invitation, hashToken(token));
+    const { account_name: _, ...row } = invitation;
+    await sql`insert into invitations ${sql({ ...row, token_hash: hashToken(token) })}`;
     throw error;
   }
 }

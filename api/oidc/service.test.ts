@@ -3,22 +3,15 @@
  * by another's sign-in, a replayed one, or an address that is not theirs; and who left the provider
  * is out soon. Method: a real PostgreSQL, and a real provider on loopback.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { Role } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { Authenticator } from "../../test/harness/authenticator.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { passProvider, type Person, TestProvider } from "../../test/harness/oidc-provider.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { People } from "../dashboard/app.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { makeReset } from "../sessions/resets.ts";
@@ -26,27 +19,14 @@ import { UserService } from "../sessions/users.ts";
 import { CALLBACK_PATH } from "./service.ts";
 import { claimsSchema, type OidcSettings, roleOf } from "./settings.ts";
 
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
-
 const ORIGIN = "http://localhost:3001";
 const PASSWORD = "tomato-harbor-lantern";
 const BREAK_GLASS = "break-glass@corp.example";
 
-let postgres: TestPostgres;
-let provider: TestProvider;
 const lines: string[] = [];
 
-beforeAll(async () => {
-  [postgres, provider] = await Promise.all([
-    startPostgres(),
-    TestProvider.start(`${ORIGIN}${CALLBACK_PATH}`, `${ORIGIN}/`),
-  ]);
-});
-afterAll(async () => {
-  await provider[Symbol.asyncDispose]();
-  await postgres[Symbol.asyncDispose]();
-});
+const postgres = await forFile(startPostgres());
+const provider = await forFile(TestProvider.start(`${ORIGIN}${CALLBACK_PATH}`, `${ORIGIN}/`));
 
 let accountId: Uuid;
 let people: People;

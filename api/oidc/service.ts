@@ -22,17 +22,6 @@ import type { ClientInfo } from "../sessions/password-attempts.ts";
 import type { Provider, SignedOut } from "../sessions/service.ts";
 import { recordSignIn } from "../sessions/sign-ins.ts";
 import { claimsSchema, domainOf, type OidcSettings, roleOf } from "./settings.ts";
-import {
-  type AskedUser,
-  confirmUser,
-  endLocalSessions,
-  endSessions,
-  endUnconfirmedSessions,
-  isProviderUser,
-  makeProviderUser,
-  PROVIDER,
-  takeUsersToAsk,
-} from "./sql.ts";
 
 /** The path to which the provider sends people back. */
 export const CALLBACK_PATH = "/auth/oidc/callback";
@@ -66,7 +55,13 @@ const REFUSALS = [
   "not_linked",
 ] as const;
 
-/** What a sign-in that is under way has learnt. */
+/** Better Auth's name of the provider, in `credentials`. */
+const PROVIDER = "oidc";
+
+/** A user with a session, of whom the provider is to be asked. */
+type AskedUser = { id: Uuid; user_id: Uuid; has_refresh_token: boolean };
+
+/** The role and user of a sign-in that is under way, as soon as they are known. */
 type SignIn = { role?: Role; userId?: Uuid };
 
 export class OidcService implements Provider {
@@ -103,7 +98,7 @@ export class OidcService implements Provider {
       account: {
         ...options.account,
         encryptOAuthTokens: true,
-        // What counts instead is `#validate`, and that the user keeps no other credentials.
+        // `#validate` decides instead, and the user keeps no other credentials.
         accountLinking: { requireLocalEmailVerified: false },
       },
       // The provider sends people back from another site.
@@ -166,7 +161,7 @@ export class OidcService implements Provider {
     }
     if (isSignedIn) return { path: "/", cookies };
     const reason = REFUSALS.find((known) => known === error) ?? "failed";
-    // What the browser was sent with is the text of a stranger.
+    // The error is a text of a stranger.
     this.#log.warn(
       { reason: /^[a-z_]{1,60}$/i.test(error ?? "") ? error : "" },
       "oidc_sign_in_refused",
@@ -195,16 +190,32 @@ export class OidcService implements Provider {
 
   /** Ends the sessions of those whom the provider no longer vouches for; asks it about some. */
   async confirmSessions(): Promise<void> {
-    const { only, breakGlass } = this.#settings;
-    await endUnconfirmedSessions(this.#sql, UNCONFIRMED_MINUTES);
-    if (only) await endLocalSessions(this.#sql, breakGlass ?? "");
-    const bounds = { minutes: ASK_EVERY_MINUTES, max: ASKED_MAX };
-    const users = await takeUsersToAsk(this.#sql, bounds);
+    const sql = this.#sql;
+    await sql`
+      delete from sessions where user_id in (
+        select user_id from credentials
+         where provider_id = ${PROVIDER}
+           and confirmed_at < clock_timestamp() - make_interval(mins => ${UNCONFIRMED_MINUTES}))`;
+    if (this.#settings.only) await this.#endLocalSessions();
+    const users = await takeUsersToAsk(sql);
     const askSome = async (): Promise<void> => {
       for (let user = users.pop(); user !== undefined; user = users.pop())
-        if (await this.#vouchesFor(user)) await confirmUser(this.#sql, user.user_id);
+        if (await this.#vouchesFor(user))
+          await sql`
+            update credentials set confirmed_at = clock_timestamp()
+             where user_id = ${user.user_id} and provider_id = ${PROVIDER}`;
     };
     await Promise.all(Array.from({ length: ASKED_AT_ONCE_MAX }, askSome));
+  }
+
+  /** Ends the sessions of users whom the provider does not know, but for the emergency address. */
+  async #endLocalSessions(): Promise<void> {
+    await this.#sql`
+      delete from sessions where user_id in (
+        select id from users
+         where email <> ${this.#settings.breakGlass ?? ""}
+           and not exists (select from credentials c
+                            where c.user_id = users.id and c.provider_id = ${PROVIDER}))`;
   }
 
   /** Whether the provider says that somebody is still there; false if it does not answer. */
@@ -236,7 +247,7 @@ export class OidcService implements Provider {
     // Somebody has the address here: only of some domains the provider says who that is, and once.
     if (action === "link-account") {
       const isTrusted = trustedDomains.includes(domainOf(claims.email));
-      const isTaken = userId === undefined || (await isProviderUser(this.#sql, userId));
+      const isTaken = userId === undefined || (await this.#isProviderUser(userId));
       if (!isTrusted || isTaken) return { error: "not_linked" };
     }
     const role = roleOf(this.#settings, claims);
@@ -245,10 +256,16 @@ export class OidcService implements Provider {
       return undefined;
     }
     if (action === "sign-in" && userId !== undefined) {
-      await endSessions(this.#sql, userId);
+      await this.#sql`delete from sessions where user_id = ${userId}`;
       await this.#members.follow(accountId, userId, undefined);
     }
     return { error: "no_role" };
+  }
+
+  async #isProviderUser(userId: Uuid): Promise<boolean> {
+    const { count } = await this.#sql`
+      select from credentials where user_id = ${userId} and provider_id = ${PROVIDER}`;
+    return count > 0;
   }
 
   /** Gives a user the role that they have by the provider, before their session begins. */
@@ -273,7 +290,7 @@ const named = userName.optional().catch(undefined);
 
 const profileSchema = z.object({ name: named, preferred_username: named, email: named });
 
-/** What somebody is called, of what the provider says; their address if it says nothing. */
+/** The name that the provider says; the address if it says none. */
 function nameOf(profile: unknown): string {
   const said = profileSchema.parse(profile);
   return said.name ?? said.preferred_username ?? said.email ?? "";
@@ -290,3 +307,36 @@ const providerOf = (settings: OidcSettings, origin: string) => ({
   requireIdTokenVerification: true,
   mapProfileToUser: (profile: unknown) => ({ name: nameOf(profile), image: undefined }),
 });
+
+/**
+ * Records that the provider has just vouched for a user, who from now on signs in with it alone:
+ * takes away whatever else lets somebody in as them, with the sessions that it has begun.
+ */
+async function makeProviderUser(sql: Sql, userId: Uuid): Promise<void> {
+  await sql.begin(async (sql) => {
+    await sql`
+      update credentials set confirmed_at = clock_timestamp(), asked_at = clock_timestamp()
+       where user_id = ${userId} and provider_id = ${PROVIDER}`;
+    const { count } = await sql`
+      delete from credentials where user_id = ${userId} and provider_id = 'credential'`;
+    if (count > 0) await sql`delete from sessions where user_id = ${userId}`;
+    await sql`delete from second_factors where user_id = ${userId}`;
+    await sql`delete from passkeys where user_id = ${userId}`;
+    await sql`delete from password_resets where user_id = ${userId}`;
+    await sql`
+      update users set email_verified = true, has_second_factor = false where id = ${userId}`;
+  });
+}
+
+/**
+ * Takes users whom the provider has not been asked about for a while; no other process gets them
+ * before that has passed again.
+ */
+const takeUsersToAsk = (sql: Sql): Promise<AskedUser[]> => sql<AskedUser[]>`
+  update credentials set asked_at = clock_timestamp()
+   where id in (
+     select id from credentials
+      where provider_id = ${PROVIDER} and asked_at < clock_timestamp() - make_interval(mins => ${ASK_EVERY_MINUTES})
+        and exists (select from sessions where sessions.user_id = credentials.user_id)
+      order by asked_at limit ${ASKED_MAX} for update skip locked)
+  returning id, user_id, refresh_token is not null as has_refresh_token`;

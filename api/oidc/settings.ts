@@ -112,7 +112,7 @@ export function readOidcSettings(config: Variables): OidcSettings | undefined {
   };
 }
 
-/** What the provider says of somebody, with claims whose names are configured. */
+/** The claims of a user, of which the names of some are configured. */
 export const claimsSchema = z.looseObject({
   email: email.transform((address) => address.toLowerCase()),
   email_verified: z.literal([true, "true"]),

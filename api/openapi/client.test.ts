@@ -1,13 +1,12 @@
 /** Goal: who asks for the client before it is packed is told to ask again, and then gets it. */
-import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { createFakeApi } from "../../test/harness/fake-api.ts";
+import { dirForFile } from "../../test/harness/for-file.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "shorthop-client-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = dirForFile("shorthop-client-");
 
 test("the client is unavailable while it is packed, as everything else that is, and then there", async () => {
   const clientFile = join(folder, "client.tgz");

@@ -8,7 +8,7 @@ import type {
   ZodOpenApiResponsesObject,
 } from "zod-openapi";
 
-import { errorResponse } from "../http/error-schemas.ts";
+import { errorResponse } from "../http/common-schemas.ts";
 import { ERROR_CODES, type ErrorCode, ERRORS, statusOf } from "../http/errors.ts";
 
 const count = {
@@ -25,7 +25,6 @@ const header = (description: string, schema: typeof count | typeof text, example
   schema: { ...schema, examples: [example] },
 });
 
-/** The headers of every response. */
 const HEADERS = {
   "X-Request-Id": header(
     "Identifies the request in the service's logs. If the client sends one, it is used.",

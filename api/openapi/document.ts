@@ -103,7 +103,7 @@ const SHORT_HOST = new URL(PLACEHOLDERS.shortUrl).host;
  */
 const UNKNOWN_API_URL = "$API_URL";
 const UNKNOWN_API_NOTE =
-  "`$API_URL` is the address of this site: what your browser shows before `/docs`.\n\n```sh";
+  "`$API_URL` is the address of the API: what your browser shows before `/docs` there.\n\n```sh";
 
 /**
  * Replaces the placeholder in the guide. Its commands work unchanged, or after the variable is set.
@@ -113,7 +113,6 @@ const addressGuide = (guide: string, { apiUrl }: Addresses): string =>
     ? guide.replace("```sh", UNKNOWN_API_NOTE).replaceAll(PLACEHOLDERS.apiUrl, UNKNOWN_API_URL)
     : guide;
 
-/** Replaces the placeholders in all texts of a document. */
 function addressDocument<Document>(document: Document, addresses: Addresses): Document {
   const { apiUrl = PLACEHOLDERS.apiUrl, shortUrl } = addresses;
   const replace = (text: string): string =>

@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
 import { clickFields, country } from "../analytics/responses.ts";
+import { instant, text } from "../http/common-schemas.ts";
 
 const binary = (contentMediaType: string) => ({
   schema: { type: "string" as const, contentMediaType },
@@ -14,21 +15,13 @@ const binary = (contentMediaType: string) => ({
  */
 export const clickEvent = z
   .object({
-    time: z.iso
-      .datetime()
-      .meta({ description: "When the redirect was sent.", examples: ["2026-03-02T09:15:07.318Z"] }),
+    time: instant("When the redirect was sent.", "2026-03-02T09:15:07.318Z"),
     class: z
       .enum(["human", "bot", "prefetch"])
       .meta({ description: "`human`, `bot` or `prefetch`." }),
     country,
-    region: z.string().meta({
-      description: "The region's code; empty when it is unknown.",
-      examples: ["DE-BE"],
-    }),
-    city: z.string().meta({
-      description: "The city's name; empty when it is unknown.",
-      examples: ["Berlin"],
-    }),
+    region: text("The region's code; empty when it is unknown.", "DE-BE"),
+    city: text("The city's name; empty when it is unknown.", "Berlin"),
     browser: clickFields.browser,
     os: clickFields.os,
     device: z

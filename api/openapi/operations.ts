@@ -156,7 +156,6 @@ function describeSuccesses(
   return { ...successes, ...notModified };
 }
 
-/** All error codes that a route can return. */
 function listErrorCodes({ method, hooks: { body, query, params, detail } }: Route): ErrorCode[] {
   const codes: ErrorCode[] = ["invalid_request", "rate_limited", "internal", "unavailable"];
   const [rule] = detail.security;

@@ -24,7 +24,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 /** `gzip` is undefined for what is compressed by itself. */
 type Prepared = { etag: string; plain: Bytes; gzip: Bytes | undefined };
 
-/** What a route hands on: its request, what can be set of the response, and who pays for it. */
+/** A call of a route: its request, the settings of its response, and who pays for it. */
 type AssetCall = {
   request: Request;
   set: ResponseSettings;
@@ -101,7 +101,7 @@ const ENTRIES = Object.entries(ERRORS)
   )
   .join("\n");
 
-/** What the `doc_url` of an error links to: every code, when it occurs, and its status. */
+/** The page behind the `doc_url` of errors: every code, when it occurs, and its status. */
 const ERROR_PAGE = `<!doctype html>
 <html lang="en">
 <head>

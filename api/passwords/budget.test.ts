@@ -2,38 +2,29 @@
  * Goal: no account causes more hashing of its links' passwords than its budget, by whichever
  * operation it sets them.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
-import { createLinksOn, startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { createLinksOn, startPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { SYSTEM, type Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
-import type { LinkService } from "../links/service.ts";
 import { SharedService } from "../shares/reading.ts";
 import { ShareService } from "../shares/service.ts";
 import { PasswordHashing } from "./hashing.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
-
 /** Passwords that a free account may set at once. */
 const { atOnce } = boundsOf("link_passwords", "free");
 
-let postgres: TestPostgres;
-let links: LinkService;
-let shares: ShareService;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  const { sql } = postgres;
-  const passwords = new PasswordHashing();
-  links = createLinksOn(sql, { passwords });
-  shares = new ShareService(sql, links, passwords);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const { sql } = postgres;
+const passwords = new PasswordHashing();
+const links = createLinksOn(sql, { passwords });
+const shares = new ShareService(sql, links, passwords);
 
 const newOwner = async (): Promise<Writer & { scopes: string[] }> => ({
   accountId: await postgres.addAccount("free"),

@@ -1,6 +1,7 @@
 /** Mails with reports, which wait in the queue from when their report is made. */
 import type { PendingQuery, Row } from "postgres";
 
+import type { Uuid } from "../../shared/ids.ts";
 import {
   describeReport,
   type ReportContent,
@@ -9,7 +10,6 @@ import {
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
 import type { Sql } from "../postgres.ts";
-import { findRun, isRecipient } from "./sql.ts";
 import type { UnsubscribeTokens } from "./unsubscriber.ts";
 
 export class ReportMails implements MailKind {
@@ -25,11 +25,16 @@ export class ReportMails implements MailKind {
   }
 
   mayReceive(sql: Sql): PendingQuery<Row[]> {
-    return isRecipient(sql);
+    return sql`
+      exists (select from report_recipients recipient join users on users.id = recipient.user_id
+               where recipient.report_id = mail.report_id and recipient.user_id = mail.user_id
+                 and users.email_verified)`;
   }
 
   async write({ run_id: runId, user_id: userId }: QueuedMail): Promise<MailContent | undefined> {
-    const run = runId === null ? undefined : await findRun(this.#sql, runId);
+    const sql = this.#sql;
+    const [run] = await sql<{ report_id: Uuid; content: ReportContent }[]>`
+      select report_id, content from report_runs where id = ${runId}`;
     if (run === undefined) return undefined;
     const token = this.#tokens.write({ reportId: run.report_id, userId });
     return composeReport(run.content, `${this.#apiUrl}/unsubscribe/${token}`);
@@ -37,7 +42,7 @@ export class ReportMails implements MailKind {
 }
 
 /**
- * What a mail with a report says. At `unsubscribeUrl` its recipient unsubscribes, also by one click
+ * Writes a mail with a report. At `unsubscribeUrl` its recipient unsubscribes, also by one click
  * of the mail program (RFC 8058).
  */
 export function composeReport(content: ReportContent, unsubscribeUrl: string): MailContent {

@@ -16,7 +16,7 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { ReportStatistics } from "./content.ts";
 import type { ReportRow, RunRow } from "./model.ts";
 import { lastPeriod, nextDue } from "./schedule.ts";
-import { enqueueMails, insertRun, listDue, lockMaking, moveDue, pauseReport } from "./sql.ts";
+import { enqueueMails, reportColumns, runColumns } from "./sql.ts";
 
 /** Time between two rounds. */
 const ROUND_MS = 10_000;
@@ -60,9 +60,14 @@ export class ReportMaker {
 
   /** Makes what is due, unless another process does so. Returns how many reports were due. */
   makeDue(): Promise<number> {
-    return this.#sql.begin(async (lock) => {
-      if (!(await lockMaking(lock))) return 0;
-      const due = await listDue(this.#sql, DUE_MAX);
+    const sql = this.#sql;
+    return sql.begin(async (lock) => {
+      const [{ locked }] = await lock<[{ locked: boolean }]>`
+        select pg_try_advisory_xact_lock(hashtextextended('reports', 3)) as locked`;
+      if (!locked) return 0;
+      const due = await sql<ReportRow[]>`
+        select ${reportColumns(sql)} from reports
+         where status = 'active' and due_at <= clock_timestamp() order by due_at limit ${DUE_MAX}`;
       for (let i = 0; i < due.length; i += RUNNING_MAX)
         await Promise.all(due.slice(i, i + RUNNING_MAX).map((report) => this.#tryToMake(report)));
       return due.length;
@@ -81,15 +86,21 @@ export class ReportMaker {
 
   /** Makes a report that is due. One that fails is due later, so that it keeps no other waiting. */
   async #tryToMake(report: ReportRow): Promise<void> {
-    const { id, due_at: from } = report;
     try {
       await this.#make(report);
     } catch (error) {
       if (error instanceof ApiError && error.reason === "not_found")
-        return await pauseReport(this.#sql, id, from);
-      this.#log.warn({ error, report_id: id }, "report_not_made");
-      await moveDue(this.#sql, id, { from, to: new Date(Date.now() + RETRY_MS) });
+        return await this.#pause(report);
+      this.#log.warn({ error, report_id: report.id }, "report_not_made");
+      await moveDue(this.#sql, report, Date.now() + RETRY_MS);
     }
+  }
+
+  /** Pauses a report, unless it has become due at another time. */
+  async #pause({ id, due_at }: ReportRow): Promise<void> {
+    await this.#sql`
+      update reports set status = 'paused', updated_at = now()
+       where id = ${id} and due_at = ${due_at}`;
   }
 
   /**
@@ -101,8 +112,7 @@ export class ReportMaker {
     const content = await this.#statistics.compute(report, lastPeriod(report, now));
     await this.#sql.begin(async (transaction) => {
       await this.#record(transaction, report, { content, requested: false, actor: SYSTEM });
-      const to = new Date(nextDue(report, now));
-      await moveDue(transaction, report.id, { from: report.due_at, to });
+      await moveDue(transaction, report, nextDue(report, now));
     });
   }
 
@@ -113,9 +123,11 @@ export class ReportMaker {
     { content, requested, actor }: { content: ReportContent; requested: boolean; actor: Actor },
   ): Promise<RunRow | undefined> {
     const id = newUuid();
-    const { first_day, last_day } = content;
-    const run = { id, reportId, first_day, last_day, requested, content };
-    const row = await insertRun(transaction, run);
+    const [row] = await transaction<RunRow[]>`
+      insert into report_runs (id, report_id, first_day, last_day, requested, content)
+      values (${id}, ${reportId}, ${content.first_day}, ${content.last_day}, ${requested}, ${transaction.json(content)})
+      on conflict (report_id, first_day, last_day) where not requested do nothing
+      returning ${runColumns(transaction)}`;
     if (row === undefined) return undefined;
     const link = link_id === null ? {} : { linkId: link_id };
     const event = {
@@ -129,4 +141,13 @@ export class ReportMaker {
     const waiting = this.sendsMails ? await enqueueMails(transaction, { runId: id, reportId }) : 0;
     return { ...row, mails: { ...row.mails, waiting } };
   }
+}
+
+/** Sets when a report is due next (Unix milliseconds), unless it is due at another time. */
+async function moveDue(
+  sql: Sql | Transaction,
+  { id, due_at }: ReportRow,
+  dueAt: number,
+): Promise<void> {
+  await sql`update reports set due_at = ${new Date(dueAt)} where id = ${id} and due_at = ${due_at}`;
 }

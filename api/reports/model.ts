@@ -23,7 +23,7 @@ import { email } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { describeReport, type ReportContent } from "../../shared/reports/content.ts";
 import { timezoneField } from "../analytics/period.ts";
-import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
+import { count, createdAt, idParameter, text, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import { shortUrlText } from "../links/model.ts";
 import { buildShortUrl } from "../links/short-url.ts";
@@ -124,7 +124,7 @@ export type UpdateReportBody = z.output<typeof updateReportBody>;
 
 export const reportResponse = z
   .object({
-    id: z.string().meta({ description: "The report's id.", examples: [REPORT_ID] }),
+    id: text("The report's id.", REPORT_ID),
     name: z.string().meta(META.name),
     tag: z.string().nullable().meta(META.tag),
     link_id: z.string().nullable().meta(META.link_id),
@@ -160,12 +160,6 @@ export const reportListResponse = listOf(reportResponse).meta({
 
 const day = (description: string, example: string) =>
   z.iso.date().meta({ description, examples: [example] });
-
-const count = (description: string, example: number) =>
-  z.int().meta({ description, examples: [example] });
-
-const text = (description: string, example: string) =>
-  z.string().meta({ description, examples: [example] });
 
 const reportMessage = z
   .object({
@@ -204,10 +198,7 @@ const reportMessage = z
 
 export const runResponse = z
   .object({
-    event_id: z.string().meta({
-      description: "The id of the event `report.ready` that has what the report says.",
-      examples: [EVENT_ID],
-    }),
+    event_id: text("The id of the event `report.ready` that has what the report says.", EVENT_ID),
     first_day: day("The first day of the period.", "2026-02-23"),
     last_day: day("The last day of the period.", "2026-03-01"),
     requested: z.boolean().meta({
@@ -307,7 +298,7 @@ export const toRunResponse = ({ id, content, created_at, ...row }: RunRow) => ({
   created_at: created_at.toISOString(),
 });
 
-/** What a report says, without what only its mails have. */
+/** The message of a report, without the texts of its mails. */
 function toMessage(content: ReportContent): z.output<typeof reportMessage> {
   const { mail: _mail, ...message } = describeReport(content);
   return message;

@@ -27,10 +27,6 @@ const LIST = "reports";
 const NEEDS_READER =
   "Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.";
 
-const READ_ACCESS = { scope: "reports:read", limit: null, cost: 1 } as const;
-
-const WRITE_ACCESS = { scope: "reports:write", limit: null, cost: 1 } as const;
-
 /** `shortUrl` is the origin of short links. */
 export const reportRoutes = (
   auth: AccessPlugin,
@@ -51,8 +47,7 @@ export const reportRoutes = (
         return await idempotency.run({ principal, request, body, set }, create);
       },
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "reports:write",
         idempotent: true,
         errors: ["quota_exceeded"],
         body: newReportBody,
@@ -72,7 +67,7 @@ export const reportRoutes = (
         return listResponse(listRequest, part, LIST, (row) => toReportResponse(row, shortUrl));
       },
       {
-        access: READ_ACCESS,
+        access: "reports:read",
         query: listQuery,
         response: { 200: reportListResponse },
         detail: { operationId: "listReports", summary: "List reports" },
@@ -86,7 +81,7 @@ export const reportRoutes = (
           shortUrl,
         ),
       {
-        access: READ_ACCESS,
+        access: "reports:read",
         params: reportParams,
         response: { 200: reportResponse },
         detail: { operationId: "getReport", summary: "Get a report" },
@@ -100,8 +95,7 @@ export const reportRoutes = (
           shortUrl,
         ),
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "reports:write",
         params: reportParams,
         body: updateReportBody,
         response: { 200: reportResponse },
@@ -119,7 +113,7 @@ export const reportRoutes = (
         return { success: true, message: "The report has been deleted." };
       },
       {
-        access: WRITE_ACCESS,
+        access: "reports:write",
         params: reportParams,
         response: { 200: successResponse },
         detail: {
@@ -134,7 +128,7 @@ export const reportRoutes = (
       async ({ call, params }) =>
         toRunResponse(await reports.send(principalOf(call), decodeId("rpt", params.id))),
       {
-        access: { ...WRITE_ACCESS, expensive: true },
+        access: { scope: "reports:write", limit: null, cost: 1, expensive: true },
         params: reportParams,
         response: { 200: runResponse },
         detail: {
@@ -151,7 +145,7 @@ export const reportRoutes = (
         return { data: runs.map(toRunResponse) };
       },
       {
-        access: READ_ACCESS,
+        access: "reports:read",
         params: reportParams,
         response: { 200: runListResponse },
         detail: {

@@ -1,13 +1,5 @@
 /** Reports on a real PostgreSQL: who has them, when they are due, and that each is made once. */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
@@ -15,7 +7,8 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { reportContent } from "../../shared/reports/content.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import type { FailureService } from "../analytics/failures/service.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { ApiError } from "../http/errors.ts";
@@ -26,16 +19,10 @@ import { toReportResponse } from "./model.ts";
 import { ReportService } from "./service.ts";
 import { deleteOldRuns } from "./sql.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(180_000);
-
 const WEEKLY = { name: "Weekly", period: "weekly" } as const;
 
 const ZERO = { total_clicks: 3, unique_clicks: 2, bot_clicks: 1 };
 
-let postgres: TestPostgres;
-let reports: ReportService;
-let maker: ReportMaker;
 /** Called before statistics are computed. */
 let onCompute: () => Promise<void>;
 
@@ -97,12 +84,9 @@ function makerOf(change: Partial<AnalyticsService> = {}, sendsMails = true): Rep
   return new ReportMaker(postgres.sql, statistics, sendsMails, processLog("test", "silent"));
 }
 
-beforeAll(async () => {
-  postgres = await startPostgres();
-  maker = makerOf();
-  reports = new ReportService(postgres.sql, postgres.links, maker);
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const maker = makerOf();
+const reports = new ReportService(postgres.sql, postgres.links, maker);
 
 beforeEach(async () => {
   onCompute = () => Promise.resolve();

@@ -13,19 +13,11 @@ import type { Sql, Transaction } from "../postgres.ts";
 import type { ReportMaker } from "./maker.ts";
 import type { NewReportBody, ReportFields, ReportRow, RunRow, UpdateReportBody } from "./model.ts";
 import { nextDue } from "./schedule.ts";
-import {
-  findMembersByAddress,
-  insertReport,
-  listRuns,
-  replaceRecipients,
-  reportRows,
-  updateReport,
-} from "./sql.ts";
+import { reportRows, runColumns } from "./sql.ts";
 
 /** Most reports of an account and mode. */
 const REPORTS_MAX = 20;
 
-/** Runs that are listed of a report. */
 const RUNS_LISTED = 20;
 
 /** The caller. Nobody can have reports made of what they may not read. */
@@ -64,7 +56,12 @@ export class ReportService {
     const recipients = await this.#findRecipients(owner, body.emails ?? []);
     return await this.#sql.begin(async (transaction) => {
       await reportRows.requireRoom(transaction, owner, REPORTS_MAX);
-      await insertReport(transaction, owner, { ...report, id, dueAt });
+      // An earlier attempt of the same request may have inserted it.
+      await transaction`
+        insert into reports (id, account_id, mode, name, tag, link_id, period, hour, timezone, language, due_at)
+        values (${id}, ${owner.accountId}, ${owner.mode}, ${report.name}, ${report.tag}, ${report.link_id},
+                ${report.period}, ${report.hour}, ${report.timezone}, ${report.language}, ${dueAt})
+        on conflict (id) do update set due_at = excluded.due_at`;
       await replaceRecipients(transaction, { id, account_id: owner.accountId }, recipients);
       const row = await reportRows.get(transaction, owner, id);
       await recordReport(transaction, owner, "report.created", row);
@@ -96,8 +93,9 @@ export class ReportService {
       const { name, tag, link_id, period, hour, timezone, language } = { ...old, ...change };
       const fields = { name, tag, link_id, period, hour, timezone, language };
       requireOneSubject(fields);
-      const next = { ...fields, status: status ?? old.status };
-      await updateReport(transaction, old.id, { ...next, due_at: dueAfter(old, next) });
+      const next = { ...fields, status: status ?? old.status, due_at: dueAfter(old, fields) };
+      await transaction`
+        update reports set ${transaction({ ...next, updated_at: new Date() })} where id = ${old.id}`;
       if (recipients !== undefined) await replaceRecipients(transaction, old, recipients);
       const row = await reportRows.get(transaction, owner, old.id);
       await recordReport(transaction, owner, "report.updated", row);
@@ -117,7 +115,10 @@ export class ReportService {
   /** Lists the newest runs of a report; throws `not_found`. */
   async listRuns(owner: AccountScope, id: Uuid | undefined): Promise<RunRow[]> {
     const report = await this.get(owner, id);
-    return await listRuns(this.#sql, report.id, RUNS_LISTED);
+    const sql = this.#sql;
+    return await sql<RunRow[]>`
+      select ${runColumns(sql)} from report_runs
+       where report_id = ${report.id} order by created_at desc, id desc limit ${RUNS_LISTED}`;
   }
 
   /**
@@ -165,12 +166,31 @@ export class ReportService {
     if (!this.#maker.sendsMails)
       throw new ApiError("unavailable", "This installation sends no mails: SMTP_URL is not set.");
     const wanted = new Set(emails.map((address) => address.toLowerCase()));
-    const found = await findMembersByAddress(this.#sql, accountId, [...wanted]);
+    const found = await this.#sql<{ user_id: Uuid; email: string }[]>`
+      select member.user_id, users.email as email
+        from members member join users on users.id = member.user_id
+       where member.account_id = ${accountId} and users.email_verified
+         and users.email = any (${[...wanted]}::text[])`;
     const known = new Set(found.map(({ email }) => email));
     if ([...wanted].some((address) => !known.has(address)))
       throw invalidField("emails", "must be confirmed addresses of members of the account");
     return found.map(({ user_id }) => user_id);
   }
+}
+
+/** Makes users the recipients of a report, in place of others. */
+async function replaceRecipients(
+  transaction: Transaction,
+  { id, account_id }: { id: Uuid; account_id: Uuid },
+  userIds: readonly Uuid[],
+): Promise<void> {
+  await transaction`
+    delete from report_recipients where report_id = ${id} and not user_id = any (${[...userIds]}::uuid[])`;
+  await transaction`
+    insert into report_recipients (report_id, account_id, user_id)
+    select ${id}, member.account_id, member.user_id from members member
+     where member.account_id = ${account_id} and member.user_id = any (${[...userIds]}::uuid[])
+    on conflict do nothing`;
 }
 
 const recordReport = (

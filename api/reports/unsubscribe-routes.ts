@@ -9,7 +9,6 @@ import * as z from "zod";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
-import { leaveUnread } from "../http/json-body.ts";
 import { originOf, type ResponseSettings } from "../http/request-context.ts";
 import {
   pageHeaders,
@@ -43,8 +42,7 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
       },
       {
         access: "public",
-        // What mail programs send says nothing that the address does not.
-        parse: leaveUnread,
+        // The body that mail programs send is not read: the address says all.
         params,
         detail: { hide: true },
       },

@@ -6,10 +6,9 @@ import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 
 import { encodeId, ID_BYTES, readUuid, writeUuid } from "../../shared/ids.ts";
 import { recordEvents } from "../events/record.ts";
-import type { Origin } from "../http/principal.ts";
+import type { AccountScope, Origin } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import type { Recipient } from "./model.ts";
-import { deleteRecipient } from "./sql.ts";
 
 export class Unsubscriber {
   readonly #sql: Sql;
@@ -31,7 +30,12 @@ export class Unsubscriber {
     if (recipient === undefined) return false;
     const { reportId, userId } = recipient;
     await this.#sql.begin(async (sql) => {
-      const report = await deleteRecipient(sql, recipient);
+      const [report] = await sql<(AccountScope & { name: string })[]>`
+        with gone as (
+          delete from report_recipients where report_id = ${reportId} and user_id = ${userId}
+          returning report_id
+        )
+        select account_id as "accountId", mode, name from gone join reports on reports.id = report_id`;
       if (report === undefined) return;
       const { name, ...owner } = report;
       const author = { ...owner, actor: { type: "user", id: userId, origin } } as const;

@@ -12,7 +12,6 @@ import { WINDOWS } from "../../shared/budgets.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { consumeAttempt, refundAttempt } from "./sql.ts";
 
 type AttemptWindow =
   | "passwords_of_network"
@@ -61,7 +60,8 @@ export class Attempts {
   /** Gives this one attempt back after a correct password; what others have tried stays counted. */
   async refund(attempt: Attempt): Promise<void> {
     for (const [name, key] of listWindows(attempt))
-      await refundAttempt(this.#sql, this.#hash(name, key));
+      await this.#sql`
+        update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${this.#hash(name, key)}`;
   }
 
   /** Whether a right code of a user's app is used for the first time while it is right. */
@@ -103,4 +103,34 @@ function listWindows({ address, user, device }: Attempt): [AttemptWindow, string
     ["passwords_of_user_and_network", `${network}\n${user}`],
     ["passwords_of_user", user],
   ];
+}
+
+type WindowState = { spent: number; resets_ms: number; now_ms: number };
+
+/**
+ * Consumes an attempt from the window of a key, and opens the window if it is closed. Beyond
+ * `limit` it counts one more, so `spent > limit` means that the attempt is refused.
+ */
+async function consumeAttempt(
+  sql: Sql | Transaction,
+  key: Buffer,
+  { limit, seconds }: { limit: number; seconds: number },
+): Promise<WindowState> {
+  const [row] = await sql<[WindowState]>`
+    insert into sign_in_windows as w (key, opened_at, spent)
+    values (${key}, clock_timestamp(), 1)
+    on conflict (key) do update set
+      opened_at = case when w.opened_at > clock_timestamp() - make_interval(secs => ${seconds})
+                       then w.opened_at else clock_timestamp() end,
+      spent = case when w.opened_at > clock_timestamp() - make_interval(secs => ${seconds})
+                   then least(w.spent, ${limit}) + 1 else 1 end
+    returning spent, extract(epoch from opened_at)::float8 * 1000 + ${seconds * 1_000} as resets_ms,
+              extract(epoch from clock_timestamp())::float8 * 1000 as now_ms`;
+  return row;
+}
+
+/** Deletes windows that closed long ago, and counts of sign-ins of more than a year ago. */
+export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
+  await sql`delete from unknown_sign_ins where day < now() - interval '400 days'`;
+  await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
 }

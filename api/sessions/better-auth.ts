@@ -15,7 +15,6 @@ import { DAY_SECONDS } from "../../shared/durations.ts";
 import { type ApiError, unavailable } from "../http/errors.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
-import { endSurplusSessions } from "./sql.ts";
 
 /** A session expires after a week without a request. */
 const SESSION_SECONDS = 7 * DAY_SECONDS;
@@ -43,6 +42,9 @@ const CREDENTIAL_COLUMNS = {
   refreshTokenExpiresAt: "refresh_token_expires_at",
   ...times,
 };
+
+/** Sessions of a user at once; a further one ends that which was not seen for longest. */
+const SESSIONS_MAX = 50;
 
 /** How long the password of a sign-in is good for its second factor. */
 const CHALLENGE_SECONDS = 600;
@@ -163,7 +165,12 @@ export const librarySettings = (
       create: {
         before: (session) =>
           Promise.resolve({ data: { ...session, userAgent: shorten(session.userAgent) } }),
-        after: ({ userId }) => endSurplusSessions(sql, userId),
+        after: async ({ userId }) => {
+          await sql`
+            delete from sessions where id in (
+              select id from sessions where user_id = ${userId}
+               order by updated_at desc, created_at desc, id desc offset ${SESSIONS_MAX})`;
+        },
       },
     },
   },
@@ -201,7 +208,7 @@ export async function translateErrors<T>(
   } catch (error) {
     if (!isAPIError(error)) throw error;
     const code = error.body?.code ?? "";
-    // What the library answers to a passkey that is nonsense.
+    // The library responds with a 500 to a passkey that is nonsense.
     const isRejection = error.statusCode < 500 || code === "FAILED_TO_VERIFY_REGISTRATION";
     if (!isRejection) throw unavailable(error);
     if (toError !== undefined) throw toError(code);

@@ -2,17 +2,19 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import {
+  enrolmentResponse,
+  passkeyListResponse,
+  recoveryCodesResponse,
+  secondFactorResponse,
+} from "../../shared/contracts/user-responses.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   addPasskeyBody,
   confirmBody,
-  enrolmentResponse,
-  passkeyListResponse,
   passwordBody,
-  recoveryCodesResponse,
-  secondFactorResponse,
   signInByPasskeyBody,
   webAuthnOptionsResponse,
 } from "./model.ts";
@@ -32,12 +34,7 @@ export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =
       "",
       ({ call, request, body }) =>
         factors.begin(requireSession(call), body.password, clientInfo(call, request)),
-      {
-        access: "session",
-        jsonBody: "required",
-        body: passwordBody,
-        response: { 200: enrolmentResponse },
-      },
+      { access: "session", body: passwordBody, response: { 200: enrolmentResponse } },
     )
     .post(
       "/confirm",
@@ -46,12 +43,7 @@ export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =
         setCookies(set, await factors.confirm(requireSession(call), body.code, client));
         return { success: true, message: "The second factor is set up." };
       },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: confirmBody,
-        response: { 200: successResponse },
-      },
+      { access: "session", body: confirmBody, response: { 200: successResponse } },
     )
     .post(
       "/recovery-codes",
@@ -62,12 +54,7 @@ export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =
           clientInfo(call, request),
         ),
       }),
-      {
-        access: "session",
-        jsonBody: "required",
-        body: passwordBody,
-        response: { 200: recoveryCodesResponse },
-      },
+      { access: "session", body: passwordBody, response: { 200: recoveryCodesResponse } },
     )
     .post(
       "/remove",
@@ -76,12 +63,7 @@ export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =
         setCookies(set, await factors.remove(requireSession(call), body.password, client));
         return { success: true, message: "The second factor has been removed." };
       },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: passwordBody,
-        response: { 200: successResponse },
-      },
+      { access: "session", body: passwordBody, response: { 200: successResponse } },
     );
 
 /** `/auth/passkeys`: adding and removing them, and signing in with one. */
@@ -107,12 +89,7 @@ export const passkeyRoutes = (auth: AccessPlugin, passkeys: Passkeys) =>
         setCookies(set, begun.cookies);
         return begun.options;
       },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: passwordBody,
-        response: { 200: webAuthnOptionsResponse },
-      },
+      { access: "session", body: passwordBody, response: { 200: webAuthnOptionsResponse } },
     )
     .post(
       "",
@@ -121,12 +98,7 @@ export const passkeyRoutes = (auth: AccessPlugin, passkeys: Passkeys) =>
         set.status = 201;
         return { success: true, message: "The passkey has been added." };
       },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: addPasskeyBody,
-        response: { 201: successResponse },
-      },
+      { access: "session", body: addPasskeyBody, response: { 201: successResponse } },
     )
     .post(
       "/:id/remove",
@@ -138,7 +110,6 @@ export const passkeyRoutes = (auth: AccessPlugin, passkeys: Passkeys) =>
       },
       {
         access: "session",
-        jsonBody: "required",
         params: z.object({ id: z.string() }),
         body: passwordBody,
         response: { 200: successResponse },
@@ -159,10 +130,5 @@ export const passkeyRoutes = (auth: AccessPlugin, passkeys: Passkeys) =>
         setCookies(set, await passkeys.signIn(body.response, clientInfo(call, request)));
         return { success: true, message: "Signed in." };
       },
-      {
-        access: "public",
-        jsonBody: "required",
-        body: signInByPasskeyBody,
-        response: { 200: successResponse },
-      },
+      { access: "public", body: signInByPasskeyBody, response: { 200: successResponse } },
     );

@@ -6,7 +6,6 @@ import {
   email,
   newPassword,
   plainPassword,
-  ROLES,
   signInCode,
   userName,
 } from "../../shared/contracts/users.ts";
@@ -14,14 +13,6 @@ import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
 import { successResponse } from "../http/common-schemas.ts";
 
 export const signInBody = z.strictObject({ email, password: plainPassword });
-
-/** How people can sign in. */
-export const methodsResponse = z.object({
-  /** The name of the provider, if there is one. */
-  provider: z.string().nullable(),
-  /** Whether the provider is the only way, but for one user. */
-  provider_only: z.boolean(),
-});
 
 /** With `url`, the browser goes there to end the session of the provider. */
 export const signOutResponse = successResponse.extend({ url: z.string().optional() });
@@ -36,21 +27,7 @@ export const passwordBody = z.strictObject({ password: plainPassword });
 
 export const confirmBody = z.strictObject({ code: appCode });
 
-export const secondFactorResponse = z.object({
-  enabled: z.boolean(),
-  recovery_codes_left: z.int(),
-});
-
-/** Only this response contains the secret, as a URI and as the image of a QR code. */
-export const enrolmentResponse = z.object({
-  uri: z.string(),
-  qr: z.string(),
-  recovery_codes: z.array(z.string()),
-});
-
-export const recoveryCodesResponse = z.object({ recovery_codes: z.array(z.string()) });
-
-/** What an authenticator sends, in base64url: more than any signature or attestation has. */
+/** Of an authenticator, in base64url: longer than any signature or attestation. */
 const webAuthnText = z.string().max(16_384);
 
 const webAuthnShape = {
@@ -91,10 +68,6 @@ export const signInByPasskeyBody = z.strictObject({ response: passkeyAnswer });
 /** The options of a browser's call, as it reads them. */
 export const webAuthnOptionsResponse = z.record(z.string(), z.unknown());
 
-export const passkeyListResponse = z.object({
-  data: z.array(z.object({ id: z.string(), name: z.string(), created_at: z.iso.datetime() })),
-});
-
 export const changePasswordBody = z.strictObject({
   current_password: plainPassword,
   new_password: newPassword,
@@ -115,37 +88,3 @@ export const resetOptionsResponse = z.object({
 
 /** Who has a link sets the password, so they may know whose it is. */
 export const resetUserResponse = z.object({ email: z.string() });
-
-export const sessionResponse = z.object({
-  user: z.object({ id: z.string(), email: z.string(), name: z.string() }),
-  /** Whether the user signs in with a password; else with the provider. */
-  has_password: z.boolean(),
-  accounts: z.array(
-    z.object({
-      id: z.string(),
-      name: z.string(),
-      plan: z.string(),
-      role: z.enum(ROLES),
-      /** Whether the user has to set up a second factor to work in it. */
-      needs_second_factor: z.boolean(),
-    }),
-  ),
-  /** Where short links are served. */
-  short_url: z.string(),
-  /** Whether mails are set up: without them, reports have no recipients. */
-  sends_mails: z.boolean(),
-});
-
-export const deviceListResponse = z.object({
-  data: z.array(
-    z.object({
-      id: z.string(),
-      user_agent: z.string().nullable(),
-      browser: z.string().nullable(),
-      os: z.string().nullable(),
-      created_at: z.iso.datetime(),
-      last_seen_at: z.iso.datetime(),
-      current: z.boolean(),
-    }),
-  ),
-});

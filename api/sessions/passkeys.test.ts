@@ -3,37 +3,22 @@
  * authenticator works once, for this site, and only if it has asked who is there. Method: a real
  * PostgreSQL, and an authenticator of the tests' own.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import { Authenticator } from "../../test/harness/authenticator.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { SessionServices } from "../../test/harness/session-services.ts";
 import type { Session } from "../http/principal.ts";
 import type { ClientInfo } from "./password-attempts.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
 
 const PASSWORD = "tomato-harbor-lantern";
 const HERE = { origin: "http://localhost" };
 const ELSEWHERE = { origin: "http://localhost.evil.example" };
 
-let postgres: TestPostgres;
-let services: SessionServices;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  services = openSessionServices(postgres);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const services = new SessionServices(postgres);
 
 const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
 const outcomeOf = (work: Promise<unknown>): Promise<string> => work.then(() => "done", reasonOf);

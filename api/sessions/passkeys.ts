@@ -15,16 +15,12 @@ import type { PasswordRules } from "./password-rules.ts";
 import { wrongPassword } from "./second-factor.ts";
 import { isRefusal, onlyChallenge } from "./service.ts";
 import { recordOwn, recordSignIn } from "./sign-ins.ts";
-import {
-  deletePasskey,
-  deleteSession,
-  findPasskeyUser,
-  listPasskeys,
-  type PasskeyRow,
-} from "./sql.ts";
+import { deleteSession } from "./sql.ts";
 
 /** Passkeys of a user: more than anybody has devices. */
 const PASSKEYS_MAX = 20;
+
+export type PasskeyRow = { id: Uuid; name: string; created_at: Date };
 
 /** Options of the browser's call, as JSON, and the cookie that its answer needs. */
 export type Challenge = { options: Record<string, unknown>; cookies: string[] };
@@ -45,7 +41,8 @@ export class Passkeys {
 
   /** Lists the user's passkeys, the oldest first. */
   list({ user }: Session): Promise<PasskeyRow[]> {
-    return listPasskeys(this.#sql, user.id);
+    return this.#sql<PasskeyRow[]>`
+      select id, name, created_at from passkeys where user_id = ${user.id} order by created_at, id`;
   }
 
   /** Begins to add one. Throws `invalid_request` for a wrong password, and beyond the most. */
@@ -84,8 +81,9 @@ export class Passkeys {
     client: ClientInfo,
   ): Promise<void> {
     await this.#confirm(session, password, client);
-    const removed = id !== undefined && (await deletePasskey(this.#sql, session.user.id, id));
-    if (!removed) throw notFound("passkey");
+    const { count } = await this.#sql`
+      delete from passkeys where id = ${id ?? null} and user_id = ${session.user.id}`;
+    if (count === 0) throw notFound("passkey");
     await this.#recordChange(session, client, "passkey removed");
   }
 
@@ -103,9 +101,10 @@ export class Passkeys {
 
   /** Signs in the user of a passkey. Throws `unauthorized`. */
   async signIn(response: PasskeyAnswer, { headers, origin }: ClientInfo): Promise<string[]> {
-    const userId = await findPasskeyUser(this.#sql, response.id);
+    const [owner] = await this.#sql<{ user_id: Uuid }[]>`
+      select user_id from passkeys where credential_id = ${response.id}`;
     const record = (type: "session.started" | "session.refused") =>
-      recordSignIn(this.#sql, type, { userId, method: "passkey", origin });
+      recordSignIn(this.#sql, type, { userId: owner?.user_id, method: "passkey", origin });
     const verified = await translateErrors(
       this.#library.api.verifyPasskeyAuthentication({
         body: { response },

@@ -1,4 +1,4 @@
-/** What the routes of sign-ins read of a request, and write into its response. */
+/** Requests and responses of the routes of sign-ins. */
 import type { Session } from "../http/principal.ts";
 import { type Call, originOf, type ResponseSettings } from "../http/request-context.ts";
 import type { ClientInfo } from "./password-attempts.ts";

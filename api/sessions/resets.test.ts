@@ -3,43 +3,27 @@
  * for an hour and for its user, and who asks for one learns nothing of who has an address. Method:
  * a real PostgreSQL, and a real SMTP server on loopback.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { WINDOWS } from "../../shared/budgets.ts";
 import { RESET_MINUTES, type Role } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { mailQueue } from "../../test/harness/mail-queue.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
 import { hashToken } from "../url-tokens.ts";
-import { makeReset, resetPath } from "./resets.ts";
-import { applyReset, deleteExpiredResets } from "./sql.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
+import { applyReset, deleteExpiredResets, makeReset, resetPath } from "./resets.ts";
 
 const FORGOTTEN = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";
 const OTHER = "copper-meadow-violin";
 
-let postgres: TestPostgres;
-let services: SessionServices;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  services = openSessionServices(postgres);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const services = new SessionServices(postgres);
 
 type Person = { id: Uuid; email: string };
 

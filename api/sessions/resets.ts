@@ -21,34 +21,45 @@ import type { Sql, Transaction } from "../postgres.ts";
 import { hashToken, newToken } from "../url-tokens.ts";
 import type { Attempts } from "./attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
-import {
-  applyReset,
-  deleteResets,
-  enqueueResetMail,
-  findResetUser,
-  insertReset,
-  isExpected,
-  type ResetUser,
-} from "./sql.ts";
+import { endSessions } from "./sql.ts";
 
 /** A link that was made; nothing else has its token. */
 export type Reset = { token: string; expires_at: Date };
+
+/** Most links of a user that are valid at once; the oldest give way. */
+const RESETS_MAX = 10;
+
+/** After so long a mail that could not be sent is not sent any more: nobody waits for it. */
+const WAITING_MINUTES = 60;
 
 /** The path of the dashboard's page on which a token is used. */
 export const resetPath = (token: string): string => `/reset-password/${token}`;
 
 /** Throws `invalid_request` for a user who has no password that could be forgotten. */
 export async function makeReset(sql: Sql | Transaction, userId: Uuid): Promise<Reset> {
-  const { token, hash: tokenHash } = newToken();
-  const expires_at = await insertReset(sql, { tokenHash, userId, minutes: RESET_MINUTES });
-  if (expires_at === undefined)
+  const { token, hash } = newToken();
+  await sql`
+    delete from password_resets where token_hash in (
+      select token_hash from password_resets where user_id = ${userId}
+       order by created_at desc, token_hash offset ${RESETS_MAX - 1})`;
+  const [row] = await sql<{ expires_at: Date }[]>`
+    insert into password_resets (token_hash, user_id, expires_at)
+    select ${hash}, user_id, clock_timestamp() + make_interval(mins => ${RESET_MINUTES})
+      from credentials where user_id = ${userId} and provider_id = 'credential'
+    returning expires_at`;
+  if (row === undefined)
     throw new ApiError("invalid_request", "This user has no password: they sign in otherwise.");
-  return { token, expires_at };
+  return { token, expires_at: row.expires_at };
 }
 
-/** Ends the links of a user. */
-export const endResets = (sql: Sql | Transaction, userId: Uuid): Promise<void> =>
-  deleteResets(sql, userId);
+/** Ends a user's links: those made before their password changed, or they joined an account. */
+export async function endResets(sql: Sql | Transaction, userId: Uuid): Promise<void> {
+  await sql`delete from password_resets where user_id = ${userId}`;
+}
+
+export async function deleteExpiredResets(sql: Sql): Promise<void> {
+  await sql`delete from password_resets where expires_at < clock_timestamp()`;
+}
 
 /** Links of people who have forgotten their password. */
 export class PasswordResets {
@@ -72,13 +83,21 @@ export class PasswordResets {
     const address = email.toLowerCase();
     await this.#sql.begin(async (sql) => {
       await this.#attempts.consumeReset(sql, address);
-      if (this.#rules.isAllowed(address)) await enqueueResetMail(sql, address, language);
+      if (!this.#rules.isAllowed(address)) return;
+      await sql`
+        insert into report_mails (id, kind, user_id, language)
+        select gen_random_uuid(), 'password_reset', users.id, ${language}
+          from users join credentials on user_id = users.id and provider_id = 'credential'
+         where email = ${address}`;
     });
   }
 
   /** Finds the user of a token; throws `not_found` when it is not valid, and `forbidden`. */
-  async find(token: string): Promise<ResetUser> {
-    const user = await findResetUser(this.#sql, hashToken(token));
+  async find(token: string): Promise<{ id: Uuid; email: string; name: string }> {
+    const [user] = await this.#sql<{ id: Uuid; email: string; name: string }[]>`
+      select users.id, users.email, users.name
+        from password_resets reset join users on users.id = reset.user_id
+       where reset.token_hash = ${hashToken(token)} and reset.expires_at > clock_timestamp()`;
     if (user === undefined) throw noReset();
     this.#rules.requireAllowed(user.email);
     return user;
@@ -102,6 +121,29 @@ export class PasswordResets {
   }
 }
 
+/**
+ * Uses a link up, and its user's others with it: sets the password and ends every session. Returns
+ * the user; undefined, and changes nothing, when the link is not valid any more.
+ */
+export async function applyReset(
+  sql: Transaction,
+  tokenHash: Buffer,
+  passwordHash: string,
+): Promise<Uuid | undefined> {
+  const [used] = await sql<{ user_id: Uuid }[]>`
+    delete from password_resets
+     where token_hash = ${tokenHash} and expires_at > clock_timestamp()
+    returning user_id`;
+  if (used === undefined) return undefined;
+  const { count } = await sql`
+    update credentials set password = ${passwordHash}, updated_at = now()
+     where user_id = ${used.user_id} and provider_id = 'credential'`;
+  if (count !== 1) throw new Error("The user has no password that could be replaced.");
+  await endSessions(sql, used.user_id);
+  await endResets(sql, used.user_id);
+  return used.user_id;
+}
+
 const noReset = (): ApiError =>
   new ApiError("not_found", "This link has been used or has expired. Ask for a new one.");
 
@@ -120,7 +162,7 @@ export class ResetMails implements MailKind {
   }
 
   mayReceive(sql: Sql): PendingQuery<Row[]> {
-    return isExpected(sql);
+    return sql`(mail.created_at > clock_timestamp() - make_interval(mins => ${WAITING_MINUTES}))`;
   }
 
   async write({ user_id: userId, language }: QueuedMail): Promise<MailContent | undefined> {

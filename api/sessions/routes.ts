@@ -2,6 +2,13 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import {
+  type Account,
+  deviceListResponse,
+  methodsResponse,
+  sessionResponse,
+  type SignInMethods,
+} from "../../shared/contracts/user-responses.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { successResponse } from "../http/common-schemas.ts";
@@ -11,12 +18,9 @@ import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin, SiteContext } from "../site.ts";
 import {
   changePasswordBody,
-  deviceListResponse,
-  methodsResponse,
   requestResetBody,
   resetOptionsResponse,
   resetUserResponse,
-  sessionResponse,
   signInBody,
   signInByCodeBody,
   signInResponse,
@@ -27,8 +31,6 @@ import { clientInfo, requireSession, setCookies } from "./requests.ts";
 import type { PasswordResets } from "./resets.ts";
 import { type SessionService, toUserResponse } from "./service.ts";
 
-type SessionResponse = z.output<typeof sessionResponse>;
-
 /**
  * `methods` says how people can sign in; `listAccounts` lists the accounts that a user is a member
  * of.
@@ -36,8 +38,8 @@ type SessionResponse = z.output<typeof sessionResponse>;
 export const sessionRoutes = (
   auth: AccessPlugin,
   sessions: SessionService,
-  methods: z.output<typeof methodsResponse>,
-  listAccounts: (userId: Uuid) => Promise<SessionResponse["accounts"]>,
+  methods: SignInMethods,
+  listAccounts: (userId: Uuid) => Promise<Account[]>,
   { shortUrl, sendsMails }: SiteContext,
 ) =>
   new Elysia({ name: "sessions", prefix: "/auth" })
@@ -52,12 +54,7 @@ export const sessionRoutes = (
         const message = needsCode ? "Send a code to sign in." : "Signed in.";
         return { success: true, message, needs_code: needsCode };
       },
-      {
-        access: "public",
-        jsonBody: "required",
-        body: signInBody,
-        response: { 200: signInResponse },
-      },
+      { access: "public", body: signInBody, response: { 200: signInResponse } },
     )
     .post(
       "/sign-in/code",
@@ -65,12 +62,7 @@ export const sessionRoutes = (
         setCookies(set, await sessions.signInByCode(body.code, clientInfo(call, request)));
         return { success: true, message: "Signed in." };
       },
-      {
-        access: "public",
-        jsonBody: "required",
-        body: signInByCodeBody,
-        response: { 200: successResponse },
-      },
+      { access: "public", body: signInByCodeBody, response: { 200: successResponse } },
     )
     .get(
       "/session",
@@ -119,12 +111,7 @@ export const sessionRoutes = (
         setCookies(set, cookies);
         return { success: true, message: "The password has been changed." };
       },
-      {
-        access: "session",
-        jsonBody: "required",
-        body: changePasswordBody,
-        response: { 200: successResponse },
-      },
+      { access: "session", body: changePasswordBody, response: { 200: successResponse } },
     )
     .get(
       "/devices",
@@ -165,7 +152,7 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
   return new Elysia({ name: "password resets", prefix: "/auth/password-resets" })
     .use(auth)
     .get("", () => ({ by_mail: sendsMails }), {
-      access: "public",
+      access: "static",
       response: { 200: resetOptionsResponse },
     })
     .post(
@@ -183,12 +170,7 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
           message: "If somebody has this address, a mail with a link is on its way.",
         };
       },
-      {
-        access: "public",
-        jsonBody: "required",
-        body: requestResetBody,
-        response: { 200: successResponse },
-      },
+      { access: "public", body: requestResetBody, response: { 200: successResponse } },
     )
     .get("/:token", async ({ params }) => ({ email: (await resets.find(params.token)).email }), {
       access: "public",
@@ -203,7 +185,6 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
       },
       {
         access: "public",
-        jsonBody: "required",
         params: tokenParams,
         body: useResetBody,
         response: { 200: successResponse },

@@ -3,35 +3,20 @@
  * code counts once, few wrong ones are accepted, and a recovery code replaces the app once. Method:
  * a real PostgreSQL, and codes by an implementation of RFC 6238 of the tests' own.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
-import { openSessionServices, type SessionServices } from "../../test/harness/session-services.ts";
+import type { Enrolment } from "../../shared/contracts/user-responses.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
+import { SessionServices } from "../../test/harness/session-services.ts";
 import { codeOf } from "../../test/harness/totp.ts";
 import type { Session } from "../http/principal.ts";
-import type { Enrolment } from "./second-factor.ts";
-
-// Starts a real server, on a machine that may be busy.
-setDefaultTimeout(120_000);
 
 const PASSWORD = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";
 
-let postgres: TestPostgres;
-let services: SessionServices;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  services = openSessionServices(postgres);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const services = new SessionServices(postgres);
 
 const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
 

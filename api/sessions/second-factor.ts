@@ -5,16 +5,13 @@
 import QRCode from "qrcode";
 import * as z from "zod";
 
+import type { Enrolment, SecondFactorState } from "../../shared/contracts/user-responses.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import { recordOwn } from "./sign-ins.ts";
-import { hasSecondFactor } from "./sql.ts";
-
-/** What is shown once, and counts as soon as a code of the app has come. */
-export type Enrolment = { uri: string; qr: string; recovery_codes: string[] };
 
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
 export class SecondFactors {
@@ -29,16 +26,20 @@ export class SecondFactors {
   }
 
   /** Whether the user has a second factor, and how many recovery codes are left. */
-  async state({ user }: Session): Promise<{ enabled: boolean; recovery_codes_left: number }> {
-    if (!(await hasSecondFactor(this.#sql, user.id)))
-      return { enabled: false, recovery_codes_left: 0 };
+  async state({ user }: Session): Promise<SecondFactorState> {
+    const { count } = await this
+      .#sql`select from users where id = ${user.id} and has_second_factor`;
+    if (count === 0) return { enabled: false, recovery_codes_left: 0 };
     const codes = await translateErrors(
       this.#library.api.viewBackupCodes({ body: { userId: user.id } }),
     );
     return { enabled: true, recovery_codes_left: codes.backupCodes.length };
   }
 
-  /** Makes a secret and recovery codes. Throws `invalid_request` when there is a second factor. */
+  /**
+   * Makes a secret and recovery codes, which count as soon as a code of the app has come. Throws
+   * `invalid_request` when there is a second factor.
+   */
   async begin(session: Session, password: string, client: ClientInfo): Promise<Enrolment> {
     const { headers } = client;
     const made = await this.#change(session, client, () =>
@@ -71,7 +72,6 @@ export class SecondFactors {
     return result.backupCodes;
   }
 
-  /** Removes the second factor. */
   async remove(session: Session, password: string, client: ClientInfo): Promise<string[]> {
     const { headers } = client;
     const { result, cookie } = await this.#change(session, client, () =>

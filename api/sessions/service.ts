@@ -13,21 +13,19 @@ import type { Attempts } from "./attempts.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
+import { endResets } from "./resets.ts";
 import { isTotp, wrongCode, wrongPassword } from "./second-factor.ts";
 import { recordOwn, recordSignIn, userActor } from "./sign-ins.ts";
-import {
-  deleteResets,
-  deleteSession,
-  endSessions,
-  findChallenged,
-  findUserByEmail,
-  isPasswordCurrent,
-  isSessionValid,
-  listSessions,
-  type SessionRow,
-} from "./sql.ts";
+import { deleteSession, endSessions, findUserByEmail, isPasswordCurrent } from "./sql.ts";
 
-/** What has ended a session: with `url`, the browser goes there to end that of the provider. */
+type SessionRow = {
+  id: Uuid;
+  user_agent: string | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+/** An ended session: with `url`, the browser goes there to end that of the provider. */
 export type SignedOut = { cookies: string[]; url: string | undefined };
 
 /** With whom some sign in. */
@@ -80,7 +78,9 @@ export class SessionService {
 
   /** Throws `unauthorized` when a session that was found has ended. */
   async requireValid({ id }: Session): Promise<void> {
-    if (!(await isSessionValid(this.#sql, id))) throw notSignedIn();
+    const { count } = await this.#sql`
+      select from sessions where id = ${id} and expires_at > now()`;
+    if (count === 0) throw notSignedIn();
   }
 
   /** Whether the user has a password; else they sign in with the provider. */
@@ -91,7 +91,10 @@ export class SessionService {
 
   /** Lists where the user is signed in, the most recently seen first. */
   async devices({ id, user }: Session): Promise<(SessionRow & { current: boolean })[]> {
-    const rows = await listSessions(this.#sql, user.id);
+    const rows = await this.#sql<SessionRow[]>`
+      select id, user_agent, created_at, updated_at from sessions
+       where user_id = ${user.id} and expires_at > now()
+       order by updated_at desc`;
     return rows.map((row) => ({ ...row, current: row.id === id }));
   }
 
@@ -149,7 +152,7 @@ export class SessionService {
   async signInByCode(code: string, client: ClientInfo): Promise<string[]> {
     const request = { body: { code }, headers: onlyChallenge(client.headers) };
     const { api } = this.#library;
-    const userId = await findChallenged(this.#sql, challengeOf(client.headers));
+    const userId = await this.#findChallenged(challengeOf(client.headers));
     const method = isTotp(code) ? "password and code" : "password and recovery code";
     const { headers, response } = await translateErrors(
       isTotp(code)
@@ -172,6 +175,15 @@ export class SessionService {
     await this.#record(isGood ? "session.started" : "session.refused", user.id, method, client);
     if (!isGood) throw wrongCode();
     return headers.getSetCookie();
+  }
+
+  /** Who has entered the password, and has to send a code with this cookie. */
+  async #findChallenged(cookie: string): Promise<Uuid | undefined> {
+    const identifier = /two_factor=(2fa-\w{1,100})/.exec(cookie)?.[1] ?? "";
+    const [row] = await this.#sql<{ id: Uuid }[]>`
+      select users.id from verifications join users on users.id::text = verifications.value
+       where identifier = ${identifier}`;
+    return row?.id;
   }
 
   #record(
@@ -225,7 +237,7 @@ export class SessionService {
     });
     const user = await findUserByEmail(this.#sql, email);
     if (user === undefined) throw notSignedIn();
-    await deleteResets(this.#sql, user.id);
+    await endResets(this.#sql, user.id);
     const { origin } = client;
     await recordOwn(this.#sql, "user.password_changed", { userId: user.id, origin, change: "own" });
     return [...headers.getSetCookie(), this.#passwords.recognize(client.headers, user)];

@@ -5,8 +5,12 @@
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Role } from "../../shared/contracts/users.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import { type AccessRule, type AuthContext, Authenticator } from "../auth/access-rules.ts";
-import { permissionsOf } from "../auth/roles.ts";
+import {
+  type AccessRule,
+  type AuthContext,
+  Authenticator,
+  permissionsOf,
+} from "../auth/access-rules.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import { originOf } from "../http/request-context.ts";

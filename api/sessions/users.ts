@@ -11,20 +11,19 @@ import { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { AuthLibrary, librarySettings } from "./better-auth.ts";
 import { PasswordRules } from "./password-rules.ts";
-import {
-  deleteResets,
-  deleteUser,
-  endSessions,
-  findUserByEmail,
-  isEmailVerified,
-  listUnknownSignIns,
-  listUsers,
-  type LockedUser,
-  lockUserByEmail,
-  markEmailVerified,
-  removeSecondFactor,
-  type UserRow,
-} from "./sql.ts";
+import { endResets } from "./resets.ts";
+import { endSessions, findUserByEmail } from "./sql.ts";
+
+export type LockedUser = { id: Uuid; email_verified: boolean };
+
+export type UserRow = {
+  id: Uuid;
+  email: string;
+  email_verified: boolean;
+  name: string;
+  created_at: Date;
+  account_ids: Uuid[];
+};
 
 export type NewUser = { email: string; name: string; password: string };
 
@@ -77,13 +76,14 @@ export class UserService {
   }
 
   /** Records that the e-mail address belongs to the user, as an operator confirms. */
-  markVerified(id: Uuid): Promise<void> {
-    return markEmailVerified(this.#sql, id);
+  async markVerified(id: Uuid): Promise<void> {
+    await this.#sql`update users set email_verified = true where id = ${id}`;
   }
 
   /** Whether the user's e-mail address is verified; an invitation does not verify it. */
-  isVerified(id: Uuid): Promise<boolean> {
-    return isEmailVerified(this.#sql, id);
+  async isVerified(id: Uuid): Promise<boolean> {
+    const { count } = await this.#sql`select from users where id = ${id} and email_verified`;
+    return count === 1;
   }
 
   /**
@@ -100,7 +100,7 @@ export class UserService {
     else await internalAdapter.updatePassword(user.id, hash);
     await this.#sql.begin(async (sql) => {
       await endSessions(sql, user.id);
-      await deleteResets(sql, user.id);
+      await endResets(sql, user.id);
       await recordOfUser(sql, user.id, OPERATOR, "user.password_changed");
     });
     return true;
@@ -123,8 +123,13 @@ export class UserService {
    */
   async removeSecondFactor(email: string): Promise<boolean> {
     return await this.#sql.begin(async (sql) => {
-      const user = await lockUserByEmail(sql, email);
-      if (user === undefined || !(await removeSecondFactor(sql, user.id))) return false;
+      const user = await this.lock(sql, email);
+      if (user === undefined) return false;
+      const { count } = await sql`
+        update users set has_second_factor = false where id = ${user.id} and has_second_factor`;
+      await sql`delete from second_factors where user_id = ${user.id}`;
+      if (count === 0) return false;
+      await endSessions(sql, user.id);
       await recordOfUser(sql, user.id, OPERATOR, "user.second_factor_changed", {
         change: "removed",
       });
@@ -133,23 +138,29 @@ export class UserService {
   }
 
   /** Finds the user who has an e-mail address, and locks them until the transaction ends. */
-  lock(transaction: Transaction, email: string): Promise<LockedUser | undefined> {
-    return lockUserByEmail(transaction, email);
+  async lock(sql: Transaction, email: string): Promise<LockedUser | undefined> {
+    const [row] = await sql<LockedUser[]>`
+      select id, email_verified from users where email = ${email.toLowerCase()} for update`;
+    return row;
   }
 
   /** Deletes a user, with their sessions and memberships, which the caller records. */
-  remove(transaction: Transaction, id: Uuid): Promise<void> {
-    return deleteUser(transaction, id);
+  async remove(sql: Transaction, id: Uuid): Promise<void> {
+    await sql`delete from users where id = ${id}`;
   }
 
   /** How many refused sign-ins there were with addresses that nobody has, by day. */
   listUnknownSignIns(): Promise<{ day: string; count: number }[]> {
-    return listUnknownSignIns(this.#sql);
+    return this.#sql<{ day: string; count: number }[]>`
+      select day::text as day, count::float8 as count from unknown_sign_ins
+       order by unknown_sign_ins.day desc limit 31`;
   }
 
-  /** Lists all users, with the accounts they are members of. */
   list(): Promise<UserRow[]> {
-    return listUsers(this.#sql);
+    return this.#sql<UserRow[]>`
+      select u.id, u.email, u.email_verified, u.name, u.created_at,
+             array(select m.account_id from members m where m.user_id = u.id order by 1) as account_ids
+        from users u order by u.created_at, u.id`;
   }
 }
 

@@ -23,7 +23,7 @@ import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
 import { boundaryProblem, periodField, timezoneField } from "../analytics/period.ts";
 import { clicks, completeFromField, percentage, rangeCounts } from "../analytics/responses.ts";
 import type { Brand } from "../branding/model.ts";
-import { createdAt, hasPassword, idParameter, updatedAt } from "../http/common-schemas.ts";
+import { createdAt, hasPassword, idParameter, text, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 
 const EMBED_ORIGINS_MAX = 10;
@@ -97,9 +97,7 @@ export const shareParams = z.object({
 
 export const shareResponse = z
   .object({
-    id: z
-      .string()
-      .meta({ description: "The share's id, for the paths of this API.", examples: [SHARE_ID] }),
+    id: text("The share's id, for the paths of this API.", SHARE_ID),
     link_id: z.string().nullable().meta(META.link_id),
     name: z.string().nullable().meta(META.name),
     breakdowns: z.array(z.string()).meta(META.breakdowns),
@@ -114,10 +112,10 @@ export const shareResponse = z
 
 export const newShareResponse = shareResponse
   .extend({
-    token: z.string().meta({
-      description: "The secret part of the URL. Only this response contains it: store it now.",
-      examples: [SHARE_TOKEN],
-    }),
+    token: text(
+      "The secret part of the URL. Only this response contains it: store it now.",
+      SHARE_TOKEN,
+    ),
     url: z.string().meta({
       description: "The page to share. Only this response contains it: store it now.",
       examples: [`https://api.example.com/shared/${SHARE_TOKEN}`],
@@ -230,9 +228,7 @@ export const accessBody = z
 
 export const accessResponse = z
   .object({
-    access_token: z
-      .string()
-      .meta({ description: "Send it in `X-Share-Access`.", examples: ["1772446500.q1Zt…"] }),
+    access_token: text("Send it in `X-Share-Access`.", "1772446500.q1Zt…"),
     expires_at: z.iso
       .datetime()
       .meta({ description: "When the access ends.", examples: ["2026-03-02T10:15:00.000Z"] }),
@@ -240,7 +236,7 @@ export const accessResponse = z
   .meta({ id: "ShareAccess", description: "Access to shared statistics with a password." });
 
 const sharedBreakdown = z.object({
-  by: z.string().meta({ description: "The dimension.", examples: ["country"] }),
+  by: text("The dimension.", "country"),
   data: z
     .array(
       z.object({
@@ -262,7 +258,7 @@ export const sharedResponse = z
       .string()
       .nullable()
       .meta({ description: "The link's short URL; null for all links.", examples: [SHORT_URL] }),
-    period: z.string().meta({ description: "The period of the query.", examples: ["7d"] }),
+    period: text("The period of the query.", "7d"),
     timezone: z.string().meta(META.timezone),
     ...rangeCounts,
     breakdowns: z.array(sharedBreakdown).meta({ description: "The dimensions that are shared." }),

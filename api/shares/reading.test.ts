@@ -2,12 +2,13 @@
  * Goal: whoever reads an account's shares, and however many there are, the account pays, and others
  * are not held up.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { BrandingService } from "../branding/service.ts";
 import { ApiError } from "../http/errors.ts";
@@ -16,9 +17,6 @@ import { budgets } from "../limits/budgets.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { SharedService } from "./reading.ts";
 import { ShareService } from "./service.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 /** Milliseconds that the statistics of a share take ClickHouse. */
 const STATISTICS_MS = 1_000;
@@ -36,26 +34,20 @@ const summary = {
   prefetch_clicks: 0,
 };
 
-let postgres: TestPostgres;
-let shares: ShareService;
-let shared: SharedService;
 const computed: string[] = [];
-beforeAll(async () => {
-  postgres = await startPostgres();
-  const { sql, links } = postgres;
-  const passwords = new PasswordHashing();
-  shares = new ShareService(sql, links, passwords);
-  const analytics = fakeService<AnalyticsService>("analytics", {
-    overview(owner) {
-      computed.push(owner.accountId);
-      budgets.spend(owner, owner.paysWith ?? "statistics", STATISTICS_MS);
-      return Promise.resolve({ period: "", summary, clicks_over_time: [], breakdowns: [] });
-    },
-  });
-  const branding = new BrandingService(sql);
-  shared = new SharedService(sql, analytics, links, branding, passwords, "https://sho.rt");
+const postgres = await forFile(startPostgres());
+const { sql, links } = postgres;
+const passwords = new PasswordHashing();
+const shares = new ShareService(sql, links, passwords);
+const analytics = fakeService<AnalyticsService>("analytics", {
+  overview(owner) {
+    computed.push(owner.accountId);
+    budgets.spend(owner, owner.paysWith ?? "statistics", STATISTICS_MS);
+    return Promise.resolve({ period: "", summary, clicks_over_time: [], breakdowns: [] });
+  },
 });
-afterAll(() => postgres[Symbol.asyncDispose]());
+const branding = new BrandingService(sql);
+const shared = new SharedService(sql, analytics, links, branding, passwords, "https://sho.rt");
 beforeEach(() => void computed.splice(0));
 
 async function addShares(count: number) {

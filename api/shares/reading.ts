@@ -13,20 +13,22 @@ import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { BrandingService } from "../branding/service.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { budgets } from "../limits/budgets.ts";
+import type { AccountScope } from "../http/principal.ts";
+import { budgets, type Payer } from "../limits/budgets.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import type { LinkService } from "../links/service.ts";
 import { buildShortUrl } from "../links/short-url.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { hashToken } from "../url-tokens.ts";
-import type { SharedQuery, SharedStatistics, SharedView } from "./model.ts";
-import { findSharedBy, type SharedRow } from "./sql.ts";
+import type { SharedQuery, SharedStatistics, SharedView, ShareRow } from "./model.ts";
+import { shareColumns } from "./service.ts";
 
-/** Maximum rows of each breakdown. */
+/** A share with its owner, and the version of the owner's branding; null without one. */
+type SharedRow = ShareRow & AccountScope & Payer & { brand_version: number | null };
+
 const ROWS_MAX = 10;
 
-/** Maximum countries on the map. */
 const COUNTRIES_MAX = 100;
 
 /**
@@ -72,10 +74,20 @@ export class SharedService {
     this.#shortUrl = shortUrl;
   }
 
-  /** Finds the share of a token; throws `not_found`, also for a revoked or expired one. */
+  /**
+   * Finds the share of a token. Throws `not_found`, also for one that is revoked or has expired,
+   * and when an operator has suspended its account.
+   */
   async find(token: string): Promise<SharedRow> {
     const hash = parseToken(token);
-    const share = hash === undefined ? undefined : await findSharedBy(this.#sql, hash);
+    const sql = this.#sql;
+    const [share] = await sql<SharedRow[]>`
+      select ${shareColumns(sql)}, account_id as "accountId", mode,
+             (select plan from accounts where id = account_id) as plan,
+             (select version from account_branding b where b.account_id = shares.account_id and b.mode = shares.mode) as brand_version
+        from shares
+       where token_hash = ${hash ?? null} and (expires_at is null or expires_at > clock_timestamp())
+         and not exists (select from accounts where id = account_id and suspended_until = 'infinity')`;
     if (share === undefined) throw notFound("share");
     return share;
   }

@@ -1,17 +1,11 @@
 /** Goal: owners manage their shares, invalid requests change nothing, and others get nowhere. */
-import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeApi,
-  type FakeKey,
-} from "../../test/harness/fake-api.ts";
+import { createFakeApi, errorCodeOf, type FakeKey } from "../../test/harness/fake-api.ts";
 import { notFound } from "../http/errors.ts";
 import type { ShareRow } from "./model.ts";
 
-let api: FakeApi;
 let key: FakeKey;
 let owner: string;
 let changes: unknown[];
@@ -35,31 +29,29 @@ function find({ accountId }: { accountId: string }): ShareRow {
   return row;
 }
 
-beforeAll(() => {
-  api = createFakeApi({
-    shares: {
-      create: async (_, id, body) => {
-        changes.push(body);
-        return { row: { ...row, id }, token: "t".repeat(43) };
-      },
-      get: async (scope) => find(scope),
-      update: async (scope, _, body) => {
-        const found = find(scope);
-        changes.push(body);
-        return found;
-      },
-      rotate: async (scope) => {
-        find(scope);
-        changes.push("rotated");
-        return { row, token: "another" };
-      },
-      revoke: async (scope) => {
-        find(scope);
-        changes.push("revoked");
-      },
-      list: async () => ({ rows: [row], total: 1, next: null }),
+const api = createFakeApi({
+  shares: {
+    create: async (_, id, body) => {
+      changes.push(body);
+      return { row: { ...row, id }, token: "t".repeat(43) };
     },
-  });
+    get: async (scope) => find(scope),
+    update: async (scope, _, body) => {
+      const found = find(scope);
+      changes.push(body);
+      return found;
+    },
+    rotate: async (scope) => {
+      find(scope);
+      changes.push("rotated");
+      return { row, token: "another" };
+    },
+    revoke: async (scope) => {
+      find(scope);
+      changes.push("revoked");
+    },
+    list: async () => ({ rows: [row], total: 1, next: null }),
+  },
 });
 beforeEach(() => {
   changes = [];

@@ -28,10 +28,6 @@ const LIST = "shares";
 const NEEDS_READER =
   "Nobody can share what they may not read: `analytics:read` is required as well, and `links:read` for a share of one link.";
 
-const READ_ACCESS = { scope: "shares:read", limit: null, cost: 1 } as const;
-
-const WRITE_ACCESS = { scope: "shares:write", limit: null, cost: 1 } as const;
-
 /**
  * `originOf` is the origin, without a trailing slash, at which the client of a request reaches this
  * site.
@@ -56,8 +52,7 @@ export const shareRoutes = (
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "shares:write",
         idempotent: true,
         errors: ["quota_exceeded", "not_found"],
         body: newShareBody,
@@ -79,7 +74,7 @@ export const shareRoutes = (
         return listResponse(listRequest, part, LIST, toShareResponse);
       },
       {
-        access: READ_ACCESS,
+        access: "shares:read",
         query: listQuery,
         response: { 200: shareListResponse },
         detail: { operationId: "listShares", summary: "List shares" },
@@ -90,7 +85,7 @@ export const shareRoutes = (
       async ({ call, params }) =>
         toShareResponse(await shares.get(principalOf(call), decodeId("shr", params.id))),
       {
-        access: READ_ACCESS,
+        access: "shares:read",
         params: shareParams,
         response: { 200: shareResponse },
         detail: { operationId: "getShare", summary: "Get a share" },
@@ -101,8 +96,7 @@ export const shareRoutes = (
       async ({ call, params, body }) =>
         toShareResponse(await shares.update(principalOf(call), decodeId("shr", params.id), body)),
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "shares:write",
         params: shareParams,
         body: updateShareBody,
         response: { 200: shareResponse },
@@ -127,7 +121,7 @@ export const shareRoutes = (
         return await idempotency.run({ principal, request, body: null, set }, rotate, SECRET);
       },
       {
-        access: WRITE_ACCESS,
+        access: "shares:write",
         idempotent: true,
         params: shareParams,
         response: { 200: newShareResponse },
@@ -147,7 +141,7 @@ export const shareRoutes = (
         return { success: true, message: "The share has been revoked." };
       },
       {
-        access: WRITE_ACCESS,
+        access: "shares:write",
         params: shareParams,
         response: { 200: successResponse },
         detail: {

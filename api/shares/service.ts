@@ -15,8 +15,9 @@ import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
-import { isForeignKeyViolation, type Sql } from "../postgres.ts";
+import { isForeignKeyViolation, type Sql, type Transaction } from "../postgres.ts";
 import { newToken } from "../url-tokens.ts";
 import {
   type NewShareBody,
@@ -25,7 +26,6 @@ import {
   toShareResponse,
   type UpdateShareBody,
 } from "./model.ts";
-import { insertShare, shareRows, updateShare } from "./sql.ts";
 
 /** Maximum shares of an account and mode: far more than people manage by hand. */
 const SHARES_MAX = 1_000;
@@ -41,6 +41,11 @@ const DEFAULTS: ShareFields = {
   embed_origins: [],
   expires_at: null,
 };
+
+export const shareColumns = (sql: Sql | Transaction) => sql`
+  id, link_id, name, password_hash, breakdowns, timezone, embed_origins, expires_at, created_at, updated_at`;
+
+const shareRows = new OwnedRows<ShareRow>("shares", shareColumns);
 
 export class ShareService {
   readonly #sql: Sql;
@@ -68,11 +73,18 @@ export class ShareService {
       typeof link_id === "string" ? await this.#links.find(owner, decodeId("link", link_id)) : null;
     const fields = { ...DEFAULTS, ...(await this.#readFields(owner, body)) };
     const { token, hash: token_hash } = newToken();
-    const share = { ...fields, id, link_id: link?.id ?? null, token_hash };
     try {
       const row = await this.#sql.begin(async (transaction) => {
         await shareRows.requireRoom(transaction, owner, SHARES_MAX, "Revoke");
-        const { created, ...inserted } = await insertShare(transaction, owner, share);
+        // An earlier attempt of the same request may have inserted it, with another token.
+        const [{ created, ...inserted }] = await transaction<[ShareRow & { created: boolean }]>`
+          insert into shares (id, account_id, mode, link_id, name, token_hash, password_hash, breakdowns, timezone,
+                              embed_origins, expires_at)
+          values (${id}, ${owner.accountId}, ${owner.mode}, ${link?.id ?? null}, ${fields.name}, ${token_hash},
+                  ${fields.password_hash}, ${[...fields.breakdowns]}::text[], ${fields.timezone},
+                  ${[...fields.embed_origins]}::text[], ${fields.expires_at})
+          on conflict (id) do update set token_hash = excluded.token_hash
+          returning ${shareColumns(transaction)}, xmax = 0 as created`;
         if (created)
           await recordEvents(transaction, owner, [shareEvent("share.created", inserted)]);
         return inserted;
@@ -167,6 +179,20 @@ export class ShareService {
   }
 }
 
+/** Changes one of the owner's shares; undefined when there is none. */
+async function updateShare(
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+  change: Partial<ShareFields & { token_hash: Buffer }>,
+): Promise<ShareRow | undefined> {
+  const [row] = await sql<ShareRow[]>`
+    update shares set ${sql({ ...change, updated_at: new Date() })}
+     where id = ${id} and account_id = ${accountId} and mode = ${mode}
+    returning ${shareColumns(sql)}`;
+  return row;
+}
+
 /**
  * Throws `forbidden` unless the caller may read the data that a share shows: statistics, and a
  * link's short URL.
@@ -185,7 +211,7 @@ const READ_OF_ACCOUNT = ["analytics:read"] as const satisfies readonly Scope[];
 
 const READ_OF_LINK = ["analytics:read", "links:read"] as const satisfies readonly Scope[];
 
-/** What the ledger says of a share: without its token, which the database does not know. */
+/** An event of a share, without its token, which the database does not know. */
 const shareEvent = (
   type: "share.created" | "share.updated" | "share.revoked",
   row: ShareRow,

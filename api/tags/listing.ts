@@ -8,7 +8,6 @@ import type { AccountScope } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import type { Sql } from "../postgres.ts";
 import type { CountedTag, TagRow, TagSort } from "./model.ts";
-import { listTags, sumClicks, type TagPosition } from "./sql.ts";
 
 /**
  * Maximum tags that a request examines: a page may be shorter than its limit, and its cursor
@@ -30,6 +29,15 @@ export type TagsRequest = {
 };
 
 export type TagsPart = { rows: CountedTag[]; next: TagsCursor | null };
+
+/** A tag's place in a list: after it in the order by name, or by links and then by name. */
+type TagPosition = { links: number; name: string };
+
+/**
+ * The tags found among those that were examined, in order, and where the examination ended: null
+ * for the end of the list.
+ */
+type FoundTags = { rows: TagRow[]; end: TagPosition | null };
 
 /** An account, which pays for adding up clicks. */
 type TagsReader = AccountScope & Payer;
@@ -121,4 +129,63 @@ export async function withClicks(
     ...row,
     clicks: summed.has(row.name) ? (clicks.get(row.name) ?? 0) : null,
   }));
+}
+
+/**
+ * Examines the owner's next `examinedMax` tags in the requested order, by the primary key or
+ * `tags_by_links`, and returns the first `limit` whose name contains `search`, ignoring case.
+ */
+export async function listTags(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  { sort, search, after }: { sort: "name" | "links"; search: string; after: TagPosition | null },
+  limit: number,
+  examinedMax: number,
+): Promise<FoundTags> {
+  const byLinks = sort === "links";
+  const order = byLinks ? sql`-links, name` : sql`name`;
+  const afterPosition =
+    after === null
+      ? sql``
+      : byLinks
+        ? sql`and (-links, name) > (${-after.links}::bigint, ${after.name})`
+        : sql`and name > ${after.name}`;
+  const rows = await sql<(TagRow & { is_end: boolean })[]>`
+    with examined as materialized (
+      select name, color, links from tags
+       where account_id = ${accountId} and mode = ${mode} ${afterPosition}
+       order by ${order} limit ${examinedMax}
+    ), found as materialized (
+      select * from examined where strpos(lower(name collate "default"), lower(${search})) > 0
+       order by ${order} limit ${limit}
+    ), last_examined as (
+      select * from (select * from examined order by ${order}) ordered
+       where (select count(*) from found) < ${limit} offset ${examinedMax - 1} limit 1
+    )
+    select name, color, links::float8 as links, is_end
+      from (select *, false as is_end from found union all select *, true from last_examined) part
+     order by is_end, ${order}`;
+  const found = rows.filter(({ is_end }) => !is_end);
+  return { rows: found.map(toTagRow), end: rows.find(({ is_end }) => is_end) ?? null };
+}
+
+const toTagRow = ({ name, color, links }: TagRow): TagRow => ({ name, color, links });
+
+/**
+ * Adds up the clicks of the owner's links by tag, for these tags; those without links are left out.
+ */
+async function sumClicks(
+  sql: Sql,
+  { accountId, mode }: AccountScope,
+  names: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await sql<{ name: string; clicks: number }[]>`
+    select tag.name, sum(counters.clicks)::float8 as clicks
+      from links link
+      join link_counters counters on counters.link_id = link.id
+     cross join unnest(link.tags) as tag (name)
+     where link.account_id = ${accountId} and link.mode = ${mode} and link.tags && ${[...names]}::text[]
+       and tag.name = any (${[...names]}::text[])
+     group by tag.name`;
+  return new Map(rows.map(({ name, clicks }) => [name, clicks]));
 }

@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
+import { count, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
 export const listTagsQuery = z.object({
@@ -37,12 +38,9 @@ export const tagParams = z.object({
 });
 
 const tagFields = {
-  name: z.string().meta({ description: "The tag.", examples: ["spring"] }),
+  name: text("The tag.", "spring"),
   color: z.enum(TAG_COLORS).nullable().meta(tagColorMeta),
-  links: z.int().meta({
-    description: "How many links have the tag, with archived ones.",
-    examples: [42],
-  }),
+  links: count("How many links have the tag, with archived ones.", 42),
   clicks: z
     .int()
     .nullable()
@@ -63,7 +61,7 @@ export const tagListResponse = z
 
 /** How far a change of many links has come. */
 const progressFields = {
-  changed: z.int().meta({ description: "Links that had one of the tags.", examples: [17] }),
+  changed: count("Links that had one of the tags.", 17),
   done: z
     .boolean()
     .meta({ description: "False when there may be more: repeat the request.", examples: [true] }),

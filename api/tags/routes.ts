@@ -39,7 +39,7 @@ export const tagRoutes = (auth: AccessPlugin, tags: TagService) =>
         };
       },
       {
-        access: { scope: "links:read", limit: null, cost: 1 },
+        access: "links:read",
         query: listTagsQuery,
         response: { 200: tagListResponse },
         detail: {
@@ -55,7 +55,6 @@ export const tagRoutes = (auth: AccessPlugin, tags: TagService) =>
       ({ call, params, body }) => tags.change(principalOf(call), params.name, body),
       {
         access: WRITE_ACCESS,
-        jsonBody: "required",
         errors: ["tag_taken"],
         params: tagParams,
         body: changeTagBody,
@@ -81,7 +80,6 @@ export const tagRoutes = (auth: AccessPlugin, tags: TagService) =>
     })
     .post("/merge", ({ call, body }) => tags.merge(principalOf(call), body.tags, body.into), {
       access: WRITE_ACCESS,
-      jsonBody: "required",
       body: mergeTagsBody,
       response: { 200: progressResponse },
       detail: {

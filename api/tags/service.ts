@@ -6,11 +6,10 @@ import { recordEvents } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
-import { tagsEvent } from "../links/events.ts";
+import { type RetaggedLink, tagsEvent } from "../links/events.ts";
 import { isStorable, type Sql, type Transaction } from "../postgres.ts";
 import { listCountedTags, type TagsPart, type TagsRequest, withClicks } from "./listing.ts";
 import type { CountedTag, Progress, TagRow } from "./model.ts";
-import { findTags, lockRenaming, replaceTags, setColor } from "./sql.ts";
 
 /** Maximum links that one statement changes, and one request. */
 const BATCH = 1_000;
@@ -112,7 +111,9 @@ export class TagService {
     const replaceSome = (transaction: Transaction) =>
       replaceAndRecord(transaction, owner, { tags, into, shortUrl: this.#shortUrl });
     let batch = await this.#sql.begin(async (transaction) => {
-      await lockRenaming(transaction, owner);
+      // One transaction at a time decides whether the owner's tags may be renamed.
+      const { accountId, mode } = owner;
+      await transaction`select pg_advisory_xact_lock(hashtextextended(${`tags/${accountId}/${mode}`}, 2))`;
       const found = await findTags(transaction, owner, names);
       check(found);
       const count = await replaceSome(transaction);
@@ -165,3 +166,60 @@ const tagTaken = (name: string): ApiError =>
       param: "name",
     },
   );
+
+/** Finds the owner's tags of these names, by the primary key. */
+async function findTags(
+  sql: Sql | Transaction,
+  { accountId, mode }: AccountScope,
+  names: readonly string[],
+): Promise<Map<string, TagRow>> {
+  const rows = await sql<TagRow[]>`
+    select name, color, links::float8 as links from tags
+     where account_id = ${accountId} and mode = ${mode} and name = any (${[...names]}::text[])`;
+  return new Map(rows.map((row) => [row.name, row]));
+}
+
+/** Sets the colour of one of the owner's tags. Returns false when there is no such tag. */
+async function setColor(
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  name: string,
+  color: TagRow["color"],
+): Promise<boolean> {
+  const { count } = await sql`
+    update tags set color = ${color}
+     where account_id = ${accountId} and mode = ${mode} and name = ${name}`;
+  return count === 1;
+}
+
+/**
+ * Replaces tags by another one, or by none, on at most `limit` of the owner's links; returns the
+ * changed links with their tags before. A link that has several of the tags gets the new one once,
+ * in the position of the first. Redirectors do not store tags, so nothing is published.
+ */
+async function replaceTags(
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  tags: readonly string[],
+  into: string | null,
+  limit: number,
+): Promise<RetaggedLink[]> {
+  return await sql<RetaggedLink[]>`
+    with chosen as materialized (
+      select id, tags from links
+       where account_id = ${accountId} and mode = ${mode} and tags && ${[...tags]}::text[]
+       order by id limit ${limit} for update
+    )
+    update links link
+       set tags = coalesce((
+             select array_agg(tag order by place)
+               from (select case when tag = any (${[...tags]}::text[]) then ${into} else tag end as tag, min(place) as place
+                       from unnest(link.tags) with ordinality as old (tag, place)
+                      group by 1) merged
+              where tag is not null), '{}'),
+           version = next_link_version(), updated_at = greatest(clock_timestamp(), updated_at)
+      from chosen
+     where link.id = chosen.id
+    returning link.id, link.alias, link.title, link.tags, chosen.tags as before,
+              (select host from domains where domains.id = link.domain_id) as domain_host`;
+}

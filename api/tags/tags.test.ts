@@ -2,30 +2,25 @@
  * Goal: tags are listed with the links and clicks that they have, whatever has happened to the
  * links.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 import type { PendingQuery, Row } from "postgres";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
-import type { TagsCursor, TagsRequest } from "./listing.ts";
+import { listTags, type TagsCursor, type TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
-import { listTags } from "./sql.ts";
-
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
 
 type Fragment = PendingQuery<Row[]>;
 
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const newOwner = async (mode: "live" | "test" = "live"): Promise<Writer> => ({
   accountId: await postgres.addAccount(),

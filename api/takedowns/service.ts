@@ -11,18 +11,6 @@ import { recordCommand, recordEvents } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
 import { addToOutbox, isAcknowledged, numberAll } from "../links-log/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import {
-  deleteTakedown,
-  hasAccount,
-  insertTakedown,
-  listTakedowns,
-  lockTakedowns,
-  selectTakedowns,
-  type Takedown,
-  type TakedownKind,
-} from "./sql.ts";
-
-export type { TakedownKind } from "./sql.ts";
 
 /** How long an API process may use an outdated list. */
 const STALE_MS = 1_000;
@@ -30,6 +18,15 @@ const STALE_MS = 1_000;
 /** Maximum time a command waits until a change is published: the API looks every half second. */
 const PUBLISHED_WITHIN_MS = 5_000;
 const POLL_MS = 50;
+
+/** Kinds of takedowns that cover many links. */
+export type TakedownKind = "account" | "host";
+
+/**
+ * A takedown, and when it was created. The subject of an account is its UUID, that of a host the
+ * host in lower case.
+ */
+type Takedown = { kind: TakedownKind; subject: string; created_at: Date };
 
 /** The current takedowns, for the requests of a process. */
 export class TakedownReader {
@@ -75,14 +72,21 @@ export async function changeTakedowns(
   down: boolean,
 ): Promise<boolean> {
   return await sql.begin(async (transaction) => {
-    await lockTakedowns(transaction);
+    await transaction`lock table takedowns in share row exclusive mode`;
     if (down) {
-      if (kind === "account" && !(await hasAccount(transaction, subject))) return false;
-      if (await insertTakedown(transaction, kind, subject))
-        await recordTakedown(transaction, kind, subject, "account.taken_down");
-    } else if (await deleteTakedown(transaction, kind, subject))
+      if (kind === "account") {
+        const accounts = await transaction`select from accounts where id = ${subject}`;
+        if (accounts.count === 0) return false;
+      }
+      const { count } = await transaction`
+        insert into takedowns (kind, subject) values (${kind}, ${subject}) on conflict do nothing`;
+      if (count > 0) await recordTakedown(transaction, kind, subject, "account.taken_down");
+    } else {
+      const { count } = await transaction`
+        delete from takedowns where kind = ${kind} and subject = ${subject}`;
+      if (count === 0) return false;
       await recordTakedown(transaction, kind, subject, "account.restored");
-    else return false;
+    }
     const list = await selectTakedowns(transaction);
     requireFits(list);
     await addToOutbox(transaction, [takedownNotice(list)]);
@@ -136,4 +140,14 @@ export async function waitUntilPublished(sql: Sql): Promise<boolean> {
 }
 
 /** All takedowns of accounts and hosts, the newest first. */
-export const findTakedowns = async (sql: Sql): Promise<Takedown[]> => await listTakedowns(sql);
+export const findTakedowns = async (sql: Sql): Promise<Takedown[]> =>
+  await sql<Takedown[]>`
+    select kind, subject, created_at from takedowns order by created_at desc, kind, subject`;
+
+async function selectTakedowns(sql: Sql | Transaction): Promise<TakedownList> {
+  const [row] = await sql<[{ accounts: string[]; hosts: string[] }]>`
+    select coalesce(array_agg(subject order by subject) filter (where kind = 'account'), '{}') as accounts,
+           coalesce(array_agg(subject order by subject) filter (where kind = 'host'), '{}') as hosts
+      from takedowns`;
+  return row;
+}

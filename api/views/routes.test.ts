@@ -1,71 +1,38 @@
 /**
  * Goal: views are listed, saved and deleted by the right keys, and what no view can be is rejected.
  */
-import { beforeEach, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeApi,
-  type FakeKey,
-} from "../../test/harness/fake-api.ts";
-import type { NamedQuery, ViewRow } from "./model.ts";
+import { createAccount, UNLIMITED } from "../../test/harness/admin.ts";
+import { ApiInProcess } from "../../test/harness/api-in-process.ts";
+import { codeOf } from "../../test/harness/api.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 
-const NOW = new Date("2030-01-01T00:00:00Z");
+const api = await forFile(ApiInProcess.start());
+const { key } = await createAccount(api, "enterprise", UNLIMITED);
 
-let saved: unknown[];
-let deleted: string[];
-let api: FakeApi;
-let key: FakeKey;
-
-const toRow = (view: NamedQuery): ViewRow => ({
-  ...view,
-  created_at: NOW,
-  updated_at: NOW,
-});
-
-beforeEach(() => {
-  saved = [];
-  deleted = [];
-  api = createFakeApi({
-    views: {
-      list: async () => [toRow({ name: "Phones", query: "device=mobile" })],
-      save: async (_, __, view) => {
-        saved.push(view);
-        return toRow(view);
-      },
-      remove: async (_, __, name) => void deleted.push(name),
-    },
-  });
-  key = api.addKey();
-});
-
-const put = (name: string, body: unknown, by: FakeKey | undefined = key) =>
+const put = (name: string, body: unknown, by = key) =>
   api.send(`/v1/views/${name}`, { method: "PUT", key: by, body });
 
-describe("/v1/views", () => {
-  test("lists views with their query and times", async () => {
-    const { status, body } = await api.send("/v1/views", { key });
-    expect([status, body]).toEqual([
-      200,
-      {
-        data: [
-          {
-            name: "Phones",
-            query: "device=mobile",
-            created_at: NOW.toISOString(),
-            updated_at: NOW.toISOString(),
-          },
-        ],
-      },
-    ]);
-  });
+/** All views. */
+async function listSaved(by = key): Promise<unknown[]> {
+  const { status, body } = await api.send("/v1/views", { key: by });
+  expect(status).toBe(200);
+  return (body as { data: unknown[] }).data;
+}
 
-  test("saves a view under the name in the path, whatever characters it has", async () => {
+describe("/v1/views", () => {
+  test("are saved under the name in the path, whatever characters it has, listed and deleted", async () => {
+    const { key: own } = await createAccount(api, "enterprise", UNLIMITED);
     const name = "Müller & Söhne / 50 %";
-    const { status, body } = await put(encodeURIComponent(name), { query: "utm_source=a%2Fb&x=" });
-    expect([status, body]).toMatchObject([200, { name, query: "utm_source=a%2Fb&x=" }]);
-    expect(saved).toEqual([{ name, query: "utm_source=a%2Fb&x=" }]);
+    const view = { name, query: "utm_source=a%2Fb&x=" };
+    const times = { created_at: expect.any(String), updated_at: expect.any(String) };
+    const { status, body } = await put(encodeURIComponent(name), { query: view.query }, own);
+    expect([status, body]).toMatchObject([200, view]);
+    expect(await listSaved(own)).toEqual([{ ...view, ...times }]);
+    const path = `/v1/views/${encodeURIComponent(name)}`;
+    expect((await api.send(path, { method: "DELETE", key: own })).status).toBe(200);
+    expect(await listSaved(own)).toEqual([]);
   });
 
   test.each([
@@ -76,9 +43,9 @@ describe("/v1/views", () => {
     ["no query", {}],
     ["an unknown field", { query: "", name: "Other" }],
   ])("rejects %s, and changes nothing", async (_, body) => {
-    const response = await put("Phones", body);
-    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
-    expect(saved).toEqual([]);
+    const before = await listSaved();
+    expect(codeOf(await put("Phones", body))).toEqual([400, "invalid_request"]);
+    expect(await listSaved()).toEqual(before);
   });
 
   test("takes queries of up to 8,000 characters, also an empty one", async () => {
@@ -87,13 +54,6 @@ describe("/v1/views", () => {
   });
 
   test.each(["%20", "x".repeat(101), "a%00b"])("rejects the name %p", async (name) => {
-    const response = await put(name, { query: "period=7d" });
-    expect([response.status, errorCodeOf(response)]).toEqual([400, "invalid_request"]);
-    expect(saved).toEqual([]);
-  });
-
-  test("deletes a view by its name", async () => {
-    const { status } = await api.send("/v1/views/50%20%25", { method: "DELETE", key });
-    expect([status, deleted]).toEqual([200, ["50 %"]]);
+    expect(codeOf(await put(name, { query: "period=7d" }))).toEqual([400, "invalid_request"]);
   });
 });

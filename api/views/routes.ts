@@ -1,14 +1,19 @@
 /** Routes of what is saved under a name: `/v1/views`, `/v1/link-filters`, `/v1/utm-templates`. */
 import { Elysia } from "elysia";
+import * as z from "zod";
 
-import { saveViewBody, type ViewKind } from "../../shared/contracts/view-schemas.ts";
-import { successResponse } from "../http/common-schemas.ts";
+import { CREATED_AT } from "../../shared/contracts/examples.ts";
+import {
+  saveViewBody,
+  type ViewKind,
+  viewName,
+  viewNameMeta,
+  viewQueryMeta,
+} from "../../shared/contracts/view-schemas.ts";
+import { instant, successResponse } from "../http/common-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
-import { toViewResponse, viewListResponse, viewParams, viewResponse } from "./model.ts";
-import type { ViewService } from "./service.ts";
-
-const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1 } as const;
+import type { ViewRow, ViewService } from "./service.ts";
 
 export const viewRoutes = (auth: AccessPlugin, views: ViewService) =>
   new Elysia({ name: "views" })
@@ -26,7 +31,7 @@ type Resource = {
   singular: string;
   /** As texts call one: `saved view`. */
   called: string;
-  /** What is saved, in a sentence. */
+  /** The saved thing, in a sentence. */
   saved: string;
 };
 
@@ -70,7 +75,7 @@ function routesOf(auth: AccessPlugin, views: ViewService, resource: Resource) {
         data: (await views.list(principalOf(call), kind)).map(toViewResponse),
       }),
       {
-        access: { scope: readScope, limit: null, cost: 1 },
+        access: readScope,
         response: { 200: viewListResponse },
         detail: {
           operationId: `list${plural}`,
@@ -84,8 +89,7 @@ function routesOf(auth: AccessPlugin, views: ViewService, resource: Resource) {
       async ({ call, params: { name }, body: { query } }) =>
         toViewResponse(await views.save(principalOf(call), kind, { name, query })),
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "links:write",
         errors: ["quota_exceeded"],
         params: viewParams,
         body: saveViewBody,
@@ -104,10 +108,36 @@ function routesOf(auth: AccessPlugin, views: ViewService, resource: Resource) {
         return { success: true, message: `The ${called} has been deleted.` };
       },
       {
-        access: WRITE_ACCESS,
+        access: "links:write",
         params: viewParams,
         response: { 200: successResponse },
         detail: { operationId: `delete${singular}`, summary: `Delete a ${called}` },
       },
     );
 }
+
+const viewParams = z.object({
+  name: viewName.meta({ ...viewNameMeta, description: "The name, percent-encoded." }),
+});
+
+const viewResponse = z
+  .object({
+    name: z.string().meta(viewNameMeta),
+    query: z.string().meta(viewQueryMeta),
+    created_at: instant("When it was saved first.", CREATED_AT),
+    updated_at: instant("When it was saved last.", CREATED_AT),
+  })
+  .meta({
+    id: "SavedView",
+    description: "A saved view of analytics, filter of links or template of UTM parameters.",
+  });
+
+const viewListResponse = z
+  .object({ data: z.array(viewResponse).meta({ description: "All of the kind, by name." }) })
+  .meta({ id: "SavedViewList", description: "What an account and mode has saved of a kind." });
+
+const toViewResponse = ({ created_at, updated_at, ...view }: ViewRow) => ({
+  ...view,
+  created_at: created_at.toISOString(),
+  updated_at: updated_at.toISOString(),
+});

@@ -2,23 +2,16 @@
  * Goal: views belong to one account and mode, a name is one view, and their number is bounded
  * whoever saves at once.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { ViewService } from "./service.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(60_000);
-
-let postgres: TestPostgres;
-let views: ViewService;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  views = new ViewService(postgres.sql);
-});
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const views = new ViewService(postgres.sql);
 
 const newOwner = async (): Promise<Author> => ({
   accountId: await postgres.addAccount(),

@@ -1,21 +1,17 @@
 /** Late events are found in a real PostgreSQL, whoever should deliver them. */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { lagWarning, readLag } from "./service.ts";
 
 const MINUTES = 5;
 
-let postgres: TestPostgres;
 let accountId: Uuid;
 let webhookId: Uuid;
 
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 /** An account with a webhook that works. */
 beforeEach(async () => {

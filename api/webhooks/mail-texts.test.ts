@@ -5,8 +5,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { headerOf, partOf } from "../../test/harness/smtp.ts";
 import { writeMail } from "../mail/message.ts";
 import type { MailOrigins } from "../mail/settings.ts";
-import type { DisabledWebhook } from "./mails-sql.ts";
-import { composeDisabled } from "./mails.ts";
+import { composeDisabled, type DisabledWebhook } from "./mails.ts";
 
 const WEBHOOK: DisabledWebhook = {
   id: "00000000-0000-0000-0000-000000000001",

@@ -4,26 +4,20 @@
  * Method: a real PostgreSQL, a real SMTP server on loopback, and the statement by which workers
  * disable.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { mailKinds, mailQueue } from "../../test/harness/mail-queue.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
 import { readMailSettings } from "../mail/settings.ts";
-import { deleteOldMails, enqueueMails } from "./mails-sql.ts";
+import { deleteOldMails, enqueueMails } from "./mails.ts";
 import { updateWebhook } from "./sql.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(180_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => {
-  postgres = await startPostgres();
-});
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 let outcomes: string[];
 beforeEach(async () => {
@@ -221,7 +215,7 @@ test("a mail whose process is killed is sent by another one, unless it had begun
   await addDisabled();
   const send = () => sendTo(smtp.url);
   const stuck = send();
-  await eventually(async () => expect(await statuses()).toEqual(["sending"]), 10_000);
+  await eventually(async () => expect(await statuses()).toEqual(["sending"]));
   // As it is when that process is gone.
   await expireLeases("sending");
   expect(await send()).toBe(0);

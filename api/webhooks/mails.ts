@@ -4,26 +4,22 @@
  */
 import type { PendingQuery, Row } from "postgres";
 
-import { encodeId } from "../../shared/ids.ts";
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import type { WebhookFormat } from "../../shared/contracts/webhook-schemas.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type Catalogue, inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { type Texts, textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
 import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
 import type { MailOrigins } from "../mail/settings.ts";
-import type { Sql } from "../postgres.ts";
-import {
-  type DisabledWebhook,
-  type DisabledWebhooks,
-  enqueueMails,
-  isConcerned,
-  listDisabled,
-} from "./mails-sql.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 
 /** Most characters of a host in a title, and of a receiver. */
 const HOST_LENGTH_MAX = 60;
 const RECEIVER_LENGTH_MAX = 120;
 
-/** What the API is sent to continue a webhook. */
+/** The body that continues a webhook by the API. */
 const CONTINUE = JSON.stringify({ status: "active" });
 
 export class WebhookMails implements MailKind {
@@ -48,7 +44,7 @@ export class WebhookMails implements MailKind {
   }
 }
 
-/** What a mail about webhooks that were disabled says; undefined without any. */
+/** Writes a mail about webhooks that were disabled; undefined without any. */
 export function composeDisabled(
   { described, count }: DisabledWebhooks,
   origins: MailOrigins,
@@ -128,3 +124,120 @@ function nameReceiver({ url, format }: DisabledWebhook): string {
 
 const cut = (text: string, lengthMax: number): string =>
   text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1)}…`;
+
+/** After so long a webhook is not told any more: whoever sets up mails later is not flooded. */
+const TOLD_SECONDS = DAY_SECONDS;
+
+/** Time between two mails to a user, whatever number of webhooks is disabled. */
+const REPEATED_SECONDS = HOUR_SECONDS;
+
+/**
+ * A mail lists what was disabled until so long before it: what happens at once is in one mail, and
+ * everything until then can be seen by whoever adds it.
+ */
+const COLLECTED_SECONDS = 60;
+
+/** Webhooks that a mail describes; it counts the others. */
+const DESCRIBED_MAX = 20;
+
+/** Most mails that are added at once. */
+const ADDED_MAX = 100;
+
+/** Days for which mails are kept. */
+const RETENTION_DAYS = 30;
+
+/** Whether a mail at some time, or one before it, is about a webhook of its user. */
+const isCovered = (sql: Sql | Transaction, at: PendingQuery<Row[]>) => sql`
+  (webhook.disabled_at > ${at} - make_interval(secs => ${TOLD_SECONDS})
+   and webhook.disabled_at <= ${at} - make_interval(secs => ${COLLECTED_SECONDS}))`;
+
+/** Whether a mail to a user before some time is about the webhook. */
+const isTold = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
+  exists (select from report_mails told
+           where told.kind = 'webhook' and told.run_id is null and told.user_id = users.id and told.created_at < ${before}
+             and told.created_at >= webhook.disabled_at + make_interval(secs => ${COLLECTED_SECONDS}))`;
+
+const owners = (sql: Sql | Transaction) => sql`
+  members member join users on users.id = member.user_id and users.email_verified`;
+
+/**
+ * Puts a mail into the queue for each owner with a confirmed address who has not been told of a
+ * webhook that was disabled recently, one an hour at most. What tells is the mail, so none is lost
+ * or made twice. One process at a time adds them: another one has seen what this one adds.
+ */
+export async function enqueueMails(sql: Transaction): Promise<void> {
+  const now = sql`clock_timestamp()`;
+  const [lock] = await sql<[{ held: boolean }]>`
+    select pg_try_advisory_xact_lock(hashtextextended('mails about webhooks', 4)) as held`;
+  if (!lock.held) return;
+  await sql`
+    insert into report_mails (id, kind, user_id, created_at)
+    select gen_random_uuid(), 'webhook', untold.user_id, ${now}
+      from (select distinct users.id as user_id
+              from webhooks webhook
+              join (${owners(sql)}) on member.account_id = webhook.account_id and member.role = 'owner'
+             where ${isCovered(sql, now)} and not ${isTold(sql, now)}) untold
+     where not exists (
+       select from report_mails mail
+        where mail.kind = 'webhook' and mail.run_id is null and mail.user_id = untold.user_id
+          and mail.created_at > ${now} - make_interval(secs => ${REPEATED_SECONDS}))
+     limit ${ADDED_MAX}`;
+}
+
+/** The webhooks that a mail is about: disabled still, and of accounts that its user still owns. */
+const webhooksOf = (sql: Sql, mail: { user: PendingQuery<Row[]>; at: PendingQuery<Row[]> }) => sql`
+  webhooks webhook
+  join (${owners(sql)})
+    on member.account_id = webhook.account_id and member.role = 'owner' and users.id = ${mail.user}
+       and ${isCovered(sql, mail.at)} and not ${isTold(sql, mail.at)}`;
+
+/** Whether there is something that the user of a mail is to know. */
+const isConcerned = (sql: Sql) => sql`
+  exists (select from ${webhooksOf(sql, { user: sql`mail.user_id`, at: sql`mail.created_at` })})`;
+
+/** A webhook that was disabled, as mails describe it. */
+export type DisabledWebhook = {
+  id: Uuid;
+  account_id: Uuid;
+  account: string;
+  mode: Mode;
+  url: string;
+  format: WebhookFormat;
+  reason: "gone" | "failing";
+  /** That of the account's newest report; null without one. */
+  language: string | null;
+};
+
+/** Some webhooks that were disabled, the newest first, and how many there are. */
+type DisabledWebhooks = { described: DisabledWebhook[]; count: number };
+
+/** Lists the webhooks that a mail is about. */
+async function listDisabled(
+  sql: Sql,
+  { user_id, created_at }: QueuedMail,
+): Promise<DisabledWebhooks> {
+  const mail = { user: sql`${user_id}::uuid`, at: sql`${created_at}::timestamptz` };
+  const rows = await sql<(DisabledWebhook & { count: number })[]>`
+    select webhook.id, account.id as account_id, account.name as account, webhook.mode, webhook.url,
+           webhook.format, webhook.disabled_reason as reason,
+           (select language from reports where reports.account_id = account.id
+             order by reports.created_at desc limit 1) as language,
+           (count(*) over ())::integer as count
+      from ${webhooksOf(sql, mail)}
+      join accounts account on account.id = webhook.account_id
+     order by webhook.disabled_at desc, webhook.id limit ${DESCRIBED_MAX}`;
+  return { described: rows, count: rows[0]?.count ?? 0 };
+}
+
+/**
+ * Deletes mails, except with reports, that have been kept long enough, at most `max`; returns how
+ * many.
+ */
+export async function deleteOldMails(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from report_mails where id in (
+      select id from report_mails
+       where run_id is null and created_at < now() - make_interval(days => ${RETENTION_DAYS})
+       limit ${max})`;
+  return count;
+}

@@ -18,7 +18,7 @@ import {
   type WebhookFormat,
 } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { createdAt, idParameter, updatedAt } from "../http/common-schemas.ts";
+import { count, createdAt, idParameter, text, updatedAt } from "../http/common-schemas.ts";
 import { listOf, listQuery } from "../http/pagination.ts";
 
 export type CreateWebhookBody = z.output<typeof newWebhookBody>;
@@ -37,7 +37,7 @@ const instantOrNull = z.iso.datetime().nullable();
 
 export const webhookResponse = z
   .object({
-    id: z.string().meta({ description: "The webhook's id.", examples: [WEBHOOK_ID] }),
+    id: text("The webhook's id.", WEBHOOK_ID),
     url: z.string().meta(WEBHOOK_META.url),
     events: z.array(z.string()).meta(WEBHOOK_META.events),
     link_ids: names.meta(WEBHOOK_META.link_ids),
@@ -72,11 +72,10 @@ export const webhookResponse = z
 
 export const newWebhookResponse = webhookResponse
   .extend({
-    secret: z.string().meta({
-      description:
-        "The key of the signatures. Only this response contains it: store it now, where the receiver finds it.",
-      examples: ["whsec_MfKQ9r8G…"],
-    }),
+    secret: text(
+      "The key of the signatures. Only this response contains it: store it now, where the receiver finds it.",
+      "whsec_MfKQ9r8G…",
+    ),
   })
   .meta({ id: "WebhookWithSecret", description: "A webhook with its new secret." });
 
@@ -94,17 +93,14 @@ export const deliveryListQuery = listQuery.extend({
 
 export const deliveryResponse = z
   .object({
-    id: z.string().meta({ description: "The delivery's id.", examples: [DELIVERY_ID] }),
-    event_id: z.string().meta({
-      description: "The event's id, which the receiver gets as `webhook-id`.",
-      examples: [EVENT_ID],
-    }),
-    event_type: z.string().meta({ description: "The event's type.", examples: ["link.created"] }),
+    id: text("The delivery's id.", DELIVERY_ID),
+    event_id: text("The event's id, which the receiver gets as `webhook-id`.", EVENT_ID),
+    event_type: text("The event's type.", "link.created"),
     status: z.enum(["pending", "delivered", "failed"]).meta({
       description: "`pending` until a receiver has responded 2xx, or no attempt is left.",
       examples: ["delivered"],
     }),
-    attempts: z.int().meta({ description: "How many attempts were made.", examples: [1] }),
+    attempts: count("How many attempts were made.", 1),
     next_attempt_at: instantOrNull.meta({
       description: "When the next attempt is due; null unless `pending`.",
       examples: [null],

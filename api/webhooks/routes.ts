@@ -33,10 +33,6 @@ const SECRET = { secret: true };
 const WEBHOOKS = "webhooks";
 const DELIVERIES = "deliveries";
 
-const READ_ACCESS = { scope: "webhooks:read", limit: null, cost: 1 } as const;
-
-const WRITE_ACCESS = { scope: "webhooks:write", limit: null, cost: 1 } as const;
-
 export const webhookRoutes = (
   auth: AccessPlugin,
   idempotency: Idempotency,
@@ -55,8 +51,7 @@ export const webhookRoutes = (
         return await idempotency.run({ principal, request, body, set }, create, SECRET);
       },
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "webhooks:write",
         idempotent: true,
         errors: ["invalid_url", "quota_exceeded"],
         body: newWebhookBody,
@@ -77,7 +72,7 @@ export const webhookRoutes = (
         return listResponse(listRequest, part, WEBHOOKS, toWebhookResponse);
       },
       {
-        access: READ_ACCESS,
+        access: "webhooks:read",
         query: listQuery,
         response: { 200: webhookListResponse },
         detail: { operationId: "listWebhooks", summary: "List webhooks" },
@@ -88,7 +83,7 @@ export const webhookRoutes = (
       async ({ call, params }) =>
         toWebhookResponse(await webhooks.get(principalOf(call), decodeId("wh", params.id))),
       {
-        access: READ_ACCESS,
+        access: "webhooks:read",
         params: webhookParams,
         response: { 200: webhookResponse },
         detail: { operationId: "getWebhook", summary: "Get a webhook" },
@@ -101,8 +96,7 @@ export const webhookRoutes = (
           await webhooks.update(principalOf(call), decodeId("wh", params.id), body),
         ),
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "webhooks:write",
         errors: ["invalid_url"],
         params: webhookParams,
         body: updateWebhookBody,
@@ -122,7 +116,7 @@ export const webhookRoutes = (
         return { success: true, message: "The webhook has been deleted." };
       },
       {
-        access: WRITE_ACCESS,
+        access: "webhooks:write",
         params: webhookParams,
         response: { 200: successResponse },
         detail: {
@@ -143,7 +137,7 @@ export const webhookRoutes = (
         return await idempotency.run({ principal, request, body, set }, rotate, SECRET);
       },
       {
-        access: WRITE_ACCESS,
+        access: "webhooks:write",
         idempotent: true,
         params: webhookParams,
         response: { 200: newWebhookResponse },
@@ -162,8 +156,7 @@ export const webhookRoutes = (
         return { success: true, message: "The events are delivered again." };
       },
       {
-        access: WRITE_ACCESS,
-        jsonBody: "required",
+        access: "webhooks:write",
         params: webhookParams,
         body: replayBody,
         response: { 200: successResponse },
@@ -185,7 +178,7 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
       async ({ call, params }) =>
         toDeliveryResponse(await webhooks.test(principalOf(call), decodeId("wh", params.id))),
       {
-        access: WRITE_ACCESS,
+        access: "webhooks:write",
         errors: ["conflict"],
         params: webhookParams,
         response: { 200: deliveryResponse },
@@ -206,7 +199,7 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
         return listResponse(listRequest, part, DELIVERIES, toDeliveryResponse);
       },
       {
-        access: READ_ACCESS,
+        access: "webhooks:read",
         params: webhookParams,
         query: deliveryListQuery,
         response: { 200: deliveryListResponse },
@@ -225,7 +218,7 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
         return toDeliveryResponse(await webhooks.retry(principalOf(call), id, delivery));
       },
       {
-        access: WRITE_ACCESS,
+        access: "webhooks:write",
         errors: ["conflict"],
         params: deliveryParams,
         response: { 200: deliveryResponse },

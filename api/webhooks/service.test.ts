@@ -1,9 +1,10 @@
 /** Webhooks on a real PostgreSQL: who sees them, which receivers are refused, and what is stored. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { EventPositions } from "../events/service.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
@@ -23,15 +24,13 @@ const HOOK: CreateWebhookBody = {
   events: ["link.created", "link.created"],
 };
 
-let postgres: TestPostgres;
-let webhooks: WebhookService;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-  webhooks = new WebhookService(postgres.sql, new EventPositions(postgres.sql), RULES, OWN_SECRET);
-});
-
-afterAll(() => postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
+const webhooks = new WebhookService(
+  postgres.sql,
+  new EventPositions(postgres.sql),
+  RULES,
+  OWN_SECRET,
+);
 
 async function addOwner() {
   return { accountId: await postgres.addAccount(), mode: "live" as const, actor: OPERATOR };

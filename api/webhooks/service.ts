@@ -5,15 +5,16 @@ import type { AuditType } from "../../shared/contracts/audit-types.ts";
 import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { ALL_EVENTS } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
-import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
+import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { recordEvents } from "../events/record.ts";
+import { actorJson, recordEvents } from "../events/record.ts";
 import type { EventPositions } from "../events/service.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/destinations.ts";
+import { newestFirst } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type {
   CreateWebhookBody,
@@ -22,20 +23,9 @@ import type {
   WebhookFields,
   WebhookRow,
 } from "./model.ts";
-import {
-  countDeliveries,
-  deleteWebhook,
-  type DeliveryStatus,
-  insertTest,
-  insertWebhook,
-  listDeliveries,
-  replaceSalt,
-  retryDelivery,
-  selectLag,
-  setPosition,
-  updateWebhook,
-  webhookRows,
-} from "./sql.ts";
+import { lockDeliveries, updateWebhook, webhookColumns, webhookRows } from "./sql.ts";
+
+type DeliveryStatus = DeliveryRow["status"];
 
 /** Maximum webhooks of an account and mode. */
 const WEBHOOKS_MAX = 50;
@@ -88,11 +78,18 @@ export class WebhookService {
   ): Promise<WebhookWithSecret> {
     const { salt, secret } = this.#makeSecret(id);
     const required = { url: readUrl(url, this.#rules), events: readEvents(events) };
-    const fields = { ...DEFAULTS, ...readFields(body, this.#rules), ...required };
-    const webhook = { ...fields, id, salt, position: await this.#positions.last(owner) };
+    const webhook = { ...DEFAULTS, ...readFields(body, this.#rules), ...required };
+    const position = await this.#positions.last(owner);
     const row = await this.#sql.begin(async (transaction) => {
       await webhookRows.requireRoom(transaction, owner, WEBHOOKS_MAX);
-      const row = await insertWebhook(transaction, owner, webhook);
+      // An earlier attempt of the same request may have inserted it.
+      const [row] = await transaction<[WebhookRow]>`
+        insert into webhooks (id, account_id, mode, url, events, link_ids, tags, domains, description, format, salt, position)
+        values (${id}, ${owner.accountId}, ${owner.mode}, ${webhook.url}, ${[...webhook.events]}::text[],
+                ${webhook.link_ids}::uuid[], ${webhook.tags}::text[], ${webhook.domains}::text[],
+                ${webhook.description}, ${webhook.format}, ${salt}, ${position})
+        on conflict (id) do update set salt = excluded.salt
+        returning ${webhookColumns(transaction)}`;
       await recordWebhook(transaction, owner, "webhook.created", row);
       return row;
     });
@@ -127,18 +124,26 @@ export class WebhookService {
   async rotate(owner: Author, id: Uuid | undefined): Promise<WebhookWithSecret> {
     if (id === undefined) throw notFound("webhook");
     const { salt, secret } = this.#makeSecret(id);
-    const values = { salt, oldSeconds: OLD_SECRET_SECONDS };
-    const row = await this.#change(owner, id, "webhook.rotated", (sql) =>
-      replaceSalt(sql, owner, id, values),
-    );
+    const row = await this.#change(owner, id, "webhook.rotated", async (sql) => {
+      const [changed] = await sql<WebhookRow[]>`
+        update webhooks
+           set old_salt = salt, old_until = clock_timestamp() + make_interval(secs => ${OLD_SECRET_SECONDS}),
+               salt = ${salt}, updated_at = now()
+         where id = ${id} and account_id = ${owner.accountId} and mode = ${owner.mode}
+        returning ${webhookColumns(sql)}`;
+      return changed;
+    });
     return { row, secret };
   }
 
   /** Deletes a webhook with its deliveries; throws `not_found`. */
   async remove(owner: Author, id: Uuid | undefined): Promise<void> {
-    await this.#change(owner, id, "webhook.deleted", async (sql) =>
-      id === undefined ? undefined : await deleteWebhook(sql, owner, id),
-    );
+    await this.#change(owner, id, "webhook.deleted", async (sql) => {
+      const row = id === undefined ? undefined : await webhookRows.find(sql, owner, id, true);
+      if (row === undefined) return undefined;
+      await lockDeliveries(sql, row.id, sql``);
+      return await webhookRows.delete(sql, owner, row.id);
+    });
   }
 
   /** Changes a webhook and records it; throws `not_found` without one. */
@@ -160,7 +165,21 @@ export class WebhookService {
     const webhook = await this.get(owner, id);
     requireActive(webhook);
     const data = { webhook: { id: encodeId("wh", webhook.id), url: webhook.url } };
-    return await insertTest(this.#sql, owner, { webhookId: webhook.id, data });
+    const { accountId, mode, actor } = owner;
+    const eventId = newUuid();
+    return await this.#sql.begin(async (sql) => {
+      await sql`
+        insert into events (id, account_id, mode, type, object_id, data, actor, origin)
+        values (${eventId}, ${accountId}, ${mode}, 'webhook.test', ${webhook.id}, ${sql.json(data)},
+                ${sql.json(actorJson(actor))},
+                ${actor.origin === undefined ? null : sql.json(actor.origin)})`;
+      const [row] = await sql<[DeliveryRow]>`
+        insert into webhook_deliveries (id, webhook_id, event_id, event_type, position, next_attempt_at)
+        values (${newUuid()}, ${webhook.id}, ${eventId}, 'webhook.test', 0, now())
+        returning ${deliveryColumns(sql)}`;
+      await wake(sql, webhook.id);
+      return row;
+    });
   }
 
   /** Lists the deliveries of a webhook, newest first; throws `not_found`. */
@@ -171,10 +190,20 @@ export class WebhookService {
     request: ListRequest,
   ): Promise<ListPart<DeliveryRow>> {
     const webhook = await this.get(owner, id);
+    const sql = this.#sql;
+    const ofStatus = status === undefined ? sql`` : sql`and status = ${status}`;
     return await readPart(
       request,
-      (limit, start) => listDeliveries(this.#sql, webhook.id, status, limit, start),
-      () => countDeliveries(this.#sql, webhook.id, status),
+      async (limit, start) =>
+        await sql<DeliveryRow[]>`
+          select ${deliveryColumns(sql)} from webhook_deliveries
+           where webhook_id = ${webhook.id} ${ofStatus} ${newestFirst(sql, limit, start)}`,
+      async () => {
+        const [{ total }] = await sql<[{ total: number }]>`
+          select count(*)::integer as total from webhook_deliveries
+           where webhook_id = ${webhook.id} ${ofStatus}`;
+        return total;
+      },
     );
   }
 
@@ -186,8 +215,15 @@ export class WebhookService {
   ): Promise<DeliveryRow> {
     const webhook = await this.get(owner, id);
     requireActive(webhook);
-    const row =
-      deliveryId === undefined ? undefined : await retryDelivery(this.#sql, webhook.id, deliveryId);
+    const row = await this.#sql.begin(async (sql) => {
+      // The webhook is locked before its delivery, as all do.
+      await wake(sql, webhook.id);
+      const [retried] = await sql<DeliveryRow[]>`
+        update webhook_deliveries set status = 'pending', next_attempt_at = now()
+         where id = ${deliveryId ?? null} and webhook_id = ${webhook.id}
+        returning ${deliveryColumns(sql)}`;
+      return retried;
+    });
     if (row === undefined) throw notFound("delivery");
     return row;
   }
@@ -202,18 +238,27 @@ export class WebhookService {
     if (position === undefined)
       throw invalidField("starting_after", "must be the id of an event that is still kept");
     await this.#sql.begin(async (sql) => {
-      await setPosition(sql, owner, webhook.id, position);
+      await sql`
+        update webhooks set position = ${position}
+         where id = ${webhook.id} and account_id = ${owner.accountId} and mode = ${owner.mode}`;
       await recordWebhook(sql, owner, "webhook.replayed", webhook);
     });
   }
 
-  /** Returns a new secret's salt and text. */
   #makeSecret(id: Uuid): { salt: Buffer; secret: string } {
     if (this.#ownSecret === undefined) throw notSetUp();
     const salt = newSalt();
     return { salt, secret: writeSecret(deriveKey(this.#ownSecret, id, salt)) };
   }
 }
+
+const deliveryColumns = (sql: Sql | Transaction) => sql`
+  id, event_id, event_type, status, attempts, next_attempt_at, last_attempt_at, latency_ms, response_status,
+  response_body, error_code, error, created_at`;
+
+/** Wakes a webhook: what it waits for is due, whatever the clock says by then. */
+const wake = (transaction: Transaction, webhookId: Uuid) =>
+  transaction`update webhooks set wake_at = '-infinity' where id = ${webhookId}`;
 
 /** Records what happened to a webhook; of its URL, which may be a secret, only the origin. */
 const recordWebhook = (
@@ -292,8 +337,32 @@ const notSetUp = (): ApiError =>
 /** Events are late when one has waited for so many seconds. */
 const LAG_SECONDS_MAX = 60;
 
-/** For how many seconds the event has waited that waits longest; 0 without any. */
-export const readLag = (sql: Sql): Promise<number> => selectLag(sql);
+/**
+ * For how many seconds the event has waited that waits longest for an active webhook: to get its
+ * position, for its delivery to be made, or for an attempt that is due; 0 without any. Webhooks
+ * that fail or are slow do not count, nor do events for which there is no room yet. It asks
+ * PostgreSQL alone, so it is also right when no worker delivers.
+ */
+export async function readLag(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ seconds: number }]>`
+    select coalesce(extract(epoch from clock_timestamp() - min(least(unnumbered.since, next.since, due.since))), 0)::float8 as seconds
+      from webhooks webhook
+      left join lateral (
+        select occurred_at as since from events
+         where account_id = webhook.account_id and mode = webhook.mode and position is null
+         order by sequence limit 1) unnumbered on true
+      left join lateral (
+        select occurred_at as since from events
+         where account_id = webhook.account_id and mode = webhook.mode and position > webhook.position
+           and not webhook.is_full
+         order by position limit 1) next on true
+      left join lateral (
+        select next_attempt_at as since from webhook_deliveries
+         where webhook_id = webhook.id and status = 'pending'
+         order by position limit 1) due on true
+     where status = 'active' and failing_since is null and not is_slow`;
+  return Math.max(0, row.seconds);
+}
 
 /** Says that webhooks get events late; undefined while they do not. */
 export async function lagWarning(sql: Sql): Promise<string | undefined> {

@@ -3,14 +3,14 @@ import { availableParallelism } from "node:os";
 
 import { type Command, Option } from "commander";
 
-import { type AccountLimits, PLANS } from "../../api/accounts/model.ts";
-import { AccountService } from "../../api/accounts/service.ts";
+import { type AccountLimits, AccountService, PLANS } from "../../api/accounts/service.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import { sumLoads } from "../../api/limits/budgets-page.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseCount, parseId, parseLimits, parseName } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
 import { mustExist, print, printList } from "../output.ts";
+import { addDataRightsCommands } from "./data-rights.ts";
 
 type Terms = { plan: (typeof PLANS)[number]; limits: AccountLimits; json: boolean };
 
@@ -23,6 +23,7 @@ export function addAccountCommands(program: Command, installation: Installation)
   addList(accounts, installation);
   addBudgets(accounts, installation);
   addChanges(accounts, installation);
+  addDataRightsCommands(accounts, installation);
 }
 
 function addCreation(accounts: Command, installation: Installation): void {

@@ -32,7 +32,6 @@ const POLL_MS = 1_000;
 /** The time in which a worker must start; after that the request has expired. */
 const START_MS = (REQUEST_SECONDS_MAX + 10) * 1_000;
 
-/** What to compare, and whether to repair it. */
 type Comparison = {
   hours: number;
   before: Date | undefined;
@@ -151,7 +150,6 @@ function listDifferences(differences: readonly Difference[], write = console.log
     write(`${table}\t${subject}\t${formatTime(bucket)}\t+${missing}\t-${surplus}`);
 }
 
-/** The changes that a repair would make. */
 type Plan = { differences: number; missing: number; surplus: number };
 
 /**

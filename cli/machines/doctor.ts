@@ -14,14 +14,12 @@ import {
   runChecks,
 } from "../../shared/preflight.ts";
 import type { Env, Installation } from "../installation.ts";
-import { type Disk, HostChecks, listCertificates, listDisks } from "./host-checks.ts";
+import { type Disk, hostChecks, listCertificates, listDisks } from "./host-checks.ts";
+import { Host } from "./host.ts";
 import { replaceFile } from "./owned-files.ts";
 import { commandOf, PROCESSES } from "./processes.ts";
 
-/**
- * Which process checks which file of the installation: the file's name, the process and its
- * command.
- */
+/** The process that checks a file of the installation, and its command for that. */
 const BY_FILES: [file: string, process: string, command: string][] = [
   ["migrate", "api", "doctor-migrate"],
   ["migrate", "worker", "doctor-migrate"],
@@ -46,7 +44,7 @@ export function addDoctorCommand(program: Command, installation: Installation): 
       const checked = BY_FILES.filter(([file]) => installation.has(file));
       if (checked.length === 0)
         throw new Error(`${configDir} has no environment file that this user may read.`);
-      const checks = new HostChecks(configDir).list(installation.has("redirector"));
+      const checks = hostChecks(configDir, installation.has("redirector"));
       const subjects: Subject[] = [{ subject: "host", findings: await runChecks(checks) }];
       for (const [file, name, command] of checked) {
         const findings = await examineProcess(name, command, installation.environmentOf(file));
@@ -67,19 +65,11 @@ const listFindings = ({ subject, findings }: Subject) =>
 
 /** Runs the checks of a process. A process that prints no findings is itself a finding. */
 async function examineProcess(name: string, command: string, env: Env): Promise<Finding[]> {
-  const child = Bun.spawn([...commandOf(name), command], {
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [output, errors] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
+  const { stdout, stderr } = await new Host(env).run([...commandOf(name), command]);
   try {
-    return z.array(findingSchema).parse(JSON.parse(output));
+    return z.array(findingSchema).parse(JSON.parse(stdout));
   } catch {
-    const detail = errors.trim() || "it printed nothing";
+    const detail = stderr.trim() || "it printed nothing";
     return [{ check: "the checks themselves", status: "failed", detail }];
   }
 }

@@ -2,47 +2,40 @@
  * Goal: an operator learns what is wrong with a host, by a command and by metrics: secrets,
  * certificates, kernel settings, disks.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { run } from "../../deploy/packages/run.ts";
 import { type Finding, runChecks } from "../../shared/preflight.ts";
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { namingProblems, parseMetrics } from "../../test/harness/prometheus.ts";
 import { formatMetrics } from "./doctor.ts";
-import { checkDisks, HostChecks, listDisks } from "./host-checks.ts";
+import { checkDisks, hostChecks, listDisks } from "./host-checks.ts";
 
 const GIB = 1024 ** 3;
 
 const SHIPPED = join(import.meta.dir, "../../deploy");
 
-let dir: string;
-let configDir: string;
-let procDir: string;
-let sysctlFile: string;
-
-beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-doctor-"));
-  [configDir, procDir] = [join(dir, "etc"), join(dir, "proc")];
-  sysctlFile = join(dir, "60-shorthop.conf");
-  mkdirSync(join(configDir, "tls"), { recursive: true });
-  for (const folder of ["net/ipv4", "net/core", "fs", "vm"])
-    mkdirSync(join(procDir, folder), { recursive: true });
-  for (const [name, value] of [
-    ["net/ipv4/tcp_migrate_req", 1],
-    ["net/core/somaxconn", 8_192],
-    ["net/ipv4/tcp_max_syn_backlog", 10_000],
-    ["fs/file-max", "9223372036854775807"],
-    ["vm/dirty_expire_centisecs", 500],
-  ])
-    writeFileSync(join(procDir, String(name)), `${value}\n`);
-});
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = dirForFile("shorthop-doctor-");
+const [configDir, procDir] = [join(dir, "etc"), join(dir, "proc")];
+const sysctlFile = join(dir, "60-shorthop.conf");
+mkdirSync(join(configDir, "tls"), { recursive: true });
+for (const folder of ["net/ipv4", "net/core", "fs", "vm"])
+  mkdirSync(join(procDir, folder), { recursive: true });
+for (const [name, value] of [
+  ["net/ipv4/tcp_migrate_req", 1],
+  ["net/core/somaxconn", 8_192],
+  ["net/ipv4/tcp_max_syn_backlog", 10_000],
+  ["fs/file-max", "9223372036854775807"],
+  ["vm/dirty_expire_centisecs", 500],
+])
+  writeFileSync(join(procDir, String(name)), `${value}\n`);
 
 /** What one of the checks finds. */
 async function find(name: string, now = Date.now()): Promise<Finding | undefined> {
-  const checks = new HostChecks(configDir, procDir, [sysctlFile]).list(true, now);
+  const checks = hostChecks(configDir, true, { procDir, sysctlFiles: [sysctlFile], now });
   return (await runChecks(checks)).find(({ check }) => check === name);
 }
 

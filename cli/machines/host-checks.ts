@@ -23,38 +23,28 @@ const SYSCTL_FILES = ["/usr/lib/sysctl.d/60-shorthop.conf", "/etc/sysctl.d/60-sh
 /** For all other settings, more than the file's value is fine. */
 const LESS_IS_BETTER = new Set(["vm.dirty_expire_centisecs"]);
 
-/** The checks of a host; other folders, files and times are those of tests. */
-export class HostChecks {
-  readonly #configDir: string;
-  readonly #procDir: string;
-  readonly #sysctlFiles: readonly string[];
-
-  constructor(configDir: string, procDir = "/proc/sys", sysctlFiles = SYSCTL_FILES) {
-    this.#configDir = configDir;
-    this.#procDir = procDir;
-    this.#sysctlFiles = sysctlFiles;
-  }
-
-  /** `now` is in milliseconds since the epoch. */
-  list(hasRedirector: boolean, now = Date.now()): Check[] {
-    const mend = `Make ${this.#configDir} readable, or run this as root.`;
-    const kernel: Check = {
-      name: "kernel settings",
-      mend: "Run sysctl --system.",
-      run: () => checkKernel(this.#sysctlFiles, this.#procDir),
-    };
-    return [
-      { name: "secrets", mend, run: () => checkSecrets(this.#configDir) },
-      { name: "certificates", mend, run: () => checkCertificates(this.#configDir, now) },
-      checkDisks(),
-      checkNatsRoom(),
-      checkNatsMembers(),
-      ...(hasRedirector ? [kernel] : []),
-    ];
-  }
+/** The checks of a host; other folders, files and times (in milliseconds) are those of tests. */
+export function hostChecks(
+  configDir: string,
+  hasRedirector: boolean,
+  { procDir = "/proc/sys", sysctlFiles = SYSCTL_FILES, now = Date.now() } = {},
+): Check[] {
+  const mend = `Make ${configDir} readable, or run this as root.`;
+  const kernel: Check = {
+    name: "kernel settings",
+    mend: "Run sysctl --system.",
+    run: () => checkKernel(sysctlFiles, procDir),
+  };
+  return [
+    { name: "secrets", mend, run: () => checkSecrets(configDir) },
+    { name: "certificates", mend, run: () => checkCertificates(configDir, now) },
+    checkDisks(),
+    checkNatsRoom(),
+    checkNatsMembers(),
+    ...(hasRedirector ? [kernel] : []),
+  ];
 }
 
-/** Files of the configuration directory and its subdirectories whose names match. */
 function listFiles(dir: string, endings: RegExp): string[] {
   if (!existsSync(dir)) return [];
   return readdirSync(dir, { recursive: true, encoding: "utf8" })
@@ -211,10 +201,7 @@ const clusterFields = z.object({
 
 type Members = NonNullable<z.output<typeof clusterFields>["meta_cluster"]>;
 
-/**
- * The fields of `/routez` that are used: the servers this one is connected to, with one or more
- * routes each.
- */
+/** The fields of `/routez` that are used: the other servers, one or more routes to each. */
 const routez = z.object({ routes: z.array(z.object({ remote_id: z.string() })) });
 
 /** `others` are the ids of the servers that this one is connected to. */
@@ -266,10 +253,7 @@ const FULL = 0.9;
 
 const MIB = 1024 ** 2;
 
-/**
- * The fields of `/jsz` that are used: bytes stored, bytes reserved by streams with a maximum, and
- * bytes the server may use in total.
- */
+/** The fields of `/jsz` that are used: bytes stored, reserved by streams, and at most. */
 const storageFields = z.object({
   config: z.object({ max_storage: z.number(), store_dir: z.string() }),
   storage: z.number(),
@@ -278,10 +262,7 @@ const storageFields = z.object({
 
 type JetStream = z.output<typeof storageFields>;
 
-/**
- * A full disk or NATS store stops link changes. Clicks then wait in the journals until those are
- * full too.
- */
+/** A full disk or store stops link changes, and clicks wait in the journals. */
 export const checkNatsRoom = (monitoring = MONITORING, freeOf = readFreeBytes): Check => ({
   name: "room of NATS",
   mend: "Make its directory readable, or run this as root on the host of NATS.",

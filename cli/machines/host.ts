@@ -7,7 +7,6 @@ import type { Env } from "../installation.ts";
 /** Of a program that ran to its end. */
 export type Output = { code: number; stdout: string; stderr: string };
 
-/** The input and environment of a program. */
 type Surroundings = {
   /** Standard input; secrets are passed here, never as arguments, which every user can see. */
   input?: string;

@@ -48,7 +48,7 @@ function replaceIn(path: string, content: string, { mode, uid, gid }: Access): v
   const file = openSync(unfinished, "wx", 0o600);
   try {
     writeFileSync(file, content);
-    // What another user writes is that user's in any case.
+    // Files of other users are theirs in any case.
     if (process.geteuid?.() === ROOT && (uid ?? gid) !== undefined)
       fchownSync(file, uid ?? ROOT, gid ?? ROOT);
     fchmodSync(file, mode);

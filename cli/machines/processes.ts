@@ -66,7 +66,6 @@ export async function runMigrations(
   if (results.includes(false)) throw new Error("The schemas could not be brought up to date.");
 }
 
-/** Runs a subcommand of a process; returns whether it succeeded. */
 async function runProcess(
   name: string,
   subcommand: string,
@@ -81,10 +80,7 @@ async function runProcess(
   return (await child.exited) === 0;
 }
 
-/**
- * A process is a word of the executable (deploy/executable.ts) or, in the source tree, a main
- * module.
- */
+/** A process is a word of the executable or, in the source tree, a main module. */
 export function commandOf(name: string): string[] {
   if (!PROCESSES.includes(name)) throw new Error(`There is no process "${name}".`);
   const main = join(import.meta.dir, `../../${name}/main.ts`);

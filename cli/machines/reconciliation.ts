@@ -63,10 +63,7 @@ export async function readRedirectors(urls: readonly string[]): Promise<Redirect
   );
 }
 
-/**
- * Reads a counter of a redirector, summed over its labels. Throws when it is missing: 0 would be a
- * wrong count.
- */
+/** Sums a counter over its labels. Throws when it is missing: 0 would be a wrong count. */
 function readCounter(metrics: string, name: string): number {
   const line = new RegExp(`^shorthop_redirector_${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm");
   const samples = [...metrics.matchAll(line)].map(([, value]) => Number(value));
@@ -74,10 +71,7 @@ function readCounter(metrics: string, name: string): number {
   return sumOf(samples, (value) => value);
 }
 
-/**
- * Reconciles stored clicks with streams and journals. Clicks that move meanwhile are counted where
- * they were read.
- */
+/** Reconciles stored clicks with streams and journals; clicks may move meanwhile. */
 export async function readReconciliation(
   nats: NatsConnection,
   clickhouse: ClickHouse,
@@ -135,13 +129,9 @@ const COUNT_STORED = `
             FROM clicks GROUP BY journal_id, segment)
    GROUP BY journal_id`;
 
-/** Number of clicks by segment number. */
 type ClicksBySegment = Map<number, number>;
 
-/**
- * Counts the clicks of a stream after a sequence, by journal and segment. Skips messages that are
- * not segments.
- */
+/** Counts a stream's clicks after a sequence, by journal and segment; skips other messages. */
 async function countSegments(
   nats: NatsConnection,
   stream: string,

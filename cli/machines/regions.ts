@@ -3,6 +3,9 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { JetStreamManager } from "nats";
 
 import { CLICKS_STREAM } from "../../shared/contracts/streams.ts";
+import { parseCount } from "../arguments.ts";
+import type { Installation } from "../installation.ts";
+import { mustExist, print, printList } from "../output.ts";
 import {
   collectClicks,
   ensureFarStreams,
@@ -10,10 +13,7 @@ import {
   MIRRORED,
   readRegionLinks,
   recreateMirrors,
-} from "../../shared/regions.ts";
-import { parseCount } from "../arguments.ts";
-import type { Installation } from "../installation.ts";
-import { mustExist, print, printList } from "../output.ts";
+} from "./region-streams.ts";
 
 /** Runs `work` on the streams of a region, and records the command unless it only reads. */
 type WithStreams = (

@@ -42,10 +42,7 @@ export function addStatusCommand(program: Command, installation: Installation): 
 
 const COLUMNS = ["PROCESS", "HOST", "VERSION", "UP", "STATE", "LAG", "JOURNAL", "CONNECTIONS"];
 
-/**
- * Formats processes as a table. Below their lines it lists why processes are not ready, and their
- * warnings.
- */
+/** Formats processes as a table, with reasons why they are not ready, and warnings. */
 export function formatStatus(
   processes: readonly ProcessStatus[],
   waitMs: number,

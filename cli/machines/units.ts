@@ -28,7 +28,6 @@ export class Units {
     this.#installation = installation;
   }
 
-  /** The units of Shorthop that run. */
   async listRunning(): Promise<string[]> {
     const options = ["--plain", "--no-legend", "--state=active"];
     const lines = await this.#host.read(["systemctl", "list-units", ...options, ...PATTERNS]);

@@ -2,7 +2,8 @@
 import { type ReactNode, Suspense } from "react";
 import { Link, Redirect, Route, Switch, useLocation } from "wouter";
 
-import { AccountReactContext, type Session, useSession } from "./data/session.ts";
+import type { Session } from "../../shared/contracts/user-responses.ts";
+import { AccountReactContext, useSession } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";

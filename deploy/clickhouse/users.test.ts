@@ -2,9 +2,8 @@
  * Goal: each process has the grants in ClickHouse that it needs, and the checks name those that are
  * missing.
  */
-import { afterAll, beforeAll, expect } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { checks as apiChecks } from "../../api/checks.ts";
@@ -14,6 +13,7 @@ import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clic
 import { loadConfig } from "../../shared/env.ts";
 import { processLog } from "../../shared/log.ts";
 import { type Check, type Finding, runChecks } from "../../shared/preflight.ts";
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { SIGNING_KEY } from "../../test/harness/signing.ts";
 import { checks as workerChecks, migrateChecks } from "../../worker/checks.ts";
@@ -30,11 +30,7 @@ import { Gateway } from "../local/clickhouse/gateway.ts";
 const SHIPPED = readFileSync(join(import.meta.dir, "users.xml"), "utf8");
 const CREDENTIALS = { user: "shorthop", password: "password of this test" };
 
-let dir: string;
-beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-grants-"));
-});
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = dirForFile("shorthop-grants-");
 
 /** The grants of a user in the shipped file. */
 function grantsOf(user: string): string[] {

@@ -5,10 +5,7 @@ import type { StackFile } from "./stack.ts";
 const ATTEMPTS_MAX = 60;
 const RETRY_MS = 500;
 
-/**
- * Whether the API accepts the key: one from an earlier start may belong to another database. Throws
- * when the API cannot say.
- */
+/** Whether the API accepts the key, which may be of another database. Throws if it cannot say. */
 export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
   const headers = { authorization: `Bearer ${key}` };
   let status = 0;
@@ -26,10 +23,7 @@ export async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
 
 export const DEMO_EMAIL = "demo@example.com";
 
-/**
- * Whether the demo user signs in with the password: one from an earlier start may belong to another
- * database.
- */
+/** Whether the demo user can sign in; the password may be of another database. */
 export async function canSignIn(dashboardUrl: string, password: string): Promise<boolean> {
   const response = await fetch(`${dashboardUrl}/auth/sign-in`, {
     method: "POST",

@@ -7,7 +7,6 @@ import { Logger } from "./logger.ts";
 import { type Secrets, writePrivate } from "./secrets.ts";
 import { type StackFile, STOP_ORDER } from "./stack.ts";
 import { Supervisor } from "./supervisor.ts";
-import { Watchdog } from "./watchdog.ts";
 
 /** A second signal within this time is npm's copy of the one that the terminal sent to all. */
 const SAME_SIGNAL_MS = 500;
@@ -27,7 +26,6 @@ export class LocalStack {
   readonly config: StackConfig;
   readonly secrets: Secrets;
   readonly logger: Logger;
-  readonly watchdog: Watchdog;
   readonly supervisor: Supervisor;
   readonly #file: string;
   #info: StackInfo | undefined;
@@ -40,8 +38,7 @@ export class LocalStack {
     this.secrets = secrets;
     this.logger = new Logger(join(dataDir, "logs"), hasColour);
     this.#file = filesOf(dataDir).stack;
-    this.watchdog = new Watchdog(dataDir);
-    this.supervisor = new Supervisor(this.logger, this.watchdog, {
+    this.supervisor = new Supervisor(this.logger, {
       onRestart: () => this.#writeFile(),
       onFatal: (reason) => void this.stop(reason),
     });
@@ -68,7 +65,7 @@ export class LocalStack {
     let signalledAt = 0;
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
-        // A second signal means: do not wait. The watchdog ends the remaining processes.
+        // A second signal means: do not wait. The remaining processes end with this one.
         if (this.#isStopping && Date.now() - signalledAt > SAME_SIGNAL_MS) process.exit(1);
         signalledAt = Date.now();
         void this.stop(signal, 0);

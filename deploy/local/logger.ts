@@ -61,7 +61,6 @@ export class Logger {
     for (const part of text.split("\n")) this.#write(`${this.#prefix(name)}${part}\n`);
   }
 
-  /** Returns the last lines of a process, unchanged. */
   lastLines(name: string): string[] {
     return this.#recentLines.get(name) ?? [];
   }
@@ -74,10 +73,7 @@ export class Logger {
   }
 }
 
-/**
- * Whether a line is printed: of PostgreSQL and NATS only warnings and errors; their log files have
- * everything.
- */
+/** Whether a line is printed: of PostgreSQL and NATS only warnings and errors. */
 export function isWorthPrinting(name: string, line: string): boolean {
   if (name === "postgres")
     return (

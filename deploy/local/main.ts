@@ -19,7 +19,6 @@ import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets } from "./secrets.
 import { appServices, metricsUrl, type StackUrls } from "./stack.ts";
 import { choosePortsFor, Stores } from "./stores.ts";
 import { seconds } from "./supervisor.ts";
-import { endLeftovers } from "./watchdog.ts";
 
 /** Folders of the data directory that `--fresh` removes. */
 const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "logs"];
@@ -38,7 +37,7 @@ async function run(): Promise<void> {
   const dataDir = config.SHORTHOP_DATA_DIR;
   const files = filesOf(dataDir);
   const started = Date.now();
-  await takeDataDir(dataDir);
+  takeDataDir(dataDir);
   if (fresh || remove) removeData(dataDir);
   if (remove) {
     console.log(`Removed all stored data (${dataDir}).`);
@@ -61,16 +60,12 @@ async function run(): Promise<void> {
   }
 }
 
-/** Takes the data directory, and ends what an earlier start left running; exits if it is taken. */
-async function takeDataDir(dataDir: string): Promise<void> {
+/** Takes the data directory; exits if it is taken. */
+function takeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true });
-  if (tryLock("local-stack", dataDir) === undefined) {
-    console.error(`Shorthop is already running here (data in ${dataDir}).`);
-    process.exit(1);
-  }
-  const ended = await endLeftovers(dataDir);
-  if (ended.length > 0)
-    console.log(`Ended what an earlier start had left running: ${ended.join(", ")}.`);
+  if (tryLock("local-stack", dataDir) !== undefined) return;
+  console.error(`Shorthop is already running here (data in ${dataDir}).`);
+  process.exit(1);
 }
 
 /** Removes all stored data. Downloaded programs are not data and stay. */
@@ -83,8 +78,8 @@ function removeData(dataDir: string): void {
 
 /** Starts stores and processes, and creates the demo account; returns where all of them are. */
 async function runAll(stack: LocalStack, watch: boolean): Promise<StackInfo> {
-  const { config, secrets, logger, supervisor, watchdog } = stack;
-  const dashboard = buildDashboard(watchdog);
+  const { config, secrets, logger, supervisor } = stack;
+  const dashboard = buildDashboard();
   const ports = choosePortsFor(config, logger);
   const stores = new Stores(stack, ports);
   const { urls } = stores;
@@ -117,7 +112,7 @@ async function runAll(stack: LocalStack, watch: boolean): Promise<StackInfo> {
     }),
   );
   if (watch) watchCode(supervisor, logger);
-  packClient(dashboard.folder, watchdog);
+  packClient(dashboard.folder);
   return {
     api_url: urls.api,
     short_url: urls.short,

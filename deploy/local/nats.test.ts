@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { freePort } from "../../test/harness/ports.ts";
 import { downloadNatsServer, findNatsServer } from "./nats.ts";
 
-// The server itself may have to be downloaded first.
-setDefaultTimeout(180_000);
-
 const PROCESSES = 4;
 
-let dir: string;
-beforeAll(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-download-"))));
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = dirForFile("shorthop-download-");
 
 /** Builds a Debian package of the server; returns its path. */
 async function buildPackage(): Promise<string> {

@@ -47,10 +47,7 @@ export async function findNatsServer(binDir: string, log: (line: string) => void
   return installed ?? (await downloadNatsServer(binDir, log));
 }
 
-/**
- * Downloads the executable into `binDir` unless it is there; processes that do so at once download
- * it once. Returns its path.
- */
+/** Downloads the executable into `binDir` once, also for several processes; returns its path. */
 export async function downloadNatsServer(
   binDir: string,
   log: (line: string) => void,
@@ -89,34 +86,30 @@ async function download(path: string, log: (line: string) => void): Promise<void
  */
 export async function downloadPackage(work: string, source?: string): Promise<string> {
   if (Bun.which("apt-get") === null) throw new Error("apt-get is not installed");
-  // Separate package lists: the system's may be missing, and only root may update them.
-  const privateLists = [
-    ["Dir::State", join(work, "state")],
-    ["Dir::Cache", join(work, "cache")],
-    ["Dir::State::status", "/var/lib/dpkg/status"],
-    // Otherwise apt downloads as a user that cannot write here.
-    ["APT::Sandbox::User", "root"],
-  ].flatMap(([name, value]) => ["-o", `${name}=${value}`]);
-  mkdirSync(join(work, "state", "lists", "partial"), { recursive: true });
-  mkdirSync(join(work, "cache", "archives", "partial"), { recursive: true });
-  const download = (options: string[]) =>
-    run(["apt-get", ...options, "-qq", "download", "nats-server"], work);
-  if (source !== undefined) {
-    const list = join(work, "sources.list");
-    writeFileSync(list, `${source}\n`);
-    privateLists.push(
-      "-o",
-      `Dir::Etc::sourcelist=${list}`,
-      "-o",
-      "Dir::Etc::sourceparts=/dev/null",
-    );
-  }
-  try {
-    if (source !== undefined) throw new Error("the machine's lists are of its own release");
-    await download(["-o", "APT::Sandbox::User=root"]);
-  } catch {
-    await run(["apt-get", ...privateLists, "-qq", "update"], work);
-    await download(privateLists);
+  // Otherwise apt downloads as a user that cannot write here.
+  const settings = ["APT::Sandbox::User=root"];
+  const apt = (...words: string[]): Promise<void> =>
+    run(["apt-get", ...settings.flatMap((setting) => ["-o", setting]), "-qq", ...words], work);
+  const download = (): Promise<void> => apt("download", "nats-server");
+  const isFound =
+    source === undefined &&
+    (await download().then(
+      () => true,
+      () => false,
+    ));
+  if (!isFound) {
+    // Separate package lists: the system's may be missing, and only root may update them.
+    settings.push(`Dir::State=${join(work, "state")}`, `Dir::Cache=${join(work, "cache")}`);
+    settings.push("Dir::State::status=/var/lib/dpkg/status");
+    mkdirSync(join(work, "state", "lists", "partial"), { recursive: true });
+    mkdirSync(join(work, "cache", "archives", "partial"), { recursive: true });
+    if (source !== undefined) {
+      const list = join(work, "sources.list");
+      writeFileSync(list, `${source}\n`);
+      settings.push(`Dir::Etc::sourcelist=${list}`, "Dir::Etc::sourceparts=/dev/null");
+    }
+    await apt("update");
+    await download();
   }
   const archive = readdirSync(work).find((name) => name.endsWith(".deb"));
   if (archive === undefined) throw new Error("apt-get downloaded no package");

@@ -37,10 +37,7 @@ export function choosePorts<Name extends string>(
   return chosen;
 }
 
-/**
- * Takes a preferred port for as long as this process runs: another start that comes before its
- * server listens finds it taken.
- */
+/** Takes a preferred port from now on: its server may not listen yet when others look. */
 function takePreferred(port: number): boolean {
   const lock = tryLockPort(port);
   if (lock === undefined) return false;

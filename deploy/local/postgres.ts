@@ -147,6 +147,8 @@ export function postgresService(
     env: { LC_ALL: "C" },
     user,
     stopSignal: "SIGINT",
+    // It and its processes end at once, and it recovers at its next start.
+    orphanSignal: "QUIT",
     isReady: () => ensureDatabase(port, password),
   };
 }

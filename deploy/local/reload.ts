@@ -12,10 +12,7 @@ import { findFreePort } from "./ports.ts";
 import { bunScript, DASHBOARD_SERVICE } from "./stack.ts";
 import { respondsOk, type Service, type Supervisor } from "./supervisor.ts";
 
-/**
- * Processes to restart when a folder's code changes (test/architecture.test.ts keeps the processes
- * separate).
- */
+/** Processes to restart when a folder's code changes; none imports another's. */
 const PROCESSES_OF: Record<string, readonly string[]> = {
   api: ["api"],
   redirector: ["redirector"],

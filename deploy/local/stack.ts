@@ -26,10 +26,7 @@ type MetricsPorts = { api: number; redirector: number; worker: number };
 const PROCESSES = ["redirector", "api", "worker"] as const;
 const STORES = ["clickhouse", "nats", "postgres"] as const;
 
-/**
- * Services that stop at the same time, one group after the other: the stores when nothing writes to
- * them any more.
- */
+/** Groups of services, which stop one after the other: the stores when nothing writes to them. */
 export const STOP_ORDER: readonly (readonly string[])[] = [
   [DASHBOARD_SERVICE, ...PROCESSES],
   STORES,
@@ -78,10 +75,7 @@ const CLICKHOUSE_USER = "shorthop";
 export const clickhouseUrl = (port: number, password: string): string =>
   `http://${CLICKHOUSE_USER}:${password}@127.0.0.1:${port}`;
 
-/**
- * The ClickHouse gateway as a service; gets its password in the environment, which other users
- * cannot read.
- */
+/** The ClickHouse gateway as a service; other users cannot read its environment. */
 export function clickhouseService(dataDir: string, port: number, password: string): Service {
   return {
     name: "clickhouse",
@@ -105,7 +99,6 @@ type Surroundings = {
   dataDir: string;
   logLevel: string;
   secrets: Secrets;
-  /** The folder of the built dashboard. */
   dashboardDir: string;
   /** The executable that runs; the sources do without one. */
   executable: string | undefined;
@@ -179,6 +172,7 @@ export function appServices({
       LINKS_PUBLIC_KEYS: publicKeyOf(secrets.linksSigningKey),
       JOURNAL_DIR: join(dataDir, "journal"),
       LINKS_DIR: join(dataDir, "links"),
+      API_URL: urls.api,
       FAILURES_INTERVAL_SECONDS: "5",
       GEOIP_DATABASES: databases.join(","),
     }),

@@ -20,7 +20,7 @@ import {
 } from "./postgres.ts";
 import type { Secrets } from "./secrets.ts";
 import { clickhouseService, clickhouseUrl, type StackUrls } from "./stack.ts";
-import { respondsOk, type Supervisor } from "./supervisor.ts";
+import { respondsOk } from "./supervisor.ts";
 
 export type Ports = Record<keyof typeof PORT_USES, ChosenPort>;
 
@@ -67,19 +67,14 @@ export class Stores {
   readonly postgres: Promise<void>;
   readonly nats: Promise<void>;
   readonly clickhouse: Promise<void>;
-  readonly #config: StackConfig;
-  readonly #secrets: Secrets;
+  readonly #stack: LocalStack;
   readonly #ports: Ports;
-  readonly #supervisor: Supervisor;
-  readonly #log: (line: string) => void;
 
   /** Starts the stores, or checks those that run elsewhere. */
-  constructor({ config, secrets, supervisor, logger }: LocalStack, ports: Ports) {
-    this.#config = config;
-    this.#secrets = secrets;
+  constructor(stack: LocalStack, ports: Ports) {
+    this.#stack = stack;
     this.#ports = ports;
-    this.#supervisor = supervisor;
-    this.#log = (line) => logger.log(line);
+    const { config, secrets } = stack;
     const { DATABASE_URL, NATS_URL, CLICKHOUSE_URL } = config;
     this.urls = toUrls(config, secrets, ports);
     // The API's migration says whether a PostgreSQL elsewhere responds.
@@ -97,29 +92,28 @@ export class Stores {
   }
 
   async #startPostgres(): Promise<void> {
-    const { postgresPassword } = this.#secrets;
-    const home = join(this.#config.SHORTHOP_DATA_DIR, "postgres");
-    const installation = prepareInstallation(await findPrograms(), home, this.#log);
-    await initialise(installation, postgresPassword);
+    const { config, secrets, logger, supervisor } = this.#stack;
+    const home = join(config.SHORTHOP_DATA_DIR, "postgres");
+    const log = (line: string): void => logger.log(line);
+    const installation = prepareInstallation(await findPrograms(), home, log);
+    await initialise(installation, secrets.postgresPassword);
     const { port } = this.#ports.POSTGRES_PORT;
-    await this.#supervisor.start(postgresService(installation, port, postgresPassword));
+    await supervisor.start(postgresService(installation, port, secrets.postgresPassword));
   }
 
   async #startNats(): Promise<void> {
-    const dataDir = this.#config.SHORTHOP_DATA_DIR;
-    const program = await findNatsServer(join(dataDir, "bin"), this.#log);
+    const { config, secrets, logger, supervisor } = this.#stack;
+    const dataDir = config.SHORTHOP_DATA_DIR;
+    const program = await findNatsServer(join(dataDir, "bin"), (line) => logger.log(line));
     const { port } = this.#ports.NATS_PORT;
-    await this.#supervisor.start(
-      natsService(program, join(dataDir, "nats"), port, this.#secrets.natsPassword),
-    );
+    await supervisor.start(natsService(program, join(dataDir, "nats"), port, secrets.natsPassword));
   }
 
   async #startClickHouse(): Promise<void> {
-    const dataDir = this.#config.SHORTHOP_DATA_DIR;
+    const { config, secrets, supervisor } = this.#stack;
     const { port } = this.#ports.CLICKHOUSE_PORT;
-    await this.#supervisor.start(
-      clickhouseService(dataDir, port, this.#secrets.clickhousePassword),
-    );
+    const { clickhousePassword } = secrets;
+    await supervisor.start(clickhouseService(config.SHORTHOP_DATA_DIR, port, clickhousePassword));
   }
 }
 

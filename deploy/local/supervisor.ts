@@ -5,8 +5,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
+import { endWithParent } from "./end-with-parent.ts";
 import type { Logger } from "./logger.ts";
-import type { Watchdog } from "./watchdog.ts";
 
 export type Service = {
   name: string;
@@ -16,16 +16,14 @@ export type Service = {
   user?: { uid: number; gid: number } | undefined;
   /** Signal for a graceful stop; SIGTERM by default. */
   stopSignal?: NodeJS.Signals;
-  /**
-   * In development: after it has ended by itself, it waits for {@link Supervisor.reload} instead of
-   * a restart.
-   */
+  /** Signal at the end of the supervisor, if it was killed; SIGKILL by default. */
+  orphanSignal?: "QUIT";
+  /** In development: a service that ends waits for {@link Supervisor.reload}. */
   waitsForReload?: boolean;
   /** Whether it is ready; may throw while it is starting. */
   isReady: () => Promise<boolean>;
 };
 
-/** Events that the supervisor reports. */
 type Events = {
   /** Called after a crashed service was restarted and has a new pid. */
   onRestart: () => void;
@@ -37,10 +35,7 @@ const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 50;
 const STOP_GRACE_MS = 10_000;
 
-/**
- * Grace period of a reload, short because a person waits for the page; killed processes lose no
- * data.
- */
+/** Short, because a person waits for the page; processes that are killed lose no data. */
 const RELOAD_GRACE_MS = 500;
 
 /** After this many crashes within this time the supervisor gives up. */
@@ -52,17 +47,14 @@ type Running = { service: Service; child: ChildProcess; ended: Promise<string>; 
 
 export class Supervisor {
   readonly #logger: Logger;
-  readonly #watchdog: Watchdog;
   readonly #events: Events;
   readonly #running = new Map<string, Running>();
   /** The services that are not restarted. */
   readonly #stopping = new Set<string>();
   #isClosed = false;
 
-  /** The watchdog ends the processes if the supervisor is killed. */
-  constructor(logger: Logger, watchdog: Watchdog, events: Events) {
+  constructor(logger: Logger, events: Events) {
     this.#logger = logger;
-    this.#watchdog = watchdog;
     this.#events = events;
   }
 
@@ -70,10 +62,7 @@ export class Supervisor {
     return this.#running.get(name)?.child.pid ?? null;
   }
 
-  /**
-   * Starts a service and waits until it is ready; rejects with the reason if it fails to start.
-   * Nothing starts after `stop`.
-   */
+  /** Resolves when the service is ready, or rejects with the reason. Starts none after `stop`. */
   async start(service: Service): Promise<void> {
     // Another service has failed to start.
     if (this.#isClosed) return;
@@ -92,10 +81,7 @@ export class Supervisor {
     this.#logger.log(`${service.name} is ready (${seconds(Date.now() - started)}).`);
   }
 
-  /**
-   * Restarts a service with its current code; kills it if it does not stop within
-   * `RELOAD_GRACE_MS`.
-   */
+  /** Restarts a service with its current code; kills it if it does not stop soon. */
   async reload(name: string): Promise<void> {
     const service = this.#running.get(name)?.service;
     if (service === undefined || this.#isClosed) return;
@@ -118,7 +104,6 @@ export class Supervisor {
 
   #launch(service: Service, crashes: number[]): Running {
     const { child, ended } = this.#spawn(service);
-    if (child.pid !== undefined) this.#watchdog.watch(service.name, child.pid);
     const entry: Running = { service, child, ended, crashes };
     this.#running.set(service.name, entry);
     void ended.then(async (reason) => {
@@ -130,9 +115,10 @@ export class Supervisor {
     return entry;
   }
 
-  #spawn({ name, command: [program, ...args], env, user }: Service) {
+  #spawn({ name, command, env, user, orphanSignal }: Service) {
+    const [program, ...args] = endWithParent(command, orphanSignal);
     const child = spawn(program, args, {
-      env: { ...process.env, ...env, ...this.#watchdog.mark },
+      env: { ...process.env, ...env },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
       ...user,

@@ -45,10 +45,7 @@ function readLocked(name: string): { version: string; integrity: string } {
   return { version, integrity };
 }
 
-/**
- * The runtime of an architecture: this one, or that of the npm registry, which the lock file has
- * the hash of.
- */
+/** This runtime, or that of another architecture, whose hash is in the lock file. */
 export async function findRuntime({ name, runtime }: Architecture): Promise<string> {
   if (name === process.arch) return process.execPath;
   const { version, integrity } = readLocked(runtime);

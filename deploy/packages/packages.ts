@@ -14,7 +14,6 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { type PackageUnits, postinst, postrm, prerm } from "./maintainer-scripts.ts";
 import { run } from "./run.ts";
 
 const MAINTAINER = "Shorthop <packages@shorthop.example>";
@@ -30,16 +29,16 @@ type PackageSpec = PackageUnits & {
   description: string;
   /** The lines below the description. */
   details: string;
-  /**
-   * What is installed: from a path in the tree to a path in the file system, without leading
-   * slashes.
-   */
+  /** From a path in the tree to one in the file system, without leading slashes. */
   files: Record<string, string>;
   links?: Record<string, string>;
   directories?: string[];
   /** Names of files in /etc/shorthop, which hold secrets. */
   configuration: string[];
 };
+
+const unitFiles = (...names: string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [`systemd/${name}`, `${UNITS}/${name}`]));
 
 const PACKAGES: readonly PackageSpec[] = [
   {
@@ -60,13 +59,15 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
       "CHANGELOG.md": "usr/share/doc/shorthop/changelog",
       "sbom.cdx.json": "usr/share/doc/shorthop/sbom.cdx.json",
       "shorthop.1": "usr/share/man/man1/shorthop.1",
-      "systemd/shorthop.target": `${UNITS}/shorthop.target`,
-      "systemd/shorthop-backup.service": `${UNITS}/shorthop-backup.service`,
-      "systemd/shorthop-backup.timer": `${UNITS}/shorthop-backup.timer`,
-      "systemd/shorthop-doctor.service": `${UNITS}/shorthop-doctor.service`,
-      "systemd/shorthop-doctor.timer": `${UNITS}/shorthop-doctor.timer`,
-      "systemd/shorthop-backup-drill.service": `${UNITS}/shorthop-backup-drill.service`,
-      "systemd/shorthop-backup-drill.timer": `${UNITS}/shorthop-backup-drill.timer`,
+      ...unitFiles(
+        "shorthop.target",
+        "shorthop-backup.service",
+        "shorthop-backup.timer",
+        "shorthop-doctor.service",
+        "shorthop-doctor.timer",
+        "shorthop-backup-drill.service",
+        "shorthop-backup-drill.timer",
+      ),
     },
     links: { "usr/bin/shorthop": "/opt/shorthop/bin/shorthop" },
     configuration: ["migrate.env"],
@@ -80,7 +81,7 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
     details: "The API of links and their statistics, and the dashboard, as a service.",
     files: {
       dashboard: "opt/shorthop/dashboard",
-      "systemd/shorthop-api@.service": `${UNITS}/shorthop-api@.service`,
+      ...unitFiles("shorthop-api@.service"),
     },
     configuration: ["api.env"],
     enabled: [],
@@ -91,9 +92,7 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
     description: "URL shortener: storage of clicks",
     details: "Stores clicks in ClickHouse and delivers webhooks, as a service.",
     files: {
-      "systemd/shorthop-worker.service": `${UNITS}/shorthop-worker.service`,
-      "systemd/shorthop-geoip.service": `${UNITS}/shorthop-geoip.service`,
-      "systemd/shorthop-geoip.timer": `${UNITS}/shorthop-geoip.timer`,
+      ...unitFiles("shorthop-worker.service", "shorthop-geoip.service", "shorthop-geoip.timer"),
     },
     directories: ["var/lib/GeoIP"],
     configuration: ["worker.env"],
@@ -106,9 +105,7 @@ checks, and the configuration of PostgreSQL, NATS, ClickHouse and proxies.`,
     description: "URL shortener: redirects",
     details: "Redirects visitors of short links and records their clicks, as a service.",
     files: {
-      "systemd/shorthop-redirector@.service": `${UNITS}/shorthop-redirector@.service`,
-      "systemd/shorthop-tls.path": `${UNITS}/shorthop-tls.path`,
-      "systemd/shorthop-tls.service": `${UNITS}/shorthop-tls.service`,
+      ...unitFiles("shorthop-redirector@.service", "shorthop-tls.path", "shorthop-tls.service"),
       [`systemd/${SYSCTL}`]: `usr/lib/sysctl.d/${SYSCTL}`,
     },
     directories: ["etc/shorthop/tls"],
@@ -249,7 +246,6 @@ type Document = {
   name: string;
   version: string;
   maintainer: string;
-  /** Path of the licence. */
   licence: string;
   overrides: readonly Override[];
 };
@@ -284,3 +280,58 @@ function writeDocuments(
 const compress = (path: string): void => {
   run(["gzip", "--best", "--no-name", path], "/");
 };
+
+/** The units of a package. */
+type PackageUnits = {
+  /** Units to enable with the installation; services are enabled by the operator. */
+  enabled: string[];
+  /** Timers that an operator may have enabled, which a removal stops. */
+  timers?: string[];
+  /** Running units that are replaced by an upgrade, one by one, and stopped by a removal. */
+  services: string[];
+  /** Path of kernel settings that the installation applies. */
+  sysctl?: string;
+};
+
+// ---- Maintainer scripts (Debian Policy, chapter 6); without a running systemd they do nothing
+
+const HEAD = `#!/bin/sh
+set -e
+`;
+
+/** Runs commands only where systemd runs, as in sd_booted(3). */
+const whereBooted = (commands: readonly string[]): string =>
+  ["if [ -d /run/systemd/system ]; then", ...commands.map((line) => `  ${line}`), "fi\n"].join(
+    "\n",
+  );
+
+/**
+ * After an installation or upgrade: enables and starts what needs no configuration, and replaces
+ * what runs, one by one. An upgrade starts nothing: the target would start what an operator has
+ * stopped.
+ */
+function postinst({ enabled, services, sysctl }: PackageUnits): string {
+  const enable = enabled.map((unit) => `systemctl --quiet enable ${unit} || true\n`).join("");
+  // The second argument is the version before.
+  const start = enabled.map((unit) => `[ -n "$2" ] || systemctl start ${unit}`);
+  const replace = services.map((pattern) => `/opt/shorthop/bin/shorthop-restart '${pattern}'`);
+  // Containers may not be allowed to.
+  const apply = sysctl === undefined ? [] : [`sysctl --quiet --load ${sysctl} || true`];
+  return `${HEAD}[ "$1" = configure ] || exit 0
+${enable}${whereBooted(["systemctl daemon-reload", ...apply, ...start, ...replace])}`;
+}
+
+/** Before a removal: stops the services and disables every unit. */
+function prerm({ enabled, services, timers = [] }: PackageUnits): string {
+  // `systemctl disable` takes no patterns.
+  const disable = [...services, ...timers, ...enabled].flatMap((pattern) => [
+    `for unit in $(systemctl list-units --all --plain --no-legend '${pattern}' | cut -d ' ' -f 1); do`,
+    `  systemctl --quiet disable --now "$unit"`,
+    "done",
+  ]);
+  return `${HEAD}[ "$1" = remove ] || exit 0
+${whereBooted(disable)}`;
+}
+
+/** After a removal. */
+const postrm = (): string => `${HEAD}${whereBooted(["systemctl daemon-reload"])}`;

@@ -1,10 +1,7 @@
 /** The memory of the link cache: blocks to which records are appended. */
 import { ALIGNMENT } from "../../shared/links-store/record.ts";
 
-/**
- * The maximum size of a record is that of its state in the log. Compacting one block takes about
- * 0.1 ms.
- */
+/** As large as the largest record, a state in the log. To compact one takes about 0.1 ms. */
 export const BLOCK_BYTES = 64 * 1024;
 
 /** An offset is a block's number and a position in the block, in units of the alignment. */
@@ -18,7 +15,6 @@ export const offsetInBlock = (offset: number): number => (offset & OFFSET_MASK) 
 export type Block = { number: number; bytes: Buffer; end: number };
 
 export class Blocks {
-  /** The memory of all blocks by number, in use or free. */
   readonly #memory: Buffer[] = [];
   readonly #free: number[] = [];
   /** Blocks in use, the oldest first; the newest is being written. */
@@ -34,7 +30,6 @@ export class Blocks {
     return this.#memory.length * BLOCK_BYTES;
   }
 
-  /** The memory that an offset points into. */
   bytesAt(offset: number): Buffer {
     return this.#memory[offset >>> OFFSET_BITS] ?? this.#newest.bytes;
   }

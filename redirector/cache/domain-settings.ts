@@ -12,10 +12,7 @@ import {
 } from "../../shared/contracts/notices.ts";
 import { type PageResponse, redirectResponse } from "../http/response.ts";
 
-/**
- * Maximum domains whose settings are cached, and maximum bytes of these as JSON; as objects they
- * take several times as much.
- */
+/** Maximum domains in the cache, and bytes as JSON; as objects they take several times as much. */
 const DOMAINS_MAX = 10_000;
 const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -25,7 +22,6 @@ const ENTRY_BYTES = 64;
 /** How long clients may cache an app association file. */
 const APP_FILE_MAX_AGE_SECONDS = 300;
 
-/** The redirect of a domain. */
 type DomainRedirect = { url: string; response: PageResponse };
 
 /** A domain's responses; undefined where it has no setting. */
@@ -68,7 +64,6 @@ export class DomainSettingsCache {
     this.#entries.set(domain, { notice, responses });
   }
 
-  /** Removes all domains. */
   clear(): void {
     this.#entries.clear();
   }

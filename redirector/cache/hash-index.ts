@@ -47,7 +47,6 @@ export class HashIndex {
     this.#insertTag(hash, offset + 1);
   }
 
-  /** Changes the offset in a slot. */
   move(slot: number, offset: number): void {
     this.#slots[slot * SLOT_NUMBERS + 1] = offset + 1;
   }
@@ -67,7 +66,6 @@ export class HashIndex {
     this.#set(gap, 0, 0);
   }
 
-  /** Removes all entries. */
   clear(): void {
     this.#slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
     this.#mask = SLOTS_MIN - 1;
@@ -135,10 +133,7 @@ export class KeyIndex extends HashIndex {
     this.#blocks = blocks;
   }
 
-  /**
-   * Finds the slot of a key, which is `domain` followed by the bytes from `start` to `end`; -1 for
-   * none.
-   */
+  /** The slot of a key: `domain` and then the bytes from `start` to `end`; -1 for none. */
   findKey(domain: string, bytes: Buffer, start: number, end: number): number {
     let slot = this.find(hashOf(domain, bytes, start, end));
     while (slot >= 0 && !this.#hasKey(this.offsetAt(slot), domain, bytes, start, end)) {
@@ -160,7 +155,6 @@ export class KeyIndex extends HashIndex {
     return slot;
   }
 
-  /** Adds the record at an offset. */
   add(offset: number): void {
     this.insert(hashAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)), offset);
   }
@@ -180,10 +174,7 @@ export class KeyIndex extends HashIndex {
 /** Random, so that an attacker cannot choose aliases that all collide. */
 const SEED = randomInt(2 ** 32 - 1) | 0;
 
-/**
- * FNV-1a (Fowler, Noll, Vo), then MurmurHash3's last step (Appleby) to mix the high bits into the
- * low ones.
- */
+/** FNV-1a (Fowler, Noll, Vo); MurmurHash3's last step (Appleby) mixes high bits into low ones. */
 function hashOf(domain: string, bytes: Buffer, start: number, end: number): number {
   let hash = SEED;
   for (let i = 0; i < domain.length; i++) {

@@ -23,7 +23,7 @@ import {
   sizeOf,
   writeRecord,
 } from "../../shared/links-store/record.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { BLOCK_BYTES, Blocks, offsetInBlock } from "./blocks.ts";
 import { entriesThatFit, KEY_BYTES_MAX, KeyIndex } from "./hash-index.ts";
 import { Takedowns } from "./takedowns.ts";
@@ -110,7 +110,6 @@ export class LinkCache {
     else this.#replace(slot, offset);
   }
 
-  /** Removes all links. */
   clear(): void {
     this.#index.clear();
     this.#liveBytes = 0;
@@ -124,10 +123,10 @@ export class LinkCache {
   async markAgain(): Promise<void> {
     const marking = ++this.#markings;
     this.#isMarking = true;
-    const turn = beginTurn();
+    const slice = new TimeSlice();
     for (const { bytes, end } of this.#blocks.used) {
       for (let at = 0; at < end; at += sizeAt(bytes, at)) this.#mark(bytes, at);
-      if (turn.isOver()) await turn.next();
+      if (slice.isOver()) await slice.next();
       // A newer run has started from the beginning.
       if (marking !== this.#markings) return;
     }
@@ -139,7 +138,6 @@ export class LinkCache {
     return { entries: this.#index.size, bytes: this.#blocks.bytes + this.#index.bytes };
   }
 
-  /** Appends a record to the newest block; returns its offset. */
   #append(record: LinkRecord, size: number): number {
     const isCovered = record.state === "active" && this.#takedowns.covers(record);
     const offset = this.#blocks.reserve(size);

@@ -29,7 +29,6 @@ export class Takedowns {
     return this.#isKnown;
   }
 
-  /** Sets the function that is called after each change. */
   onChange(call: () => void): void {
     this.#onChange = call;
   }

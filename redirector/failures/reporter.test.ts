@@ -2,7 +2,7 @@
  * Goal: sums of failed requests arrive once, however often they are sent, and an outage keeps few
  * of them in memory.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import {
   type FailureReport,
@@ -14,18 +14,13 @@ import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
 import { FailureReporter } from "./reporter.ts";
 
-// A server is started, on a machine that may be busy.
-setDefaultTimeout(60_000);
-
-const TIMEOUT_MS = 10_000;
 const QUARTER_MS = 900_000;
 
-let server: TestNats;
-beforeAll(async () => void (server = await startNats()));
-afterAll(async () => await server[Symbol.asyncDispose]());
+const server = await forFile(startNats());
 
 /** A reporter, and what arrives of it; `isStored` decides which reports are acknowledged. */
 async function start(isStored: (report: FailureReport) => boolean) {
@@ -73,15 +68,14 @@ test("a report is sent again, unchanged, until it is stored, and then the next o
   await using started = await start(() => isUp);
   const { reporter, arrived, advance } = started;
   reporter.countUnknownAlias("go.example.com", "sale");
-  await eventually(async () => expect(arrived.length).toBeGreaterThan(2), TIMEOUT_MS);
+  await eventually(async () => expect(arrived.length).toBeGreaterThan(2));
   reporter.countLink(failureOf(newUuid()));
   advance(QUARTER_MS);
   reporter.countUnknownAlias("go.example.com", "sale");
-  await eventually(async () => expect(reporter.stats().pending).toBe(2), TIMEOUT_MS);
+  await eventually(async () => expect(reporter.stats().pending).toBe(2));
   isUp = true;
-  await eventually(
-    async () => expect(reporter.stats()).toEqual({ pending: 0, entries: 0, dropped: 0 }),
-    TIMEOUT_MS,
+  await eventually(async () =>
+    expect(reporter.stats()).toEqual({ pending: 0, entries: 0, dropped: 0 }),
   );
   const byId = new Map(arrived.map((report) => [report.id, report]));
   for (const report of arrived) expect(report).toEqual(byId.get(report.id) ?? report);
@@ -102,7 +96,7 @@ test("links beyond those of one report are in the next, and in an outage the old
   await eventually(async () => {
     const stored = new Map(arrived.map((report) => [report.id, report]));
     expect(sumOf(stored.values()) + reporter.stats().dropped).toBe(count);
-  }, TIMEOUT_MS);
+  });
 });
 
 test("what is left is stored when the redirector stops", async () => {
@@ -112,7 +106,7 @@ test("what is left is stored when the redirector stops", async () => {
     // Spaces what is counted.
     await Bun.sleep(50);
     expect(started.arrived.length).toBeGreaterThan(0);
-  }, TIMEOUT_MS);
+  });
   started.reporter.countUnknownAlias("go.example.com", "last");
   await started[Symbol.asyncDispose]();
   expect(started.arrived.at(-1)?.aliases.map(({ alias }) => alias)).toContain("last");

@@ -18,10 +18,7 @@ import { newUuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 
-/**
- * Maximum waiting reports, of up to 1 MiB each: without a flood, enough for an outage of four
- * hours.
- */
+/** Maximum waiting reports, of up to 1 MiB: an outage of four hours, without a flood. */
 const REPORTS_MAX = 16;
 
 /** How long a stop waits for reports to be stored. */
@@ -29,7 +26,6 @@ const STOP_MS = 1_000;
 
 /** Where requests count their failures. */
 export interface FailureLog {
-  /** Counts a failure of a link. */
   countLink(failure: Omit<LinkFailures, "requests">): void;
   /** Counts a request for an alias of a custom domain that no link has. */
   countUnknownAlias(domain: string, alias: string): void;
@@ -68,10 +64,7 @@ export class FailureReporter implements FailureLog {
     if (!this.#counts.addUnknownAlias(domain, alias)) this.#dropped++;
   }
 
-  /**
-   * Reports not yet stored, counters of the next report, and failed requests dropped because of a
-   * bound.
-   */
+  /** Reports not yet stored, counters of the next one, and failed requests beyond a bound. */
   stats(): { pending: number; entries: number; dropped: number } {
     const { entries } = this.#counts;
     return { pending: this.#reports.size, entries, dropped: this.#dropped };
@@ -94,7 +87,6 @@ export class FailureReporter implements FailureLog {
     this.#bucket = current;
   }
 
-  /** Makes a report of the counts. */
   #seal(): void {
     const { total } = this.#counts;
     if (total === 0) return;
@@ -169,10 +161,7 @@ class ReportQueue {
 type LinkFailures = FailureReport["links"][number];
 type AliasFailures = FailureReport["aliases"][number];
 
-/**
- * Aliases of a domain that survive pruning; up to twice as many are kept, so that new ones can
- * catch up.
- */
+/** Aliases of a domain that survive pruning at twice as many, so that new ones can catch up. */
 const ALIASES_PER_DOMAIN = 100;
 
 type DomainFailures = { requests: number; aliases: Map<string, number>; isCut: boolean };
@@ -186,7 +175,6 @@ export class FailureCounts {
   readonly #domains = new Map<string, DomainFailures>();
   #total = 0;
 
-  /** Total of the failed requests counted here. */
   get total(): number {
     return this.#total;
   }
@@ -247,10 +235,7 @@ function cut(counts: DomainFailures): void {
 
 const byRequests = ([, a]: [string, number], [, b]: [string, number]): number => b - a;
 
-/**
- * The aliases to report. If aliases had to be removed, as in a flood, those with a single request
- * are left out as noise.
- */
+/** The aliases to report. If some had to be removed, a single request is noise of a flood. */
 const namedAliases = (domains: ReadonlyMap<string, DomainFailures>): AliasFailures[] =>
   [...domains]
     .flatMap(([domain, { aliases, isCut }]) =>

@@ -77,10 +77,7 @@ function readChunks(
   return at;
 }
 
-/**
- * Returns the line at `from`; undefined when its end has not arrived, or a rejection when it is
- * malformed.
- */
+/** The line at `from`; undefined when its end is not there, or a rejection. */
 function readLine(bytes: Buffer, from: number, limit: number): string | ParseResult | undefined {
   const last = Math.min(bytes.length, limit);
   let at = from;

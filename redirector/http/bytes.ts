@@ -73,19 +73,13 @@ function findControls(word: number): number {
 /** A field name in lower case as words of four bytes; the last word may overlap the one before. */
 export type FieldName = readonly number[];
 
-/**
- * Encodes a lower-case name of at least four letters, digits or hyphens, to compare with {@link
- * hasFieldName}.
- */
+/** Encodes a lower-case name of four or more letters, digits or hyphens: {@link hasFieldName}. */
 export const toFieldName = (lowerCase: string): FieldName =>
   Array.from({ length: Math.ceil(lowerCase.length / WORD) }, (_, i) =>
     Buffer.from(lowerCase).readInt32LE(Math.min(i * WORD, lowerCase.length - WORD)),
   );
 
-/**
- * Whether the token of `length` bytes at `at` is `expected`, which has the same length; ignores
- * case.
- */
+/** Whether the token at `at` is `expected`, of the same length; ignores case. */
 export function hasFieldName(
   { words }: ScanBuffer,
   at: number,

@@ -41,10 +41,7 @@ export class Connection {
   lingers = false;
   /** Whether the peer has closed its sending side. */
   peerEnded = false;
-  /**
-   * Whether it has had its turn: others come first, until its responses are sent and its next turn
-   * comes.
-   */
+  /** Others come first until its responses are sent, and its next turn comes. */
   hadTurn = false;
   /** Whether the socket is paused, as enough input is buffered. */
   paused = false;
@@ -86,10 +83,7 @@ export function isTimedOut(
 export const isBusy = ({ unsent, awaitingResponse, hadTurn }: Connection): boolean =>
   unsent !== undefined || awaitingResponse || hadTurn;
 
-/**
- * Sends a part of `bytes`, whose memory is reused; copies and buffers what the socket does not
- * accept.
- */
+/** Sends bytes, whose memory is reused; copies and buffers those that the socket does not take. */
 export function send(socket: Client, bytes: Buffer, start: number, end: number): void {
   const connection = socket.data;
   const length = end - start;
@@ -109,10 +103,7 @@ export function sendUnsent(socket: Client, unsent: Buffer): void {
   socket.data.unsent = written < unsent.length ? unsent.subarray(written) : undefined;
 }
 
-/**
- * Ends a connection, or only its sending side while the client may still be sending: see {@link
- * LINGER_SECONDS}.
- */
+/** Ends a connection; only its sending side while the client may send: {@link LINGER_SECONDS}. */
 export function end(socket: Client): void {
   const { lingers, peerEnded } = socket.data;
   if (lingers && !peerEnded) socket.shutdown();

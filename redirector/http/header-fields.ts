@@ -38,10 +38,7 @@ export class FieldState {
   }
 }
 
-/**
- * Parses the field line at `from`. Returns the position of the next line, or a result that ends
- * parsing.
- */
+/** Parses the field line at `from`. Returns its end, or a result that ends parsing. */
 export function readField(
   scan: ScanBuffer,
   from: number,
@@ -90,10 +87,7 @@ const X_MOZ = toFieldName("x-moz");
 const X_PURPOSE = toFieldName("x-purpose");
 const X_SEC_PURPOSE = toFieldName("x-sec-purpose");
 
-/**
- * Stores a field that is used; switches by the length of the name first. Returns false to reject
- * the request.
- */
+/** Stores a field that is used, by the length of its name first. False rejects the request. */
 function applyField(
   scan: ScanBuffer,
   name: number,
@@ -203,10 +197,7 @@ function joinField(values: string | undefined, bytes: Buffer, start: number, end
   return values === undefined ? value : `${values},${value}`;
 }
 
-/**
- * Whether a tab is next to a value: parsers disagree whether it belongs to a host, a length or a
- * coding.
- */
+/** Parsers disagree whether a tab next to a host, a length or a coding belongs to it. */
 function hasTabAround(bytes: Buffer, from: number, start: number, end: number): boolean {
   for (let at = from; at < start; at++) if (bytes[at] === TAB) return true;
   for (let at = end; bytes[at] !== CR; at++) if (bytes[at] === TAB) return true;
@@ -257,10 +248,7 @@ const isDocument = (scan: ScanBuffer, start: number, end: number): boolean =>
  */
 const HOST_LENGTH_MAX = 253 + 1 + 6;
 
-/**
- * A name without empty labels or an address, and a port (RFC 3986 §3.2.2, without forms that no
- * short domain has).
- */
+/** A name without empty labels or an address, and a port: RFC 3986 §3.2.2, as short domains are. */
 const HOST_FORM = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
 /** Whether a text has the form of a host. */

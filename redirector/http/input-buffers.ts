@@ -11,10 +11,7 @@ import { canRead, type Connection } from "./connection.ts";
  */
 const INPUT_BYTES_MAX = 64 * 1024;
 
-/**
- * Bytes that hold any one request: its head, its form, and what a chunked form has around its
- * bytes.
- */
+/** Bytes of any one request: its head, its form, and what chunks have around it. */
 const REQUEST_BYTES_MAX = 32 * 1024;
 
 /**
@@ -60,7 +57,6 @@ export class InputBuffers {
     else socket.resume();
   }
 
-  /** Forgets the input of a connection. */
   drop(connection: Connection): void {
     this.#setInput(connection, undefined);
   }
@@ -71,10 +67,7 @@ export class InputBuffers {
     return others + pipelinedIn(length) <= this.#pipelinedBytesMax;
   }
 
-  /**
-   * Has a connection end after its responses. What its client goes on sending is not read: that
-   * would cost the most.
-   */
+  /** Ends a connection after its responses. To read what its client goes on sending costs most. */
   #refuse(socket: BufferedSocket): void {
     this.#setInput(socket.data, undefined);
     socket.data.closing = true;

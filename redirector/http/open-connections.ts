@@ -15,21 +15,14 @@ const EVICTION_ATTEMPTS_MAX = 8;
 /** The cap of a site as a multiple of that of one of its networks: see {@link AddressGroups}. */
 export const SITE_CONNECTIONS_FACTOR = 4;
 
-/**
- * Why a connection is rejected: too many in total, of its network, or of its site; an invalid PROXY
- * header.
- */
-const REJECTION_REASONS = ["total", "network", "site", "proxy_header"] as const;
-
-type RejectionReason = (typeof REJECTION_REASONS)[number];
+/** Too many in total, of its network, or of its site; an invalid PROXY header. */
+type RejectionReason = "total" | "network" | "site" | "proxy_header";
 
 /**
  * Where an error occurred: in the socket, in the handler of a request, in a response that does not
  * fit into the write buffer, in the commit of clicks, or in this code.
  */
-const ERROR_REASONS = ["socket", "request", "response", "commit", "internal"] as const;
-
-export type ConnectionErrorReason = (typeof ERROR_REASONS)[number];
+export type ConnectionErrorReason = "socket" | "request" | "response" | "commit" | "internal";
 
 export class OpenConnections {
   readonly #config: Config;
@@ -38,8 +31,19 @@ export class OpenConnections {
   readonly #caps: ConnectionCaps;
   readonly #proxies: TrustedProxies;
   readonly #open = new Set<Client>();
-  readonly #rejected = zeroes(REJECTION_REASONS);
-  readonly #errors = zeroes(ERROR_REASONS);
+  readonly #rejected: Record<RejectionReason, number> = {
+    total: 0,
+    network: 0,
+    site: 0,
+    proxy_header: 0,
+  };
+  readonly #errors: Record<ConnectionErrorReason, number> = {
+    socket: 0,
+    request: 0,
+    response: 0,
+    commit: 0,
+    internal: 0,
+  };
   #evicted = 0;
 
   constructor(config: Config, inputs: InputBuffers, log: Log) {
@@ -61,10 +65,7 @@ export class OpenConnections {
     else if (hasProxyHeader || this.#countUnderCaps(socket)) this.#open.add(socket);
   }
 
-  /**
-   * Sets the address of the client that a proxy connects for; returns false if that address was
-   * rejected.
-   */
+  /** Sets the client's address, from its proxy; returns false if that is rejected. */
   setClient(socket: Client, address: string): boolean {
     socket.data.peer = this.#proxies.clientOf(address, null);
     return this.#countUnderCaps(socket);
@@ -115,10 +116,7 @@ export class OpenConnections {
     };
   }
 
-  /**
-   * Counts a connection under its client's caps; rejects it and returns false when a cap is
-   * reached.
-   */
+  /** Returns false for a connection that is rejected, because a cap is reached. */
   #countUnderCaps(socket: Client): boolean {
     const acquired = this.#caps.acquire(socket.data.peer);
     if (typeof acquired === "string") {
@@ -142,10 +140,7 @@ export class OpenConnections {
   }
 }
 
-/**
- * Finds an idle connection to close. The oldest come first. Connections with a request since the
- * last check get a second chance, as in CLOCK.
- */
+/** The oldest idle connection; those with requests since get a second chance, as in CLOCK. */
 function findIdle(open: Set<Client>): Client | undefined {
   let victim: Client | undefined;
   let attempts = 0;
@@ -204,7 +199,3 @@ function decrement(counts: Map<string, number>, key: string): void {
   if (count > 1) counts.set(key, count - 1);
   else counts.delete(key);
 }
-
-const zeroes = <Reason extends string>(reasons: readonly Reason[]): Record<Reason, number> =>
-  // The type of Object.fromEntries loses the names of `reasons`.
-  Object.fromEntries(reasons.map((reason) => [reason, 0])) as Record<Reason, number>;

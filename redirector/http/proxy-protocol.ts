@@ -8,10 +8,7 @@ import { isIP } from "node:net";
 import { decodeLatin1 } from "./bytes.ts";
 
 export type ProxyHeader =
-  /**
-   * `address` is the client's; undefined for a connection of the proxy itself, or of an unknown
-   * client.
-   */
+  /** `address` is undefined for the proxy's own connection, and for an unknown client. */
   | { kind: "header"; end: number; address: string | undefined }
   | { kind: "partial" }
   | { kind: "rejected" };

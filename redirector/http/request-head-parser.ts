@@ -23,11 +23,10 @@ import { FieldState, isHost, readField } from "./header-fields.ts";
 import {
   clearHead,
   COMPLETE,
-  emptyHead,
   type ParseResult,
   PARTIAL,
   reject,
-  type RequestHead,
+  RequestHead,
   setRange,
 } from "./request.ts";
 
@@ -41,9 +40,8 @@ export class RequestHeadParser {
   readonly #scan = new ScanBuffer(HEAD_BYTES_MAX);
   readonly #fields = new FieldState();
   /** The head parsed last; valid only after a `complete` result, until the next call. */
-  readonly head: RequestHead = emptyHead(this.#scan.bytes);
+  readonly head = new RequestHead(this.#scan.bytes);
 
-  /** Parses the head that begins at `from`. */
   parse(bytes: Buffer, from: number): ParseResult {
     const scan = this.#scan;
     scan.limit = bytes.copy(scan.bytes, 0, from);
@@ -77,10 +75,7 @@ function parseHead(scan: ScanBuffer, head: RequestHead, state: FieldState): Pars
 
 const METHOD_LENGTH_MAX = 16;
 
-/**
- * Parses the request line at `from` (RFC 9112 §3). Returns the position of its end, or a result
- * that ends parsing.
- */
+/** Parses the request line (RFC 9112 §3). Returns its end, or a result that ends parsing. */
 function readRequestLine(scan: ScanBuffer, from: number, head: RequestHead): number | ParseResult {
   const { bytes, limit } = scan;
   let at = from;
@@ -143,10 +138,7 @@ function readMethod(bytes: Buffer, start: number, end: number): string {
   return decodeLatin1(bytes, start, end);
 }
 
-/**
- * Parses an absolute target. Accepts the targets of `OPTIONS *` and CONNECT, whose methods are
- * rejected later (RFC 9112 §3.2).
- */
+/** Parses an absolute target; those of `OPTIONS *` and CONNECT are rejected later. */
 function readOtherTarget(target: string, head: RequestHead): boolean {
   const [authority, host] = /^https?:\/\/([^/@]+)/i.exec(target) ?? [];
   if (authority === undefined || host === undefined) {

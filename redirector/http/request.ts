@@ -3,42 +3,45 @@ import { type ByteRange, type ByteSlice, copySlice } from "../../shared/bytes.ts
 import { decodeLatin1 } from "./bytes.ts";
 import type { RedirectorResponse } from "./response.ts";
 
-/** A parsed head. */
-export type RequestHead = {
+/** A parsed head; the parser reuses one for all requests. */
+export class RequestHead {
   /** A copy of the head, which the ranges refer to. */
   bytes: Buffer;
   /** Bytes of the head; `bytes` may be longer. */
-  length: number;
-  method: string;
+  length = 0;
+  method = "";
   /** Path without query, e.g. `/abc`; also for an absolute target. */
-  path: ByteRange;
+  path: ByteRange = { start: 0, end: 0 };
   /** Query without `?`. */
-  query: ByteRange;
+  query: ByteRange = { start: 0, end: 0 };
   /** The authority as it was sent: that of an absolute target, otherwise the Host header's. */
-  host: string;
-  keepAlive: boolean;
+  host = "";
+  keepAlive = true;
   /** Length of the body in bytes; 0 for a chunked one. */
-  contentLength: number;
-  /** Whether the body is chunked. */
-  chunked: boolean;
+  contentLength = 0;
+  chunked = false;
   /** Whether the client waits for a response with status 100 before it sends the body. */
-  expectsContinue: boolean;
-  userAgent: ByteRange;
-  referrer: ByteRange;
-  language: ByteRange;
+  expectsContinue = false;
+  userAgent: ByteRange = { start: 0, end: 0 };
+  referrer: ByteRange = { start: 0, end: 0 };
+  language: ByteRange = { start: 0, end: 0 };
   /** All `X-Forwarded-For` fields, joined in order; empty for none. */
-  forwardedFor: string;
-  cookie: ByteRange;
-  contentType: ByteRange;
+  forwardedFor = "";
+  cookie: ByteRange = { start: 0, end: 0 };
+  contentType: ByteRange = { start: 0, end: 0 };
   /** The request announces itself as a fetch ahead of a person, e.g. by `Sec-Purpose`. */
-  prefetch: boolean;
+  prefetch = false;
   /** The request is a load within a page, by `Sec-Fetch-Dest`. */
-  embedded: boolean;
+  embedded = false;
   /** The query had the mark of QR codes, which is taken off. */
-  scanned: boolean;
+  scanned = false;
   /** `Sec-GPC: 1` or `DNT: 1`. */
-  privacy: boolean;
-};
+  privacy = false;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+}
 
 /**
  * The result of parsing: `complete`; `partial` when more bytes are needed; `rejected` with the
@@ -59,30 +62,6 @@ export function reject(status: RejectionStatus): ParseResult {
   if (rejection === undefined) rejections.set(status, (rejection = { kind: "rejected", status }));
   return rejection;
 }
-
-/** A head without values, whose ranges refer to `bytes`; the parser reuses it for all requests. */
-export const emptyHead = (bytes: Buffer): RequestHead => ({
-  bytes,
-  length: 0,
-  method: "",
-  path: { start: 0, end: 0 },
-  query: { start: 0, end: 0 },
-  host: "",
-  keepAlive: true,
-  contentLength: 0,
-  chunked: false,
-  expectsContinue: false,
-  userAgent: { start: 0, end: 0 },
-  referrer: { start: 0, end: 0 },
-  language: { start: 0, end: 0 },
-  forwardedFor: "",
-  cookie: { start: 0, end: 0 },
-  contentType: { start: 0, end: 0 },
-  prefetch: false,
-  embedded: false,
-  scanned: false,
-  privacy: false,
-});
 
 /** Clears the values of the previous request. */
 export function clearHead(head: RequestHead): void {
@@ -107,10 +86,7 @@ export function setRange(range: ByteRange, start: number, end: number): void {
   range.end = end;
 }
 
-/**
- * A complete request. Its bytes are reused as soon as the handler has returned: see {@link
- * copyRequest}.
- */
+/** Its bytes are reused as soon as the handler has returned: see {@link copyRequest}. */
 export type IncomingRequest = {
   head: RequestHead;
   /** The posted form; empty for other requests. */
@@ -125,10 +101,7 @@ export type IncomingRequest = {
 export interface RequestHandler {
   /** Maximum bytes of a posted form. */
   readonly formBytesMax: number;
-  /**
-   * Responds to a request, synchronously if possible. A response that is not a promise is valid
-   * until the next request.
-   */
+  /** Responds, if possible at once; then the response is valid until the next request. */
   handle(incoming: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse>;
   /** Writes the clicks of all requests that were handled; their responses are sent after that. */
   commit(): void;
@@ -156,27 +129,28 @@ export function withReferrer(incoming: IncomingRequest, referrer: string): Incom
   const { head } = incoming;
   const bytes = Buffer.concat([head.bytes.subarray(0, head.length), Buffer.from(referrer)]);
   const range = { start: head.length, end: bytes.length };
-  return { ...incoming, head: { ...head, bytes, length: bytes.length, referrer: range } };
+  const changes = { bytes, length: bytes.length, referrer: range };
+  return { ...incoming, head: Object.assign(new RequestHead(bytes), head, changes) };
 }
 
 /** Copies a request, so that it stays unchanged across an `await`. */
 export function copyRequest(incoming: IncomingRequest): IncomingRequest {
   const { head, body } = incoming;
-  const { path, query, userAgent, referrer, language, cookie, contentType } = head;
+  const bytes = Buffer.from(head.bytes.subarray(0, head.length));
+  const copies = {
+    bytes,
+    path: { ...head.path },
+    query: { ...head.query },
+    userAgent: { ...head.userAgent },
+    referrer: { ...head.referrer },
+    language: { ...head.language },
+    cookie: { ...head.cookie },
+    contentType: { ...head.contentType },
+  };
   return {
     ...incoming,
     body: copySlice(body),
-    head: {
-      ...head,
-      bytes: Buffer.from(head.bytes.subarray(0, head.length)),
-      path: { ...path },
-      query: { ...query },
-      userAgent: { ...userAgent },
-      referrer: { ...referrer },
-      language: { ...language },
-      cookie: { ...cookie },
-      contentType: { ...contentType },
-    },
+    head: Object.assign(new RequestHead(bytes), head, copies),
   };
 }
 

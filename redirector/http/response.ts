@@ -50,10 +50,7 @@ export function copyResponse(response: RedirectorResponse): RedirectorResponse {
   return { ...response, location: copySlice(response.location) };
 }
 
-/**
- * Awaits a response. Copies one that is already available first, because another request may change
- * it during the `await`.
- */
+/** Awaits a response. Copies one that is there: the next request may change it meanwhile. */
 export const settle = async (
   response: RedirectorResponse | Promise<RedirectorResponse>,
 ): Promise<RedirectorResponse> =>

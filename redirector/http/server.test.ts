@@ -20,6 +20,7 @@ import fc from "fast-check";
 import { sliceToString } from "../../shared/bytes.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import type { Config } from "../config.ts";
@@ -35,8 +36,6 @@ const SLOW_MS = 5;
 const COSTLY_MS = 6;
 const LARGE = Buffer.alloc(60_000, "x");
 
-let server: Server;
-let port: number;
 let commits = 0;
 /** How many requests had been handled when each turn of the event loop was over. */
 let turns: number[] = [];
@@ -97,11 +96,8 @@ function start(
 const errorsOf = ({ connections }: Server): Record<string, number> =>
   Object.fromEntries(Object.entries(connections.errors).filter(([, count]) => count > 0));
 
-beforeAll(() => {
-  server = start();
-  port = Number(server.url.port);
-});
-afterAll(() => server.stop());
+const server = await forFile(start(), (server) => server.stop());
+const port = Number(server.url.port);
 
 const get = (path: string, fields = ""): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\n${fields}\r\n`;
@@ -206,7 +202,7 @@ describe("a connection", () => {
     // All arrive before the first is read.
     for (const other of others) other.write(get("/costly"));
     socket.write(get("/other"));
-    await eventually(async () => expect(handled.length - before).toBe(51), 5_000);
+    await eventually(async () => expect(handled.length - before).toBe(51));
     // Some are read as they arrive, until the turn has taken its time.
     expect(handled.slice(before).indexOf("/other")).toBeLessThan(5);
     for (const each of [...others, socket]) each.destroy();
@@ -303,7 +299,7 @@ describe("a connection", () => {
     const count = 20_000;
     const flood = exchange([get("/f").repeat(count) + LAST]);
     const other = await open();
-    await eventually(async () => expect(handled).toContain("/f"), 5_000);
+    await eventually(async () => expect(handled).toContain("/f"));
     other.write(get("/other", "Connection: close\r\n"));
     other.resume();
     expect(parseResponses(await flood)).toHaveLength(count + 1);
@@ -319,7 +315,7 @@ describe("a connection", () => {
     expect(parseResponses(await exchange([get("/1").repeat(500) + LAST], { at }))).toHaveLength(
       501,
     );
-    await eventually(async () => expect(small.connections.open).toBe(0), 5_000);
+    await eventually(async () => expect(small.connections.open).toBe(0));
     await small.stop();
   });
 
@@ -347,13 +343,13 @@ describe("a connection", () => {
       socket.resetAndDestroy();
     }
     expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
-    await eventually(async () => expect(server.connections.open).toBe(0), 5_000);
+    await eventually(async () => expect(server.connections.open).toBe(0));
   });
 
   test("may be one of thousands that are idle", async () => {
     const idle = await openMany(1_500);
     expect(parseResponses(await exchange([LAST]))).toEqual(["302 /last"]);
-    await eventually(async () => expect(server.connections.open).toBe(1_500), 10_000);
+    await eventually(async () => expect(server.connections.open).toBe(1_500));
     // Connections beyond the limit are closed at once, or take the place of idle ones.
     const excess = await Promise.all(
       Array.from({ length: 600 }, () => open().catch(() => undefined)),
@@ -361,10 +357,10 @@ describe("a connection", () => {
     await eventually(async () => {
       const { rejected, evicted } = server.connections;
       expect(rejected.total + evicted).toBeGreaterThan(50);
-    }, 5_000);
+    });
     expect(server.connections.open).toBeLessThanOrEqual(CONNECTIONS_MAX);
     for (const socket of [...idle, ...excess]) socket?.destroy();
-    await eventually(async () => expect(server.connections.open).toBe(0), 5_000);
+    await eventually(async () => expect(server.connections.open).toBe(0));
   });
 
   describe("beyond the limit", () => {
@@ -409,42 +405,40 @@ describe("a connection", () => {
       return states;
     };
     const expectOpen = (count: number) =>
-      eventually(async () => expect(small.connections.open).toBe(count), 5_000);
+      eventually(async () => expect(small.connections.open).toBe(count));
 
     test("takes the place of the oldest that is idle, and of none that awaits its response", async () => {
       const [waiting] = await fill(get("/slow"), 1);
       const idle = await fill("G", 9);
       await expectOpen(10);
       expect(parseResponses(await exchange([LAST], { at }))).toEqual(["302 /last"]);
-      await eventually(async () => expect(idle.map(({ closed }) => closed)).toContain(true), 5_000);
+      await eventually(async () => expect(idle.map(({ closed }) => closed)).toContain(true));
       expect(idle.map(({ closed }) => closed)).toEqual([true, ...Array<boolean>(8).fill(false)]);
       expect(small.connections).toMatchObject({ evicted: 1, rejected: { total: 0 } });
       respond();
-      await eventually(
-        async () => expect(parseResponses(waiting?.received ?? "")).toEqual(["302 /slow"]),
-        5_000,
+      await eventually(async () =>
+        expect(parseResponses(waiting?.received ?? "")).toEqual(["302 /slow"]),
       );
     });
 
     test("takes the place of one in use only if none is without requests", async () => {
       const used = await fill(get("/1"), 5);
-      await eventually(
-        async () => expect(used.every(({ received }) => received.includes("302"))).toBe(true),
-        5_000,
+      await eventually(async () =>
+        expect(used.every(({ received }) => received.includes("302"))).toBe(true),
       );
       const unused = await fill("G", 5);
       await expectOpen(10);
       await fill(get("/slow"), 5);
-      await eventually(async () => expect(unused.every(({ closed }) => closed)).toBe(true), 5_000);
+      await eventually(async () => expect(unused.every(({ closed }) => closed)).toBe(true));
       expect(used.some(({ closed }) => closed)).toBe(false);
       await fill(get("/slow"), 5);
-      await eventually(async () => expect(used.every(({ closed }) => closed)).toBe(true), 5_000);
+      await eventually(async () => expect(used.every(({ closed }) => closed)).toBe(true));
     });
 
     test("is closed at once when all others await their responses", async () => {
       await fill(get("/slow"), 10);
       await expectOpen(10);
-      await eventually(async () => expect(await exchange([LAST], { at })).toBe(""), 5_000);
+      await eventually(async () => expect(await exchange([LAST], { at })).toBe(""));
       expect(small.connections.evicted).toBe(0);
       expect(small.connections.rejected.total).toBeGreaterThan(0);
     });
@@ -486,7 +480,7 @@ describe("a connection", () => {
       socket.resume();
       socket.write("GET / HTTP/1.1\r\n\r\n");
       await eventually(async () => expect(ended).toBe(true), 1_000);
-      await eventually(async () => expect(quick.connections.open).toBe(0), 10_000);
+      await eventually(async () => expect(quick.connections.open).toBe(0));
       socket.destroy();
     });
 

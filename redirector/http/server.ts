@@ -68,10 +68,7 @@ const DRAIN_MS = 2_000;
 
 const CONTINUE = Buffer.from("HTTP/1.1 100 Continue\r\n\r\n");
 
-/**
- * Suites of TLS 1.2 with authenticated encryption and forward secrecy; all of TLS 1.3 are such. The
- * library's own list has CBC as well.
- */
+/** Authenticated encryption, forward secrecy, as all of TLS 1.3; the library's list has CBC. */
 const TLS12_CIPHERS = [
   "ECDHE-ECDSA-AES128-GCM-SHA256",
   "ECDHE-RSA-AES128-GCM-SHA256",
@@ -268,10 +265,7 @@ export class Server {
     return requests === 0 || (requests < REQUESTS_PER_TURN_MAX && this.#turn.hasTime());
   }
 
-  /**
-   * Handles the request whose head and body were parsed last; `now` is its time, in Unix
-   * milliseconds.
-   */
+  /** Handles the request that was parsed last; `now` is its time, in Unix milliseconds. */
   #handle(socket: Client, now: number): void {
     const connection = socket.data;
     connection.bodyRequested = false;
@@ -323,7 +317,6 @@ export class Server {
     this.#turn.respond(socket, rejectionResponse(status), facts);
   }
 
-  /** Sends what the socket did not accept before. */
   #sendRest(socket: Client): void {
     const { unsent } = socket.data;
     if (unsent === undefined) return;
@@ -351,10 +344,7 @@ export class Server {
   }
 }
 
-/**
- * Asks a client for the body that it holds back (RFC 9110 §10.1.1), once, and after all earlier
- * responses.
- */
+/** Asks once for the body that a client holds back (RFC 9110 §10.1.1), after all responses. */
 function requestBody(socket: Client): void {
   const connection = socket.data;
   if (connection.bodyRequested || connection.hadTurn) return;

@@ -104,7 +104,6 @@ export class Turn {
     this.wait(socket);
   }
 
-  /** Counts a response to a request of this turn. */
   count(): void {
     this.#responses++;
   }
@@ -140,10 +139,7 @@ export class Turn {
     if (this.#waiting.endTurns(sockets)) this.#scheduleFlush();
   };
 
-  /**
-   * Commits clicks and sends the write buffer. Reads no further requests: they wait until the turn
-   * is over.
-   */
+  /** Commits clicks and sends responses; further requests wait until the turn is over. */
   #commitAndSend(): void {
     try {
       this.#handler.commit();
@@ -166,10 +162,7 @@ export class Turn {
   };
 }
 
-/**
- * How much of a turn of the event loop connections get together whose next requests have arrived
- * already.
- */
+/** How much of a turn connections get together whose next requests are there already. */
 const WAITING_MS = 5;
 
 /** A network; a connection that counts for none, which is that of a proxy, stands for itself. */
@@ -216,7 +209,6 @@ export class WaitingConnections {
     else sockets.add(socket);
   }
 
-  /** Takes the next connection. */
   #next(): Client | undefined {
     const [first] = this.#groups;
     if (first === undefined) return undefined;

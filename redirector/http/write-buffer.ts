@@ -15,10 +15,7 @@ import { PAGE_BYTES_MAX, type PageResponse, type RedirectorResponse } from "./re
  */
 export const RESPONSE_BYTES_MAX = PAGE_BYTES_MAX + LINK_RECORD_BYTES_MAX;
 
-/**
- * Space for several thousand redirects, and for more than the longest response: {@link
- * RESPONSE_BYTES_MAX}.
- */
+/** Several thousand redirects, and more than the longest response: {@link RESPONSE_BYTES_MAX}. */
 export const WRITE_BUFFER_BYTES = 1024 * 1024;
 
 /** The request of a response, as far as its head depends on it; `now` is in Unix milliseconds. */
@@ -32,10 +29,7 @@ export class WriteBuffer<Receiver> {
   /** The end of each receiver's bytes. */
   readonly #ends: number[] = [];
 
-  /**
-   * Appends a response for `receiver`. Returns false when it does not fit: then nothing is added,
-   * and the caller must `send` first.
-   */
+  /** Appends a response. Returns false when it does not fit: the caller must `send` first. */
   add(receiver: Receiver, response: RedirectorResponse, request: RespondedRequest): boolean {
     const end = this.#writer.write(response, request, this.#buffer, this.#end);
     if (end === NO_ROOM) return false;

@@ -103,10 +103,7 @@ function recoverSegment(path: string, bytes: Buffer): SealedSegment | "unknown" 
   return { journalId, segment, path: sealedPath, bytes: end, clicks };
 }
 
-/**
- * Quarantines a file that cannot be read, because one bad file must not prevent a redirector from
- * starting.
- */
+/** One file that cannot be read must not keep a redirector from starting. */
 function quarantineUnreadable(path: string, cause: unknown): Error {
   try {
     return new Error(`${path} cannot be read; moved to ${quarantineSegment(path)}.`, { cause });

@@ -60,7 +60,6 @@ export interface JournalEvents {
 
 /** Where the clicks of requests go. */
 export interface ClickLog {
-  /** Buffers a click. */
   append(click: RawClick): void;
   /** Writes the buffered clicks. */
   commit(): void;
@@ -86,10 +85,7 @@ export class Journal implements ClickLog {
   readonly #dropped = { journal_full: 0, disk_error: 0 };
   #quarantined = 0;
 
-  /**
-   * Opens the journal in `dir`, which only this process may use. Throws when the directory cannot
-   * be used.
-   */
+  /** Opens the journal of this process in `dir`. Throws when it cannot be used. */
   constructor(dir: string, bytesMax: number, events: JournalEvents) {
     // Segments hold people's IP addresses until they are delivered.
     mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -145,10 +141,7 @@ export class Journal implements ClickLog {
     this.#writer.recycle(path);
   }
 
-  /**
-   * Clicks written, and clicks dropped by reason, since the start; bytes on disk; files quarantined
-   * at the start because they could not be read.
-   */
+  /** Clicks written, dropped by reason; bytes on disk; files quarantined at the start. */
   stats() {
     return {
       recorded: this.#recorded,
@@ -171,7 +164,6 @@ export class Journal implements ClickLog {
     this.#writer.removeFreeFiles();
   }
 
-  /** Recovers the segments of earlier processes. */
   #recover(): void {
     const events = this.#events;
     const { segments, unknown, unreadable, unchangeable } = recoverSegments(this.#dir);
@@ -217,7 +209,6 @@ class SegmentWriter {
     return this.#open?.end ?? SEGMENT_HEADER_BYTES;
   }
 
-  /** Whether a segment has been open for `ms` or longer. */
   isOlderThan(ms: number): boolean {
     return this.#open !== undefined && performance.now() - this.#open.openedAt >= ms;
   }
@@ -254,7 +245,6 @@ class SegmentWriter {
     open.clicks += clicks;
   }
 
-  /** Seals the open segment, if there is one. */
   seal(): void {
     if (this.#open === undefined) return;
     const { fd, end, clicks, openedAt: _, ...id } = this.#open;
@@ -282,15 +272,11 @@ class SegmentWriter {
     else this.#remove(path);
   }
 
-  /** Removes the files kept for later segments. */
   removeFreeFiles(): void {
     for (const path of this.#freeFiles.splice(0)) this.#remove(path);
   }
 
-  /**
-   * Creates an empty file, from a free one if there is one; returns its descriptor. Throws when the
-   * disk does not allow it.
-   */
+  /** Opens an empty file, a free one if there is one. Throws when the disk does not allow it. */
   #createFile(path: string): number {
     const free = this.#freeFiles.pop();
     if (free !== undefined) {
@@ -324,10 +310,7 @@ function truncateTail({ fd, end }: OpenSegment): void {
   }
 }
 
-/**
- * Locks a journal until the process ends: two processes would recover each other's open segments.
- * Throws when another one holds the lock.
- */
+/** Locks a journal, whose open segments another would recover. Throws when it is locked. */
 export function lockJournal(dir: string): void {
   if (tryLock("journal", dir) === undefined)
     throw new Error(`Another redirector has the journal in ${dir}: each needs one of its own.`);

@@ -37,10 +37,7 @@ export class PublisherThread {
     this.#send({ kind: "start", config });
   }
 
-  /**
-   * Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be
-   * read.
-   */
+  /** Queues a sealed segment, until it is published or, if it is unreadable, quarantined. */
   add(segment: SealedSegment): void {
     if (this.#pending === 0) this.#waitingSince = performance.now();
     this.#pending++;
@@ -61,10 +58,7 @@ export class PublisherThread {
     };
   }
 
-  /**
-   * Waits for at most `ms` until all segments are published, then ends the thread; the rest stays
-   * on disk.
-   */
+  /** Waits up to `ms` until all is published, then ends the thread; the rest stays on disk. */
   async stop(ms: number): Promise<void> {
     const deadline = Date.now() + ms;
     while (this.#pending > 0 && Date.now() < deadline) await Bun.sleep(10);

@@ -1,14 +1,5 @@
 /** Goal: every readable segment reaches JetStream once, whatever its neighbours or NATS do. */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -31,14 +22,12 @@ import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
 import { Publisher } from "./publisher.ts";
-
-// Starting a real server can take long on a busy machine.
-setDefaultTimeout(60_000);
 
 /** More segments than the publisher has in flight at a time. */
 const MORE_THAN_IN_FLIGHT = 9;
@@ -48,9 +37,7 @@ const STREAM_BYTES_MAX = 64 * 1024 ** 2;
 /** Longer than all attempts to read an unreadable file take. */
 const QUARANTINED_MS = 15_000;
 
-let server: TestNats;
-beforeAll(async () => void (server = await startNats()));
-afterAll(async () => await server[Symbol.asyncDispose]());
+const server = await forFile(startNats());
 
 let dir: string;
 let nats: NatsConnection;
@@ -121,7 +108,7 @@ describe("the publisher", () => {
     const { publisher, counts } = start();
     const segments = Array.from({ length: 20 }, (_, i) => writeSealed(i));
     for (const segment of [...segments, ...segments]) publisher.add(segment);
-    await eventually(async () => expect(counts.delivered).toBe(20), 5_000);
+    await eventually(async () => expect(counts.delivered).toBe(20));
     await publisher.stop();
     expect(await readStream()).toEqual(segments.map(({ segment }) => segment));
   });
@@ -129,7 +116,7 @@ describe("the publisher", () => {
   test("deletes acknowledged segments when it stops, and leaves the rest on disk", async () => {
     const { publisher, counts } = start();
     publisher.add(writeSealed(0));
-    await eventually(async () => expect(counts.delivered).toBe(1), 5_000);
+    await eventually(async () => expect(counts.delivered).toBe(1));
     const unpublished = writeSealed(1);
     await publisher.stop();
     publisher.add(unpublished);
@@ -144,11 +131,11 @@ describe("the publisher", () => {
       const { publisher, counts } = start({ journalBytesMax: 12 * size });
       for (const segment of segments) publisher.add(segment);
       // Six are half of the journal.
-      await eventually(async () => expect(counts.released).toBe(4), 5_000);
+      await eventually(async () => expect(counts.released).toBe(4));
       await server.kill();
       const waiting = Array.from({ length: 4 }, (_, i) => writeSealed(100 + i));
       for (const segment of waiting) publisher.add(segment);
-      await eventually(async () => expect(counts.released).toBe(8), 5_000);
+      await eventually(async () => expect(counts.released).toBe(8));
       await server.start("retained");
       await eventually(async () => expect(counts.delivered).toBe(14), 15_000);
       await publisher.stop();
@@ -158,7 +145,7 @@ describe("the publisher", () => {
   test("republishes segments that a NATS server acknowledged and lost", async () => {
     const { publisher, counts } = start();
     for (let i = 0; i < 5; i++) publisher.add(writeSealed(i));
-    await eventually(async () => expect(counts.delivered).toBe(5), 5_000);
+    await eventually(async () => expect(counts.delivered).toBe(5));
     await server.kill();
     await server.start("lost");
     await eventually(async () => expect(await readStream()).toEqual([0, 1, 2, 3, 4]), 15_000);
@@ -204,7 +191,7 @@ describe("segments that cannot be read", () => {
     );
     const good = Array.from({ length: 30 }, (_, i) => writeSealed(100 + i));
     for (const segment of [...bad, ...good]) publisher.add(segment);
-    await eventually(async () => expect(counts.delivered).toBe(good.length), 3_000);
+    await eventually(async () => expect(counts.delivered).toBe(good.length));
     expect(counts.quarantined).toBe(0);
 
     await eventually(async () => expect(counts.quarantined).toBe(bad.length), QUARANTINED_MS);

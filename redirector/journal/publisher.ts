@@ -41,10 +41,7 @@ const READ_RETRY_MS = 1_000;
 export interface PublisherEvents {
   /** A segment was acknowledged for the first time. */
   delivered(): void;
-  /**
-   * A segment was quarantined because its file cannot be read; `pending` unless it was delivered
-   * before.
-   */
+  /** A segment is unreadable and quarantined; `pending` unless it was delivered before. */
   quarantined(pending: boolean): void;
   /** A segment's file has been truncated or deleted. */
   released(segment: SealedSegment): void;
@@ -59,7 +56,6 @@ export class Publisher {
   readonly #timer: Timer;
   readonly #queue: SealedSegment[] = [];
   #inFlight = 0;
-  /** Paths of segments to sync. */
   readonly #unsynced = new Set<string>();
   /** Failed attempts to read a file, by its path. */
   readonly #readFailures = new Map<string, number>();
@@ -85,20 +81,14 @@ export class Publisher {
     }, SWEEP_MS);
   }
 
-  /**
-   * Queues a sealed segment. It is retried until it is published, or quarantined when it cannot be
-   * read.
-   */
+  /** Queues a sealed segment, until it is published or, if it is unreadable, quarantined. */
   add(segment: SealedSegment): void {
     this.#retention.addWaiting(segment);
     this.#unsynced.add(segment.path);
     this.#enqueue([segment]);
   }
 
-  /**
-   * Stops publishing and deletes the files of acknowledged segments; the others stay in the
-   * journal.
-   */
+  /** Stops, and deletes the files of acknowledged segments; the others stay. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);
@@ -181,10 +171,7 @@ export class Publisher {
     return connection.jetstream({ timeout: PUBLISH_TIMEOUT_MS });
   }
 
-  /**
-   * Requeues a segment after a delay, so that others are published first; after the last attempt,
-   * quarantines it.
-   */
+  /** Requeues a segment behind others after a delay; at last quarantines it. */
   #onUnreadable(segment: SealedSegment, error: unknown): void {
     const { path } = segment;
     const attempts = (this.#readFailures.get(path) ?? 0) + 1;

@@ -11,10 +11,7 @@ export type PublisherCommand =
   | { kind: "publish"; segment: SealedSegment }
   | { kind: "stop" };
 
-/**
- * Messages from the thread: a segment was delivered or quarantined, its file was truncated, or the
- * thread has stopped.
- */
+/** Messages from the thread; `released` when a segment's file was truncated. */
 export type PublisherEvent =
   | { kind: "delivered" }
   | { kind: "quarantined"; pending: boolean }

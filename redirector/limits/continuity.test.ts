@@ -5,8 +5,6 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { Continuity, RESTORE_MS, SETTLE_MS, type WatchedStream } from "./continuity.ts";
 import type { StreamPosition } from "./uses-file.ts";
 
-const TIMEOUT_MS = 5_000;
-
 let stream: { created: string; state: { last_seq: number } };
 let isUp: boolean;
 let now: number;
@@ -55,7 +53,7 @@ function start(watched: WatchedStream, initial?: StreamPosition): Continuity {
 /** Waits until the stream was read a few times more. */
 const readAgain = async () => {
   const before = readings;
-  await eventually(async () => expect(readings).toBeGreaterThan(before + 4), TIMEOUT_MS);
+  await eventually(async () => expect(readings).toBeGreaterThan(before + 4));
 };
 
 test("clicks may be leased a moment after a connection, and not without one", async () => {
@@ -85,7 +83,7 @@ test.each([
     await readAgain();
     now = SETTLE_MS;
     change();
-    await eventually(async () => expect(restored).toBe(1), TIMEOUT_MS);
+    await eventually(async () => expect(restored).toBe(1));
     expect(watched.isOpen()).toBe(false);
     now += RESTORE_MS;
     await readAgain();
@@ -104,14 +102,14 @@ test("a new leader that is behind for a moment is believed only for that moment"
       return Promise.resolve({ created: stream.created, state: { last_seq } });
     },
   });
-  await eventually(async () => expect(readings).toBeGreaterThan(12), TIMEOUT_MS);
+  await eventually(async () => expect(readings).toBeGreaterThan(12));
   now = SETTLE_MS;
   expect([watched.isOpen(), restored]).toEqual([true, 0]);
 });
 
 test("a position from before a restart is compared, and a message that got an old sequence is not believed", async () => {
   watch({ stream: "0190a5a2-0000-7000-8000-000000000001", sequence: 5 });
-  await eventually(async () => expect(restored).toBe(1), TIMEOUT_MS);
+  await eventually(async () => expect(restored).toBe(1));
   expect(continuity.accepts(11, continuity.known())).toBe(true);
   expect(continuity.accepts(10, continuity.known())).toBe(false);
   expect([restored, continuity.isOpen()]).toEqual([2, false]);

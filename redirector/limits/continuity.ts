@@ -5,7 +5,7 @@
  */
 import { Events, type NatsConnection, NatsError } from "nats";
 
-import type { Uuid } from "../../shared/ids.ts";
+import { formatUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat } from "../../shared/repeat.ts";
 import type { StreamPosition } from "./uses-file.ts";
@@ -13,16 +13,10 @@ import type { StreamPosition } from "./uses-file.ts";
 /** Interval at which the stream's position is read. */
 const INTERVAL_MS = 1_000;
 
-/**
- * Pause after an attempt that NATS does not permit, as in a remote region: more attempts would fill
- * the log.
- */
+/** Pause where NATS does not permit it, as in a remote region: the log would fill. */
 const FORBIDDEN_MS = 60_000;
 
-/**
- * How long after a reconnect other redirectors have to detect a rollback of the stream: two of
- * their readings.
- */
+/** In this time after a reconnect others see a rollback of the stream: two readings. */
 export const SETTLE_MS = 2_500;
 
 /**
@@ -57,10 +51,7 @@ export interface LeaseConditions {
   isOpen(): boolean;
   /** The last known sequence, to be passed to `accepts` with the next published message. */
   known(): number;
-  /**
-   * Whether a message published at `known` got a later sequence; otherwise the stream was rolled
-   * back.
-   */
+  /** Whether a message has a later sequence than `known`; else the stream was rolled back. */
   accepts(sequence: number, known: number): boolean;
 }
 
@@ -80,10 +71,7 @@ export class Continuity implements LeaseConditions {
   #rollbacks = 0;
   #suspicions = 0;
 
-  /**
-   * `onRollback` has the used clicks of all limits reported again. Tests have a clock and an
-   * interval of their own.
-   */
+  /** `onRollback` has used clicks reported again. Clock and interval are those of tests. */
   constructor(
     stream: WatchedStream,
     positions: PositionStore,
@@ -162,7 +150,6 @@ export class Continuity implements LeaseConditions {
     }
   }
 
-  /** Applies a reading of the stream. */
   #apply({ created, state }: StreamReading): void {
     const next = { stream: streamId(created), sequence: state.last_seq };
     const before = this.#position;
@@ -206,7 +193,5 @@ export class Continuity implements LeaseConditions {
 }
 
 /** An id derived from the stream's creation time: a recreated stream has another one. */
-const streamId = (created: string): Uuid => {
-  const hex = new Bun.CryptoHasher("md5").update(created).digest("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-};
+const streamId = (created: string): Uuid =>
+  formatUuid(new Bun.CryptoHasher("md5").update(created).digest("hex"));

@@ -17,36 +17,49 @@ export type ClickOutcome = "taken" | "spent" | "busy";
 /** How soon an exhausted lease is reported, unless another one is acquired before. */
 const USED_UP_MS = 100;
 
-/**
- * Limits whose used clicks are kept, in case NATS is rolled back; those with a lease are always
- * kept.
- */
+/** Limits without a lease whose used clicks are kept, in case NATS is rolled back. */
 const REMEMBERED_MAX = 100_000;
 
 /** From this size the file is compacted, if most of it is outdated. */
 const FILE_BYTES_MIN = 16 * 1024 * 1024;
 
-export type Holding = Uses & {
-  id: Uuid;
+/** What this redirector has of a limit. */
+export class Holding implements Uses {
+  readonly id: Uuid;
+  used: number;
+  state: Uses["state"];
   /** Clicks up to this number may be used. */
   upTo: number;
   /** When to report and return the lease, by the clock; while it is open. */
-  reportAt: number;
-  /** The change of the ledger in progress. */
+  reportAt = 0;
   changing: Promise<LeaseStep["outcome"]> | undefined;
-  /**
-   * An earlier write of the ledger may still arrive, so only another write makes its content
-   * certain.
-   */
-  uncertain: boolean;
+  /** An earlier write may still arrive, so only another one makes the ledger certain. */
+  uncertain = false;
   /** Requests that wait for a lease. */
-  waiting: number;
-  /** The read of the ledger in progress. */
+  waiting = 0;
   reading: Promise<boolean> | undefined;
   /** Until when the ledger is assumed to have clicks left. */
-  leftUntil: number;
+  leftUntil = 0;
   rejection: { outcome: ClickOutcome; max: number; until: number } | undefined;
-};
+
+  constructor(id: Uuid, { used, state }: Uses) {
+    this.id = id;
+    this.used = used;
+    this.state = state;
+    this.upTo = used;
+  }
+
+  /** Whether a click can be used at once. */
+  get hasLeasedClick(): boolean {
+    return this.changing === undefined && this.upTo > this.used;
+  }
+
+  /** The outcome of a recent rejection for this limit; undefined when the ledger must be read. */
+  recentRejection({ max }: ClickLimit, clock: () => number): ClickOutcome | undefined {
+    const { rejection } = this;
+    return rejection?.max === max && clock() < rejection.until ? rejection.outcome : undefined;
+  }
+}
 
 export class Holdings {
   readonly #file: UsesFile;
@@ -62,7 +75,7 @@ export class Holdings {
     this.#file = file;
     this.#log = log;
     this.#clock = clock;
-    this.#byId = new Map([...file.loaded].map(([id, uses]) => [id, newHolding(id, uses)]));
+    this.#byId = new Map([...file.loaded].map(([id, uses]) => [id, new Holding(id, uses)]));
     this.open = new Set([...this.#byId.values()].filter(({ state }) => state !== "settled"));
   }
 
@@ -70,7 +83,7 @@ export class Holdings {
   get(id: Uuid): Holding {
     const known = this.#byId.get(id);
     if (known !== undefined) return known;
-    const holding = newHolding(id, { used: 0, state: "settled" });
+    const holding = new Holding(id, { used: 0, state: "settled" });
     this.#byId.set(id, holding);
     if (this.#byId.size > REMEMBERED_MAX) this.#forgetOldest();
     return holding;
@@ -126,10 +139,7 @@ export class Holdings {
     this.#byId.set(holding.id, holding);
   }
 
-  /**
-   * Removes the least recently used holding, unless it is in use; a later call then removes another
-   * one.
-   */
+  /** Removes the least recently used holding; one in use is the last in line again. */
   #forgetOldest(): void {
     const [oldest] = this.#byId.values();
     if (oldest === undefined) return;
@@ -138,35 +148,6 @@ export class Holdings {
       this.#byId.set(oldest.id, oldest);
   }
 }
-
-/** Whether a click can be used at once. */
-export const hasLeasedClick = ({ changing, upTo, used }: Holding): boolean =>
-  changing === undefined && upTo > used;
-
-/**
- * The outcome of a recent rejected request for a click of the same limit; undefined when the ledger
- * must be read.
- */
-export function recentRejection(
-  { rejection }: Holding,
-  { max }: ClickLimit,
-  clock: () => number,
-): ClickOutcome | undefined {
-  return rejection?.max === max && clock() < rejection.until ? rejection.outcome : undefined;
-}
-
-const newHolding = (id: Uuid, uses: Uses): Holding => ({
-  ...uses,
-  id,
-  upTo: uses.used,
-  reportAt: 0,
-  changing: undefined,
-  uncertain: false,
-  waiting: 0,
-  reading: undefined,
-  leftUntil: 0,
-  rejection: undefined,
-});
 
 /** The used clicks that the file must keep. */
 const usesOf = (holdings: ReadonlyMap<Uuid, Holding>): Map<Uuid, Uses> =>

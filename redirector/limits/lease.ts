@@ -16,29 +16,19 @@ import type { Uuid } from "../../shared/ids.ts";
 /** Maximum clicks of one lease, which is how many the loss of a redirector's directory can cost. */
 export const LEASE_MAX = 1_000;
 
-/**
- * A lease is at most this fraction of the remaining clicks, so that leases shrink to one click near
- * the limit.
- */
+/** The largest part of the remaining clicks: leases shrink to one click near the limit. */
 const LEASE_PART = 8;
 
-/**
- * After this time without a write, responses count a redirector's lease as used: the redirector is
- * gone.
- */
+/** After this time without a write the redirector is gone, and its lease counts as used. */
 export const GONE_SECONDS = 60;
 
 /** A redirector's own count. */
 export type Holder = {
   id: Uuid;
-  /** Number of clicks that it has used. */
   used: number;
 };
 
-/**
- * `leased`: clicks up to `upTo` may be used; `busy`: all remaining clicks are leased; `spent`: no
- * clicks remain.
- */
+/** `leased`: up to `upTo` may be used; `busy`: all others are leased; `spent`: none remain. */
 export type LeaseStep = { ledger: Ledger; upTo: number; outcome: "leased" | "busy" | "spent" };
 
 /**
@@ -72,10 +62,7 @@ function rejectionOf(ledger: Ledger, limit: ClickLimit, now: number): "busy" | "
   return usedClicks(ledger, limit) + lost >= limit.max ? "spent" : "busy";
 }
 
-/**
- * Reports the holder's used clicks and returns the rest of its lease. Returns the same ledger if
- * nothing changes.
- */
+/** Reports used clicks and returns the rest of the lease; the same ledger if nothing changes. */
 export function settle(ledger: Ledger, { id, used }: Holder, now: number): Ledger {
   const entry = ledger.entries[id];
   if (entry === undefined && used === 0) return ledger;
@@ -92,10 +79,7 @@ function withEntry(ledger: Ledger, id: Uuid, entry: LeaseEntry): Ledger {
 export const usedAtMost = ({ used, upTo }: LeaseEntry = { used: 0, upTo: 0, at: 0 }): number =>
   Math.max(used, upTo);
 
-/**
- * Merges the oldest settled entry into the total, if the ledger is full. Throws if no entry is
- * settled.
- */
+/** Merges the oldest settled entry of a full ledger into the total. Throws without one. */
 function makeRoom(ledger: Ledger): Ledger {
   const all = Object.entries(ledger.entries);
   if (all.length < ENTRIES_MAX) return ledger;

@@ -83,7 +83,6 @@ export class UsesFile {
     }
   }
 
-  /** Bytes of the file. */
   get size(): number {
     return this.#size;
   }

@@ -17,7 +17,7 @@ import { EMPTY_LOG, type LogState, toChange } from "../../shared/links-store/sch
 import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { AWAY, startLinksProcess } from "../../test/harness/host-links.ts";
+import { AWAY, LinksProcess } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
@@ -46,7 +46,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 const openStore = () => new LogStore(currentFolder(dir), 0);
 
 const startProcess = (nats: Nats = AWAY, turnMs?: number) =>
-  startLinksProcess(dir, nats, log, turnMs);
+  new LinksProcess(dir, nats, log, turnMs);
 
 const write = (store: LogStore, records: readonly LinkRecord[], state = complete): void =>
   store.write(

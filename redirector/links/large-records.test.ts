@@ -9,7 +9,7 @@ import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
 import { ensureLinkLogStream } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startTestHost } from "../../test/harness/host-links.ts";
+import { TestHost } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
@@ -31,9 +31,9 @@ test("a host takes over links that together are larger than NATS lets wait, and 
   );
   await publishEntries(connection, entries);
   await connection.close();
-  await using host = startTestHost(server.url, processLog("test", "silent"));
+  await using host = new TestHost(server.url, processLog("test", "silent"));
   await eventually(
-    async () => expect(host.state()).toMatchObject({ links: LINKS, pending: 0 }),
+    async () => expect(host.state).toMatchObject({ links: LINKS, pending: 0 }),
     60_000,
   );
   expect(host.versionOf(`link-${LINKS - 1}`)).toBe(1);

@@ -19,8 +19,6 @@ import { StoreReader } from "./store-reader.ts";
 
 setDefaultTimeout(60_000);
 
-const WITHIN_MS = 10_000;
-
 const log = processLog("test", "silent");
 
 const tail = new TestTail();
@@ -43,9 +41,9 @@ function startHost() {
     has: (...aliases: string[]) => aliases.every((alias) => reader.find("", alias) !== undefined),
     /** Waits until the store has written an entry. */
     reaches: ({ hash }: Head) =>
-      eventually(async () => expect(store.state.written.hash).toBe(hash), WITHIN_MS),
+      eventually(async () => expect(store.state.written.hash).toBe(hash)),
     reads: (sequence: number) =>
-      eventually(async () => expect(store.state.sequence).toBe(sequence), WITHIN_MS),
+      eventually(async () => expect(store.state.sequence).toBe(sequence)),
     async [Symbol.asyncDispose]() {
       await follower.stop();
       reader.close();
@@ -86,7 +84,7 @@ describe("a store", () => {
     await host.reaches(second);
     expect(host.store.state.isCurrent).toBe(false);
     await tail.publish(third);
-    await eventually(async () => expect(host.store.state.isCurrent).toBe(true), WITHIN_MS);
+    await eventually(async () => expect(host.store.state.isCurrent).toBe(true));
   });
 
   test("has the entries that come again only once, however the tail comes back", async () => {
@@ -253,11 +251,11 @@ describe("a store", () => {
     await host.reaches(written.entries[0] ?? EMPTY_HEAD);
     await tail.server.kill();
     await tail.server.start("retained");
-    await eventually(() => tail.manager.streams.info(LINK_LOG_STREAM), WITHIN_MS);
+    await eventually(() => tail.manager.streams.info(LINK_LOG_STREAM));
     await eventually(async () => {
       await tail.publish(written.add(["b"]));
       expect(host.store.state.isCurrent).toBe(true);
-    }, WITHIN_MS);
+    });
     expect(host.has("a", "b")).toBe(true);
   });
 });

@@ -9,14 +9,12 @@ import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts"
 import { ensureLinkLogStream } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { startTestHost } from "../../test/harness/host-links.ts";
+import { TestHost } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
 
 setDefaultTimeout(60_000);
-
-const WITHIN_MS = 10_000;
 
 /** States that are not whole. */
 const MALFORMED: readonly Readonly<Record<string, unknown>>[] = [
@@ -40,29 +38,29 @@ test("changes behind malformed states arrive, and those are skipped, counted and
   const written = new TestLog();
   const takedowns = encodeLinkRecord(takedownNotice({ accounts: [], hosts: [] }));
   await publishEntries(connection, [written.add([takedowns])]);
-  await using host = startTestHost(server.url, log);
-  await eventually(async () => expect(host.health.complete()).toBe(true), WITHIN_MS);
+  await using host = new TestHost(server.url, log);
+  await eventually(async () => expect(host.process.health.complete()).toBe(true));
 
   const positions: number[] = [];
   for (const [i, record] of MALFORMED.entries()) {
     const entry = written.add([Buffer.from(JSON.stringify(record)), `good${i}`]);
     positions.push(entry.position);
     await publishEntries(connection, [entry]);
-    await eventually(async () => expect(host.versionOf(`good${i}`)).toBeNumber(), WITHIN_MS);
+    await eventually(async () => expect(host.versionOf(`good${i}`)).toBeNumber());
   }
-  expect(host.skipped()).toBe(MALFORMED.length);
+  expect(host.skipped).toBe(MALFORMED.length);
   const logged = lines.filter((line) => line.includes("links_log_skipped"));
   expect(logged.map((line) => JSON.parse(line).position)).toEqual(positions);
   expect(logged.join("\n")).not.toMatch(/bad\d|example\.com/);
 
   // Whether such a link exists is not known, until a good state replaces it.
-  expect(host.links.find("", "bad0")).toBeUndefined();
-  expect(host.links.fetch("", "bad0")).rejects.toThrow("malformed");
+  expect(host.process.links.find("", "bad0")).toBeUndefined();
+  expect(host.process.links.fetch("", "bad0")).rejects.toThrow("malformed");
   const mended = activeLink("bad0", 2);
   await publishEntries(connection, [written.add([encodeLinkRecord(mended)])]);
-  await eventually(async () => expect(host.links.find("", "bad0")).toEqual(mended), WITHIN_MS);
+  await eventually(async () => expect(host.process.links.find("", "bad0")).toEqual(mended));
 
   // A host that starts beside a malformed list of takedowns follows the log as well.
-  await using late = startTestHost(server.url, log);
-  await eventually(async () => expect(late.links.find("", "bad0")).toEqual(mended), WITHIN_MS);
+  await using late = new TestHost(server.url, log);
+  await eventually(async () => expect(late.process.links.find("", "bad0")).toEqual(mended));
 });

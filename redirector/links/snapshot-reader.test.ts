@@ -1,20 +1,9 @@
 /** Goal: a host gets exactly the file that was stored, or none. Method: a real NATS server. */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-import type { JetStreamManager, NatsConnection } from "nats";
 
 import { removeOldSnapshots, storeSnapshot } from "../../api/links-snapshots/snapshot.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -28,28 +17,19 @@ import {
   type StoredSnapshot,
 } from "../../shared/links-log/snapshots.ts";
 import { processLog } from "../../shared/log.ts";
-import { type Nats, NatsClient } from "../../shared/nats.ts";
-import { startNats, type TestNats } from "../../test/harness/nats.ts";
+import { NatsClient } from "../../shared/nats.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startNats } from "../../test/harness/nats.ts";
 import { SIGNER } from "../../test/harness/signing.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 
-setDefaultTimeout(60_000);
-
-let server: TestNats;
-let nats: Nats;
-let connection: NatsConnection;
-let manager: JetStreamManager;
-beforeAll(async () => {
-  server = await startNats();
-  nats = new NatsClient(server.url, "redirector", processLog("test", "silent"));
-  connection = await server.connect();
-  manager = await connection.jetstreamManager({ timeout: 500 });
-});
-afterAll(async () => {
-  await nats.close();
-  await connection.close();
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startNats());
+const nats = await forFile(
+  new NatsClient(server.url, "redirector", processLog("test", "silent")),
+  (nats) => nats.close(),
+);
+const connection = await forFile(server.connect(), (connection) => connection.close());
+const manager = await connection.jetstreamManager({ timeout: 500 });
 
 let dir: string;
 beforeEach(async () => {

@@ -3,15 +3,15 @@
  * or the host finds the damage by itself.
  */
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import fc from "fast-check";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_LOG, toChange, toMalformed } from "../../shared/links-store/schema.ts";
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { activeLink } from "../../test/harness/link-record.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { LogStore, StoreScrub } from "./log-store.ts";
@@ -20,20 +20,15 @@ import { StoreReader } from "./store-reader.ts";
 
 const LINKS = Array.from({ length: 250 }, (_, i) => activeLink(`alias-${i}`, i + 1));
 
-let dir: string;
-let pristine: string;
-beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-scrub-"));
-  pristine = join(dir, "pristine");
-  using writer = new LogStore(dir, 0);
-  const changes = LINKS.map((link) => toChange(link, encodeLinkRecord(link)));
-  writer.write([...changes, toMalformed(activeLink("malformed", 1))], EMPTY_LOG);
-  const db = new Database(storePath(dir));
-  db.run("PRAGMA wal_checkpoint(TRUNCATE)");
-  db.close();
-  copyFileSync(storePath(dir), pristine);
-});
-afterAll(() => rmSync(dir, { recursive: true }));
+const dir = dirForFile("shorthop-scrub-");
+const pristine = join(dir, "pristine");
+using writer = new LogStore(dir, 0);
+const changes = LINKS.map((link) => toChange(link, encodeLinkRecord(link)));
+writer.write([...changes, toMalformed(activeLink("malformed", 1))], EMPTY_LOG);
+const db = new Database(storePath(dir));
+db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+db.close();
+copyFileSync(storePath(dir), pristine);
 
 /** Reads the whole store, or until it finds damage. */
 function scrub(): boolean {

@@ -5,6 +5,7 @@
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Catalogue } from "../../shared/languages/catalogues.ts";
 import type { Text, Texts } from "../../shared/languages/messages.ts";
+import { escapeText, mapValues } from "./template.ts";
 
 /**
  * Maximum displayed characters of a destination: those of a destination without its UTM parameters.
@@ -15,17 +16,17 @@ type AboutTexts = Texts<Catalogue["redirector"]["about"]>;
 
 /** The displayed data of a link; instants are in Unix milliseconds, and absent when unknown. */
 export type AboutLink = {
-  /** The destination for this visitor. */
   destination: string;
   /** Whether other visitors may get another destination. */
   varies: boolean;
-  /** The title of the link's card. */
   title?: string | undefined;
   createdAt?: number | undefined;
   /** When the link last changed so that some visitors reached another site. */
   hostChangedAt?: number | undefined;
   /** The path of the short URL. */
   path: string;
+  /** Where a visitor reports the link; undefined where nobody can. */
+  reportUrl?: string | undefined;
 };
 
 /** The content of about pages in one language. */
@@ -36,14 +37,14 @@ export class AboutContent {
 
   /** `code` is that of the language. */
   constructor(code: string, texts: AboutTexts) {
-    this.#labels = mapTexts(texts);
+    this.#labels = mapValues<keyof AboutTexts, Text, string>(texts, escapeText);
     this.#dates = new Intl.DateTimeFormat(code, { dateStyle: "long", timeZone: "UTC" });
     this.#spans = new Intl.RelativeTimeFormat(code);
   }
 
   /** Renders the content about a link, at an instant `now`. */
   render(link: AboutLink, now: number): string {
-    const { destination, varies, title, createdAt, hostChangedAt, path } = link;
+    const { destination, varies, title, createdAt, hostChangedAt, path, reportUrl } = link;
     const labels = this.#labels;
     const rows = [
       row(labels.site, `<strong>${Bun.escapeHTML(URL.parse(destination)?.host ?? "")}</strong>`),
@@ -59,7 +60,7 @@ export class AboutContent {
 <dl>
 ${rows.join("\n")}
 </dl>
-${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}" rel="nofollow noreferrer">${labels.follow}</a></p>`;
+${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}" rel="nofollow noreferrer">${labels.follow}</a></p>${reportUrl === undefined ? "" : reportLink(reportUrl, labels.report)}`;
   }
 
   /** A date (UTC), and how long ago it was. */
@@ -71,14 +72,10 @@ ${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}"
   }
 }
 
-const row = (label: string, value: string): string => `<dt>${label}</dt>\n<dd>${value}</dd>`;
+const reportLink = (url: string, label: string): string =>
+  `\n<p><a href="${Bun.escapeHTML(url)}" rel="nofollow">${label}</a></p>`;
 
-/** Texts without placeholders as HTML. */
-const mapTexts = <Name extends string>(texts: Readonly<Record<Name, Text>>): Record<Name, string> =>
-  // The type of Object.fromEntries loses the names of `texts`.
-  Object.fromEntries(
-    Object.entries<Text>(texts).map(([name, text]) => [name, Bun.escapeHTML(text())]),
-  ) as Record<Name, string>;
+const row = (label: string, value: string): string => `<dt>${label}</dt>\n<dd>${value}</dd>`;
 
 const shorten = (text: string): string =>
   text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text;

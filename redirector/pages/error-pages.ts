@@ -30,9 +30,11 @@ import {
 } from "./link-forms.ts";
 import {
   CONTENT,
+  escapeText,
   fillTemplate,
   headersOf,
   isTranslatable,
+  mapValues,
   TEMPLATE,
   TemplateError,
 } from "./template.ts";
@@ -84,10 +86,7 @@ export class ErrorPages {
     this.#chooseLanguage = cached(LANGUAGES_MAX, (header: string) => languages.choose(header));
   }
 
-  /**
-   * The pages from the operator's template in a file, if there is one. Throws {@link ConfigError}
-   * when it cannot be used.
-   */
+  /** The pages of the operator's template, if any. Throws {@link ConfigError} if it is invalid. */
   static async load({ PAGE_TEMPLATE_FILE: path }: Config): Promise<ErrorPages> {
     if (path === undefined) return new ErrorPages();
     const template = await Bun.file(path)
@@ -108,10 +107,7 @@ export class ErrorPages {
     }
   }
 
-  /**
-   * Returns the pages in the language that a visitor accepts. They stay valid when the bytes of the
-   * head do not.
-   */
+  /** The pages in the language that a visitor accepts; they outlive the head. */
   of({ bytes, language: { start, end } }: { bytes: Buffer; language: ByteRange }): LanguagePages {
     if (start === end) return this.#fallback;
     // A longer header must be seen to be longer; the rest of it is not even decoded.
@@ -193,22 +189,6 @@ function checkSize(page: string): string {
       `makes a page of ${length} bytes; at most ${PAGE_BYTES_MAX} are allowed`,
     );
   return page;
-}
-
-/** A text as HTML. */
-const escapeText = (text: Text): string => Bun.escapeHTML(text());
-
-/** Maps each value of an object. */
-function mapValues<Name extends string, From, To>(
-  values: Readonly<Record<Name, From>>,
-  change: (value: From, name: Name) => To,
-): Record<Name, To> {
-  // The types of Object.entries and Object.fromEntries lose the names of `values`.
-  const entries = (Object.entries(values) as [Name, From][]).map(([name, value]) => [
-    name,
-    change(value, name),
-  ]);
-  return Object.fromEntries(entries) as Record<Name, To>;
 }
 
 /** `/robots.txt`: robots may fetch everything, so that they see the `noindex` of each page. */

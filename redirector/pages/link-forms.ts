@@ -3,7 +3,8 @@
  * visit that it interrupts.
  */
 import type { Catalogue } from "../../shared/languages/catalogues.ts";
-import type { Text, Texts } from "../../shared/languages/messages.ts";
+import type { Texts } from "../../shared/languages/messages.ts";
+import { escapeText } from "./template.ts";
 
 /** The field of the referrer. */
 export const REFERRER_FIELD = "referrer";
@@ -22,9 +23,6 @@ export const CHALLENGE = { "www-authenticate": 'Cookie realm="link"' };
 
 /** Where a page has the referrer's field. */
 const REFERRER_PLACE = "<!-- referrer -->";
-
-/** A text as HTML. */
-const escapeText = (text: Text): string => Bun.escapeHTML(text());
 
 type RedirectorTexts = Texts<Catalogue["redirector"]>;
 
@@ -46,7 +44,7 @@ ${REFERRER_PLACE}<button type="submit" name="confirm" value="yes" autofocus>${es
 
 /** A page with a form. */
 export class PageForm {
-  /** What stands around the places of the referrer's field. */
+  /** The HTML around the places of the referrer's field. */
   readonly #parts: readonly string[];
   readonly #plain: Buffer;
 

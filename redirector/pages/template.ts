@@ -1,4 +1,5 @@
 /** The HTML around the content of pages: the default, or the operator's. */
+import type { Text } from "../../shared/languages/messages.ts";
 
 /** Maximum `<style>` elements of a template: each adds 55 bytes to the head of every response. */
 const STYLES_MAX = 32;
@@ -71,7 +72,7 @@ export function headersOf(template: string): Record<string, string> {
   };
 }
 
-/** What a page has in place of the placeholders of a template; `title` and `content` are HTML. */
+/** The values of a template's placeholders; `title` and `content` are HTML. */
 export type Filling = { title: string; content: string; lang: string; dir: string };
 
 const PLACEHOLDER = /\{\{(title|content|lang|dir)\}\}/g;
@@ -89,3 +90,19 @@ export const fillTemplate = (template: string, filling: Filling): string =>
  * has one of its own.
  */
 export const isTranslatable = (template: string): boolean => template.includes("{{lang}}");
+
+/** A text without placeholders as HTML. */
+export const escapeText = (text: Text): string => Bun.escapeHTML(text());
+
+/** Maps each value of an object by its name. */
+export function mapValues<Name extends string, From, To>(
+  values: Readonly<Record<Name, From>>,
+  change: (value: From, name: Name) => To,
+): Record<Name, To> {
+  // The types of Object.entries and Object.fromEntries lose the names of `values`.
+  const entries = (Object.entries(values) as [Name, From][]).map(([name, value]) => [
+    name,
+    change(value, name),
+  ]);
+  return Object.fromEntries(entries) as Record<Name, To>;
+}

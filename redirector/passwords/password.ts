@@ -53,17 +53,13 @@ const RECENT = { limit: Infinity, seconds: 60, keysMax: 50_000 };
 export const FORM_BYTES_MAX = 4_096;
 
 type PasswordAttempt = {
-  /** The client's address. */
   address: string;
   password: string;
   /** Whether the client has a valid unlock cookie for the link. */
   knownVisitor: boolean;
 };
 
-/**
- * `limited`: too many wrong attempts; `busy`: the queue is full, or has enough entries of this
- * network.
- */
+/** `limited`: too many attempts; `busy`: the queue is full, in all or for this network. */
 export type PasswordResult = "right" | "wrong" | "limited" | "busy";
 
 export class PasswordCheck {
@@ -83,7 +79,6 @@ export class PasswordCheck {
     this.#verify = verify;
   }
 
-  /** Checks an attempt to enter the password of a link. */
   async check(link: CachedLink, attempt: PasswordAttempt): Promise<PasswordResult> {
     const { address, password } = attempt;
     const ids = sliceToString(link.ids);

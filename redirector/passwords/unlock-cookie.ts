@@ -16,10 +16,7 @@ export class UnlockCookies {
   readonly #attributes: string;
   readonly #clock: () => number;
 
-  /**
-   * Processes that share `secret` accept each other's cookies. `secure` sets the cookies' `Secure`
-   * attribute.
-   */
+  /** Processes with the same `secret` accept each other's cookies; `secure` is an attribute. */
   constructor(secret: string, secure: boolean, clock = Date.now) {
     this.#secret = secret;
     this.#attributes = `HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;

@@ -23,16 +23,12 @@ export type Decision =
   | { kind: "preview"; link: CachedLink; preview: Preview }
   /** Respond with the page about the link; no click. */
   | { kind: "about"; link: CachedLink }
-  /**
-   * As `redirect`, if the link's limit leaves a click, and after the visitor has confirmed, if
-   * required.
-   */
+  /** As `redirect`, if the limit leaves a click and the visitor has confirmed, if required. */
   | { kind: "guarded"; link: CachedLink; settings: RedirectSettings }
   /** Redirect to the link's own URL for an expired or exhausted link; no click. */
   | { kind: "expired_url"; url: string; failure: Failure }
   | { kind: "expired"; failure: Failure }
   | { kind: "limit_reached"; failure: Failure }
-  /** An operator has taken the link down. */
   | { kind: "taken_down" }
   /** Without a failure if the request was not for a link. */
   | { kind: "not_found"; failure?: Failure }
@@ -100,7 +96,6 @@ export function decide(
   return link === "taken_down" ? { kind: "taken_down" } : decideLink(request, link, isRead);
 }
 
-/** Decides a request for a link, by a method that links have. */
 function decideLink(request: ShortRequest, link: CachedLink, isRead: boolean): FinalDecision {
   const { method, now } = request;
   const settings = link.settings === null ? undefined : request.settingsOf(link)?.settings;
@@ -170,10 +165,7 @@ function toAbout(
     : { kind: "about", link };
 }
 
-/**
- * Decides for a link that is not active; undefined when it is active, or has expired and has a URL
- * for that.
- */
+/** Decides for a link that is not active; undefined when it redirects, also to its expired URL. */
 function decideByState(
   { taken_down, disabled, starts_at, expired_url, limit }: RedirectSettings,
   link: CachedLink,

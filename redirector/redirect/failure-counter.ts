@@ -2,12 +2,9 @@
  * Counts failed requests by link, or by domain and alias. Does not count `HEAD` requests and those
  * for about pages.
  */
-import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
 import { foldAlias } from "../../shared/contracts/alias.ts";
-import type { LinkFailure } from "../../shared/contracts/analytics.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { ID_BYTES, readUuid } from "../../shared/ids.ts";
-import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { FailureLog } from "../failures/reporter.ts";
 import { normalizePath, type RequestHead, toLatin1 } from "../http/request.ts";
 import { ABOUT, readAliases } from "./beyond-alias.ts";
@@ -32,7 +29,14 @@ export class FailureCounter {
     const path = normalizePath(toLatin1(head, head.path));
     if (path === undefined || path.endsWith(ABOUT)) return;
     if (failure.reason !== "unknown_alias") {
-      this.#countLink(failure.reason, failure.link.ids, failure.link.mode, domain);
+      const { ids, mode } = failure.link;
+      this.#failures.countLink({
+        link_id: readUuid(ids.bytes, ids.start),
+        account_id: readUuid(ids.bytes, ids.start + ID_BYTES),
+        mode,
+        domain,
+        reason: failure.reason,
+      });
       return;
     }
     // On the service's own domain, an alias without a link has no owner.
@@ -42,32 +46,5 @@ export class FailureCounter {
     const { alias } = name;
     const isFolded = this.#domains.foldOf(domain) === "all";
     this.#failures.countUnknownAlias(domain, isFolded ? foldAlias(alias) : alias);
-  }
-
-  /**
-   * Returns a function that counts a reached limit; it may be called after request and link have
-   * left memory.
-   */
-  onLimitReached(head: RequestHead, link: CachedLink): () => void {
-    const domain = this.#reader.domainOf(head);
-    if (domain === undefined || head.method === "HEAD") return () => undefined;
-    const { mode } = link;
-    const ids = copySlice(link.ids);
-    return () => this.#countLink("limit_reached", ids, mode, domain);
-  }
-
-  #countLink(
-    reason: LinkFailure,
-    { bytes, start }: ByteSlice,
-    mode: CachedLink["mode"],
-    domain: string,
-  ): void {
-    this.#failures.countLink({
-      link_id: readUuid(bytes, start),
-      account_id: readUuid(bytes, start + ID_BYTES),
-      mode,
-      domain,
-      reason,
-    });
   }
 }

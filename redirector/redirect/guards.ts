@@ -62,10 +62,7 @@ export class Guards {
     this.#limits = limits;
   }
 
-  /**
-   * Redirects after the visitor has confirmed, if the link requires that, and if the limit leaves a
-   * click.
-   */
+  /** Redirects if the visitor has confirmed, where required, and the limit leaves a click. */
   respond(
     incoming: IncomingRequest,
     link: CachedLink,
@@ -100,12 +97,13 @@ export class Guards {
   ): MaybeLater {
     const pages = this.redirects.pages.of(incoming.head);
     const referrer = referrerOf(incoming);
-    if (settings.limit === undefined) return page(pages, referrer);
-    const onReached = this.failures.onLimitReached(incoming.head, link);
-    const respond = (exhausted: boolean): RedirectorResponse =>
-      exhausted ? this.#refuse(pages, "spent", settings, onReached) : page(pages, referrer);
-    const exhausted = this.#limits.look(settings.limit);
-    return exhausted instanceof Promise ? exhausted.then(respond) : respond(exhausted);
+    const exhausted = settings.limit !== undefined && this.#limits.look(settings.limit);
+    if (exhausted === true) return this.#refuseClick("spent", incoming, link, settings);
+    if (exhausted === false) return page(pages, referrer);
+    const [request, copy] = [copyRequest(incoming), copyLink(link)];
+    return exhausted.then((isExhausted) =>
+      isExhausted ? this.#refuseClick("spent", request, copy, settings) : page(pages, referrer),
+    );
   }
 
   /**
@@ -122,32 +120,18 @@ export class Guards {
     return pages.confirmation(referrer);
   };
 
+  /** Responds to a request that got no click of the limit. */
   #refuseClick(
     taken: Refusal,
     { head }: IncomingRequest,
     link: CachedLink,
-    settings: RedirectSettings,
-  ): RedirectorResponse {
-    const onReached = this.failures.onLimitReached(head, link);
-    return this.#refuse(this.redirects.pages.of(head), taken, settings, onReached);
-  }
-
-  /** Responds to a request that got no click of the limit; calls `onReached` when none is left. */
-  #refuse(
-    pages: LanguagePages,
-    taken: Refusal,
     { expired_url }: RedirectSettings,
-    onReached: () => void,
   ): RedirectorResponse {
-    if (taken === "busy") {
-      this.redirects.count("busy");
-      return pages.message("busy", { "retry-after": "2" });
-    }
+    if (taken === "busy") return this.redirects.message(head, "busy", { "retry-after": "2" });
+    this.failures.count(head, { reason: "limit_reached", link });
+    if (expired_url === undefined) return this.redirects.message(head, "limit_reached");
     this.redirects.count("limit_reached");
-    onReached();
-    return expired_url === undefined
-      ? pages.message("limit_reached")
-      : redirectResponse(expired_url);
+    return redirectResponse(expired_url);
   }
 }
 
@@ -243,17 +227,15 @@ export class PasswordGuard {
   }
 }
 
-/** Whether the form of the confirmation was posted. */
 const hasConfirmed = (incoming: IncomingRequest): boolean =>
   incoming.head.method === "POST" && readFormField(incoming, "confirm") === "yes";
 
-/** Adds a cookie to a response. */
 function withCookie(response: RedirectorResponse, cookie: string): PageResponse {
   const page = "location" in response ? redirectResponse(toText(response.location)) : response;
   return { ...page, headers: { ...page.headers, "set-cookie": cookie } };
 }
 
-/** What a page's form carries: the visit's referrer as far as its click keeps it; "" for none. */
+/** The visit's referrer for a page's form, as far as its click keeps it; "" for none. */
 function referrerOf({ head }: IncomingRequest): string {
   const { bytes, referrer } = head;
   const end = clickTextEnd("referrer", bytes, referrer);

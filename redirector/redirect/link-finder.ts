@@ -72,10 +72,7 @@ export class LinkFinder {
     return firstActive(found) ?? null;
   }
 
-  /**
-   * As `findStored`, but waits as long as needed. Throws when it is unknown whether there is a
-   * link.
-   */
+  /** As `findStored`, however long that takes. Throws when it is unknown. */
   async fetch(domain: string, alias: string): Promise<LinkRecord | undefined> {
     if (!this.#domains.isKnown(domain)) await this.#domains.fetch(domain);
     const names = this.#aliasesOf(domain, alias);
@@ -115,10 +112,7 @@ export class DomainFinder {
     return this.#domains.get(domain);
   }
 
-  /**
-   * How a domain treats the case of aliases; undefined when unknown in memory or case-sensitive, as
-   * the default domain is.
-   */
+  /** How a domain treats the case of aliases; undefined if it matters, or while unknown. */
   foldOf(domain: string): DomainResponses["fold"] {
     return domain === DEFAULT_DOMAIN ? undefined : this.#domains.get(domain)?.fold;
   }
@@ -141,10 +135,7 @@ export class DomainFinder {
     return true;
   }
 
-  /**
-   * Reads the settings of a domain, however long that takes; returns whether it has any. Throws
-   * when that is unknown.
-   */
+  /** Reads whether a domain has settings, however long that takes. Throws when that is unknown. */
   async fetch(domain: string): Promise<boolean> {
     const notice = await this.#links.fetch(domain, DOMAIN_ALIAS);
     this.#domains.apply(domain, notice);

@@ -10,12 +10,17 @@ import { uriOf } from "../../shared/contracts/web-url.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { newUuid } from "../../shared/ids.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import type { DomainSettingsCache } from "../cache/domain-settings.ts";
+import type { DomainResponses, DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import type { Config } from "../config.ts";
 import type { FailureLog } from "../failures/reporter.ts";
-import { copyRequest, type IncomingRequest, type RequestHandler } from "../http/request.ts";
+import {
+  copyRequest,
+  type IncomingRequest,
+  type RequestHandler,
+  toLatin1,
+} from "../http/request.ts";
 import {
   type PageResponse,
   type RedirectorResponse,
@@ -32,15 +37,29 @@ import { UnlockCookies } from "../passwords/unlock-cookie.ts";
 import { Lookups } from "../visitors/lookups.ts";
 import type { Locate } from "../visitors/request-facts.ts";
 import { ABOUT, type AliasPath, aliasPathOf } from "./beyond-alias.ts";
-import { decide, decideAt, type FinalDecision, type Miss, UNKNOWN_ALIAS } from "./decision.ts";
+import {
+  decide,
+  decideAt,
+  type Decision,
+  type FinalDecision,
+  type Miss,
+  UNKNOWN_ALIAS,
+} from "./decision.ts";
 import { FailureCounter } from "./failure-counter.ts";
 import { Guards, PasswordGuard, toVisit } from "./guards.ts";
 import { DomainFinder, LinkFinder, type LinkSource } from "./link-finder.ts";
-import { type MissingDecision, MissingLinks } from "./missing-links.ts";
 import { Redirects } from "./redirects.ts";
 import { RequestReader, toText } from "./request-reader.ts";
 
 type MaybeLater = RedirectorResponse | Promise<RedirectorResponse>;
+
+/** Where programs look for files of a site (RFC 8615). */
+const WELL_KNOWN = "/.well-known/";
+
+type MissingKind = "not_found" | "expired";
+
+/** There is no link, or no longer one. */
+type MissingDecision = Extract<Decision, { kind: MissingKind }>;
 
 /** Decisions whose response is a page, or a redirect to a configured URL. */
 type PageDecision = Exclude<
@@ -75,20 +94,22 @@ export class Redirector implements RequestHandler {
   readonly #redirects: Redirects;
   readonly #guards: Guards;
   readonly #passwordGuard: PasswordGuard;
-  readonly #missing: MissingLinks;
+  readonly #takedowns: Takedowns;
   readonly #failures: FailureCounter;
-  /** The scheme of short URLs. */
   readonly #scheme: "http:" | "https:";
   readonly #root: PageResponse | undefined;
+  /** Where visitors report links; undefined where they cannot. */
+  readonly #reportPage: string | undefined;
   /** Hosts whose short links have no about page (`/alias+`). */
   readonly #aboutOffHosts: ReadonlySet<string>;
 
   constructor(config: Config, parts: RequestParts) {
-    const { SHORT_URL, ROOT_REDIRECT_URL, LINK_UNLOCK_SECRET = newUuid() } = config;
+    const { SHORT_URL, API_URL, ROOT_REDIRECT_URL, LINK_UNLOCK_SECRET = newUuid() } = config;
     const isSecure = SHORT_URL.startsWith("https:");
     this.#scheme = isSecure ? "https:" : "http:";
     this.#root =
       ROOT_REDIRECT_URL === undefined ? undefined : redirectResponse(uriOf(ROOT_REDIRECT_URL));
+    this.#reportPage = API_URL === undefined ? undefined : `${new URL(API_URL).origin}/report-link`;
     this.#aboutOffHosts = new Set(config.ABOUT_PAGE_OFF_HOSTS.map(normalizeHost));
     this.#journal = parts.journal;
     this.#isBehind = parts.isBehind;
@@ -100,12 +121,7 @@ export class Redirector implements RequestHandler {
     this.#guards = new Guards(this.#reader, this.#redirects, this.#failures, parts.limits);
     const cookies = new UnlockCookies(LINK_UNLOCK_SECRET, isSecure);
     this.#passwordGuard = new PasswordGuard(this.#guards, parts.passwords, cookies);
-    this.#missing = new MissingLinks(
-      this.#redirects,
-      this.#failures,
-      this.#domains,
-      parts.takedowns,
-    );
+    this.#takedowns = parts.takedowns;
   }
 
   handle(incoming: IncomingRequest): MaybeLater {
@@ -118,7 +134,6 @@ export class Redirector implements RequestHandler {
       : this.#respond(incoming, decision);
   }
 
-  /** Writes the clicks of the requests that were handled to the journal. */
   commit(): void {
     this.#journal.commit();
   }
@@ -191,6 +206,8 @@ export class Redirector implements RequestHandler {
   ): PageResponse {
     const active = record?.state === "active" ? record : undefined;
     const { split, preview } = this.#reader.settingsOf(link)?.settings ?? {};
+    const path = aliasPathOf(incoming.head, false);
+    const shortUrl = `${this.#scheme}//${incoming.head.host}${path}`;
     const about = {
       destination: toText(this.#reader.targetOf(incoming, link)?.url ?? link.destination),
       varies: link.rules !== null || split !== undefined,
@@ -198,7 +215,8 @@ export class Redirector implements RequestHandler {
       title: preview?.title,
       createdAt: active && creationTimeOf(active.link_id),
       hostChangedAt: active?.host_changed_at,
-      path: aliasPathOf(incoming.head, false),
+      path,
+      reportUrl: this.#reportPage && `${this.#reportPage}?url=${encodeURIComponent(shortUrl)}`,
     };
     return this.#redirects.pages.of(incoming.head).about(about, incoming.now);
   }
@@ -235,16 +253,13 @@ export class Redirector implements RequestHandler {
       if (decision !== null && (isCertain || !isNotFound))
         return this.#respond(incoming, decision, record);
     }
-    // What the store lacks may just have been created.
+    // A link that the store lacks may just have been created.
     return isCertain
       ? this.#respond(incoming, UNKNOWN_ALIAS)
       : this.#respondOnceFetched(copyRequest(incoming), domain, names);
   }
 
-  /**
-   * Decides with the cached link at an alias; null when there is none, and undefined when that is
-   * not in memory.
-   */
+  /** Decides with the cached link; null when there is none, undefined when it is not in memory. */
   #decideAt(
     incoming: IncomingRequest,
     domain: string,
@@ -289,22 +304,47 @@ export class Redirector implements RequestHandler {
     throw new Error("A fetched link is not in the cache.");
   }
 
-  /** Responds without a link, as its domain is configured. */
-  #respondMissing(incoming: IncomingRequest, decision: MissingDecision): MaybeLater {
-    const domain = this.#reader.domainOf(incoming.head);
-    return domain === undefined || this.#domains.isKnown(domain)
-      ? this.#missing.respond(incoming, decision, domain)
-      : this.#respondOnceKnown(copyRequest(incoming), domain, decision.kind);
+  /** Responds without a link: with an error page, or as the custom domain is configured. */
+  #respondMissing(incoming: IncomingRequest, { kind, failure }: MissingDecision): MaybeLater {
+    const { head } = incoming;
+    const domain = this.#reader.domainOf(head);
+    if (domain !== undefined && !this.#domains.isKnown(domain))
+      return this.#respondOnceKnown(copyRequest(incoming), domain, kind);
+    this.#failures.count(head, failure);
+    const isRead = head.method === "GET" || head.method === "HEAD";
+    const isCustom = domain !== undefined && domain !== DEFAULT_DOMAIN;
+    const responses = isRead && isCustom ? this.#domains.get(domain) : undefined;
+    return responses === undefined || responses === null
+      ? this.#redirects.message(head, kind)
+      : this.#respondAsDomain(incoming, responses, kind);
   }
 
-  /**
-   * Reads the settings of a domain, then handles the request again; without settings if they cannot
-   * be read.
-   */
+  /** Responds with a file of the domain, or redirects to the URL that it has for such requests. */
+  #respondAsDomain(
+    { head }: IncomingRequest,
+    responses: DomainResponses,
+    kind: MissingKind,
+  ): RedirectorResponse {
+    const path = toLatin1(head, head.path);
+    const file = responses.files.get(path);
+    const fallback = path === "/" ? (responses.root ?? responses.not_found) : responses[kind];
+    // Programs that request files there follow no redirect, or should not.
+    const redirect = path.startsWith(WELL_KNOWN) ? undefined : fallback;
+    const response = file ?? redirect?.response;
+    if (response === undefined) return this.#redirects.message(head, kind);
+    // A domain's responses are taken down with its account and with the hosts that it redirects to,
+    // as links are.
+    const facts = { account_id: responses.accountId, destination: redirect?.url ?? "" };
+    if (this.#takedowns.covers(facts)) return this.#redirects.message(head, "taken_down");
+    this.#redirects.count(file === undefined ? "domain_url" : "app_file");
+    return response;
+  }
+
+  /** Reads a domain's settings, then handles the request again; without them if it cannot. */
   async #respondOnceKnown(
     incoming: IncomingRequest,
     domain: string,
-    kind: "not_found" | "expired",
+    kind: MissingKind,
   ): Promise<RedirectorResponse> {
     const release = this.lookups.acquire(this.#reader.addressOf(incoming));
     if (typeof release === "string") return this.#redirects.message(incoming.head, kind);

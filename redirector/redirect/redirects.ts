@@ -15,10 +15,7 @@ import type { Decision } from "./decision.ts";
 import type { DomainFinder } from "./link-finder.ts";
 import type { Location, RequestReader } from "./request-reader.ts";
 
-/**
- * The label under which a response is counted: a decision, or the reason why none could be made or
- * carried out.
- */
+/** The label of a response: a decision, or why it was not made or carried out. */
 export type ResponseKind =
   | Exclude<Decision["kind"], "guarded">
   | "confirm"

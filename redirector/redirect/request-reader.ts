@@ -117,10 +117,7 @@ export class RequestReader implements ShortRequest {
     return this.#hosts.resolve(host).domain;
   }
 
-  /**
-   * The client's address; without `X-Forwarded-For` that of the peer, which was normalized when it
-   * connected.
-   */
+  /** The client's address; without `X-Forwarded-For` the peer's, which is normalized. */
   addressOf({ head, peer }: IncomingRequest): string {
     return head.forwardedFor === "" ? peer : this.#proxies.clientOf(peer, head.forwardedFor);
   }
@@ -148,10 +145,7 @@ export class RequestReader implements ShortRequest {
     return target ?? this.settingsOf(link)?.split?.choose(this.factsOf(incoming));
   }
 
-  /**
-   * The destination, with the request's path and query if the link forwards them; undefined when
-   * that is too long.
-   */
+  /** The destination, with the path and query that the link forwards; undefined if too long. */
   locationOf(
     { head }: IncomingRequest,
     link: CachedLink,
@@ -172,10 +166,7 @@ export class RequestReader implements ShortRequest {
   }
 }
 
-/**
- * A host as clicks record it, and the domain it resolves to; undefined when nothing is served
- * there.
- */
+/** A host as clicks record it, and its domain; undefined when nothing is served there. */
 type HostResolution = { host: string; domain: string | undefined };
 
 /** Maximum hosts whose resolution is cached. */

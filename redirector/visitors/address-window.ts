@@ -9,10 +9,7 @@ export class AddressWindow {
   readonly #networks: FixedWindow;
   readonly #sites: FixedWindow;
 
-  /**
-   * `limit` is per network and `seconds`; at most `keysMax` networks, and as many sites, are
-   * counted.
-   */
+  /** `limit` is per network and `seconds`; `keysMax` networks, and as many sites, are counted. */
   constructor(window: { limit: number; seconds: number; keysMax: number }) {
     this.#networks = new FixedWindow(window);
     this.#sites = new FixedWindow({ ...window, limit: window.limit * SITE_FACTOR });
@@ -26,7 +23,6 @@ export class AddressWindow {
     );
   }
 
-  /** Counts one event. */
   consume(address: string, scope = ""): void {
     const { network, site } = addressGroups(address);
     this.#networks.consume(`${scope} ${network}`);

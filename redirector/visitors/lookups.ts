@@ -10,7 +10,6 @@ import { AddressWindow } from "./address-window.ts";
  */
 const MISSES = { limit: 120, seconds: 60, keysMax: 50_000 };
 
-/** Maximum lookups in flight. */
 const IN_FLIGHT_MAX = 512;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * What rules know of the visitor of a request. Each fact is computed once, when a rule first needs
+ * The facts of a request's visitor, for rules. Each fact is computed once, when a rule first needs
  * it.
  */
 import { LRUCache } from "lru-cache";
@@ -22,10 +22,7 @@ import { decodeLatin1 } from "../http/bytes.ts";
 import type { RequestHead } from "../http/request.ts";
 import { AddressWindow } from "./address-window.ts";
 
-/**
- * Maximum headers whose parsed form is cached. A text has up to 1 KiB, so all take at most a few
- * tens of MB.
- */
+/** Maximum headers that are cached parsed: of up to 1 KiB each, some tens of MB. */
 const AGENTS_MAX = 10_000;
 const SOURCES_MAX = 2_000;
 const LANGUAGES_MAX = 2_000;
@@ -83,10 +80,7 @@ export class VisitorFactsReader {
     return this.#facts;
   }
 
-  /**
-   * Whether the request that was read is not a person's visit, or its user agent may not be parsed
-   * now.
-   */
+  /** Whether the request is not a person's, or its user agent may not be parsed now. */
   isAutomated(): boolean {
     const agent = this.#facts.agent();
     return agent === undefined || judgeRequest(agent.verdict, this.#source.head).class !== "human";

@@ -21,7 +21,6 @@ export type RollupTable = {
   keys: readonly string[];
   /** Aggregated columns. */
   measures: readonly ("clicks" | "visitors")[];
-  /** The view's query. */
   viewQuery: string;
   /**
    * The same aggregation, of only the clicks for which the condition holds. Where subjects are both
@@ -35,7 +34,7 @@ export type RollupTable = {
   selectFromLinks?(condition: string): string;
 };
 
-const QUARTER_HOUR_SECONDS = 900;
+export const QUARTER_HOUR_SECONDS = 900;
 
 const where = (...conditions: (string | undefined)[]): string => {
   const present = conditions.filter((condition) => condition !== undefined);

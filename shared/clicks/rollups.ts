@@ -144,7 +144,6 @@ function pieceOf(group: readonly Difference[]) {
   return { rollup, bucket, piece };
 }
 
-/** Compares a piece of a rollup with what it must be. */
 async function compare(
   clickhouse: ClickHouse,
   { table, idColumn, keys }: RollupTable,
@@ -201,7 +200,8 @@ export async function rebuildBuckets(
   }
 }
 
-async function rebuild(
+/** Makes the rows of a piece what they must be, by inserting the difference. */
+export async function rebuild(
   clickhouse: ClickHouse,
   { table, measures, ...rollup }: RollupTable,
   { expected, rows, parameters }: Piece,

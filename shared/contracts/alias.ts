@@ -19,7 +19,7 @@ const CHARACTERS =
   /[\p{RGI_Emoji}--\q{#\u{FE0F}\u{20E3}|*\u{FE0F}\u{20E3}}]|[[\p{L}\p{M}\p{N}]--\p{Default_Ignorable_Code_Point}]|[\-._~\/]/gvy;
 
 /**
- * What no alias has: a hyphen at its start, an empty segment, and a dot at the end of a segment,
+ * Not in an alias: a hyphen at its start, an empty segment, and a dot at the end of a segment,
  * which would be resolved as `.` and `..`, or taken for the end of a sentence.
  */
 const BROKEN = /^$|^[-/]|\/\/|\/$|\.(?:\/|$)/;
@@ -151,14 +151,14 @@ export const decodeAliasPath = (path: string): string =>
         )
         .normalize("NFC");
 
-/** What opens a quotation, and others that are glued to the beginning of an alias. */
+/** Characters that are glued to the beginning of an alias, such as an opening quotation mark. */
 const OPENING = /^(?:[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi}"'`<]|%2[Ff])*/u;
 
 /**
- * What is glued to the end of an alias where people write, copy and scan short URLs: punctuation,
- * or what begins with a character that ends a URL in a text or a query. The escape of a character
- * that an alias may have is none, although it is escaped twice: it was meant as a part of the short
- * URL.
+ * Text that is glued to the end of an alias where people write, copy and scan short URLs:
+ * punctuation, or text after a character that ends a URL in a text or a query. The escape of a
+ * character that an alias may have is none, although it is escaped twice: it was meant as a part of
+ * the short URL.
  */
 const JUNK =
   /^(?:[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]|%2[Ff])*?(?:$|[\s&?#"'<>\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc]|%(?!2[D-Fd-f]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[Ff]|7[Ee]|[89A-Fa-f]))/su;

@@ -13,7 +13,7 @@ export const UTM_NAMES = [
 
 export type UtmName = (typeof UTM_NAMES)[number];
 
-/** What leads to a click: the short URL as a link, or its QR code. */
+/** A click comes from the short URL as a link, or from its QR code. */
 export const TRIGGERS = ["link", "qr"] as const;
 
 /** Whether a click came with an import, or was a redirect here. */
@@ -46,7 +46,7 @@ export const COLUMN_FILTERS = [
 /** The columns of a click besides its id, its time and its link, in the order of its fields. */
 export const CLICK_COLUMNS = ["class", "class_reason", ...COLUMN_FILTERS, "region_name"] as const;
 
-/** What the API calls the days of a week. */
+/** The days of a week, as the API names them. */
 export const WEEKDAYS = [
   "Monday",
   "Tuesday",

@@ -34,7 +34,7 @@ const AUDIT_TYPES = {
 
 export type AuditType = keyof typeof AUDIT_TYPES;
 
-/** What an entry of the ledger is about. */
+/** The type of an entry of the ledger. */
 export type LedgerType = EventType | AuditType;
 
 // Object.keys loses the type of the keys; the table has no others.

@@ -23,7 +23,6 @@ const RECORD_HEADER_BYTES = 8;
 /** Bytes of a payload before its texts. */
 const FIXED_BYTES = 8 + 2 * ID_BYTES + 1;
 
-/** Texts of a payload. */
 const TEXTS = 6;
 
 /** Most bytes of one record: its header, the fixed fields, and six texts with their lengths. */

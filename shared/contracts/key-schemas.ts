@@ -30,7 +30,6 @@ export type Scope = (typeof SCOPES)[number];
 /** Longest time that a rotated key stays valid beside its replacement: a week. */
 const GRACE_SECONDS_MAX = 7 * 86_400;
 
-/** Most characters of a key's name. */
 const KEY_NAME_LENGTH_MAX = 255;
 
 /** Descriptions of fields that a key has in requests and responses. */

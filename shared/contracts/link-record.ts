@@ -119,7 +119,7 @@ const DOMAIN_LENGTH_MAX = 253;
 /** Checks that a domain can be followed by a path. */
 const HOST = /^[!-.0-~]*$/;
 
-/** What no alias has: others, of versions with other rules, are only never requested. */
+/** Characters of no alias; other aliases, of versions with other rules, are never requested. */
 const NOT_IN_ALIAS = /[\p{Cc}\p{Cs}\s]/u;
 
 type Key = ShortLink & { version: number };

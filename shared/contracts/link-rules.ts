@@ -83,7 +83,6 @@ const endTime = z
   .string()
   .regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, "expected a time such as 17:30 or 24:00");
 
-/** The type of a condition. */
 const typeOf = <Type extends string>(type: Type) =>
   z.literal(type).meta({ description: "The property of the request that the condition checks." });
 
@@ -195,7 +194,6 @@ const rule = z
 
 type Rules = z.output<typeof rule>[];
 
-/** Every condition of the rules, with its path. */
 const listConditions = (rules: Rules) =>
   rules.flatMap(({ conditions }, i) =>
     conditions.map((condition, j) => ({ condition, path: [i, "conditions", j] })),

@@ -116,7 +116,7 @@ const alias = z.string().overwrite(normalizeAlias).meta({
   description:
     "1 to 64 letters, marks, digits and emoji of every script, and characters of `-._~`, in segments separated by `/`. It does not start with `-`, and no segment ends with a dot. It is stored in Unicode's composed form (NFC). A few words are reserved as the first segment, most of them on the service's own domain only.",
   maxLength: ALIAS_LENGTH_MAX,
-  // What all tools understand of it: the characters of ASCII, and any beyond.
+  // As far as all tools understand it: the characters of ASCII, and any beyond.
   pattern: "^[^\\x00-\\-/:-@\\[-\\^`{-}\\x7f][^\\x00-,:-@\\[-\\^`{-}\\x7f]*$",
 });
 

@@ -37,7 +37,6 @@ const descriptionMeta = {
   examples: ["Everything must go."],
 };
 
-/** The preview of a request. */
 const previewField = z
   .strictObject({
     title,
@@ -46,7 +45,6 @@ const previewField = z
   })
   .meta({ id: "NewLinkPreview", description: "The card of a link to set." });
 
-/** The preview of a response. */
 const previewResponse = z
   .object({
     title,
@@ -64,7 +62,6 @@ export const redirectStatus = z.literal(REDIRECT_STATUSES);
 /** Most clicks of a limit. */
 const MAX_CLICKS = 1_000_000_000;
 
-/** Descriptions of the settings, in requests and responses. */
 const SETTINGS = {
   starts_at: {
     description: "Until then, the link responds as if it did not exist.",

@@ -49,7 +49,7 @@ export const symbolContrastOf = (foreground: string, background: string): number
   luminanceOf(background) - luminanceOf(foreground);
 
 /**
- * What is wrong with two colours, as an error of the foreground; undefined if scanners can read
+ * The problem with two colours, as an error of the foreground; undefined if scanners can read
  * them.
  */
 export function findContrastProblem({

@@ -45,7 +45,6 @@ export type Rule = { id: Uuid; url: string; conditions: readonly Condition[] };
 
 /** The rules of a link as a host has stored them: `EncodedRules`. */
 export type StoredRules = {
-  /** The URLs of all rules. */
   urls(): string[];
   /** Throws: messages have rules as the API wrote them. */
   toJSON(): never;

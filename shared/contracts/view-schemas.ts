@@ -10,7 +10,7 @@ const QUERY_LENGTH_MAX = 8_000;
 
 export const viewName = plainText(NAME_LENGTH_MAX).trim().min(1);
 
-/** What can be saved: views of analytics, filters of the list of links, templates of UTM values. */
+/** Views of analytics, filters of the list of links, and templates of UTM values. */
 export type ViewKind = "analytics" | "links" | "utm";
 
 export const viewNameMeta = {

@@ -27,7 +27,7 @@ const AUTHORITY_LENGTH_MAX = 1_024;
 const AUTHORITY = /^[a-z]+:[/\\]*(?<authority>[^/\\?#]*)/i;
 
 /**
- * What a part of a URI may consist of (RFC 3986 §2): reserved and unreserved characters, and `%`
+ * The characters of a part of a URI (RFC 3986 §2): reserved and unreserved characters, and `%`
  * with two hexadecimal digits. The URL parser lets more be.
  */
 const IN_URI = /^[!$&-;=?-[\]_a-z~]$/i;

@@ -43,12 +43,10 @@ export class ByteWriter {
     this.#bytes.writeUInt32LE(this.#at - start, start);
   }
 
-  /** All that was written. */
   done(): Buffer {
     return Buffer.from(this.#bytes.subarray(0, this.#at));
   }
 
-  /** The buffer, with room for so many bytes. */
   #room(length: number): Buffer {
     if (this.#at + length > this.#bytes.length) {
       const larger = Buffer.allocUnsafe(2 * (this.#at + length));

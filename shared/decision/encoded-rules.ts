@@ -29,7 +29,6 @@ export type RuleExplanation = {
   conditions: { type: string; matched: boolean; actual: string | null }[];
 };
 
-/** The target of a rule. */
 type RuleTarget = { kind: "rule"; id: Uuid; url: string };
 
 export class EncodedRules implements StoredRules {

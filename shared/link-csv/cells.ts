@@ -23,7 +23,7 @@ const FLAGS: ReadonlyMap<string, boolean> = new Map([
 /** Reads yes or no. */
 export const readFlag = (text: string): boolean | string => FLAGS.get(text.toLowerCase()) ?? text;
 
-/** What a service says of a link. */
+/** The status of a link in a service. */
 type LinkStatus = "live" | "archived" | "disabled" | "deleted";
 
 const STATUSES: Readonly<Record<LinkStatus, readonly string[]>> = {
@@ -97,7 +97,6 @@ export function readTags(text: string, separator: TagSeparator): unknown {
   return tags.filter((tag) => tag !== "");
 }
 
-/** Reads JSON. */
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -143,7 +142,7 @@ export const isMaskedPassword = (text: string): boolean =>
  * first; of other dates that could be read in two ways, the user is asked for the order.
  */
 export const DATE_ORDERS = ["day", "month"] as const;
-/** What comes first in a date. */
+/** The part that comes first in a date. */
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
 const WRITTEN_DATE =
@@ -179,7 +178,7 @@ export function findDateOrder(texts: Iterable<string>): {
 } {
   const found = new Set<string>();
   for (const text of texts) {
-    // What dots say of a file is nothing about its slashes.
+    // Dates with dots say nothing about those with slashes.
     if (!text.includes(".")) found.add(orderOf(text.trim()) ?? "");
   }
   const [only, ...others] = DATE_ORDERS.filter((order) => found.has(order));

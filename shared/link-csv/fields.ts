@@ -52,10 +52,9 @@ export type IgnoredReason =
   | "unknown"
   | "chosen";
 
-/** What a column becomes. */
 export type ColumnTarget = { field: ImportField } | { ignored: IgnoredReason };
 
-/** What each column becomes, by its place in the file. No two columns have the same field. */
+/** The target of each column, by its place in the file. No two columns have the same field. */
 export type Mapping = readonly ColumnTarget[];
 
 /** Returns the place of the column that has a field; -1 without one. */

@@ -27,7 +27,7 @@ import { suggestMapping } from "./services.ts";
 export type TableReading = {
   /** Corrects what columns become: `Long URL=url,Comment=-`. */
   columns?: string | undefined;
-  /** What comes first in dates such as 03/04/2030. */
+  /** The part that comes first in dates such as 03/04/2030. */
   dateOrder?: string | undefined;
 };
 
@@ -45,7 +45,7 @@ export type TableLink = {
   isLocked: boolean;
 };
 
-/** What names no field: the column is not imported. */
+/** Names no field: the column is not imported. */
 const NO_FIELD = "-";
 
 export class LinkTable {
@@ -119,7 +119,7 @@ export class LinkTable {
   }
 }
 
-/** What is wrong with a file, in the words of its kind. */
+/** Problems with a file, by kind. */
 const FILE_PROBLEMS = {
   workbook: "it is an Excel workbook: save the sheet as CSV",
   binary: "it is no text",

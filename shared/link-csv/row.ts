@@ -23,7 +23,7 @@ export type CellReading = {
   /** Whether a link with a custom and a random back-half becomes one link or two. */
   backHalves: "custom" | "both";
   separator: TagSeparator;
-  /** What comes first in dates that could be read in two ways; undefined until it is chosen. */
+  /** The order of dates that could be read in two ways; undefined until it is chosen. */
   dateOrder: DateOrder | undefined;
 };
 
@@ -64,7 +64,7 @@ export type RowProblem = {
   values: Readonly<Record<string, string>>;
 };
 
-/** What becomes different of a link. */
+/** Differences between a link and its row. */
 export type RowNote =
   "archived" | "disabled" | "password" | "custom_wins" | "both_halves" | "scheme";
 
@@ -132,7 +132,7 @@ function withHost(link: ShortLink, fallback: string | undefined): ShortLink {
 }
 
 /**
- * What a row says of its link, apart from where it is: destination, settings, state and password.
+ * The settings of a row's link, apart from where it is: destination, settings, state and password.
  */
 type RowSettings = { link: Draft; problem?: RowProblem; notes: readonly RowNote[] };
 
@@ -226,7 +226,7 @@ function isInstant(value: unknown): boolean {
   return !Number.isNaN(instant.getTime()) && instant.toISOString() === value;
 }
 
-/** What services write in place of nothing. */
+/** Texts that services write for nothing. */
 const NOTHING = new Set(["null", "none", "-"]);
 
 /** Sets the password. A link that had one is never opened without it. */

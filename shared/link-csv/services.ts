@@ -59,7 +59,7 @@ const FOREIGN_NAMES: readonly (readonly [ImportField, readonly string[]])[] = [
   ["utm_campaign", toList("utmkampagne utmcampagne utmcampana")],
   ["utm_term", toList("utmsuchbegriff utmbegriff utmterme utmtermino")],
   ["utm_content", toList("utminhalt utmcontenu utmcontenido")],
-  // What an only column of links is called: the others are better, where there are any.
+  // Names of an only column of links: others are better, where there are any.
   ["url", toList("adresse lien enlace")],
 ];
 
@@ -82,7 +82,6 @@ export type Service = {
   names?: readonly FieldNames[];
   /** Columns that are not imported, though their names are those of fields. */
   ignored?: ReadonlyMap<string, IgnoredReason>;
-  /** Separates tags. */
   separator?: TagSeparator;
   /** Its cells are escaped against formulas, as this dashboard does it. */
   isEscaped?: true;

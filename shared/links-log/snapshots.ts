@@ -10,13 +10,7 @@
  * snapshot is not complete. A host that needs one asks by a message of plain NATS, without a reply,
  * and looks at the list of snapshots.
  */
-import {
-  DiscardPolicy,
-  type JetStreamManager,
-  nanos,
-  RetentionPolicy,
-  StorageType,
-} from "nats";
+import { DiscardPolicy, type JetStreamManager, nanos, RetentionPolicy, StorageType } from "nats";
 
 import { isCount, isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
 import {

@@ -72,7 +72,6 @@ export type ReportMessage = {
   /** Its subject: a sentence without a full stop. */
   subject: string;
   totals: { label: string; text: string }[];
-  /** Lists that have entries. */
   lists: { title: string; rows: MessageRow[] }[];
   /** A note on how to read it. */
   note: string;
@@ -80,7 +79,6 @@ export type ReportMessage = {
   mail: { reason: string; unsubscribe: string };
 };
 
-/** Texts and formats of reports in a language. */
 class ReportLanguage {
   readonly code: string;
   readonly texts: Texts<Catalogue["reports"]>;

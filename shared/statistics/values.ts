@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<string, Names>> = {
 };
 
 /**
- * What people call the hosts and apps by which platforms lead to links. Android's browsers and apps
+ * Names of the hosts and apps by which platforms lead to links. Android's browsers and apps
  * tell an app by the name of its package.
  */
 const PLATFORMS: Readonly<Record<string, string>> = {
@@ -58,12 +58,11 @@ const PLATFORMS: Readonly<Record<string, string>> = {
   "org.telegram.messenger": "Telegram",
 };
 
-/** What the API says where the user agent or the address tells nothing. */
+/** The API's value where the user agent or the address tells nothing. */
 const UNKNOWN = "Unknown";
 /** Dimensions whose values no visitor chooses. */
 const DERIVED: ReadonlySet<string> = new Set(["browser", "os", "region", "city"]);
 
-/** Dimensions whose values are host names. */
 const HOSTS: ReadonlySet<string> = new Set(["referrer", "host", "domain"]);
 
 /** Returns the displayed text of a value; `name` is that of its dimension or filter. */

@@ -2,8 +2,8 @@
  * Judges whether a request is a person's visit, from its user agent and its headers. Redirectors
  * (limits that count people) and the worker (classes of clicks) use this one rule.
  *
- * What is a bot says so: by a name, a URL or an address of its own. A browser, a web view of an app
- * and a person's own program are people's, whatever else their user agents contain.
+ * A bot says that it is one: by a name, a URL or an address of its own. A browser, a web view of an
+ * app and a person's own program are people's, whatever else their user agents contain.
  */
 import { isbot } from "isbot";
 
@@ -90,7 +90,7 @@ const isOwnProgram = (userAgent: string): boolean =>
 
 /** A user agent's parts; a bot writes its name, its URL or its address as one of them. */
 type AgentParts = {
-  /** What stands outside comments: `Chrome/120.0`. */
+  /** Tokens outside comments: `Chrome/120.0`. */
   products: string[];
   /** The first comment's fields, which describe the device, without the device's model. */
   platform: string[];

@@ -8,7 +8,6 @@ export type Referrer = {
   host: string;
   /** Registrable domain in lower case without `www.`, an app's name, or `direct`. */
   source: string;
-  /** Path on the source; "" for none. */
   path: string;
 };
 

@@ -12,8 +12,8 @@ const isPort = (text: string): boolean => /^\d{1,5}$/.test(text) && Number(text)
 
 export const webhookVariables = {
   /**
-   * What the secrets of webhooks are derived from; the same for API and workers. Without it there
-   * are no webhooks.
+   * The secret that those of webhooks are derived from; the same for API and workers. Without it
+   * there are no webhooks.
    */
   WEBHOOKS_SECRET: z.string().min(32, "must have 32 characters at least").optional(),
   /** Addresses and CIDR blocks that are not public, but may receive webhooks. */

@@ -2,7 +2,7 @@
  * Goal: every question with filters, comparisons and breakdowns is answered correctly, and of one's
  * own clicks only. Method: random clicks, and a reference that counts them one by one.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 import { DateTime } from "luxon";
@@ -10,7 +10,7 @@ import postgres from "postgres";
 import * as z from "zod";
 
 import { decodeId, newUuid } from "../../shared/ids.ts";
-import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
+import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import {
   anyClick,
   anyRange,
@@ -26,6 +26,7 @@ import {
 } from "../harness/analytics-reference.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, linkSchema } from "../harness/api.ts";
+import { forFile } from "../harness/for-file.ts";
 import { casesOf, LONG, longTest } from "../harness/property-runs.ts";
 import { SEED } from "../harness/seed.ts";
 
@@ -36,54 +37,43 @@ const QUESTIONS = casesOf(1_000, 12);
 const LINK_TAGS = [["launch"], ["launch", "-odd"], [], ["paid"]];
 const OWN_DOMAIN = "go.filters.example";
 
-let stack: ApiInProcess;
-let account: NewAccount;
-let other: NewAccount;
-let links: { id: string; uuid: string; created: number; tags: string[]; domain: string }[];
-let clicks: Click[];
-
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const get = async (path: string, key = account.key) =>
   await call(api(`/v1/analytics${path}`), { key });
 
-beforeAll(async () => {
-  stack = await ApiInProcess.start({ clickhouse: true });
-  account = await createAccount(stack, "enterprise", UNLIMITED);
-  other = await createAccount(stack, "enterprise", UNLIMITED);
-  const domain = new URL(stack.info().short_url).host;
-  links = [];
-  for (const [i, tags] of LINK_TAGS.entries()) {
-    const body = { url: `https://example.com/${i}`, tags };
-    const { id } = linkSchema.parse(
-      (await call(api("/v1/links"), { key: account.key, body })).body,
-    );
-    const created = Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS;
-    links.push({ id, uuid: decodeId("link", id) ?? "", created, tags, domain });
-  }
-  const sql = postgres(stack.info().database_url, { max: 1 });
-  for (const [i, { uuid, created }] of links.entries()) {
-    await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
-    // Links with many clicks are read from the rollups: here most of them.
-    await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
-  }
-  const [{ id: domain_id }] = await sql<[{ id: string }]>`
+const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
+const account = await createAccount(stack, "enterprise", UNLIMITED);
+const other = await createAccount(stack, "enterprise", UNLIMITED);
+const domain = new URL(stack.info().short_url).host;
+const links: { id: string; uuid: string; created: number; tags: string[]; domain: string }[] = [];
+for (const [i, tags] of LINK_TAGS.entries()) {
+  const body = { url: `https://example.com/${i}`, tags };
+  const { id } = linkSchema.parse((await call(api("/v1/links"), { key: account.key, body })).body);
+  const created = Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS;
+  links.push({ id, uuid: decodeId("link", id) ?? "", created, tags, domain });
+}
+const sql = postgres(stack.info().database_url, { max: 1 });
+for (const [i, { uuid, created }] of links.entries()) {
+  await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
+  // Links with many clicks are read from the rollups: here most of them.
+  await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
+}
+const [{ id: domain_id }] = await sql<[{ id: string }]>`
     insert into domains (id, account_id, mode, host, verification_value, verified_at)
     values (gen_random_uuid(), ${decodeId("acct", account.id) ?? ""}, 'live', ${OWN_DOMAIN}, 'x', now()) returning id`;
-  const second = links[1];
-  if (second !== undefined) {
-    await sql`update links set domain_id = ${domain_id} where id = ${second.uuid}`;
-    second.domain = OWN_DOMAIN;
-  }
-  await sql.end();
-  clicks = fc.sample(anyClick(Date.now(), links.length), { numRuns: CLICKS, seed: 20_261_122 });
-  await insertClicks(
-    stack,
-    account.id,
-    links.map(({ uuid }) => uuid),
-    clicks,
-  );
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const second = links[1];
+if (second !== undefined) {
+  await sql`update links set domain_id = ${domain_id} where id = ${second.uuid}`;
+  second.domain = OWN_DOMAIN;
+}
+await sql.end();
+const clicks = fc.sample(anyClick(Date.now(), links.length), { numRuns: CLICKS, seed: 20_261_122 });
+await insertClicks(
+  stack,
+  account.id,
+  links.map(({ uuid }) => uuid),
+  clicks,
+);
 
 const COLUMNS = [
   "country",

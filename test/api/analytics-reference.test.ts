@@ -3,14 +3,14 @@
  * changes and midnights, and a reference implementation that counts them one by one with another
  * time zone library.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 import postgres from "postgres";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import {
   anyClick,
   anyRange,
@@ -28,6 +28,7 @@ import {
 } from "../harness/analytics-reference.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, linkSchema } from "../harness/api.ts";
+import { forFile } from "../harness/for-file.ts";
 import { casesOf, LONG, longTest } from "../harness/property-runs.ts";
 import { SEED } from "../harness/seed.ts";
 
@@ -39,53 +40,39 @@ const PARAMETER_SETS = casesOf(5_000, 60);
 /** A link with more clicks than are counted exactly, and its visitors. */
 const MANY = { clicks: 1_300_000, visitors: 400_009 };
 
-let stack: ApiInProcess;
-let account: NewAccount;
-let links: { id: string; uuid: string; created: number }[];
-let many: string;
-let clicks: Click[];
-
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const get = async (path: string) => await call(api(`/v1/analytics${path}`), { key: account.key });
 
-beforeAll(async () => {
-  stack = await ApiInProcess.start({ clickhouse: true });
-  account = await createAccount(stack, "enterprise", {
-    minute: 1_000_000,
-    burst: 1_000_000,
-    day: 10_000_000,
-    endpoints: { "GET /v1/analytics/*": 1_000_000, "POST /v1/analytics/bulk": 1_000_000 },
-  });
-  const createdLinks = [];
-  for (let i = 0; i < LINKS + 1; i++) {
-    const body = { url: `https://example.com/${i}` };
-    createdLinks.push(
-      linkSchema.parse((await call(api("/v1/links"), { key: account.key, body })).body),
-    );
-  }
-  const sql = postgres(stack.info().database_url, { max: 1 });
-  links = createdLinks.map(({ id }, i) => ({
-    id,
-    uuid: decodeId("link", id) ?? "",
-    created: Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS,
-  }));
-  for (const [i, { uuid, created }] of links.entries()) {
-    await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
-    // Links with many clicks are read from the rollups: here most of them.
-    await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
-  }
-  await sql.end();
-  many = links.pop()?.id ?? "";
-  clicks = fc.sample(anyClick(Date.now(), LINKS), { numRuns: CLICKS, seed: 20_261_121 });
-  await insertClicks(
-    stack,
-    account.id,
-    links.map(({ uuid }) => uuid),
-    clicks,
+const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
+const account = await createAccount(stack, "enterprise", UNLIMITED);
+const createdLinks = [];
+for (let i = 0; i < LINKS + 1; i++) {
+  const body = { url: `https://example.com/${i}` };
+  createdLinks.push(
+    linkSchema.parse((await call(api("/v1/links"), { key: account.key, body })).body),
   );
-  if (LONG) await insertMany();
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+}
+const sql = postgres(stack.info().database_url, { max: 1 });
+const links = createdLinks.map(({ id }, i) => ({
+  id,
+  uuid: decodeId("link", id) ?? "",
+  created: Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS,
+}));
+for (const [i, { uuid, created }] of links.entries()) {
+  await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
+  // Links with many clicks are read from the rollups: here most of them.
+  await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
+}
+await sql.end();
+const many = links.pop()?.id ?? "";
+const clicks = fc.sample(anyClick(Date.now(), LINKS), { numRuns: CLICKS, seed: 20_261_121 });
+await insertClicks(
+  stack,
+  account.id,
+  links.map(({ uuid }) => uuid),
+  clicks,
+);
+if (LONG) await insertMany();
 
 async function insertMany(): Promise<void> {
   const account_id = decodeId("acct", account.id) ?? "";

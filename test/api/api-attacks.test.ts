@@ -1,5 +1,5 @@
 /** Goal: a request costs no more than reading it, and other clients do not wait for it. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { Socket } from "node:net";
 
 import { admin, createAccount, createKey, runAdmin, UNLIMITED } from "../harness/admin.ts";
@@ -7,6 +7,7 @@ import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, codeOf, linkSchema } from "../harness/api.ts";
 import { browserHeaders, createUser, trySignIn } from "../harness/dashboard.ts";
 import { smallest } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 
 /** Arrays in arrays: one hundred kilobytes. */
 const DEPTH = 50_000;
@@ -23,11 +24,7 @@ const ADDED_DELAY_MS_MAX = 1_000;
 const OTHER_REQUESTS = 4;
 const OTHER_INTERVAL_MS = 10;
 
-let stack: ApiInProcess;
-beforeAll(async () => {
-  stack = await ApiInProcess.start({ clickhouse: true });
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
 
 /**
  * Runs `attack` beside another client's requests. Returns its response, and by how many

@@ -53,7 +53,7 @@ const BOUNDS: Readonly<Record<string, boolean>> = {
   minItems: false,
 };
 /** Keys of a schema that any change of which admits other values. */
-const FORMS = ["pattern", "format"];
+const FORMS = new Set(["pattern", "format"]);
 
 const EXISTS = "exists";
 const MAY_BE = "may be ";
@@ -119,7 +119,7 @@ class ContractReader {
       for (const type of [schema.type ?? []].flat()) this.add(direction, place, MAY_BE + type);
     for (const value of values ?? []) this.add(direction, place, MAY_BE + JSON.stringify(value));
     for (const [key, value] of Object.entries(schema))
-      if (key in BOUNDS || FORMS.includes(key)) this.add(direction, place, key, String(value));
+      if (key in BOUNDS || FORMS.has(key)) this.add(direction, place, key, String(value));
     for (const [name, property] of Object.entries(schema.properties ?? {}))
       this.addSchema(direction, `${place}.${name}`, property);
     for (const name of schema.required ?? []) this.add(direction, place, REQUIRES + name);
@@ -161,7 +161,7 @@ export function findBreaks(before: Contract, now: Contract): string[] {
   return breaks;
 }
 
-const isConstraint = (property: string): boolean => property in BOUNDS || FORMS.includes(property);
+const isConstraint = (property: string): boolean => property in BOUNDS || FORMS.has(property);
 
 /** Whether a changed bound admits all that clients send, or no more than they got. */
 const admits = (bound: string, before: string, now: string, isAccepted: boolean): boolean =>

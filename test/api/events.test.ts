@@ -3,41 +3,33 @@
  * the feed tells it. Method: a table of every route and command that changes anything, with what
  * each records, or why it records nothing; one that is not in the table fails the test.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 
 import type { Command } from "commander";
 import * as z from "zod";
 
 import { SOURCES } from "../../cli/accounts/import-sources.ts";
 import { buildProgram } from "../../cli/program.ts";
-import { admin, createAccount, type NewAccount, UNLIMITED } from "../harness/admin.ts";
+import { admin, createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";
 import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
+import { forFile } from "../harness/for-file.ts";
+import { createTemporaryDir } from "../harness/templates.ts";
 import { listRoutes } from "../hostile/routes.ts";
 
-setDefaultTimeout(180_000);
-
-let stack: ApiInProcess;
-let dns: Dns;
-let account: NewAccount;
-let owner: TestUser;
-let session: Session;
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await ApiInProcess.start({
+const dns = await forFile(Dns.start());
+const stack = await forFile(
+  ApiInProcess.start({
     env: { DNS_SERVERS: dns.address },
     clickhouse: true,
-  });
-  account = await createAccount(stack, "enterprise", UNLIMITED);
-  owner = await createUser(stack, account.id);
-  session = await signIn(stack, owner);
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+  }),
+);
+const account = await createAccount(stack, "enterprise", UNLIMITED);
+const owner = await createUser(stack, account.id);
+const session = await signIn(stack, owner);
 
 const eventSchema = z.object({
   id: z.string(),
@@ -316,6 +308,7 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     const id = await createWebhook("/");
     return () => send(`/v1/webhooks/${id}/test`, "POST");
   }),
+  "POST /report-link": { none: "Visitors', who change nothing; the queue has it." },
   "POST /unsubscribe/:token": {
     none: "A token of a mail is needed: api/mail/queue.test.ts has it.",
   },
@@ -439,6 +432,19 @@ const ELSEWHERE = "It needs streams or another machine; Installation.recordComma
 
 const COMMANDS: Readonly<Record<string, Recorded>> = {
   "accounts budgets": { none: READS },
+  "accounts erase": { none: "The account is gone: test/scenarios/erasure.test.ts." },
+  "accounts erase-clicks": { none: "It takes minutes: test/scenarios/erasure.test.ts." },
+  "accounts export": records(
+    "operator.command",
+    async () => () =>
+      admin(stack, [
+        "accounts",
+        "export",
+        account.id,
+        "--out",
+        join(createTemporaryDir("shorthop-export-"), "account.ndjson"),
+      ]),
+  ),
   "accounts create": { none: "The account has no feed before; its own begins with it." },
   "accounts list": { none: READS },
   "accounts set-plan": records(

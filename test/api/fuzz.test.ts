@@ -1,5 +1,5 @@
 /** Goal: any input gets a clear response, and nothing invalid is stored. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -8,6 +8,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, codeOf, errorSchema, linkSchema } from "../harness/api.ts";
+import { forFile } from "../harness/for-file.ts";
 import { casesOf } from "../harness/property-runs.ts";
 import { SEED } from "../harness/seed.ts";
 
@@ -16,20 +17,13 @@ const REQUESTS = casesOf(10_000, 400);
 /** Concurrent requests. */
 const CONCURRENCY = 20;
 
-let stack: ApiInProcess;
-let key: string;
-let link: string;
-
-beforeAll(async () => {
-  stack = await ApiInProcess.start({ env: { ALLOW_PRIVATE_TARGETS: "false" } });
-  ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
-  const { body } = await call(`${stack.info().api_url}/v1/links`, {
-    key,
-    body: { url: "https://example.com/unchanged", alias: "unchanged" },
-  });
-  link = linkSchema.parse(body).id;
+const stack = await forFile(ApiInProcess.start({ env: { ALLOW_PRIVATE_TARGETS: "false" } }));
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const { body } = await call(`${stack.info().api_url}/v1/links`, {
+  key,
+  body: { url: "https://example.com/unchanged", alias: "unchanged" },
 });
-afterAll(() => stack[Symbol.asyncDispose]());
+const link = linkSchema.parse(body).id;
 
 const create = (body: unknown) => call(`${stack.info().api_url}/v1/links`, { key, body });
 /** Reads everything that a request can change. */

@@ -1,25 +1,19 @@
 /** Goal: a creation takes effect once, however often its request is repeated. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { parseId } from "../../cli/arguments.ts";
 import { ACCOUNT_BUDGETS } from "../../shared/budgets.ts";
-import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
-import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
+import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, codeOf, errorSchema, linkSchema } from "../harness/api.ts";
 import { useUp } from "../harness/budgets.ts";
+import { forFile } from "../harness/for-file.ts";
 
-let stack: ApiInProcess;
-let second: ApiProcess;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await ApiInProcess.start();
-  second = await stack.startApi();
-  account = await createAccount(stack, "enterprise", UNLIMITED);
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(ApiInProcess.start());
+const second = await stack.startApi();
+const account = await createAccount(stack, "enterprise", UNLIMITED);
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 /** The address of one of two processes, in turn. */

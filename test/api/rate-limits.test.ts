@@ -2,36 +2,22 @@
  * Goal: access exactly as often as its plan allows, regardless of the number of API processes; none
  * after the revocation of a key; and a clear response while PostgreSQL is away.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import * as z from "zod";
-
-import {
-  createAccount,
-  createKey,
-  type NewAccount,
-  setPlan,
-  suspendAccount,
-} from "../harness/admin.ts";
-import { ApiInProcess, type ApiProcess } from "../harness/api-in-process.ts";
+import { createAccount, createKey, setPlan, suspendAccount } from "../harness/admin.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { expectLimitHeaders } from "../harness/limit-headers.ts";
 import { longTest } from "../harness/property-runs.ts";
 
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
 
-let stack: ApiInProcess;
-let second: ApiProcess;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await ApiInProcess.start();
-  second = await stack.startApi();
-  account = await createAccount(stack, "enterprise", { minute: 100_000, burst: 100_000 });
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(ApiInProcess.start());
+const second = await stack.startApi();
+const account = await createAccount(stack, "enterprise", { minute: 100_000, burst: 100_000 });
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 describe("the revocation of a key", () => {
@@ -126,30 +112,6 @@ describe("rate limits", () => {
     expect((await hit()).status).toBe(404);
   });
 
-  test("can be read without consuming them", async () => {
-    const { key } = await createAccount(stack, "free");
-    const limitsNow = async () =>
-      z
-        .object({
-          limits: z.array(z.object({ name: z.string(), limit: z.int(), remaining: z.int() })),
-        })
-        .parse((await call(api("/v1/limits"), { key })).body).limits;
-    for (let i = 0; i < 20; i++) await limitsNow();
-    expect((await limitsNow()).every(({ limit, remaining }) => limit === remaining)).toBe(true);
-    await call(api("/v1/links/link_none"), { key });
-    const minute = (await limitsNow()).find(({ name }) => name === "minute");
-    expect(minute).toEqual({ name: "minute", limit: 60, remaining: 59 });
-  });
-
-  test("apply by address to requests without a key", async () => {
-    const responses = await Promise.all(
-      Array.from({ length: 70 }, () => limitsFrom("203.0.113.77")),
-    );
-    expect(responses.filter(({ status }) => status === 401)).toHaveLength(60);
-    expect(responses.filter(({ status }) => status === 429)).toHaveLength(10);
-    expect((await limitsFrom("203.0.113.78")).status).toBe(401);
-  });
-
   test("lead to a suspension when they are exceeded repeatedly, which an operator can lift", async () => {
     const { id, key } = await createAccount(stack, "enterprise", { minute: 2, burst: 1_000 });
     const hit = () => call(api("/v1/links/link_none"), { key });
@@ -163,9 +125,9 @@ describe("rate limits", () => {
     expect(Number(suspended.headers.get("retry-after"))).toBeGreaterThan(590);
     await suspendAccount(stack, id, 0);
     await setPlan(stack, id, "business");
-    await eventually(async () => expect((await hit()).status).toBe(404), 5_000);
+    await eventually(async () => expect((await hit()).status).toBe(404));
     await suspendAccount(stack, id);
-    await eventually(async () => expect(codeOf(await hit())).toEqual([403, "forbidden"]), 5_000);
+    await eventually(async () => expect(codeOf(await hit())).toEqual([403, "forbidden"]));
   });
 });
 
@@ -183,7 +145,7 @@ describe("while PostgreSQL is unavailable", () => {
     expect(took).toBeLessThan(UNAVAILABLE_WITHIN_MS * SLOWDOWN_MAX);
     await eventually(async () => {
       expect((await call(`${api_url}/v1/links/link_none`, { key: api_key })).status).toBe(404);
-    }, 10_000);
+    });
   });
 
   test("an API process that never reached it responds with 503 too", async () => {
@@ -224,7 +186,3 @@ async function useUp(urls: readonly string[], key: string, path: string) {
   await Promise.all(clients);
   return { granted: granted.length, rejected };
 }
-
-/** Sends a request without a key from an address. */
-const limitsFrom = (address: string): Promise<ApiResponse> =>
-  call(api("/v1/limits"), { headers: { "x-forwarded-for": address } });

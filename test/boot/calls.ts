@@ -42,65 +42,70 @@ type Installation = {
   host?: string;
 };
 
-export function createCalls({ machine, key, host = SHORT_HOST }: Installation) {
-  async function curl(url: string, ...options: string[]): Promise<Response> {
+export class Calls {
+  readonly #machine: Machine;
+  readonly #key: string;
+  readonly #host: string;
+
+  constructor({ machine, key, host = SHORT_HOST }: Installation) {
+    this.#machine = machine;
+    this.#key = key;
+    this.#host = host;
+  }
+
+  get(url: string): Promise<Response> {
+    return this.#curl(url, "--header", `Host: ${this.#host}`, "--user-agent", BROWSER);
+  }
+
+  async waitUntilReady(): Promise<void> {
+    for (const [service, port] of Object.entries(METRICS_PORTS)) {
+      await eventually(async () => {
+        const { status, body } = await this.#curl(`http://127.0.0.1:${port}/readyz`);
+        assert.equal(status, 200, `${service}: ${body}`);
+      }, READY_MS);
+    }
+  }
+
+  async createLink(alias: string): Promise<Link> {
+    const body = JSON.stringify({ url: destinationOf(alias), alias });
+    const response = await this.#api("/v1/links", "--json", body);
+    assert.equal(response.status, 201, response.body);
+    return linkSchema.parse(JSON.parse(response.body));
+  }
+
+  /** Follows a link once: a click. */
+  async follow({ alias }: Link): Promise<void> {
+    const { status, location } = await this.get(`http://127.0.0.1/${alias}`);
+    assert.deepEqual([status, location], [302, destinationOf(alias)]);
+  }
+
+  /** Waits until a link has exactly so many clicks. */
+  expectClicks({ id }: Link, expected: number): Promise<void> {
+    return eventually(async () => {
+      const { body } = await this.#api(`/v1/links/${id}`);
+      assert.equal(linkSchema.parse(JSON.parse(body)).clicks, expected);
+    }, CLICKS_MS);
+  }
+
+  async readAnalytics({ id }: Link): Promise<z.output<typeof analyticsSchema>> {
+    const { body } = await this.#api(`/v1/analytics/${id}?period=24h`);
+    return analyticsSchema.parse(JSON.parse(body));
+  }
+
+  #api(path: string, ...options: string[]): Promise<Response> {
+    const authorization = `Authorization: Bearer ${this.#key}`;
+    return this.#curl(`${API_URL}${path}`, "--header", authorization, ...options);
+  }
+
+  async #curl(url: string, ...options: string[]): Promise<Response> {
     const format = "\\n%{http_code} %{redirect_url}";
-    const words = [
-      "--silent",
-      "--show-error",
-      "--max-time",
-      "30",
-      "--write-out",
-      format,
-      ...options,
-      url,
-    ];
-    const output = await machine.run(`curl ${words.map(quote).join(" ")}`);
+    const common = ["--silent", "--show-error", "--max-time", "30", "--write-out", format];
+    const words = [...common, ...options, url];
+    const output = await this.#machine.run(`curl ${words.map(quote).join(" ")}`);
     const end = output.lastIndexOf("\n");
     const [status = "", location = ""] = output.slice(end + 1).split(" ");
     return { status: Number(status), location, body: output.slice(0, end) };
   }
-
-  const get = (url: string) => curl(url, "--header", `Host: ${host}`, "--user-agent", BROWSER);
-  const api = (path: string, ...options: string[]) =>
-    curl(`${API_URL}${path}`, "--header", `Authorization: Bearer ${key}`, ...options);
-
-  return {
-    get,
-
-    async waitUntilReady(): Promise<void> {
-      for (const [service, port] of Object.entries(METRICS_PORTS)) {
-        await eventually(async () => {
-          const { status, body } = await curl(`http://127.0.0.1:${port}/readyz`);
-          assert.equal(status, 200, `${service}: ${body}`);
-        }, READY_MS);
-      }
-    },
-
-    async createLink(alias: string): Promise<Link> {
-      const body = JSON.stringify({ url: destinationOf(alias), alias });
-      const response = await api("/v1/links", "--json", body);
-      assert.equal(response.status, 201, response.body);
-      return linkSchema.parse(JSON.parse(response.body));
-    },
-
-    /** Follows a link once: a click. */
-    async follow({ alias }: Link): Promise<void> {
-      const { status, location } = await get(`http://127.0.0.1/${alias}`);
-      assert.deepEqual([status, location], [302, destinationOf(alias)]);
-    },
-
-    /** Waits until a link has exactly so many clicks. */
-    expectClicks: ({ id }: Link, expected: number): Promise<void> =>
-      eventually(async () => {
-        const { body } = await api(`/v1/links/${id}`);
-        assert.equal(linkSchema.parse(JSON.parse(body)).clicks, expected);
-      }, CLICKS_MS),
-
-    async readAnalytics({ id }: Link): Promise<z.output<typeof analyticsSchema>> {
-      return analyticsSchema.parse(JSON.parse((await api(`/v1/analytics/${id}?period=24h`)).body));
-    },
-  };
 }
 
 const destinationOf = (alias: string): string => `https://example.com/${alias}`;

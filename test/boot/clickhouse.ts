@@ -24,7 +24,7 @@ export const CLICKHOUSE_SETTINGS = ["CLICKHOUSE_API", "CLICKHOUSE_WORKER", "CLIC
   .map((name) => `${name}=http://shorthop:${PASSWORD}@127.0.0.1:8123/shorthop\n`)
   .join("");
 
-/** Stands for what the step of ClickHouse of docs/operations.md leaves in the secrets. */
+/** Stands for what the step of ClickHouse of docs/installing-by-hand.md leaves in the secrets. */
 export const CLICKHOUSE_SECRETS = CLICKHOUSE_SETTINGS.replaceAll(/^/gm, "export ").replace(
   /export $/,
   "",

@@ -38,7 +38,8 @@ const account = z.object({ id: z.string(), key: z.string() });
 
 /** Installs the first release and starts all services. */
 export async function installRelease(machine: Machine, root: string): Promise<Context> {
-  const blocks = readBlocks(join(PROJECT_DIR, "docs/operations.md"));
+  const documents = ["docs/operations.md", "docs/installing-by-hand.md"];
+  const blocks = readBlocks(...documents.map((path) => join(PROJECT_DIR, path)));
 
   function addRelease(revision: number): void {
     run([process.execPath, "deploy/build.ts", "--revision", String(revision)], PROJECT_DIR);
@@ -54,7 +55,7 @@ export async function installRelease(machine: Machine, root: string): Promise<Co
     { revision = 1, edit = (script) => script }: BlockOptions = {},
   ): Promise<string> {
     const script = blocks.get(name);
-    if (script === undefined) throw new Error(`docs/operations.md has no block ${name}.`);
+    if (script === undefined) throw new Error(`${documents.join(" and ")} have no block ${name}.`);
     return machine.run(`cd ${folderOf(revision)}\n${edit(script)}`);
   }
 

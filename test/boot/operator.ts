@@ -11,7 +11,7 @@ import { findingSchema } from "../../shared/preflight.ts";
 import { processStatus } from "../../shared/status.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
-import { createCalls, SERVICES } from "./calls.ts";
+import { Calls, SERVICES } from "./calls.ts";
 import type { Context } from "./install.ts";
 
 /** The data set of the local stack, in place of the publisher's: the machine has no network. */
@@ -43,7 +43,7 @@ export async function updateGeoip(context: Context): Promise<void> {
   await machine.run(
     "systemctl is-enabled shorthop-geoip.timer && systemctl is-active shorthop-geoip.timer",
   );
-  await createCalls(context).waitUntilReady();
+  await new Calls(context).waitUntilReady();
 }
 
 export async function examine(context: Context): Promise<void> {
@@ -91,5 +91,5 @@ export async function examine(context: Context): Promise<void> {
     "sed --in-place 's/shorthop_worker:wrong-/shorthop_worker:/' /etc/shorthop/worker.env",
   );
   await machine.run("systemctl start shorthop-worker");
-  await createCalls(context).waitUntilReady();
+  await new Calls(context).waitUntilReady();
 }

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { findingSchema } from "../../shared/preflight.ts";
 import { LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
-import { createCalls } from "./calls.ts";
+import { Calls } from "./calls.ts";
 import { readBlocks } from "./document.ts";
 import type { Context } from "./install.ts";
 
@@ -31,7 +31,7 @@ export async function pool(context: Context): Promise<void> {
     return;
   }
   await machine.run(block);
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   await calls.waitUntilReady();
   const clients = await machine.run(
     "ss --no-header --tcp --numeric state established sport = :6432 | wc --lines",

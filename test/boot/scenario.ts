@@ -4,7 +4,7 @@ import { strict as assert } from "node:assert";
 import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
-import { createCalls, SERVICES } from "./calls.ts";
+import { Calls, SERVICES } from "./calls.ts";
 import type { Context } from "./install.ts";
 import { examine, updateGeoip } from "./operator.ts";
 import { pool } from "./pooler.ts";
@@ -49,7 +49,7 @@ async function checkSize({ machine }: Context): Promise<void> {
 
 async function reboot(context: Context): Promise<void> {
   await context.machine.reboot();
-  await createCalls(context).waitUntilReady();
+  await new Calls(context).waitUntilReady();
 }
 
 /** Each step that takes something away changes some of them meanwhile. */
@@ -63,7 +63,7 @@ async function expectConsumers({ bulk }: Context): Promise<void> {
 }
 
 async function followLink(context: Context): Promise<void> {
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const link = await calls.createLink("first");
   await calls.follow(link);
   await calls.expectClicks(link, 1);
@@ -74,7 +74,7 @@ async function followLink(context: Context): Promise<void> {
 }
 
 async function killProcesses(context: Context): Promise<void> {
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const link = await calls.createLink("killed");
   let followed = 0;
   for (const service of SERVICES) {
@@ -97,7 +97,7 @@ async function killProcesses(context: Context): Promise<void> {
 }
 
 async function stopStores(context: Context): Promise<void> {
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const link = await calls.createLink("offline");
   // Into the memory of both redirectors, which share the port.
   for (let i = 0; i < FOLLOWED; i++) await calls.follow(link);
@@ -116,7 +116,7 @@ async function stopStores(context: Context): Promise<void> {
 const FOLLOWED = 20;
 
 async function tls(context: Context): Promise<void> {
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const { machine } = context;
   const first = await serveTls(machine);
   await calls.waitUntilReady();
@@ -127,7 +127,7 @@ async function tls(context: Context): Promise<void> {
 }
 
 async function removeRedirector(context: Context): Promise<void> {
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const link = await calls.createLink("removed");
   for (let i = 0; i < FOLLOWED; i++) await calls.follow(link);
   const listing = await context.runBlock("remove-redirector");
@@ -138,7 +138,7 @@ async function removeRedirector(context: Context): Promise<void> {
 }
 
 async function restore(context: Context): Promise<void> {
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const link = await calls.createLink("restored");
   await calls.follow(link);
   await calls.expectClicks(link, 1);

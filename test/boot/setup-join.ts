@@ -3,7 +3,7 @@ import { strict as assert } from "node:assert";
 import { join } from "node:path";
 
 import { eventually } from "../harness/eventually.ts";
-import { createCalls } from "./calls.ts";
+import { Calls } from "./calls.ts";
 import type { Machine, Network } from "./machine.ts";
 import {
   createBridge,
@@ -102,7 +102,7 @@ async function setUpThree(
 }
 
 async function followEverywhere(machines: readonly Machine[], key: string): Promise<void> {
-  const callsOn = (machine: Machine) => createCalls({ machine, key, host: DOMAIN });
+  const callsOn = (machine: Machine) => new Calls({ machine, key, host: DOMAIN });
   const [stores, processes] = machines.map(callsOn);
   if (stores === undefined || processes === undefined) throw new Error("There are no machines.");
   await stores.waitUntilReady();
@@ -130,7 +130,7 @@ grep 'no open invitation' /root/again`);
 }
 
 async function rotate(stores: Machine, redirector: Machine, key: string): Promise<void> {
-  const callsOn = (machine: Machine) => createCalls({ machine, key, host: DOMAIN });
+  const callsOn = (machine: Machine) => new Calls({ machine, key, host: DOMAIN });
   const link = await callsOn(stores).createLink("before-rotation");
   await eventually(() => callsOn(redirector).follow(link), RECOVERY_MS);
   await stores.run("shorthop setup --yes --rotate NATS_REDIRECTOR");

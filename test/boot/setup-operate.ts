@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
-import { createCalls } from "./calls.ts";
+import { Calls } from "./calls.ts";
 import type { Machine } from "./machine.ts";
 import {
   copyPackages,
@@ -66,7 +66,7 @@ systemctl start shorthop-doctor`);
 async function upgrade(root: string, machine: Machine, key: string): Promise<void> {
   run([process.execPath, "deploy/build.ts", "--revision", "2"], PROJECT_DIR);
   copyPackages(root, NEXT_FOLDER);
-  const calls = createCalls({ machine, key, host: DOMAIN });
+  const calls = new Calls({ machine, key, host: DOMAIN });
   const link = await calls.createLink("upgraded");
   await eventually(() => calls.follow(link), RECOVERY_MS);
   const counts = await countRedirects(machine, link, () =>
@@ -102,7 +102,7 @@ export async function restoreElsewhere(
       assert.match(output, /^ {4}clicks\t([1-9]\d*) of \1$/m);
     });
     await step("its links, keys and clicks are those of the first", async () => {
-      const calls = createCalls({ machine, key, host: DOMAIN });
+      const calls = new Calls({ machine, key, host: DOMAIN });
       await calls.waitUntilReady();
       await eventually(
         () =>

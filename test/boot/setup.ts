@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
-import { BROWSER, createCalls } from "./calls.ts";
+import { BROWSER, Calls } from "./calls.ts";
 import type { Machine } from "./machine.ts";
 import { joinMachines } from "./setup-join.ts";
 import {
@@ -153,7 +153,7 @@ rm -rf /etc/postgresql /var/lib/postgresql /etc/shorthop`);
   );
   console.log(output.replaceAll(/^/gm, "    "));
   const key = readKey(output);
-  const calls = createCalls({ machine, key, host: DOMAIN });
+  const calls = new Calls({ machine, key, host: DOMAIN });
   await calls.follow(await calls.createLink("first"));
   const seconds = ((performance.now() - start) / 1_000).toFixed(1);
   console.log(`    ${commands.length} commands, ${seconds} s from install to the first redirect`);
@@ -178,7 +178,7 @@ const ROTATED = [
 const RECOVERY_MS = 30_000;
 
 async function use(machine: Machine, key: string, step: Step): Promise<void> {
-  const calls = createCalls({ machine, key, host: DOMAIN });
+  const calls = new Calls({ machine, key, host: DOMAIN });
   await step("a second run changes nothing, and doctor finds nothing that fails", async () => {
     assert.match(await machine.run("shorthop setup --yes"), /^Nothing has changed\.$/m);
     await expectNoDifference(machine);
@@ -264,7 +264,7 @@ async function killRuns(machine: Machine): Promise<void> {
         "$(shorthop accounts list --json | grep --only-matching 'acct_[a-z0-9]*' | head --lines=1)",
     ),
   );
-  const calls = createCalls({ machine, key: created.key, host: DOMAIN });
+  const calls = new Calls({ machine, key: created.key, host: DOMAIN });
   await calls.waitUntilReady();
   await calls.follow(await eventually(() => calls.createLink("after-kills"), RECOVERY_MS));
   await machine.run(`curl --silent --fail --user-agent '${BROWSER}' http://127.0.0.1:9111/readyz`);

@@ -11,7 +11,7 @@ import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.t
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { startBulkLinks } from "./bulk-links.ts";
-import { createCalls } from "./calls.ts";
+import { Calls } from "./calls.ts";
 import { CLICKHOUSE_SECRETS, startGateway } from "./clickhouse.ts";
 import { readBlocks } from "./document.ts";
 import { bootMachine, type Machine } from "./machine.ts";
@@ -101,7 +101,7 @@ async function useMachines(dir: string, machines: readonly Machine[], step: Step
     return account.parse(JSON.parse(await runBlock(first, "account"))).key;
   });
 
-  const callsOn = (machine: Machine) => createCalls({ machine, key });
+  const callsOn = (machine: Machine) => new Calls({ machine, key });
   const link = await step("every machine is ready, and each answers for a link", async () => {
     for (const machine of machines) await callsOn(machine).waitUntilReady();
     const created = await callsOn(third).createLink("everywhere");

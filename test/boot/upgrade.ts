@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { LINKS_CHANGED } from "../harness/bulk-links.ts";
-import { API_URL, createCalls, SERVICES, SHORT_HOST } from "./calls.ts";
+import { API_URL, Calls, SERVICES, SHORT_HOST } from "./calls.ts";
 import type { Context } from "./install.ts";
 
 const LOAD = join(import.meta.dir, "load.ts");
@@ -18,7 +18,7 @@ const countsSchema = z.record(z.string(), z.number());
 export async function upgrade(context: Context): Promise<void> {
   const { machine, key } = context;
   context.addRelease(2);
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const link = await calls.createLink("upgraded");
   const before = await readProcesses(context);
   const starts = await countWorkerStarts(context);
@@ -61,7 +61,7 @@ export async function upgrade(context: Context): Promise<void> {
 
 /** Back to the release before, whose packages are still there; it is upgraded again afterwards. */
 export async function rollBack(context: Context): Promise<void> {
-  const calls = createCalls(context);
+  const calls = new Calls(context);
   const link = await calls.createLink("rolled-back");
   await calls.follow(link);
   await Promise.all([

@@ -11,7 +11,7 @@ type PrivateFile = {
 };
 
 const REDIRECTOR_UNIT = "deploy/systemd/shorthop-redirector@.service";
-const OPERATIONS = "docs/operations.md";
+const BY_HAND = "docs/installing-by-hand.md";
 
 export const PRIVATE_FILES: readonly PrivateFile[] = [
   {
@@ -40,7 +40,7 @@ export const PRIVATE_FILES: readonly PrivateFile[] = [
     content: "all secrets, of an installation by hand",
     owner: "root",
     mode: "0600",
-    setBy: { file: OPERATIONS, text: "umask 077\nsecret()" },
+    setBy: { file: BY_HAND, text: "umask 077\nsecret()" },
   },
   {
     path: "`/root/shorthop/`",
@@ -58,7 +58,7 @@ export const PRIVATE_FILES: readonly PrivateFile[] = [
     owner: "root, group nats",
     mode: "0750",
     setBy: {
-      file: OPERATIONS,
+      file: BY_HAND,
       text: "install --directory --group=nats --mode=0750 /etc/shorthop/nats",
     },
   },
@@ -68,7 +68,7 @@ export const PRIVATE_FILES: readonly PrivateFile[] = [
     owner: "root, group nats",
     mode: "0640",
     setBy: {
-      file: OPERATIONS,
+      file: BY_HAND,
       text: "install --group=nats --mode=0640 --target-directory=/etc/shorthop/nats",
     },
   },

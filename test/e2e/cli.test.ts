@@ -2,9 +2,8 @@
  * Goal: the command line and the tools for assistants do on a real stack what their page says, on
  * the Node that users have.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -14,30 +13,22 @@ import * as z from "zod";
 
 import { buildCli, BUILT } from "../../clients/cli/build.ts";
 import { createAccount, createKey } from "../harness/admin.ts";
+import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { dirForFile, forFile } from "../harness/for-file.ts";
 import { freePort } from "../harness/ports.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const NODE = Bun.which("node") ?? "node";
 
-let stack: SharedStack;
-let home: string;
-let account: string;
-let key: string;
+/** What the plan `free` allows in bulk at once. */
+const FREE_LINKS = 500;
 
-beforeAll(async () => {
-  [stack] = await Promise.all([useStack(), buildCli()]);
-  ({ id: account, key } = await createAccount(stack, "enterprise"));
-  home = mkdtempSync(join(tmpdir(), "shorthop-cli-"));
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  rmSync(home, { recursive: true, force: true });
-});
+const stack = await forFile(useStack());
+await buildCli();
+const { id: account, key } = await createAccount(stack, "enterprise");
+const home = dirForFile("shorthop-cli-");
 
 type Run = { code: number; out: string; err: string };
 
@@ -119,7 +110,26 @@ describe("links", () => {
     ]);
     const listed = await run(["links", "list", "--tag", "piped", "--limit", "0"]);
     expect(listed.out.trim().split("\n")).toHaveLength(990);
-  }, 60_000);
+  });
+
+  test("are shortened from a pipe until a limit is reached, which is said with the time to wait", async () => {
+    const { key: free } = await createAccount(stack, "free");
+    const env = { ...login(), SHORTHOP_KEY: free };
+    const urls = Array.from({ length: 1_000 }, (_, i) => `https://example.com/${i}`);
+    const { code, out, err } = await run(["shorten", "--json"], urls.join("\n"), env);
+    const created = out
+      .trim()
+      .split("\n")
+      .map((line) => linkSchema.parse(JSON.parse(line)));
+    // What the budget regains meanwhile lets another batch begin.
+    expect([code, created.length >= FREE_LINKS, created.length < urls.length]).toEqual([
+      1,
+      true,
+      true,
+    ]);
+    expect(err).toContain(`Stopped after ${created.length} URLs.`);
+    expect(err).toMatch(/Try again in \d+ /);
+  });
 
   test("are found by id, alias and short URL, changed, opened and deleted", async () => {
     const { id, short_url } = await shorten("https://example.com/found");
@@ -176,14 +186,39 @@ describe("links", () => {
     const ids = report.flatMap(({ link }) => link?.id ?? []);
     expect((await run(["links", "rm", "--yes", ...ids])).err).toContain("Deleted 2.");
   });
+});
 
-  test.each([
-    [["shorten", "https://example.com/", "--qr", "code.gif"]],
-    [["stats", "--period", "1y"]],
-    [["links", "list", "--unknown"]],
-    [["unknown"]],
-  ])("%p is a usage error", async (words) => {
-    expect((await run(words)).code).toBe(2);
+describe("exit codes", () => {
+  test.each<[number, string[]]>([
+    [0, ["--help"]],
+    [0, ["--version"]],
+    [0, ["links", "list"]],
+    [1, ["links", "get", "no-such-alias"]],
+    [1, ["shorten", "no URL"]],
+    [1, ["links", "import", "no-such-file.csv"]],
+    [2, []],
+    [2, ["unknown"]],
+    [2, ["links", "list", "--unknown"]],
+    [2, ["stats", "--period", "1y"]],
+    [2, ["shorten", "https://example.com/", "--qr", "code.gif"]],
+  ])("%i: shorthop %p", async (expected, words) => {
+    const { code, out, err } = await run(words);
+    expect(code).toBe(expected);
+    // What went wrong is a sentence, and never among the results.
+    expect(err === "").toBe(expected === 0);
+    if (expected !== 0) expect(out).toBe("");
+    expect(err).not.toContain("    at ");
+  });
+
+  test("3 for a key that does not work", async () => {
+    const env = { ...login(), SHORTHOP_KEY: `${key.slice(0, -1)}_` };
+    expect((await run(["links", "list"], "", env)).code).toBe(3);
+  });
+
+  test("0 where the reader has seen enough", async () => {
+    const words = ["sh", "-c", `{ ${NODE} ${BUILT} --help; echo $? >&2; } | true`];
+    const child = Bun.spawn(words, { stdout: "ignore", stderr: "pipe" });
+    expect(await new Response(child.stderr).text()).toBe("0\n");
   });
 });
 
@@ -199,20 +234,12 @@ describe("clicks", () => {
     expect((await run(["stats", "--by", "link"])).out).toContain(short_url);
     const exported = await run(["export", id, "--period", "24h"]);
     expect(exported.out.trim().split("\n")).toHaveLength(3);
-  }, 60_000);
+  });
 });
 
 test("events are printed and posted to a program of this machine", async () => {
-  const received: string[] = [];
-  using receiver = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    fetch: async (request) => {
-      received.push(await request.text());
-      return new Response(null, { status: 204 });
-    },
-  });
-  const words = ["listen", "--type", "link.created", "--to", receiver.url.href];
+  await using receiver = new WebhookReceiver();
+  const words = ["listen", "--type", "link.created", "--to", receiver.url];
   const listening = Bun.spawn([NODE, BUILT, ...words], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home, ...login() },
     stdout: "ignore",
@@ -220,11 +247,11 @@ test("events are printed and posted to a program of this machine", async () => {
   });
   await eventually(async () => {
     await shorten("https://example.com/event");
-    expect(received[0]).toContain('"link.created"');
+    expect(receiver.got[0]?.body).toContain('"link.created"');
   }, 30_000);
   listening.kill();
   await listening.exited;
-}, 60_000);
+});
 
 const contentSchema = z.object({ content: z.tuple([z.object({ text: z.string() })]) });
 
@@ -328,7 +355,7 @@ describe("the tools for assistants", () => {
     const url = new URL(`http://127.0.0.1:${port}/`);
     const post = (headers: Record<string, string>, body: string) =>
       fetch(url, { method: "POST", headers, body });
-    await eventually(async () => expect((await fetch(url)).status).toBe(405), 10_000);
+    await eventually(async () => expect((await fetch(url)).status).toBe(405));
     const authorization = `Bearer ${key}`;
     expect((await post({}, "{}")).status).toBe(401);
     expect((await post({ authorization, origin: "https://evil.example" }, "{}")).status).toBe(403);

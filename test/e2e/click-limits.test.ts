@@ -1,26 +1,18 @@
 /** Goal: a limited link leads on as often as it may, and what is left of its limit can be had. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import { errorSchema } from "../harness/api.ts";
+import { CHROME, errorSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { DESTINATION, OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let links: OwnLinks;
+const stack = await forFile(useStack());
+const links = await OwnLinks.start(stack);
+// A redirector leases no click in the first seconds after its start.
+const { alias } = await links.create({ max_clicks: 1 });
+expect((await links.followSettled(alias)).status).toBe(302);
 
-beforeAll(async () => {
-  stack = await useStack();
-  links = await OwnLinks.start(stack);
-  // A redirector leases no click in the first seconds after its start.
-  const { alias } = await links.create({ max_clicks: 1 });
-  expect((await links.followSettled(alias)).status).toBe(302);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
-
-const BROWSER =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Safari/537.36";
 const BOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
 
 describe("settings", () => {
@@ -122,7 +114,7 @@ const press = (alias: string, body = "confirm=yes", headers: Record<string, stri
 describe("the confirmation", () => {
   test("comes before the destination, and only its button spends and counts a click", async () => {
     const { id, alias } = await links.create({ max_clicks: 1, confirm: true });
-    for (const userAgent of [BROWSER, BOT]) {
+    for (const userAgent of [CHROME, BOT]) {
       const page = await links.follow(alias, { headers: { "user-agent": userAgent } });
       expect([page.status, page.headers.get("location")]).toEqual([200, null]);
       expect(String(page.body)).toContain('<form method="post">');
@@ -139,7 +131,7 @@ describe("the confirmation", () => {
     ] as const)
       expect((await press(alias, body, { "content-type": type })).status).toBe(200);
     expect(await links.read(id)).toMatchObject({ clicks_left: 1, clicks: 0 });
-    const pressed = await press(alias, undefined, { "user-agent": BROWSER });
+    const pressed = await press(alias, undefined, { "user-agent": CHROME });
     expect([pressed.status, pressed.headers.get("location")]).toEqual([302, DESTINATION]);
     await eventually(async () => expect((await press(alias)).status).toBe(410), RECOVERY_MS);
     await eventually(async () => expect((await links.read(id))["clicks"]).toBe(1), RECOVERY_MS);

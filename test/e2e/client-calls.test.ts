@@ -2,17 +2,14 @@
  * Goal: what the client adds to the API (lists of any length, iterators, exports) is right on a
  * real one.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
-import { type Client, createClient, ShorthopError } from "../../clients/typescript/src/index.ts";
+import { createClient, ShorthopError } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 /** More than two requests of 100. */
 const LINKS = 230;
@@ -20,20 +17,9 @@ const CLICKS = 7;
 /** Tells the clicks from those of other tests. */
 const TAG = "clicked";
 
-let dns: Dns;
-let stack: SharedStack;
-let shorthop: Client;
-
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await useStack({ dns });
-  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-  shorthop = createClient({ baseUrl: stack.info().api_url, apiKey: key });
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const stack = await forFile(useStack());
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const shorthop = createClient({ baseUrl: stack.info().api_url, apiKey: key });
 
 const codeOf = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
@@ -89,17 +75,6 @@ describe("lists of more links than one request takes", () => {
     expect((await idsOf("many")).toSorted()).toEqual([ids[150] ?? "", ids[229] ?? ""].toSorted());
   });
 
-  test("are created once when the call is repeated under the same key", async () => {
-    const links = Array.from({ length: 120 }, (_, i) => ({
-      url: `https://example.com/repeated/${i}`,
-      tags: ["repeated"],
-    }));
-    const first = await shorthop.links.createMany(links, { idempotencyKey: "import-of-today" });
-    const second = await shorthop.links.createMany(links, { idempotencyKey: "import-of-today" });
-    expect(second).toEqual(first);
-    expect((await idsOf("repeated")).length).toBe(120);
-  });
-
   test("are refused by the API when they are empty", async () => {
     const { links } = shorthop;
     for (const call of [
@@ -137,23 +112,6 @@ test("iterators over domains and shares meet every entry once, also when each is
   }
   expect(met.domains.toSorted()).toEqual([...created.domains].toSorted());
   expect(met.shares.toSorted()).toEqual([...created.shares].toSorted());
-});
-
-test("upsert creates a link under an own id, and replaces the same link from then on", async () => {
-  const id = "order/4711 ü";
-  const created = await shorthop.links.upsert(id, {
-    url: "https://example.com/orders/1",
-    title: "One",
-  });
-  const changed = await shorthop.links.upsert(id, { url: "https://example.com/orders/2" });
-  expect(changed).toMatchObject({
-    id: created.id,
-    external_id: id,
-    original_url: "https://example.com/orders/2",
-    title: null,
-  });
-  const [found, ...others] = await Array.fromAsync(shorthop.links.all({ external_id: id }));
-  expect([found?.id, others]).toEqual([created.id, []]);
 });
 
 test("tags are merged and renamed on all links, also where a link has both", async () => {
@@ -253,23 +211,6 @@ describe("clicks", () => {
     expect(csv.trim().split("\r\n").length).toBe(1 + 7 * 24);
   });
 
-  test("can save views of its analytics", async () => {
-    const name = "Phones / 50 %";
-    const view = await shorthop.views.save(name, { query: "device=mobile" });
-    expect(view).toMatchObject({ name, query: "device=mobile" });
-    expect((await shorthop.views.list()).data).toEqual([view]);
-    await shorthop.views.delete(name);
-    expect(await codeOf(shorthop.views.delete(name))).toBe("not_found");
-  });
-
-  test("can give shared statistics a brand", async () => {
-    const changed = await shorthop.branding.update({ name: "Acme", color: "#1D4ED8" });
-    expect(changed).toEqual({ name: "Acme", color: "#1d4ed8", logo: null, qr_style: null });
-    expect(await shorthop.branding.get()).toEqual(changed);
-    expect(await codeOf(shorthop.branding.update({ logo: "aGVsbG8=" }))).toBe("invalid_request");
-    await shorthop.branding.update({ name: null, color: null });
-  });
-
   test("are shared with people without a key, who need the password if there is one", async () => {
     const visitor = createClient({ baseUrl: stack.info().api_url });
     const { id, token } = await shorthop.shares.create({
@@ -304,24 +245,4 @@ test("live clicks are those of the filter", async () => {
   clearInterval(opening);
   stop.abort();
   expect(seen.map((click) => click?.referrer)).toEqual(["wanted.com", "wanted.com"]);
-});
-
-test("a domain's settings are changed and switched off", async () => {
-  const { id, verification } = await shorthop.domains.create("go.client.example");
-  dns.set(verification.name, [verification.value]);
-  expect((await shorthop.domains.verify(id)).status).toBe("verified");
-  const changed = await shorthop.domains.update(id, {
-    root_url: "https://www.example.com/",
-    apple_app_site_association: { applinks: {} },
-  });
-  expect(changed).toMatchObject({
-    root_url: "https://www.example.com/",
-    apple_app_site_association: { applinks: {} },
-  });
-  const off = await shorthop.domains.update(id, { root_url: null });
-  expect(off.root_url).toBeUndefined();
-  expect(await shorthop.domains.get(id)).toMatchObject({
-    apple_app_site_association: { applinks: {} },
-  });
-  await shorthop.domains.delete(id);
 });

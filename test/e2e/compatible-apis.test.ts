@@ -1,7 +1,7 @@
 /**
  * Goal: clients that were written for other products work on a stack as they are, up to the clicks.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,25 +10,17 @@ import { ShlinkApiClient } from "@shlinkio/shlink-js-sdk";
 import type { ShlinkRedirectCondition } from "@shlinkio/shlink-js-sdk/api-contract";
 import { FetchHttpClient } from "@shlinkio/shlink-js-sdk/fetch";
 
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount } from "../harness/admin.ts";
+import { CHROME } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 const COUNTED_MS = 15_000;
 
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await useStack();
-  account = await createAccount(stack, "enterprise");
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await createAccount(stack, "enterprise");
 
 test("Shlink's SDK creates, lists, edits and deletes, and reads visits", async () => {
   const serverInfo = { baseUrl: stack.info().api_url, apiKey: account.key };

@@ -3,14 +3,13 @@
  * once, what they intend, and knows what became of each. Method: a real browser on a real stack;
  * the API and the redirector show what has changed.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page, Route } from "playwright-core";
 
 import type { Client, NewLink } from "../../clients/typescript/src/index.ts";
 import { admin } from "../harness/admin.ts";
-import { chromiumPath } from "../harness/browser.ts";
 import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import {
   addDomain,
@@ -21,27 +20,17 @@ import {
   readClipboard,
   rowOf,
 } from "../harness/dashboard-page.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
 
 const TIMEOUT_MS = 20_000;
 const HOST = "go.list.example";
 const OWN = "https://example.com/own";
 
-let dns: Dns;
-let dashboard: DashboardBrowser;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dns = await startDns();
-  dashboard = await DashboardBrowser.open(dns);
-});
-afterAll(async () => {
-  if (chromiumPath === undefined) return;
-  await dashboard[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(Dns.start());
+const dashboard = await forFile(DashboardBrowser.open(dns));
 
 /** Runs the steps on the list of a new account with these links. */
 async function visitList(

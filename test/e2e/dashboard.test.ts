@@ -3,7 +3,7 @@
  * account with it as far as their role allows. Method: a real browser on a real stack, operated as
  * people do: by labels, names and keys.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
@@ -11,19 +11,15 @@ import { Webhook } from "standardwebhooks";
 
 import { call } from "../harness/api.ts";
 import { findOverflow } from "../harness/axe.ts";
-import {
-  chromiumPath,
-  noteWhenShown,
-  openSignIn,
-  readScriptBytes,
-  signInOnPage,
-} from "../harness/browser.ts";
+import { noteWhenShown, openSignIn, readScriptBytes, signInOnPage } from "../harness/browser.ts";
 import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
 import { addDomain, chooseAction, goTo, rowOf } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -34,23 +30,11 @@ const FIRST_LOAD_BYTES_MAX = 150 * 1024;
 
 const PHONE = { width: 390, height: 850 };
 
-let dns: Dns;
-let dashboard: DashboardBrowser;
+const dns = await forFile(Dns.start());
+const dashboard = await forFile(DashboardBrowser.open(dns));
 /** Tests that change something which others see have an account of their own. */
-let account: TestAccount;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dns = await startDns();
-  dashboard = await DashboardBrowser.open(dns);
-  account = await dashboard.addAccount();
-  await account.client.links.create({ url: "https://example.com/" });
-});
-afterAll(async () => {
-  if (chromiumPath === undefined) return;
-  await dashboard[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const account = await dashboard.addAccount();
+await account.client.links.create({ url: "https://example.com/" });
 
 const urlOf = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`;
 
@@ -324,26 +308,6 @@ withBrowser("in a browser that prefers German, the dashboard", () => {
 const tryKey = async (key: string): Promise<number> =>
   (await call(`${dashboard.stack.info().api_url}/v1/links`, { key })).status;
 
-type Got = { body: string; headers: Record<string, string> };
-
-/** A receiver that responds with a status of its own. */
-function startReceiver() {
-  const got: Got[] = [];
-  const receiver = { status: 200, got };
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      got.push({ body: await request.text(), headers: Object.fromEntries(request.headers) });
-      return new Response("what the receiver said", { status: receiver.status });
-    },
-  });
-  return Object.assign(receiver, {
-    url: `http://127.0.0.1:${server.port}/hook`,
-    [Symbol.asyncDispose]: () => server.stop(true),
-  });
-}
-
 withBrowser("an account", () => {
   test("has API keys, which are shown once, rotated and revoked", async () => {
     await dashboard.visit(account, "/settings/keys", async (page) => {
@@ -455,7 +419,10 @@ withBrowser("an account", () => {
   });
 
   test("has webhooks, created with a secret that is shown once, tested, looked at, paused and deleted", async () => {
-    await using receiver = startReceiver();
+    let status = 200;
+    await using receiver = new WebhookReceiver(
+      () => new Response("what the receiver said", { status }),
+    );
     const own = await dashboard.addAccount("pro");
     const createLink = () => own.client.links.create({ url: "https://example.com/" });
     await dashboard.visit(own, "/webhooks", async (page) => {
@@ -482,14 +449,14 @@ withBrowser("an account", () => {
       const event = new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {});
       expect(event).toMatchObject({ type: "webhook.test" });
 
-      receiver.status = 500;
+      status = 500;
       await createLink();
       await eventually(async () => expect(receiver.got.length).toBeGreaterThan(1), TIMEOUT_MS);
       await table.getByRole("link", { name: receiver.url }).click();
       const failed = page.getByRole("row", { name: /link\.created/ });
       await failed.getByText("500 in").click();
       await failed.getByText("what the receiver said").waitFor();
-      receiver.status = 200;
+      status = 200;
       await failed.getByRole("button", { name: "Actions for event_" }).click();
       await page.getByRole("menuitem", { name: "Deliver now" }).click();
       await failed.getByText("Delivered", { exact: true }).waitFor();

@@ -2,20 +2,19 @@
  * Goal: with the shipped configuration of Caddy and HAProxy, visitors reach everything by its
  * public name, over TLS, and count with their own addresses.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { type Edge, startCaddy, startHaproxy } from "../harness/edge.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-const TIMEOUT_MS = 10_000;
 const SHORT_HOST = "sho.rt.test";
 const PUBLIC = { SHORT_URL: `https://${SHORT_HOST}`, SHORT_HOSTS: "" };
 const VERIFIED = "go.edge-proxy.example";
@@ -36,19 +35,9 @@ const domainSchema = z.object({
 });
 const countsSchema = z.object({ clicks: z.int(), unique_clicks: z.int() });
 
-let dns: Dns;
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await useStack({ dns });
-  account = await createAccount(stack, "enterprise");
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(Dns.start());
+const stack = await forFile(useStack({ dns }));
+const account = await createAccount(stack, "enterprise");
 
 type Response = { status: number; location: string; body: string };
 
@@ -102,7 +91,7 @@ async function expectTwoVisitors(edge: Edge, host: string): Promise<void> {
   await eventually(async () => {
     const { body } = await call(api(`/v1/links/${id}`), { key: account.key });
     expect(countsSchema.parse(body)).toEqual({ clicks: 3, unique_clicks: 2 });
-  }, TIMEOUT_MS);
+  });
 }
 
 async function addVerifiedDomain(): Promise<void> {
@@ -144,7 +133,7 @@ test.skipIf(!hasCaddy)(
     await eventually(async () => {
       const { status } = await curl(caddy, SHORT_HOST, `/${link.alias}`);
       expect(status).toBe(302);
-    }, TIMEOUT_MS);
+    });
 
     const authorization = ["--header", `Authorization: Bearer ${account.key}`];
     const found = await curl(caddy, `api.${SHORT_HOST}`, `/v1/links/${link.id}`, {
@@ -159,7 +148,7 @@ test.skipIf(!hasCaddy)(
     await eventually(async () => {
       const { location } = await curl(caddy, VERIFIED, `/${custom.alias}`);
       expect(location).toBe("https://example.com/custom");
-    }, TIMEOUT_MS);
+    });
     const refusal = await curl(caddy, UNVERIFIED, "/").then(() => "an answer", String);
     expect(refusal).toMatch(/TLS|SSL/);
     await expectTwoVisitors(caddy, SHORT_HOST);
@@ -185,7 +174,7 @@ test.skipIf(!hasHaproxy)(
     );
     await eventually(async () => {
       expect((await curl(haproxy, "localhost", "/healthz")).status).toBe(200);
-    }, TIMEOUT_MS);
+    });
     await expectTwoVisitors(haproxy, "localhost");
   },
 );

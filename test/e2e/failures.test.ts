@@ -2,28 +2,25 @@
  * Goal: owners see how many requests failed, and why, and no one else does. Method: requests fail
  * in every way on a whole stack, also while no worker runs and in a flood of made-up aliases.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import postgres from "postgres";
 import * as z from "zod";
 
-import { createAccount, createKey, type NewAccount, runAdmin } from "../harness/admin.ts";
+import {
+  createAccount,
+  createKey,
+  type NewAccount,
+  runAdmin,
+  UNLIMITED,
+} from "../harness/admin.ts";
 import { call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { parseMetrics } from "../harness/prometheus.ts";
 import { longTest } from "../harness/property-runs.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
-
-const LIMITS = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: {
-    "POST /v1/domains": 100_000,
-    "POST /v1/links": 100_000,
-    "GET /v1/analytics/*": 100_000,
-  },
-};
+import { startStack } from "../harness/stack.ts";
 
 /**
  * Made-up aliases of the flood, many times the names that a redirector keeps, and aliases of one
@@ -56,30 +53,22 @@ const NONE = {
   not_started: 0,
 };
 
-let dns: Dns;
-let stack: Stack;
 let owner: NewAccount;
 let testKey: string;
 let foreign: NewAccount;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 
-beforeAll(async () => {
-  dns = await startDns();
-  stack = await startStack({ env: { DNS_SERVERS: dns.address } });
-});
+const dns = await forFile(Dns.start());
+const stack = await forFile(startStack({ env: { DNS_SERVERS: dns.address } }));
 // The figures of an account are of one test.
 beforeEach(async () => {
   [owner, foreign] = await Promise.all([
-    createAccount(stack, "enterprise", LIMITS),
-    createAccount(stack, "enterprise", LIMITS),
+    createAccount(stack, "enterprise", UNLIMITED),
+    createAccount(stack, "enterprise", UNLIMITED),
   ]);
   const scopes = "links:read,links:write,analytics:read";
   testKey = (await createKey(stack, owner.id, scopes, { type: "test" })).key;
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
 });
 
 async function read(query = "", key = owner.key) {

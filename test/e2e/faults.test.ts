@@ -17,18 +17,13 @@ import { admin, createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, summarySchema } from "../harness/api.ts";
 import { BatchWorkers, INSERT, MANIFEST } from "../harness/batch-workers.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { LONG } from "../harness/property-runs.ts";
 import { killNats, pidOf, readReadiness, readWarnings } from "../harness/services.ts";
 import { signerOf } from "../harness/signing.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
-import {
-  createDataDir,
-  findProcesses,
-  removeDataDir,
-  type Stack,
-  startStack,
-} from "../harness/stack.ts";
+import { createDataDir, findProcesses, removeDataDir, startStack } from "../harness/stack.ts";
 
 const LINKS = 2_000;
 
@@ -44,22 +39,11 @@ const bulkSchema = z.object({
 
 type Link = { id: string; alias: string };
 
-let dataDir: string;
-let stack: Stack;
-let key: string;
-let links: Link[];
-
-beforeAll(async () => {
-  dataDir = createDataDir();
-  stack = await startStack({ dataDir });
-  ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
-  links = [];
-  while (links.length < LINKS) links.push(...(await createLinks(links.length, BULK_LINKS_MAX)));
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  removeDataDir(dataDir);
-});
+const dataDir = await forFile(createDataDir(), removeDataDir);
+let stack = await forFile(startStack({ dataDir }));
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const links: Link[] = [];
+while (links.length < LINKS) links.push(...(await createLinks(links.length, BULK_LINKS_MAX)));
 
 /** Creates links; each leads to its alias on example.com. */
 async function createLinks(from: number, count: number): Promise<Link[]> {
@@ -257,7 +241,7 @@ test("processes that are killed start again, and a stack whose supervisor is kil
   await count();
   await stack.stop("SIGKILL");
   await eventually(async () => expect(findProcesses(dirname(dataDir))).toEqual([]), RECOVERY_MS);
-  stack = await startStack({ dataDir });
+  stack = await forFile(startStack({ dataDir }));
   await count();
   await expectClicks(link, clicks);
 

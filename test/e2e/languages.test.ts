@@ -2,25 +2,19 @@
  * Goal: people see shared statistics in the language that they accept, and nothing but pages depends
  * on it. The pages of short links are tested in `redirector/pages/error-pages.test.ts`.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, linkSchema } from "../harness/api.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const PASSWORD = "correct horse";
 
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await useStack();
-  account = await createAccount(stack, "business");
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await createAccount(stack, "business");
 
 const short = (path: string) => `${stack.info().short_url}${path}`;
 const api = (path: string) => `${stack.info().api_url}${path}`;

@@ -3,7 +3,7 @@
  * and chunks of theirs are as if they were not there, processes and doctor report them, and changes
  * go on. Method: real processes on a NATS with the shipped users.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -27,48 +27,25 @@ import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { encodeEntry } from "../harness/encode-entry.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { activeLink } from "../harness/link-record.ts";
-import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
 import { signerOf, SIGNING_KEY } from "../harness/signing.ts";
-import type { SharedStack } from "../harness/stack.ts";
 import { storeTestSnapshot } from "../harness/test-log.ts";
-
-setDefaultTimeout(120_000);
 
 const WITHIN_MS = 20_000;
 const STRANGER = signerOf({ links_signing_key: "6".repeat(64) });
 const ALIAS = "signed";
 const FORGED = "forged";
 
-const cleanup = new AsyncDisposableStack();
-let stack: SharedStack;
-let nats: NatsCluster;
-let api: ExtraProcess;
-let redirector: ExtraProcess;
-let key: string;
-let id: string;
 /** Where the link leads. */
 let destination = "https://example.com/first";
-beforeAll(async () => {
-  stack = await withOwnDatabase(cleanup.use(await useStack()), "strangers");
-  nats = cleanup.use(await startNatsCluster(await ownNatsServer(), { count: 1 }));
-  api = await startApi(stack, environment("api"));
-  cleanup.defer(() => api.stop());
-  redirector = await startRedirector(stack, environment("redirector"));
-  cleanup.defer(() => redirector.stop());
-  ({ key } = await createAccount(stack, "enterprise"));
-  const body = { url: destination, alias: ALIAS };
-  const created = await call(`${api.url}/v1/links`, { key, body });
-  ({ id } = linkSchema.parse(created.body));
-  await expectRedirect();
-  expect(await readWarnings(redirector)).not.toHaveProperty("links_log");
-  expect(await readWarnings(api)).not.toHaveProperty("links_log");
-});
-afterAll(() => cleanup.disposeAsync());
+const stack = await withOwnDatabase(await forFile(useStack()), "strangers");
+const nats = await forFile(NatsCluster.start(await ownNatsServer(), { count: 1 }));
 
 const environment = (user: "api" | "redirector", keys: Record<string, string> = {}) => ({
   ...nats.env,
@@ -93,6 +70,18 @@ async function change(): Promise<void> {
   await expectRedirect();
   expect(await follow(FORGED)).toEqual([404, null]);
 }
+
+let api = await forFile(startApi(stack, environment("api")));
+let redirector = await forFile(startRedirector(stack, environment("redirector")));
+const { key } = await createAccount(stack, "enterprise");
+const created = await call(`${api.url}/v1/links`, {
+  key,
+  body: { url: destination, alias: ALIAS },
+});
+const { id } = linkSchema.parse(created.body);
+await expectRedirect();
+expect(await readWarnings(redirector)).not.toHaveProperty("links_log");
+expect(await readWarnings(api)).not.toHaveProperty("links_log");
 
 async function readWarnings({ metricsUrl }: ExtraProcess): Promise<Record<string, string>> {
   const { body } = await call(`${metricsUrl}/readyz`);
@@ -264,14 +253,9 @@ test("keys are changed while links change", async () => {
     [before, {}],
   ] as const) {
     await redirector.stop();
-    redirector = await startRedirector(
-      stack,
-      environment("redirector", { LINKS_PUBLIC_KEYS: known }),
-    );
-    const next = await startApi(
-      stack,
-      environment("api", { LINKS_PUBLIC_KEYS: known, ...signing }),
-    );
+    const keys = { LINKS_PUBLIC_KEYS: known };
+    redirector = await forFile(startRedirector(stack, environment("redirector", keys)));
+    const next = await forFile(startApi(stack, environment("api", { ...keys, ...signing })));
     await api.stop();
     api = next;
     await change();

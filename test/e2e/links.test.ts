@@ -2,15 +2,15 @@
  * Goal: links can be listed, changed and deleted, and every redirector serves a change right after
  * its response.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call, codeOf, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 /** Latest propagation of a change to a redirector. */
 const PROPAGATION_MS_MAX = 1_000;
@@ -21,14 +21,8 @@ const fullLink = linkSchema.extend({
   has_password: z.boolean(),
 });
 
-let stack: SharedStack;
-let key: string;
-
-beforeAll(async () => {
-  stack = await useStack();
-  ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 async function create(body: Record<string, unknown>, owner = key) {

@@ -1,25 +1,18 @@
 /**
  * Goal: the live stream of a link delivers each click once, only while its client is authorized.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { admin, createAccount, createKey } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-const TIMEOUT_MS = 10_000;
-
-let stack: SharedStack;
-let account: { id: string; key: string };
-beforeAll(async () => {
-  stack = await useStack();
-  account = await createAccount(stack, "enterprise");
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await createAccount(stack, "enterprise");
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 
@@ -80,11 +73,11 @@ describe("a live stream of clicks", () => {
     await eventually(async () => {
       const { body } = await call(api(`/v1/links/${id}`), { key: account.key });
       expect(linkSchema.parse(body).clicks).toBe(1);
-    }, TIMEOUT_MS);
+    });
 
     const first = await watch(id);
     for (const address of ["8.8.8.8", "81.2.69.142"]) await follow(short_url, address);
-    await eventually(async () => expect(first.events).toHaveLength(2), TIMEOUT_MS);
+    await eventually(async () => expect(first.events).toHaveLength(2));
     expect(first.events.map(({ data }) => data["country"])).toEqual(["US", "GB"]);
     expect(first.events[0]?.data).toMatchObject({ class: "human", referrer: "direct" });
     expect(JSON.stringify(first.events)).not.toContain("8.8.8.8");
@@ -92,11 +85,11 @@ describe("a live stream of clicks", () => {
 
     await follow(short_url, "127.0.0.1");
     const second = await watch(id, { lastEventId: first.events[0]?.id ?? "" });
-    await eventually(async () => expect(second.events).toHaveLength(2), TIMEOUT_MS);
+    await eventually(async () => expect(second.events).toHaveLength(2));
     expect(second.events[0]).toEqual(first.events[1]);
     expect(second.events[1]?.data).toMatchObject({ country: "ZZ" });
     await follow(short_url, "8.8.8.8");
-    await eventually(async () => expect(second.events).toHaveLength(3), TIMEOUT_MS);
+    await eventually(async () => expect(second.events).toHaveLength(3));
     expect(new Set(second.events.map((event) => event.id)).size).toBe(3);
     second.close();
   });
@@ -106,6 +99,6 @@ describe("a live stream of clicks", () => {
     const { id: keyId, key } = await createKey(stack, account.id, "analytics:read");
     const stream = await watch(id, { key });
     await admin(stack, ["keys", "revoke", keyId]);
-    await eventually(async () => expect(stream.ended).toBe(true), TIMEOUT_MS);
+    await eventually(async () => expect(stream.ended).toBe(true));
   });
 });

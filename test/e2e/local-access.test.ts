@@ -1,7 +1,7 @@
 /**
  * Goal: only its user can access the local stack, on a machine and in a browser shared with others.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 
@@ -9,17 +9,13 @@ import { connect } from "nats";
 import postgres from "postgres";
 
 import { natsLogin } from "../../shared/nats.ts";
-import { findProcesses, type Stack, startStack } from "../harness/stack.ts";
+import { forFile } from "../harness/for-file.ts";
+import { findProcesses, startStack } from "../harness/stack.ts";
 
 /** Permissions of group and others. */
 const SHARED = 0o077;
 
-let stack: Stack;
-
-beforeAll(async () => {
-  stack = await startStack();
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
 
 const removeCredentials = (url: string): string => {
   const bare = new URL(url);

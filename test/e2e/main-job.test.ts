@@ -2,27 +2,18 @@
  * Goal: the main job works end to end, over HTTP with real services: a link is created, redirects,
  * and its click is in the analytics.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
-import { call, errorSchema, linkSchema, summarySchema } from "../harness/api.ts";
+import { call, IPHONE, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 /** Latest appearance of a click in the analytics. */
 const CLICK_VISIBLE_MS_MAX = 3_000;
 
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1";
-
-let stack: SharedStack;
-let key: string;
-
-beforeAll(async () => {
-  stack = await useStack();
-  key = stack.info().api_key;
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const key = stack.info().api_key;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const short = (path: string) => `${stack.info().short_url}${path}`;
@@ -151,22 +142,6 @@ describe("the short domain", () => {
   });
 });
 
-describe("the API", () => {
-  const url = "https://example.com/";
-
-  test.each<[string, unknown, number, string]>([
-    ["a past expiry", { url, expires_at: "2020-01-01T00:00:00Z" }, 400, "invalid_request"],
-    ["a NUL in the title", { url, title: "a\u0000b" }, 400, "invalid_request"],
-    ["too long a password", { url, password: "x".repeat(129) }, 400, "invalid_request"],
-    ["too large a body", { url, title: "x".repeat(1_100_000) }, 413, "payload_too_large"],
-  ])("rejects the creation of a link with %s", async (_name, body, status, code) => {
-    const response = await call(api("/v1/links"), { key, body });
-    expect(errorSchema.parse(response.body).error.code).toBe(code);
-    expect(response.status).toBe(status);
-    expectLimitHeaders(response.headers);
-  });
-});
-
 describe("API keys and rate limits", () => {
   test("the demo account is on the business plan with the specified limits", async () => {
     const { body } = await call(api("/v1/limits"), { key });
@@ -189,13 +164,4 @@ describe("API keys and rate limits", () => {
 function toLimits(body: unknown) {
   // The test checks the shape: a wrong one fails in the comparison.
   return body as { plan: string; limits: { name: string; limit: number; window: number }[] };
-}
-
-function expectLimitHeaders(headers: Headers): void {
-  expect(headers.get("x-request-id")).toBeTruthy();
-  const limit = Number(headers.get("x-ratelimit-limit"));
-  expect(limit).toBeGreaterThan(0);
-  expect(Number(headers.get("x-ratelimit-remaining"))).toBeLessThanOrEqual(limit);
-  expect(Number(headers.get("x-ratelimit-reset"))).toBeGreaterThan(Date.now() / 1_000 - 2);
-  expect(headers.get("x-ratelimit-policy")).toMatch(new RegExp(`^${limit};w=\\d+$`));
 }

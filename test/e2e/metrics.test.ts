@@ -2,7 +2,7 @@
  * Goal: metrics follow Prometheus' conventions, and the dashboard, alerts and documents name
  * metrics that exist.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -12,13 +12,14 @@ import { type DoctorResults, formatMetrics } from "../../cli/machines/doctor.ts"
 import { version } from "../../shared/version.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import {
   type MetricFamily,
   namingProblems,
   parseMetrics,
   seriesType,
 } from "../harness/prometheus.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 /** Names in PromQL that are metrics. */
 const METRIC = /\b(?:shorthop|nodejs|process)_[a-z0-9_]+\b/g;
@@ -54,32 +55,29 @@ const OF_DOCTOR: DoctorResults = {
 
 const PROCESSES = ["api", "redirector", "worker"] as const;
 
-let stack: Stack;
-let scrapes: Record<(typeof PROCESSES)[number], Map<string, MetricFamily>>;
-let families: Map<string, MetricFamily>;
-
-beforeAll(async () => {
-  stack = await startStack();
-  const { api_url, api_key: key } = stack.info();
-  const body = { url: "https://example.com/" };
-  const link = linkSchema.parse((await call(`${api_url}/v1/links`, { key, body })).body);
-  await call(link.short_url);
-  await eventually(async () => {
-    const found = await call(`${api_url}/v1/links/${link.id}`, { key });
-    expect(linkSchema.parse(found.body).clicks).toBe(1);
-  }, 20_000);
-  const [api, redirector, worker] = await Promise.all([
-    scrape("api"),
-    scrape("redirector"),
-    scrape("worker"),
-  ]);
-  scrapes = { api, redirector, worker };
-  families = new Map([
-    ...PROCESSES.flatMap((name) => [...scrapes[name]]),
-    ...parseMetrics(await formatMetrics(OF_DOCTOR)),
-  ]);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
+const { api_url, api_key: key } = stack.info();
+const body = { url: "https://example.com/" };
+const link = linkSchema.parse((await call(`${api_url}/v1/links`, { key, body })).body);
+await call(link.short_url);
+await eventually(async () => {
+  const found = await call(`${api_url}/v1/links/${link.id}`, { key });
+  expect(linkSchema.parse(found.body).clicks).toBe(1);
+}, 20_000);
+const [api, redirector, worker] = await Promise.all([
+  scrape("api"),
+  scrape("redirector"),
+  scrape("worker"),
+]);
+const scrapes: Record<(typeof PROCESSES)[number], Map<string, MetricFamily>> = {
+  api,
+  redirector,
+  worker,
+};
+const families: Map<string, MetricFamily> = new Map([
+  ...PROCESSES.flatMap((name) => [...scrapes[name]]),
+  ...parseMetrics(await formatMetrics(OF_DOCTOR)),
+]);
 
 async function scrape(name: (typeof PROCESSES)[number]): Promise<Map<string, MetricFamily>> {
   const url = `${stack.info()[`${name}_metrics_url`]}/metrics`;

@@ -3,7 +3,7 @@
  * publish itself: the server refuses a reply to a link, a ledger or a call of JetStream, also of a
  * process that would send it.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { ErrorCode, Events, type NatsConnection } from "nats";
 
@@ -28,10 +28,9 @@ import {
 } from "../../shared/links-log/tail.ts";
 import { STATUS_SUBJECT } from "../../shared/status.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { forFile } from "../harness/for-file.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
-
-setDefaultTimeout(60_000);
 
 const TIMEOUT_MS = 2_000;
 
@@ -60,30 +59,22 @@ const OWN: Record<Answering, RegExp> = {
   api: /^(?:(?:link_log|link_snapshots|clicks)\.|\$JS\.API\.STREAM\.PURGE\.LINK_(?:LOG|SNAPSHOTS)$)/,
 };
 
-let hub: NatsCluster;
-let far: NatsCluster;
-beforeAll(async () => {
-  const program = await ownNatsServer();
-  hub = await startNatsCluster(program, { count: 1 });
-  // The users of a far region are those of its own server, also while it cannot reach the hub.
-  const region = { domain: "far", hub: ["127.0.0.1:1"], ca: hub.env.NODE_EXTRA_CA_CERTS };
-  far = await startNatsCluster(program, { count: 1, region });
-  for (const nats of [hub, far]) {
-    const operator = await nats.connect("operator");
-    const manager = await operator.jetstreamManager();
-    await ensureLinkLogStream(manager, 1);
-    await ensureSnapshotsStream(manager, 1);
-    await ensureClicksStream(manager, 1 << 20, 1);
-    await ensureLimitsStream(manager, 1);
-    for (const subject of [LINK_LOG_SUBJECT, CLICKS_SUBJECT, "limits.victim"])
-      await operator.jetstream().publish(subject, "as it was");
-    await operator.close();
-  }
-});
-afterAll(async () => {
-  await far[Symbol.asyncDispose]();
-  await hub[Symbol.asyncDispose]();
-});
+const program = await ownNatsServer();
+const hub = await forFile(NatsCluster.start(program, { count: 1 }));
+// The users of a far region are those of its own server, also while it cannot reach the hub.
+const region = { domain: "far", hub: ["127.0.0.1:1"], ca: hub.env.NODE_EXTRA_CA_CERTS };
+const far = await forFile(NatsCluster.start(program, { count: 1, region }));
+for (const nats of [hub, far]) {
+  const operator = await nats.connect("operator");
+  const manager = await operator.jetstreamManager();
+  await ensureLinkLogStream(manager, 1);
+  await ensureSnapshotsStream(manager, 1);
+  await ensureClicksStream(manager, 1 << 20, 1);
+  await ensureLimitsStream(manager, 1);
+  for (const subject of [LINK_LOG_SUBJECT, CLICKS_SUBJECT, "limits.victim"])
+    await operator.jetstream().publish(subject, "as it was");
+  await operator.close();
+}
 
 /** Connects as a process that replies to each request on a subject, wherever that says. */
 async function replyAnywhere(nats: NatsCluster, user: Answering, subject: string) {

@@ -2,29 +2,22 @@
  * Goal: agents get a link's card and people its destination; who asks first learns where a link
  * leads.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
+import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { rawRequest } from "../harness/raw-request.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let account: OwnLinks;
-
-beforeAll(async () => {
-  stack = await useStack();
-  account = await OwnLinks.start(stack);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await OwnLinks.start(stack);
 
 const AGENT = "Twitterbot/1.0";
-const BROWSER =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Safari/537.36";
 
 const PREVIEW = {
   title: `Spring "sale" <b>`,
@@ -52,11 +45,11 @@ describe("a link with a preview", () => {
     // Whoever takes an agent's name learns nothing of where the link leads.
     expect(body).not.toContain("example.com/plain");
     expect(body).not.toMatch(/<script|http-equiv|<b>/i);
-    expect((await get(alias, BROWSER)).location).toBe("https://example.com/plain");
+    expect((await get(alias, CHROME)).location).toBe("https://example.com/plain");
     await eventually(async () => expect((await account.read(id))["clicks"]).toBe(1), 60_000);
     const all = await account.send(`/v1/clicks?link_id=${id}`, "GET");
     expect(z.object({ data: z.array(z.unknown()) }).parse(all.body).data).toHaveLength(1);
-  }, 120_000);
+  });
 
   test("comes before rules, and has neither description nor image when none is set", async () => {
     const conditions = [{ type: "query", name: "a" }];
@@ -83,7 +76,7 @@ describe("a link with a preview", () => {
     const changed = await account.change(id, { preview: { title: "New" } });
     expect(changed["preview"]).toEqual({ title: "New", description: null, image: null });
     expect((await account.change(id, { preview: null }))["preview"]).toBeUndefined();
-    await eventually(async () => expect((await get(alias, AGENT)).status).toBe(302), 10_000);
+    await eventually(async () => expect((await get(alias, AGENT)).status).toBe(302));
   });
 
   test.each([
@@ -118,7 +111,7 @@ describe("the page about a link", () => {
       title: "Internal",
       preview: { title: `Title "<i>"` },
     });
-    const { status, location, head, body } = await get(alias, BROWSER, "+");
+    const { status, location, head, body } = await get(alias, CHROME, "+");
     expect([status, location]).toEqual([200, null]);
     expect(head).toMatch(/x-robots-tag: noindex/i);
     expect(body).toContain("<strong>example.com</strong>");
@@ -131,16 +124,16 @@ describe("the page about a link", () => {
     expect(body).not.toMatch(/<script|http-equiv|<i>|href="https/i);
     expect(body).not.toContain("Leads to this site since");
     // One trailing slash is nothing, as everywhere.
-    expect((await get(alias, BROWSER, "+/")).status).toBe(200);
+    expect((await get(alias, CHROME, "+/")).status).toBe(200);
     // It is no click; the one after it is.
-    await get(alias, BROWSER);
+    await get(alias, CHROME);
     await eventually(async () => expect((await account.read(id))["clicks"]).toBe(1), 60_000);
-  }, 120_000);
+  });
 
   test("says since when a link leads to another site, on every redirector", async () => {
     const { alias, id } = await account.create();
     await account.change(id, { url: "https://example.com/elsewhere" });
-    expect((await get(alias, BROWSER, "+")).body).not.toContain("Leads to this site since");
+    expect((await get(alias, CHROME, "+")).body).not.toContain("Leads to this site since");
     const changed = await account.change(id, { url: "https://example.org/" });
     // It is no setting that clients see.
     expect(Object.keys(changed)).not.toContain("host_changed_at");
@@ -148,11 +141,11 @@ describe("the page about a link", () => {
     try {
       for (const origin of [stack.info().short_url, other.url]) {
         await eventually(async () => {
-          const { body } = await get(alias, BROWSER, "+", origin);
+          const { body } = await get(alias, CHROME, "+", origin);
           expect(body).toContain("<strong>example.org</strong>");
           expect(body).toContain("Leads to this site since");
-        }, 10_000);
-        expect((await get(alias, BROWSER, "", origin)).location).toBe("https://example.org/");
+        });
+        expect((await get(alias, CHROME, "", origin)).location).toBe("https://example.org/");
       }
     } finally {
       await other.stop();
@@ -161,11 +154,10 @@ describe("the page about a link", () => {
       links: [{ id, url: "https://example.net/", rules: null }],
     });
     expect(bulk.status).toBe(200);
-    await eventually(
-      async () => expect((await get(alias, BROWSER, "+")).body).toContain("example.net"),
-      10_000,
+    await eventually(async () =>
+      expect((await get(alias, CHROME, "+")).body).toContain("example.net"),
     );
-  }, 120_000);
+  });
 
   test("shows where rules lead this visitor, and that others may get elsewhere", async () => {
     const { alias } = await account.create({
@@ -173,7 +165,7 @@ describe("the page about a link", () => {
         { url: "https://example.com/windows", conditions: [{ type: "os", in: ["Windows"] }] },
       ],
     });
-    const { body } = await get(alias, BROWSER, "+");
+    const { body } = await get(alias, CHROME, "+");
     expect(body).toContain("https://example.com/windows");
     expect(body).toContain("other addresses");
     expect((await get(alias, "curl/8.9.1", "+")).body).toContain("https://example.com/plain");

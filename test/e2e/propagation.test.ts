@@ -1,13 +1,13 @@
 /** Goal: every redirector serves what the API has acknowledged. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
+import { forFile } from "../harness/for-file.ts";
+import { startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 /** The scenario has more. */
 const ROUNDS = Number(process.env["SHORTHOP_TEST_ROUNDS"] ?? 100);
@@ -18,17 +18,8 @@ const CONCURRENCY = 8;
 /** Latest propagation of a change to a redirector. */
 const PROPAGATION_MS_MAX = 1_000;
 
-let stack: SharedStack;
-let second: ExtraProcess;
-
-beforeAll(async () => {
-  stack = await useStack();
-  second = await startRedirector(stack);
-});
-afterAll(async () => {
-  await second.stop();
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(useStack());
+const second = await forFile(startRedirector(stack), (second) => second.stop());
 
 test("links redirect at once on two redirectors, and their changes and deletions take effect within a second", async () => {
   const { key } = await createAccount(stack, "enterprise", UNLIMITED);

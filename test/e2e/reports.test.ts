@@ -3,39 +3,32 @@
  * that by one click; and an owner gets a mail when a webhook is disabled. Method: the whole stack,
  * with an SMTP server and receivers on loopback.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
 import { reportContent } from "../../shared/reports/content.ts";
-import { createAccount, type NewAccount, withPostgres } from "../harness/admin.ts";
+import { createAccount, withPostgres } from "../harness/admin.ts";
 import { anyClick, insertClicks } from "../harness/analytics-reference.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { headerOf, partOf, SmtpServer } from "../harness/smtp.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
-
-setDefaultTimeout(600_000);
+import { startStack } from "../harness/stack.ts";
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const WITHIN_MS = 30_000;
 const DAY_MS = 86_400_000;
 
-let smtp: SmtpServer;
-let stack: Stack;
-let account: NewAccount;
-beforeAll(async () => {
-  smtp = await SmtpServer.start();
-  stack = await startStack({ env: { SMTP_URL: smtp.url, SMTP_FROM: "reports@shorthop.example" } });
-  account = await createAccount(stack, "pro");
-});
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await smtp[Symbol.asyncDispose]();
-});
+const smtp = await forFile(SmtpServer.start());
+const stack = await forFile(
+  startStack({ env: { SMTP_URL: smtp.url, SMTP_FROM: "reports@shorthop.example" } }),
+);
+const account = await createAccount(stack, "pro");
 
 async function send(path: string, method = "GET", body?: unknown): Promise<unknown> {
   const options = body === undefined ? {} : { body };
@@ -70,15 +63,7 @@ const mailsTo = (email: string) => smtp.received.filter(({ to }) => to.includes(
 const found = z.looseObject({ id: z.string() });
 
 test("a report is an event, a message and a mail with the numbers of last week", async () => {
-  const messages: string[] = [];
-  const receiver = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      messages.push(await request.text());
-      return new Response("ok");
-    },
-  });
+  await using receiver = new WebhookReceiver();
   const link = linkSchema.parse(
     await send("/v1/links", "POST", { url: "https://example.com/", title: "Sale <b>" }),
   );
@@ -90,7 +75,7 @@ test("a report is an event, a message and a mail with the numbers of last week",
     clicksBefore([1, 2, 7, 8, 14, 15]),
   );
   await send("/v1/webhooks", "POST", {
-    url: `http://127.0.0.1:${receiver.port}/`,
+    url: receiver.url,
     events: ["report.ready"],
     format: "slack",
   });
@@ -126,12 +111,11 @@ test("a report is an event, a message and a mail with the numbers of last week",
   });
 
   await eventually(
-    async () => expect([messages.length, mailsTo(member.email).length]).toEqual([1, 1]),
+    async () => expect([receiver.got.length, mailsTo(member.email).length]).toEqual([1, 1]),
     WITHIN_MS,
   );
-  await receiver.stop(true);
-  expect(messages[0]).toContain("3 (+50 %, 2 before)");
-  expect(messages[0]).toContain("The link Sale &lt;b&gt;");
+  expect(receiver.got[0]?.body).toContain("3 (+50 %, 2 before)");
+  expect(receiver.got[0]?.body).toContain("The link Sale &lt;b&gt;");
   const [mail] = mailsTo(member.email);
   if (mail === undefined) throw new Error("No mail.");
   expect(partOf(mail, "text/plain")).toContain("Clicks: 3 (+50 %, 2 before)");
@@ -182,16 +166,12 @@ longTest("a report that is due is made by one of the processes, once", async () 
 longTest(
   "the owner of a webhook whose receiver is gone gets a mail that leads to the webhook",
   async () => {
-    using receiver = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => new Response("", { status: 410 }),
-    });
+    await using receiver = new WebhookReceiver(() => new Response("", { status: 410 }));
     const owner = await createUser(stack, account.id, "owner");
     const member = await createUser(stack, account.id, "member");
     const { id } = found.parse(
       await send("/v1/webhooks", "POST", {
-        url: `http://127.0.0.1:${receiver.port}/gone`,
+        url: receiver.url,
         events: ["link.created"],
       }),
     );
@@ -210,7 +190,7 @@ longTest(
     await eventually(async () => expect(mailsTo(owner.email)).toHaveLength(1), WITHIN_MS);
     const [mail] = mailsTo(owner.email);
     if (mail === undefined) throw new Error("No mail.");
-    expect(headerOf(mail, "subject")).toBe(`Webhook disabled: 127.0.0.1:${receiver.port}`);
+    expect(headerOf(mail, "subject")).toBe(`Webhook disabled: ${new URL(receiver.url).host}`);
     const page = `${stack.info().dashboard_url}/${account.id}/live/webhooks`;
     expect(partOf(mail, "text/plain")).toContain(page);
     expect(mailsTo(member.email)).toEqual([]);

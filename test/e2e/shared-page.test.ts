@@ -3,7 +3,7 @@
  * scripts, under the account's brand, and nothing is loaded from elsewhere. Method: a real browser
  * on a real stack, and sites that embed it.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { BrowserContextOptions, Page } from "playwright-core";
 
@@ -12,38 +12,27 @@ import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { insert } from "../harness/analytics-reference.ts";
 import { findOverflow } from "../harness/axe.ts";
-import { chromiumPath } from "../harness/browser.ts";
-import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { insertClicks } from "../harness/generated-clicks.ts";
 import { createPng } from "../harness/png.ts";
 import { longTest } from "../harness/property-runs.ts";
 
 /** Timeout for an element to appear on a page. */
 const PAGE_TIMEOUT_MS = 20_000 * SLOWDOWN_MAX;
-const SAVED_WITHIN_MS = 5_000;
 
 const CLICKS = 5_000;
 const DAYS = 40;
 
-let dashboard: DashboardBrowser;
-let account: TestAccount;
+const dashboard = await forFile(DashboardBrowser.open());
+const account = await dashboard.addAccount("business");
+await addClicks();
 /** The page of the account, with clicks of several weeks. */
-let share: string;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dashboard = await DashboardBrowser.open();
-  account = await dashboard.addAccount("business");
-  await addClicks();
-  ({ url: share } = await account.client.shares.create({
-    name: "Spring campaign",
-    timezone: "Europe/Berlin",
-    breakdowns: ["country", "city", "device", "browser", "referrer", "utm_source"],
-  }));
-});
-afterAll(async () => {
-  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
+const { url: share } = await account.client.shares.create({
+  name: "Spring campaign",
+  timezone: "Europe/Berlin",
+  breakdowns: ["country", "city", "device", "browser", "referrer", "utm_source"],
 });
 
 async function addClicks(): Promise<void> {
@@ -301,10 +290,7 @@ withBrowser("the page of shared statistics", () => {
         await page.getByRole("button", { name: "Remove the logo" }).waitFor({ state: "detached" });
         // The page may still say that the branding before has been saved.
         const none = { name: null, color: null, logo: null, qr_style: null };
-        await eventually(
-          async () => expect(await account.client.branding.get()).toEqual(none),
-          SAVED_WITHIN_MS,
-        );
+        await eventually(async () => expect(await account.client.branding.get()).toEqual(none));
         await visited.page.reload();
         expect(await visited.page.locator(".brand").count()).toBe(0);
       };

@@ -3,19 +3,16 @@
  * nobody else. Method: one account has clicks with values of its own, and everybody else asks every
  * endpoint for them, with every filter.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
-import { createAccount, createKey, type NewAccount } from "../harness/admin.ts";
-import { type ApiResponse, call, codeOf, linkSchema } from "../harness/api.ts";
+import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
+import { type ApiResponse, call, CHROME, codeOf, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 /** Clicks of people and of bots; a number that occurs nowhere else. */
 const CLICKS = 17;
@@ -35,20 +32,7 @@ const MARKERS = [
   TAG,
 ];
 
-const LIMITS = {
-  minute: 100_000,
-  burst: 100_000,
-  endpoints: { "GET /v1/analytics/*": 100_000, "POST /v1/analytics/bulk": 100_000 },
-};
-
 const shareSchema = z.object({ id: z.string(), token: z.string(), url: z.string() });
-
-let stack: SharedStack;
-let owner: NewAccount;
-/** Keys of another account, and of the other mode of the owner's. */
-let foreign: NewAccount;
-let testKey: string;
-let link: z.output<typeof linkSchema>;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 const totalOf = ({ body }: ApiResponse) =>
@@ -75,36 +59,34 @@ async function share(body: object = {}, key = owner.key) {
   return shareSchema.parse(response.body);
 }
 
-beforeAll(async () => {
-  stack = await useStack();
-  [owner, foreign] = await Promise.all([
-    createAccount(stack, "enterprise", LIMITS),
-    createAccount(stack, "enterprise", LIMITS),
-  ]);
-  const scopes = "links:read,links:write,analytics:read,shares:read,shares:write";
-  testKey = (await createKey(stack, owner.id, scopes, { type: "test" })).key;
-  const body = { url: "https://example.com/secret-destination", tags: [TAG] };
-  link = linkSchema.parse((await call(api("/v1/links"), { key: owner.key, body })).body);
-  for (const key of [foreign.key, testKey])
-    await call(api("/v1/links"), { key, body: { url: "https://example.com/", tags: [TAG] } });
-  const utm = ["source", "medium", "campaign", "term", "content"]
-    .map((name) => `utm_${name}=marker-${name}`)
-    .join("&");
-  for (let i = 0; i < CLICKS; i++)
-    await call(`${link.short_url}?_qr&${utm}`, {
-      headers: {
-        "x-forwarded-for": "8.8.8.8",
-        "user-agent": CHROME,
-        "accept-language": "eo",
-        referer: "https://marker-referrer.com/marker-path",
-      },
-    });
-  await eventually(async () => {
-    const { body } = await call(api("/v1/analytics/breakdown?by=city"), { key: owner.key });
-    expect(body).toMatchObject({ total_clicks: CLICKS });
-  }, 10_000);
+const stack = await forFile(useStack());
+/** Keys of another account, and of the other mode of the owner's. */
+const [owner, foreign] = await Promise.all([
+  createAccount(stack, "enterprise", UNLIMITED),
+  createAccount(stack, "enterprise", UNLIMITED),
+]);
+const scopes = "links:read,links:write,analytics:read,shares:read,shares:write";
+const testKey: string = (await createKey(stack, owner.id, scopes, { type: "test" })).key;
+const body = { url: "https://example.com/secret-destination", tags: [TAG] };
+const link = linkSchema.parse((await call(api("/v1/links"), { key: owner.key, body })).body);
+for (const key of [foreign.key, testKey])
+  await call(api("/v1/links"), { key, body: { url: "https://example.com/", tags: [TAG] } });
+const utm = ["source", "medium", "campaign", "term", "content"]
+  .map((name) => `utm_${name}=marker-${name}`)
+  .join("&");
+for (let i = 0; i < CLICKS; i++)
+  await call(`${link.short_url}?_qr&${utm}`, {
+    headers: {
+      "x-forwarded-for": "8.8.8.8",
+      "user-agent": CHROME,
+      "accept-language": "eo",
+      referer: "https://marker-referrer.com/marker-path",
+    },
+  });
+await eventually(async () => {
+  const { body } = await call(api("/v1/analytics/breakdown?by=city"), { key: owner.key });
+  expect(body).toMatchObject({ total_clicks: CLICKS });
 });
-afterAll(async () => await stack[Symbol.asyncDispose]());
 
 /**
  * Every filter, with a value that selects the owner's clicks; those of the link's own are resolved
@@ -335,7 +317,7 @@ describe("shared statistics", () => {
       const page = await open(expiring.url);
       expect(page.status).toBe(404);
       expect(withoutStyle(page)).not.toContain(String(CLICKS));
-    }, 10_000);
+    });
     expect(codeOf(await read("A".repeat(43)))).toEqual([404, "not_found"]);
     expect(codeOf(await read("x"))).toEqual([404, "not_found"]);
   });

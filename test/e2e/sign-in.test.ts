@@ -2,28 +2,20 @@
  * Goal: people sign in by what they have set up, on pages that everybody can use. Method: a real
  * browser on a real stack.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { Page } from "playwright-core";
 
 import { AXE, findOverflow, runAxe } from "../harness/axe.ts";
-import { chromiumPath, openSignIn, signInOnPage } from "../harness/browser.ts";
-import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { openSignIn, signInOnPage } from "../harness/browser.ts";
+import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { goTo } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
+import { forFile } from "../harness/for-file.ts";
 import { codeOf } from "../harness/totp.ts";
 
-let dashboard: DashboardBrowser;
-let account: TestAccount;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dashboard = await DashboardBrowser.open();
-  account = await dashboard.addAccount();
-});
-afterAll(async () => {
-  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
-});
+const dashboard = await forFile(DashboardBrowser.open());
+const account = await dashboard.addAccount();
 
 /** Opens the page "Profile" in a browser of its own, as a new user. */
 async function openProfile(): Promise<{ page: Page; user: TestUser; consoleErrors: string[] }> {

@@ -3,7 +3,7 @@
  * Each test is named after a statement of the specification, and checks it on a running service
  * through the client.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
@@ -13,29 +13,22 @@ import {
   type NewLink,
   ShorthopError,
 } from "../../clients/typescript/src/index.ts";
-import { createAccount, createKey, type NewAccount, UNLIMITED } from "../harness/admin.ts";
+import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-
-let stack: SharedStack;
-let account: NewAccount;
-let client: Client;
 
 const createClientWith = (apiKey: string) =>
   createClient({ baseUrl: stack.info().api_url, apiKey, retriesMax: 0 });
 
-beforeAll(async () => {
-  stack = await useStack();
-  // The one limit that the specification names is as every account has it.
-  const endpoints = { ...UNLIMITED.endpoints, "POST /v1/domains": 10 };
-  account = await createAccount(stack, "enterprise", { ...UNLIMITED, endpoints });
-  client = createClientWith(account.key);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+// The one limit that the specification names is as every account has it.
+const endpoints = { ...UNLIMITED.endpoints, "POST /v1/domains": 10 };
+const account = await createAccount(stack, "enterprise", { ...UNLIMITED, endpoints });
+const client = createClientWith(account.key);
 
 const create = (more: Partial<NewLink> = {}) =>
   client.links.create({ url: "https://example.com/page", ...more });
@@ -108,7 +101,7 @@ describe("link fields", () => {
     const link = await create();
     expect(link.clicks).toBe(0);
     await follow(link.short_url);
-    await eventually(async () => expect((await client.links.get(link.id)).clicks).toBe(1), 5_000);
+    await eventually(async () => expect((await client.links.get(link.id)).clicks).toBe(1));
   });
 
   test("unique_clicks, updated_at, has_password: returned by get-one only", async () => {
@@ -127,7 +120,7 @@ describe("link fields", () => {
     expect((await create()).expires_at).toBeNull();
     const link = await create({ expires_at: new Date(Date.now() + 700).toISOString() });
     expect((await follow(link.short_url))[0]).toBe(302);
-    await eventually(async () => expect((await follow(link.short_url))[0]).toBe(410), 3_000);
+    await eventually(async () => expect((await follow(link.short_url))[0]).toBe(410));
   });
 
   test("has_password is true when the link is password protected; the password is never returned", async () => {
@@ -246,7 +239,7 @@ describe("GET /v1/links", () => {
     await eventually(async () => {
       const [top] = (await own.links.list({ sort: "clicks", order: "desc", limit: 1 })).data;
       expect(top?.alias).toBe("spec-a-0");
-    }, 5_000);
+    });
   });
 
   test("each summary shows id, short_url, original_url, clicks", async () => {

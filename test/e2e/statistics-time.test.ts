@@ -2,15 +2,15 @@
  * Goal: no account takes more of ClickHouse's time than it has, however few its calls; all others
  * are served as before.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { decodeId } from "../../shared/ids.ts";
 import { createAccount, UNLIMITED, withPostgres } from "../harness/admin.ts";
 import { runQuery } from "../harness/analytics-data.ts";
 import { type ApiResponse, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
+import { forFile } from "../harness/for-file.ts";
 import { insertClicksOf } from "../harness/generated-clicks.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
 const CLICKS = 300_000;
 
@@ -21,11 +21,7 @@ const CLICKS = 300_000;
 const CONCURRENT = 4;
 const CALLS_MAX = 10_000;
 
-let stack: SharedStack;
-beforeAll(async () => {
-  stack = await useStack();
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
 
 /** A free account with a link that has clicks, and any number of calls, which no command gives it. */
 async function createClickedLink(): Promise<{ key: string; link: string }> {

@@ -1,16 +1,15 @@
 /** Goal: an event reaches a receiver from the whole product, signed, and its owner sees that. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { Webhook } from "standardwebhooks";
 import * as z from "zod";
 
-import { createAccount, type NewAccount } from "../harness/admin.ts";
+import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
-
-const WITHIN_MS = 10_000;
+import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const createdSchema = z.object({ id: z.string(), secret: z.string() });
 
@@ -25,14 +24,8 @@ const deliveriesSchema = z.object({
   ),
 });
 
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await useStack();
-  account = await createAccount(stack, "pro");
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await createAccount(stack, "pro");
 
 const api = (path: string, options: { method?: string; body?: unknown } = {}) =>
   call(`${stack.info().api_url}/v1/webhooks${path}`, { key: account.key, ...options });
@@ -40,42 +33,23 @@ const api = (path: string, options: { method?: string; body?: unknown } = {}) =>
 const feed = (query: string) =>
   call(`${stack.info().api_url}/v1/events?${query}`, { key: account.key });
 
-type Got = { body: string; headers: Record<string, string> };
-
-function startReceiver() {
-  const got: Got[] = [];
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      got.push({ body: await request.text(), headers: Object.fromEntries(request.headers) });
-      return new Response("thanks");
-    },
-  });
-  return {
-    got,
-    url: `http://127.0.0.1:${server.port}/`,
-    [Symbol.asyncDispose]: () => server.stop(true),
-  };
-}
-
 const create = async (url: string, events = ["*"]) =>
   createdSchema.parse((await api("", { body: { url, events } })).body);
 
 test("a test is delivered, signed, and is in the log of deliveries", async () => {
-  await using receiver = startReceiver();
+  await using receiver = new WebhookReceiver();
   const { id, secret } = await create(receiver.url);
   await api(`/${id}/test`, { method: "POST" });
   const [first] = await eventually(async () => {
     expect(receiver.got).toHaveLength(1);
     return receiver.got;
-  }, WITHIN_MS);
+  });
   const event = new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {});
   expect(event).toMatchObject({ type: "webhook.test", data: { webhook: { id } }, mode: "live" });
   await eventually(async () => {
     const { data } = deliveriesSchema.parse((await api(`/${id}/deliveries`)).body);
     expect(data).toMatchObject([{ status: "delivered", response_status: 200 }]);
-  }, WITHIN_MS);
+  });
 });
 
 test("types of events that do not exist are refused, and those that do are named", async () => {

@@ -1,6 +1,5 @@
 /** What operators do on a stack's database. */
-import { accountLimits, type Plan } from "../../api/accounts/model.ts";
-import { AccountService } from "../../api/accounts/service.ts";
+import { accountLimits, AccountService, type Plan } from "../../api/accounts/service.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { parseId, parseScopes } from "../../cli/arguments.ts";

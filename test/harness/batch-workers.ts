@@ -12,10 +12,10 @@ import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../shared/contracts/streams.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { eventually } from "./eventually.ts";
-import { type Hold, type LossyClickHouse, startLossyClickHouse } from "./lossy-clickhouse.ts";
+import { type Hold, LossyClickHouse } from "./lossy-clickhouse.ts";
 import { type ExtraProcess, startWorker } from "./processes.ts";
 import { readMetric } from "./scrape.ts";
-import { createJournal, publishSegments, type TestJournal, type TestSegment } from "./segments.ts";
+import { publishSegments, TestJournal, type TestSegment } from "./segments.ts";
 import type { Stack } from "./stack.ts";
 import { wholeDays } from "./whole-days.ts";
 
@@ -42,12 +42,12 @@ export class BatchWorkers {
   nats: NatsConnection;
   readonly #stack: Stack;
   readonly #holds: Hold[] = [];
-  #journal: TestJournal = createJournal();
+  #journal = new TestJournal();
 
   /** That of the stack sleeps until the end, an owner that may wake up. */
   static async start(stack: Stack): Promise<BatchWorkers> {
     process.kill(Number(stack.info().pids.worker), "SIGSTOP");
-    const lossy = startLossyClickHouse(() => stack.info().clickhouse_url);
+    const lossy = new LossyClickHouse(() => stack.info().clickhouse_url);
     const nats = await connect(natsLogin(stack.info().nats_url));
     return new BatchWorkers(stack, lossy, nats, await startOwner(stack, lossy, {}));
   }
@@ -76,7 +76,7 @@ export class BatchWorkers {
 
   /** The segments of each test are of a journal of its own. */
   beginTest(): void {
-    this.#journal = createJournal();
+    this.#journal = new TestJournal();
   }
 
   endTest(): void {

@@ -35,98 +35,173 @@ function addTo({ rows }: Table, row: Row): void {
 
 const createTable = (): Table => ({ rows: new Map(), tokens: new Set() });
 
-export type World = ReturnType<typeof createWorld>;
-
 const compare = (a: Claim, b: Claim): number =>
   a.epoch - b.epoch || (a.owner < b.owner ? -1 : a.owner > b.owner ? 1 : 0);
 
-export function createWorld(random: Random, poison: ReadonlySet<string>) {
-  const steps: Step[] = [];
-  const claims: Claim[] = [];
-  const checkpoints: { claim: Claim; checkpoint: Checkpoint }[] = [];
-  const entries: { claim: Claim; entry: BatchEntry }[] = [];
+export class World {
+  readonly steps: Step[] = [];
+  readonly #random: Random;
+  readonly #poison: ReadonlySet<string>;
+  readonly #claims: Claim[] = [];
+  readonly #checkpoints: { claim: Claim; checkpoint: Checkpoint }[] = [];
+  readonly #entries: { claim: Claim; entry: BatchEntry }[] = [];
   // An insert fills `clicks` and two views, one after the other.
-  const clicks = createTable();
-  const tables = [clicks, createTable(), createTable()];
-  let stream = new Map<number, SegmentId>();
-  let lastSequence = 0;
-  const acknowledged = new Set<number>();
-  let faulty = true;
+  readonly #clicks = createTable();
+  readonly #tables = [this.#clicks, createTable(), createTable()];
+  #stream = new Map<number, SegmentId>();
+  #lastSequence = 0;
+  readonly #acknowledged = new Set<number>();
+  #faulty = true;
   /** Batches of which a view has refused the first insert. */
-  const refused = new Set<string>();
+  readonly #refused = new Set<string>();
   /** Workers that settle a batch, and whether `clicks` had no row of it when they looked. */
-  const settling = new Map<number, boolean>();
+  readonly #settling = new Map<number, boolean>();
   /** Batches that were settled when `clicks` had no row of them. */
-  const unseen = new Set<string>();
-  let raced = false;
+  readonly #unseen = new Set<string>();
+  #raced = false;
+
+  constructor(random: Random, poison: ReadonlySet<string>) {
+    this.#random = random;
+    this.#poison = poison;
+  }
 
   /** Resolves when the scheduler picks it; never, if the worker is killed before. */
-  const step = (worker?: number): Promise<void> =>
-    new Promise((resolve) => void steps.push({ worker, run: resolve }));
+  step(worker?: number): Promise<void> {
+    return new Promise((resolve) => void this.steps.push({ worker, run: resolve }));
+  }
+
+  /** A worker tries to become the owner. */
+  takeOver(worker: number): Promise<Owner> {
+    const [log, store] = [this.#logOf(worker), this.#storeOf(worker)];
+    return Owner.takeOver(log, store, this.#sourceOf(worker), this.#retryOf(worker));
+  }
+
+  /** The rows of a segment in each table. */
+  rowsOf(id: SegmentId): string[][] {
+    return this.#tables.map(({ rows }) => rows.get(formatSegmentId(id)) ?? []);
+  }
+
+  publish(id: SegmentId): void {
+    this.#stream.set(++this.#lastSequence, id);
+  }
+
+  /** Messages that are not acknowledged, with the rows that a worker makes of them. */
+  waiting(worker: number): BatchSegment[] {
+    return [...this.#stream]
+      .filter(([sequence]) => !this.#acknowledged.has(sequence))
+      .map(([sequence, id]) => toBatchSegment(sequence, id, worker));
+  }
+
+  hasWaiting(): boolean {
+    return this.#stream.keys().some((sequence) => !this.#acknowledged.has(sequence));
+  }
+
+  acknowledge(sequence: number): void {
+    this.#acknowledged.add(sequence);
+  }
+
+  /**
+   * The stream loses its last messages; returns their segments, and gives their sequences to the
+   * next messages.
+   */
+  setBack(messages: number): SegmentId[] {
+    const all = [...this.#stream];
+    const lost = all.slice(Math.max(0, all.length - messages));
+    this.#stream = new Map(all.slice(0, all.length - lost.length));
+    for (const [sequence] of lost) this.#acknowledged.delete(sequence);
+    this.#lastSequence -= lost.length;
+    return lost.map(([, id]) => id);
+  }
+
+  /**
+   * The hourly consistency check, if it has something to do: a worker found no row of a batch in
+   * doubt in `clicks`, and the insert that was on its way arrived beside its own, with other rows.
+   * Only rollups can be wrong, until the check.
+   */
+  checkConsistency(): void {
+    if (this.#raced) for (const table of this.#tables) table.rows = new Map(this.#clicks.rows);
+  }
+
+  /** From now on nothing fails, and ClickHouse has forgotten all tokens if told so. */
+  calm(forget = false): void {
+    this.#faulty = false;
+    if (forget) for (const { tokens } of this.#tables) tokens.clear();
+  }
 
   /** Sends an operation: it takes effect some time later, and its response may be lost. */
-  async function send<T>(worker: number, effect: () => T | Promise<T>): Promise<T> {
-    await step(worker);
+  async #send<T>(worker: number, effect: () => T | Promise<T>): Promise<T> {
+    await this.step(worker);
     const result = (async () => {
-      await step();
+      await this.step();
       return await effect();
     })();
-    if (faulty && random.between(1, 12) === 1) {
+    if (this.#faulty && this.#random.between(1, 12) === 1) {
       result.catch(() => undefined);
-      await step(worker);
+      await this.step(worker);
       throw new Error("The response was lost.");
     }
     const value = await result;
-    await step(worker);
+    await this.step(worker);
     return value;
   }
 
-  async function insert(worker: number, token: string, rows: readonly Row[]): Promise<void> {
-    if (rows.some((row) => poison.has(keyOf(row)))) throw new RejectedError("Cannot parse.");
-    if (settling.get(worker) === true) unseen.add(token);
-    raced ||= unseen.has(token) && isMixed(token, rows);
-    for (const table of tables) {
+  async #insert(worker: number, token: string, rows: readonly Row[]): Promise<void> {
+    if (rows.some((row) => this.#poison.has(keyOf(row)))) throw new RejectedError("Cannot parse.");
+    if (this.#settling.get(worker) === true) this.#unseen.add(token);
+    this.#raced ||= this.#unseen.has(token) && this.#isMixed(token, rows);
+    for (const table of this.#tables) {
       if (!table.tokens.has(token)) {
         table.tokens.add(token);
         for (const row of rows) addTo(table, row);
       }
-      const mayRefuse = faulty && table === clicks && !settling.has(worker) && !refused.has(token);
-      if (mayRefuse && random.between(1, 30) === 1) {
-        refused.add(token);
+      if (this.#viewRefuses(worker, token, table)) {
+        this.#refused.add(token);
         throw new RejectedError("A view refuses.");
       }
       // ClickHouse may be killed between two tables.
-      if (faulty && random.between(1, 20) === 1) throw new Error("ClickHouse was killed.");
-      await step();
+      if (this.#faulty && this.#random.between(1, 20) === 1)
+        throw new Error("ClickHouse was killed.");
+      await this.step();
     }
+  }
+
+  #viewRefuses(worker: number, token: string, table: Table): boolean {
+    const mayRefuse = this.#faulty && table === this.#clicks && !this.#settling.has(worker);
+    return mayRefuse && !this.#refused.has(token) && this.#random.between(1, 30) === 1;
   }
 
   /**
    * Whether `clicks` drops these rows because it has others of the batch, and a view that has none
    * will take them.
    */
-  const isMixed = (token: string, rows: readonly Row[]): boolean =>
-    clicks.tokens.has(token) &&
-    tables.some(({ tokens }) => !tokens.has(token)) &&
-    rows.some((row) => clicks.rows.get(keyOf(row))?.includes(row) !== true);
+  #isMixed(token: string, rows: readonly Row[]): boolean {
+    const { tokens, rows: stored } = this.#clicks;
+    return (
+      tokens.has(token) &&
+      this.#tables.some((table) => !table.tokens.has(token)) &&
+      rows.some((row) => stored.get(keyOf(row))?.includes(row) !== true)
+    );
+  }
 
-  function readRows(worker: number, ids: readonly SegmentId[]): Buffer {
-    const found = ids.flatMap((id) => clicks.rows.get(formatSegmentId(id)) ?? []);
-    settling.set(worker, found.length === 0);
+  #readRows(worker: number, ids: readonly SegmentId[]): Buffer {
+    const found = ids.flatMap((id) => this.#clicks.rows.get(formatSegmentId(id)) ?? []);
+    this.#settling.set(worker, found.length === 0);
     return Buffer.from(found.join(" "));
   }
 
-  const highest = (): Claim | undefined =>
-    [...claims, ...checkpoints.map(({ claim }) => claim)].toSorted(compare).at(-1);
+  #highest(): Claim | undefined {
+    const ofCheckpoints = this.#checkpoints.map(({ claim }) => claim);
+    return [...this.#claims, ...ofCheckpoints].toSorted(compare).at(-1);
+  }
 
-  function readLog() {
+  #readLog() {
     // Of several that are equally high, ClickHouse may read any: here the first.
-    const last = checkpoints
+    const last = this.#checkpoints
       .toReversed()
       .toSorted((a, b) => compare(a.claim, b.claim) || a.checkpoint.number - b.checkpoint.number)
       .at(-1);
     if (last === undefined) return undefined;
-    const later = entries.filter(
+    const later = this.#entries.filter(
       ({ claim, entry }) =>
         compare(claim, last.claim) === 0 && entry.number > last.checkpoint.number,
     );
@@ -136,102 +211,63 @@ export function createWorld(random: Random, poison: ReadonlySet<string>) {
     };
   }
 
-  const logOf = (worker: number): BatchLog => ({
-    claim: (claim) => send(worker, () => void claims.push(claim)),
-    readHighestClaim: () => send(worker, highest),
-    readClaimSight: async () => undefined,
-    append(claim, entry) {
-      // Whoever begins a batch of its own has settled those of others.
-      settling.delete(worker);
-      return send(worker, () => void entries.push({ claim, entry }));
-    },
-    appendCheckpoint(claim, checkpoint) {
-      const copy = structuredClone(checkpoint);
-      return send(worker, () => void checkpoints.push({ claim, checkpoint: copy }));
-    },
-    read: () => send(worker, readLog),
-  });
+  #logOf(worker: number): BatchLog {
+    return {
+      claim: (claim) => this.#send(worker, () => void this.#claims.push(claim)),
+      readHighestClaim: () => this.#send(worker, () => this.#highest()),
+      readClaimSight: async () => undefined,
+      append: (claim, entry) => {
+        // Whoever begins a batch of its own has settled those of others.
+        this.#settling.delete(worker);
+        return this.#send(worker, () => void this.#entries.push({ claim, entry }));
+      },
+      appendCheckpoint: (claim, checkpoint) => {
+        const copy = structuredClone(checkpoint);
+        return this.#send(worker, () => void this.#checkpoints.push({ claim, checkpoint: copy }));
+      },
+      read: () => this.#send(worker, () => this.#readLog()),
+    };
+  }
 
-  const storeOf = (worker: number): ClickStore => ({
-    insert: (token, rows) => send(worker, () => insert(worker, token, rows.flatMap(parseRows))),
-    isRejected: (error) => error instanceof RejectedError,
-    findStored: (segments) =>
-      send(worker, () => segments.filter((id) => clicks.rows.has(formatSegmentId(id)))),
-    readRows: (segments) => send(worker, () => readRows(worker, segments)),
-    readHistory: () => Promise.resolve(new SegmentIndex()),
-  });
+  #storeOf(worker: number): ClickStore {
+    const isStored = (id: SegmentId) => this.#clicks.rows.has(formatSegmentId(id));
+    return {
+      insert: (token, rows) =>
+        this.#send(worker, () => this.#insert(worker, token, rows.flatMap(parseRows))),
+      isRejected: (error) => error instanceof RejectedError,
+      findStored: (segments) => this.#send(worker, () => segments.filter(isStored)),
+      readRows: (segments) => this.#send(worker, () => this.#readRows(worker, segments)),
+      readHistory: () => Promise.resolve(new SegmentIndex()),
+    };
+  }
 
-  const streamOf = (worker: number): SegmentSource => ({
-    find: (segments, sequences) =>
-      send(worker, () => {
-        const ranges = parseRanges(sequences);
-        const found = [...stream].filter(
-          ([sequence, id]) => inRanges(ranges, sequence) && segments.has(id),
-        );
-        // Each segment once, even if it is in the stream twice.
-        const once = new Map(found.map((message) => [formatSegmentId(message[1]), message]));
-        return [...once.values()].map(([sequence, id]) => toBatchSegment(sequence, id, worker));
-      }),
-  });
+  #sourceOf(worker: number): SegmentSource {
+    return {
+      find: (segments, sequences) =>
+        this.#send(worker, () => {
+          const ranges = parseRanges(sequences);
+          const found = [...this.#stream].filter(
+            ([sequence, id]) => inRanges(ranges, sequence) && segments.has(id),
+          );
+          // Each segment once, even if it is in the stream twice.
+          const once = new Map(found.map((message) => [formatSegmentId(message[1]), message]));
+          return [...once.values()].map(([sequence, id]) => toBatchSegment(sequence, id, worker));
+        }),
+    };
+  }
 
-  const retryOf =
-    (worker: number): Retry =>
-    async (operation, isFinal = () => false) => {
+  #retryOf(worker: number): Retry {
+    return async (operation, isFinal = () => false) => {
       for (;;) {
         try {
           return await operation();
         } catch (error) {
           if (isFinal(error)) throw error;
         }
-        await step(worker);
+        await this.step(worker);
       }
     };
-
-  return {
-    steps,
-    step,
-    /** A worker tries to become the owner. */
-    takeOver: (worker: number): Promise<Owner> =>
-      Owner.takeOver(logOf(worker), storeOf(worker), streamOf(worker), retryOf(worker)),
-    /** The rows of a segment in each table. */
-    rowsOf: (id: SegmentId): string[][] =>
-      tables.map(({ rows }) => rows.get(formatSegmentId(id)) ?? []),
-    publish(id: SegmentId): void {
-      stream.set(++lastSequence, id);
-    },
-    /** Messages that are not acknowledged, with the rows that a worker makes of them. */
-    waiting: (worker: number): BatchSegment[] =>
-      [...stream]
-        .filter(([sequence]) => !acknowledged.has(sequence))
-        .map(([sequence, id]) => toBatchSegment(sequence, id, worker)),
-    hasWaiting: (): boolean => stream.keys().some((sequence) => !acknowledged.has(sequence)),
-    acknowledge: (sequence: number) => void acknowledged.add(sequence),
-    /**
-     * The stream loses its last messages; returns their segments, and gives their sequences to the
-     * next messages.
-     */
-    setBack(messages: number): SegmentId[] {
-      const all = [...stream];
-      const lost = all.slice(Math.max(0, all.length - messages));
-      stream = new Map(all.slice(0, all.length - lost.length));
-      for (const [sequence] of lost) acknowledged.delete(sequence);
-      lastSequence -= lost.length;
-      return lost.map(([, id]) => id);
-    },
-    /**
-     * The hourly consistency check, if it has something to do: a worker found no row of a batch in
-     * doubt in `clicks`, and the insert that was on its way arrived beside its own, with other
-     * rows. Only rollups can be wrong, until the check.
-     */
-    checkConsistency(): void {
-      if (raced) for (const table of tables) table.rows = new Map(clicks.rows);
-    },
-    /** From now on nothing fails, and ClickHouse has forgotten all tokens if told so. */
-    calm(forget = false): void {
-      faulty = false;
-      if (forget) for (const { tokens } of tables) tokens.clear();
-    },
-  };
+  }
 }
 
 /** Rows are separated by spaces. */

@@ -5,8 +5,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
-import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { hashFiles } from "../../shared/make-once.ts";
 import { migrate } from "../../worker/migrations/migrate.ts";
 import { eventually } from "./eventually.ts";
@@ -27,9 +27,6 @@ const SOURCES = [
   "deploy/local/clickhouse/*.ts",
   "test/harness/clickhouse.ts",
 ];
-
-/** Ends the server if the test runner is killed. */
-let watchdog: Watchdog | undefined;
 
 export class TestClickHouse {
   readonly url: string;
@@ -64,12 +61,10 @@ export class TestClickHouse {
   static async #open(dir: string): Promise<TestClickHouse> {
     const port = freePort();
     const service = clickhouseService(dir, port, PASSWORD);
-    const server = Bun.spawn([...service.command], {
+    const server = Bun.spawn(endWithParent(service.command), {
       env: { ...process.env, ...service.env },
       stdio: ["ignore", "ignore", "inherit"],
     });
-    watchdog ??= new Watchdog();
-    watchdog.watch("clickhouse", server.pid);
     await eventually(service.isReady, START_TIMEOUT_MS);
     return new TestClickHouse(dir, port, server);
   }

@@ -3,7 +3,7 @@ import { describe } from "bun:test";
 
 import type { Browser, Page } from "playwright-core";
 
-import type { Plan } from "../../api/accounts/model.ts";
+import type { Plan } from "../../api/accounts/service.ts";
 import { type Client, createClient } from "../../clients/typescript/src/index.ts";
 import type { Role } from "../../shared/contracts/users.ts";
 import { createAccount } from "./admin.ts";
@@ -30,19 +30,25 @@ const VIEWPORT = { width: 1280, height: 860 };
  */
 export class DashboardBrowser {
   readonly stack: SharedStack;
-  readonly browser: Browser;
+  readonly #browser: Browser | undefined;
   readonly #windows = new Map<Role, Window>();
   readonly #joined = new Set<string>();
 
-  private constructor(stack: SharedStack, browser: Browser) {
+  private constructor(stack: SharedStack, browser: Browser | undefined) {
     this.stack = stack;
-    this.browser = browser;
+    this.#browser = browser;
   }
 
-  /** Opens the browser on the runner's stack; with `dns`, its API asks this server. */
+  /** Opens the browser, if there is one, on the runner's stack, whose API asks `dns` if given. */
   static async open(dns?: Dns): Promise<DashboardBrowser> {
     const stack = await useStack(dns === undefined ? {} : { dns });
-    return new DashboardBrowser(stack, await openBrowser());
+    const browser = chromiumPath === undefined ? undefined : await openBrowser();
+    return new DashboardBrowser(stack, browser);
+  }
+
+  get browser(): Browser {
+    if (this.#browser === undefined) throw new Error("There is no Chromium.");
+    return this.#browser;
   }
 
   /** Adds an account, without anything in it. */
@@ -111,7 +117,7 @@ export class DashboardBrowser {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.browser.close();
+    await this.#browser?.close();
     await this.stack[Symbol.asyncDispose]();
   }
 }

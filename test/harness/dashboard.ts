@@ -55,12 +55,6 @@ export const joinAccount = (
 
 type RequestOptions = { method?: string; body?: unknown; headers?: Record<string, string> };
 
-export type Session = {
-  cookie: string;
-  /** Sends a request as the dashboard's page does. */
-  send(path: string, options?: RequestOptions): Promise<ApiResponse>;
-};
-
 /** Headers that a browser adds to a request of the dashboard's page. */
 export const browserHeaders = (stack: SharedStack): Record<string, string> => ({
   origin: stack.info().dashboard_url,
@@ -69,16 +63,24 @@ export const browserHeaders = (stack: SharedStack): Record<string, string> => ({
   "x-forwarded-for": `10.1.${++sentRequests >> 8}.${sentRequests & 255}`,
 });
 
-export function createSession(stack: SharedStack, cookie: string): Session {
-  return {
-    cookie,
-    send: (path, { method, body, headers = {} } = {}) =>
-      call(`${stack.info().dashboard_url}${path}`, {
-        ...(method === undefined ? {} : { method }),
-        ...(body === undefined ? {} : { body }),
-        headers: { cookie, ...browserHeaders(stack), ...headers },
-      }),
-  };
+/** A session of the dashboard, as a browser with its cookie has it. */
+export class Session {
+  readonly #stack: SharedStack;
+  readonly cookie: string;
+
+  constructor(stack: SharedStack, cookie: string) {
+    this.#stack = stack;
+    this.cookie = cookie;
+  }
+
+  /** Sends a request as the dashboard's page does. */
+  send(path: string, { method, body, headers = {} }: RequestOptions = {}): Promise<ApiResponse> {
+    return call(`${this.#stack.info().dashboard_url}${path}`, {
+      ...(method === undefined ? {} : { method }),
+      ...(body === undefined ? {} : { body }),
+      headers: { cookie: this.cookie, ...browserHeaders(this.#stack), ...headers },
+    });
+  }
 }
 
 /** Returns the response's session cookie as a browser sends it back; undefined if there is none. */
@@ -103,5 +105,5 @@ export async function signIn(stack: SharedStack, user: TestUser): Promise<Sessio
   const response = await trySignIn(stack, user);
   const cookie = readSessionCookie(response);
   if (cookie === undefined) throw new Error(`Not signed in: ${JSON.stringify(response.body)}`);
-  return createSession(stack, cookie);
+  return new Session(stack, cookie);
 }

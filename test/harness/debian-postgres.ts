@@ -5,13 +5,13 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import {
   databaseUrl,
   postgresService,
   prepareInstallation,
   removeInstallation,
 } from "../../deploy/local/postgres.ts";
-import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { createTemporaryDir } from "./templates.ts";
@@ -65,12 +65,11 @@ export async function startDebianPostgres(programs: string): Promise<DebianPostg
   if (initdb.exitCode !== 0) throw new Error(initdb.stderr.toString());
   const port = freePort();
   const service = postgresService(installation, port, PASSWORD);
-  const server = Bun.spawn([...service.command, "-c", "fsync=off"], {
+  const server = Bun.spawn(endWithParent([...service.command, "-c", "fsync=off"], "QUIT"), {
     env: { ...process.env, ...service.env },
     stdio: ["ignore", "ignore", "ignore"],
     ...service.user,
   });
-  new Watchdog().watch("postgres", server.pid);
   await eventually(service.isReady, START_TIMEOUT_MS);
   return {
     url: databaseUrl(port, PASSWORD),

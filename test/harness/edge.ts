@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { createCertificates } from "./certificates.ts";
 import { freePort } from "./ports.ts";
 import { PROJECT_DIR } from "./stack.ts";
@@ -39,7 +39,7 @@ export function startCaddy(edits: Edits): Edge {
     "127.0.0.1:2020": `127.0.0.1:${askPort}`,
   });
   writeFileSync(config, shipped.replace(/^\{$/m, `{\n\t${options.join("\n\t")}`));
-  return start("caddy", ["caddy", "run", "--config", config, "--adapter", "caddyfile"], {
+  return start(["caddy", "run", "--config", config, "--adapter", "caddyfile"], {
     dir,
     httpPort,
     httpsPort,
@@ -68,7 +68,7 @@ export function startHaproxy(edits: Edits): Edge {
     "/etc/haproxy/certs": certificates,
   });
   writeFileSync(config, file);
-  return start("haproxy", ["haproxy", "-f", config, "-db"], { dir, httpPort, httpsPort, ca });
+  return start(["haproxy", "-f", config, "-db"], { dir, httpPort, httpsPort, ca });
 }
 
 function edit(path: string, edits: Edits): string {
@@ -84,15 +84,13 @@ function edit(path: string, edits: Edits): string {
 }
 
 function start(
-  name: string,
   command: string[],
   { dir, ...edge }: Omit<Edge, typeof Symbol.asyncDispose> & { dir: string },
 ): Edge {
-  const child = Bun.spawn(command, {
+  const child = Bun.spawn(endWithParent(command), {
     env: { ...process.env, HOME: dir, XDG_CONFIG_HOME: dir },
     stdio: ["ignore", "ignore", Bun.file(join(dir, "log"))],
   });
-  new Watchdog().watch(name, child.pid);
   return {
     ...edge,
     async [Symbol.asyncDispose]() {

@@ -8,11 +8,17 @@ const POLL_MS = { first: 20, max: 500 };
  */
 export const SLOWDOWN_MAX = 6;
 
+/** Most time of a test, which may start several stacks on such a machine. */
+export const TEST_TIMEOUT_MS = 900_000;
+
+/** Longer than most things take that a test waits for. */
+const WITHIN_MS = 10_000;
+
 /**
  * Retries `check` until it does not throw, and returns its result; throws its last error after
  * {@link SLOWDOWN_MAX} times `withinMs`, the time it takes at most on a quiet machine.
  */
-export async function eventually<T>(check: () => Promise<T>, withinMs: number): Promise<T> {
+export async function eventually<T>(check: () => Promise<T>, withinMs = WITHIN_MS): Promise<T> {
   const deadline = Date.now() + withinMs * SLOWDOWN_MAX;
   for (let wait = POLL_MS.first; ; wait = Math.min(wait * 1.5, POLL_MS.max)) {
     try {

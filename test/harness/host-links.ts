@@ -13,6 +13,7 @@ import { LogHealth } from "../../redirector/links/log-health.ts";
 import { SlowReads } from "../../redirector/links/slow-reads.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
 import { StoreReader } from "../../redirector/links/store-reader.ts";
+import type { LogState } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { SIGNER } from "./signing.ts";
@@ -30,60 +31,74 @@ export const AWAY: Nats = {
 const CACHE_BYTES = 16 * 1024 ** 2;
 
 /** A process of a host, whose links are read from the store in a folder. Tests vary its turns. */
-export function startLinksProcess(dir: string, nats: Nats, log: Log, turnMs?: number) {
-  const takedowns = new Takedowns();
-  const cache = new LinkCache(CACHE_BYTES, takedowns);
-  const domains = new DomainSettingsCache();
-  const health = new LogHealth();
-  const host = new HostLinks(dir, { cache, takedowns, domains }, health, log, turnMs);
-  const slowReads = new SlowReads(SLOW_READS, dir, (error) => log.error({ error }, "slow_reads"));
-  const links = new LinkReads(host, cache, slowReads, nats, SIGNER);
-  void links.waitUntilCurrent().then(() => health.onCurrent());
-  return {
-    host,
-    links,
-    cache,
-    domains,
-    takedowns,
-    health,
-    /** What memory has of a link: its destination, or its state. */
-    cached(alias: string): string | null | undefined {
-      const path = Buffer.from(`/${alias}`);
-      const link = cache.get("", path, { start: 0, end: path.length });
-      if (link === null || link === undefined || link === "taken_down") return link;
-      const { bytes, start, end } = link.destination;
-      return bytes.toString("utf8", start, end);
-    },
-    [Symbol.dispose]() {
-      links.stop();
-      slowReads.stop();
-      host.stop();
-    },
-  };
+export class LinksProcess implements Disposable {
+  readonly host: HostLinks;
+  readonly links: LinkReads;
+  readonly cache: LinkCache;
+  readonly takedowns = new Takedowns();
+  readonly domains = new DomainSettingsCache();
+  readonly health = new LogHealth();
+  readonly #slowReads: SlowReads;
+
+  constructor(dir: string, nats: Nats, log: Log, turnMs?: number) {
+    const { takedowns, domains, health } = this;
+    this.cache = new LinkCache(CACHE_BYTES, takedowns);
+    this.host = new HostLinks(dir, { cache: this.cache, takedowns, domains }, health, log, turnMs);
+    this.#slowReads = new SlowReads(SLOW_READS, dir, (error) => log.error({ error }, "slow_reads"));
+    this.links = new LinkReads(this.host, this.cache, this.#slowReads, nats, SIGNER);
+    void this.links.waitUntilCurrent().then(() => health.onCurrent());
+  }
+
+  /** What memory has of a link: its destination, or its state. */
+  cached(alias: string): string | null | undefined {
+    const path = Buffer.from(`/${alias}`);
+    const link = this.cache.get("", path, { start: 0, end: path.length });
+    if (link === null || link === undefined || link === "taken_down") return link;
+    const { bytes, start, end } = link.destination;
+    return bytes.toString("utf8", start, end);
+  }
+
+  [Symbol.dispose](): void {
+    this.links.stop();
+    this.#slowReads.stop();
+    this.host.stop();
+  }
 }
 
 /** A host with one process, which follows the links log. */
-export function startTestHost(url: string, log: Log) {
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-  const nats = new NatsClient(url, "redirector", log);
-  let skipped = 0;
-  const events = { changed: () => process.host.poll(), skipped: () => void skipped++ };
-  const hostLog = new HostLog(dir, { nats, verifier: SIGNER, log }, events);
-  const process = startLinksProcess(dir, nats, log);
-  return {
-    ...process,
-    state: () => hostLog.state,
-    skipped: () => skipped,
-    /** The version of a link in the store. */
-    versionOf(alias: string): number | undefined {
-      using reader = new StoreReader(currentFolder(dir));
-      return reader.find("", alias)?.version;
-    },
-    async [Symbol.asyncDispose]() {
-      process[Symbol.dispose]();
-      await hostLog.stop();
-      await nats.close();
-      rmSync(dir, { recursive: true });
-    },
-  };
+export class TestHost implements AsyncDisposable {
+  readonly process: LinksProcess;
+  readonly #dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
+  readonly #nats: NatsClient;
+  readonly #log: HostLog;
+  #skipped = 0;
+
+  constructor(url: string, log: Log) {
+    this.#nats = new NatsClient(url, "redirector", log);
+    const events = { changed: () => this.process.host.poll(), skipped: () => void this.#skipped++ };
+    this.#log = new HostLog(this.#dir, { nats: this.#nats, verifier: SIGNER, log }, events);
+    this.process = new LinksProcess(this.#dir, this.#nats, log);
+  }
+
+  get state(): LogState {
+    return this.#log.state;
+  }
+
+  /** Records of the log that were not understood. */
+  get skipped(): number {
+    return this.#skipped;
+  }
+
+  /** The version of a link in the store. */
+  versionOf(alias: string): number | undefined {
+    using reader = new StoreReader(currentFolder(this.#dir));
+    return reader.find("", alias)?.version;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.process[Symbol.dispose]();
+    await this.#log.stop();
+    await this.#nats.close();
+    rmSync(this.#dir, { recursive: true });
+  }
 }

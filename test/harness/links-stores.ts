@@ -3,8 +3,6 @@ import type { Uuid } from "../../shared/ids.ts";
 import { startNats } from "./nats.ts";
 import { startPostgres } from "./postgres.ts";
 
-export type LinksStores = Awaited<ReturnType<typeof startLinksStores>>;
-
 /** Starts PostgreSQL, with an account, and NATS. */
 export async function startLinksStores() {
   const [postgres, nats] = await Promise.all([startPostgres(), startNats()]);

@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { SQL } from "bun";
 
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { createTemporaryDir } from "./templates.ts";
@@ -56,7 +56,7 @@ export class TestMariaDb {
     );
     const port = freePort();
     const server = Bun.spawn(
-      [
+      endWithParent([
         PROGRAMS.server,
         "--no-defaults",
         data,
@@ -70,10 +70,9 @@ export class TestMariaDb {
         "--innodb-buffer-pool-size=256M",
         "--skip-name-resolve",
         "--skip-log-bin",
-      ],
+      ]),
       { stdio: ["ignore", "ignore", Bun.file(join(dir, "log"))] },
     );
-    new Watchdog().watch("mariadb", server.pid);
     const url = `mysql://yourls:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}/yourls`;
     await eventually(async () => {
       await using probe = new SQL({ url, adapter: "mysql", max: 1 });

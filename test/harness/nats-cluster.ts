@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { connect, type NatsConnection } from "nats";
 
 import { readCluster } from "../../cli/machines/host-checks.ts";
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
@@ -30,9 +30,6 @@ const START_TIMEOUT_MS = 20_000;
 
 /** Begins with digits and looks like a number, which NATS must not take it for. */
 const PASSWORD = "12e3 of this test".replaceAll(" ", "-");
-
-/** Ends the servers if the test runner is killed. */
-let watchdog: Watchdog | undefined;
 
 type Ports = { client: number; route: number; monitoring: number; leaf: number };
 
@@ -59,114 +56,108 @@ type NatsUser = "redirector" | "worker" | "api" | "operator";
 
 type ConfigFile = "nats.conf" | "cluster.conf" | "hub.conf" | "far.conf";
 
-export type NatsServer = {
-  name: string;
-  port: number;
-  /** Where servers of far regions connect, in a hub. */
-  leafPort: number;
-  monitoringPort: number;
-  /** Starts it on the same ports and store; `file` is the configuration, by default as before. */
-  start(file?: ConfigFile): void;
-  kill(signal?: NodeJS.Signals): Promise<void>;
-  running(): boolean;
-};
-
-export type NatsCluster = {
-  servers: NatsServer[];
-  /** `NATS_URL` of a user: all servers, or those given. */
-  url(user: NatsUser, servers?: readonly NatsServer[]): string;
-  /** What a process needs to accept the servers' certificates. */
-  env: { NODE_EXTRA_CA_CERTS: string };
-  connect(user: NatsUser, servers?: readonly NatsServer[]): Promise<NatsConnection>;
-  /** The server that leads a stream; undefined during an election. */
-  leaderOf(stream: string): Promise<NatsServer | undefined>;
-  output(): string;
-  [Symbol.asyncDispose](): Promise<void>;
-};
-
 /**
- * Prepares `count` servers and starts them: one by itself from `nats.conf`, several as a cluster
- * from `cluster.conf`. Resolves when JetStream responds. Without `tls` for a test that connects by
- * itself: it has no certificate of its own.
+ * Servers from the files of deploy/nats: one by itself from `nats.conf`, several as a cluster from
+ * `cluster.conf`.
  */
-export async function startNatsCluster(
-  program: NatsProgram,
-  { count = 3, tls = true, region, address = "127.0.0.1", within = [] }: ClusterOptions = {},
-): Promise<NatsCluster> {
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
-  const reachableAt = region !== undefined && "addresses" in region ? region.addresses : [];
-  const certificates = createCertificates(dir, reachableAt);
-  const ports = Array.from({ length: count }, () => ({
-    client: freePort(),
-    route: freePort(),
-    monitoring: freePort(),
-    leaf: freePort(),
-  }));
-  const servers = ports.map((own, i) => {
-    const home = join(dir, `nats-${i + 1}`);
-    const name = region === undefined ? `nats-${i + 1}` : `nats-${region.domain}-${i + 1}`;
-    writeSettings(home, name, { own, all: ports, address, program, dir });
-    if (region !== undefined) joinRegions(home, region, own, count > 1);
-    if (!tls) removeClientTls(join(home, "server.conf"));
-    return prepareServer([...within, program.path], home, name, own);
-  });
-  const url = (user: NatsUser, some: readonly NatsServer[] = servers) =>
-    some
-      .map(({ port }) => `${tls ? "tls" : "nats"}://${user}:${PASSWORD}@${address}:${port}`)
+export class NatsCluster implements AsyncDisposable {
+  readonly servers: readonly NatsServer[];
+  /** What a process needs to accept the servers' certificates. */
+  readonly env: { NODE_EXTRA_CA_CERTS: string };
+  readonly #dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
+  readonly #address: string;
+  readonly #tls: boolean;
+
+  /**
+   * Starts `count` servers. Resolves when JetStream responds. Without `tls` for a test that
+   * connects by itself: it has no certificate of its own.
+   */
+  static async start(program: NatsProgram, options: ClusterOptions = {}): Promise<NatsCluster> {
+    const cluster = new NatsCluster(program, options);
+    const { count = 3, region } = options;
+    for (const server of cluster.servers) server.start(configOf(count, region));
+    await eventually(() => cluster.#requireJetStream(), START_TIMEOUT_MS);
+    if (count > 1) await waitForMembers(cluster.servers);
+    return cluster;
+  }
+
+  private constructor(
+    program: NatsProgram,
+    { count = 3, tls = true, region, address = "127.0.0.1", within = [] }: ClusterOptions,
+  ) {
+    this.#address = address;
+    this.#tls = tls;
+    const reachableAt = region !== undefined && "addresses" in region ? region.addresses : [];
+    const dir = this.#dir;
+    this.env = { NODE_EXTRA_CA_CERTS: createCertificates(dir, reachableAt).ca };
+    const ports = Array.from({ length: count }, () => ({
+      client: freePort(),
+      route: freePort(),
+      monitoring: freePort(),
+      leaf: freePort(),
+    }));
+    this.servers = ports.map((own, i) => {
+      const home = join(dir, `nats-${i + 1}`);
+      const name = region === undefined ? `nats-${i + 1}` : `nats-${region.domain}-${i + 1}`;
+      writeSettings(home, name, { own, all: ports, address, program, dir });
+      if (region !== undefined) joinRegions(home, region, own, count > 1);
+      if (!tls) removeClientTls(join(home, "server.conf"));
+      return new NatsServer([...within, program.path], home, name, own);
+    });
+  }
+
+  /** `NATS_URL` of a user: all servers, or those given. */
+  url(user: NatsUser, servers: readonly NatsServer[] = this.servers): string {
+    const protocol = this.#tls ? "tls" : "nats";
+    return servers
+      .map(({ port }) => `${protocol}://${user}:${PASSWORD}@${this.#address}:${port}`)
       .join(",");
-  const open = (user: NatsUser, some?: readonly NatsServer[]) =>
-    connect({
-      ...natsLogin(url(user, some)),
-      ...(tls ? { tls: { caFile: certificates.ca } } : {}),
+  }
+
+  connect(user: NatsUser, servers?: readonly NatsServer[]): Promise<NatsConnection> {
+    return connect({
+      ...natsLogin(this.url(user, servers)),
+      ...(this.#tls ? { tls: { caFile: this.env.NODE_EXTRA_CA_CERTS } } : {}),
       timeout: 5_000,
     });
+  }
 
-  for (const server of servers) server.start(configOf(count, region));
-  const cluster: NatsCluster = {
-    servers,
-    url,
-    env: { NODE_EXTRA_CA_CERTS: certificates.ca },
-    connect: open,
-    async leaderOf(stream) {
-      const nats = await open(
-        "operator",
-        servers.filter((server) => server.running()),
-      );
-      try {
-        const manager = await nats.jetstreamManager({ timeout: 1_000, checkAPI: false });
-        const { cluster: placement } = await manager.streams.info(stream);
-        return servers.find(({ name }) => name === placement?.leader);
-      } catch {
-        return undefined;
-      } finally {
-        await nats.close();
-      }
-    },
-    output: () =>
-      servers
-        .map(
-          ({ name }, i) => `${name}:\n${readFileSync(join(dir, `nats-${i + 1}`, "log"), "utf8")}`,
-        )
-        .join("\n"),
-    async [Symbol.asyncDispose]() {
-      await Promise.all(servers.map((server) => server.kill()));
-      rmSync(dir, { recursive: true, force: true });
-    },
-  };
-  await eventually(async () => {
+  /** The server that leads a stream; undefined during an election. */
+  async leaderOf(stream: string): Promise<NatsServer | undefined> {
+    const running = this.servers.filter((server) => server.running());
+    const nats = await this.connect("operator", running);
     try {
-      const nats = await open("operator");
+      const manager = await nats.jetstreamManager({ timeout: 1_000, checkAPI: false });
+      const { cluster: placement } = await manager.streams.info(stream);
+      return this.servers.find(({ name }) => name === placement?.leader);
+    } catch {
+      return undefined;
+    } finally {
+      await nats.close();
+    }
+  }
+
+  output(): string {
+    return this.servers.map((server) => `${server.name}:\n${server.output()}`).join("\n");
+  }
+
+  async #requireJetStream(): Promise<void> {
+    try {
+      const nats = await this.connect("operator");
       try {
         await (await nats.jetstreamManager()).getAccountInfo();
       } finally {
         await nats.close();
       }
     } catch (error) {
-      throw new Error(`NATS is not ready:\n${cluster.output()}`, { cause: error });
+      throw new Error(`NATS is not ready:\n${this.output()}`, { cause: error });
     }
-  }, START_TIMEOUT_MS);
-  if (count > 1) await waitForMembers(servers);
-  return cluster;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.kill()));
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
 }
 
 /**
@@ -276,32 +267,50 @@ function removeClientTls(path: string): void {
   writeFileSync(path, text.replace(/^tls \{[^}]*\}$/m, ""));
 }
 
-function prepareServer(
-  command: readonly string[],
-  home: string,
-  name: string,
-  { client, leaf, monitoring }: Ports,
-): NatsServer {
-  let child: Bun.Subprocess | undefined;
-  let config: ConfigFile = "nats.conf";
-  return {
-    name,
-    port: client,
-    leafPort: leaf,
-    monitoringPort: monitoring,
-    running: () => child?.exitCode === null && child.signalCode === null,
-    start(file) {
-      config = file ?? config;
-      const log = join(home, "log");
-      child = Bun.spawn([...command, "-c", join(home, config), "--log", log], {
-        stdio: ["ignore", "ignore", "ignore"],
-      });
-      watchdog ??= new Watchdog();
-      watchdog.watch(name, child.pid);
-    },
-    async kill(signal = "SIGKILL") {
-      child?.kill(signal);
-      await child?.exited;
-    },
-  };
+/** One server, on the same ports and store whenever it runs. */
+export class NatsServer {
+  readonly name: string;
+  readonly port: number;
+  /** Where servers of far regions connect, in a hub. */
+  readonly leafPort: number;
+  readonly monitoringPort: number;
+  readonly #command: readonly string[];
+  readonly #home: string;
+  #child: Bun.Subprocess | undefined;
+  #config: ConfigFile = "nats.conf";
+
+  constructor(
+    command: readonly string[],
+    home: string,
+    name: string,
+    { client, leaf, monitoring }: Ports,
+  ) {
+    this.#command = command;
+    this.#home = home;
+    this.name = name;
+    this.port = client;
+    this.leafPort = leaf;
+    this.monitoringPort = monitoring;
+  }
+
+  /** `file` is the configuration, by default as before. */
+  start(file = this.#config): void {
+    this.#config = file;
+    const log = join(this.#home, "log");
+    const command = [...this.#command, "-c", join(this.#home, file), "--log", log];
+    this.#child = Bun.spawn(endWithParent(command), { stdio: ["ignore", "ignore", "ignore"] });
+  }
+
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    this.#child?.kill(signal);
+    await this.#child?.exited;
+  }
+
+  running(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  output(): string {
+    return readFileSync(join(this.#home, "log"), "utf8");
+  }
 }

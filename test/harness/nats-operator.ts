@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import { connect, nkeys } from "nats";
 
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
@@ -74,8 +74,9 @@ tls { cert_file: "${cert}", key_file: "${key}" }
 `,
   );
   const { path } = await ownNatsServer();
-  const server = Bun.spawn([path, "-c", config], { stdio: ["ignore", "ignore", "ignore"] });
-  new Watchdog().watch("nats", server.pid);
+  const server = Bun.spawn(endWithParent([path, "-c", config]), {
+    stdio: ["ignore", "ignore", "ignore"],
+  });
   const url = `tls://127.0.0.1:${port}`;
   const users = join(dir, "users");
   mkdirSync(users);

@@ -42,6 +42,17 @@ export function readPrograms(): Map<string, string> {
   return new Map(Array.from(programs, ([, name = "", text = ""]) => [name.trim(), text]));
 }
 
+/**
+ * The lines with which a page begins, for readers to copy; what they replace by their own is
+ * replaced.
+ */
+export function readFirstLines(path: string, url = "", key = ""): string {
+  const text = readFileSync(join(PROJECT_DIR, path), "utf8");
+  const lines = /^```(?:sh|json)\n([\s\S]*?)^```$/m.exec(text)?.[1];
+  if (lines === undefined) throw new Error(`${path} begins with no lines to copy.`);
+  return lines.replaceAll("https://api.example.com", url).replaceAll("sk_live_…", key);
+}
+
 /** The commands in the README's quick start that call the API, one by one, and the one for npm. */
 export function readCommands(): { calls: string[]; install: string } {
   const readme = readFileSync(join(PROJECT_DIR, "README.md"), "utf8");

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 
 import postgres from "postgres";
 
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import {
   findPrograms,
   initialise,
@@ -13,16 +14,12 @@ import {
   prepareInstallation,
   removeInstallation,
 } from "../../deploy/local/postgres.ts";
-import { Watchdog } from "../../deploy/local/watchdog.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 
 const START_TIMEOUT_MS = 30_000;
 const PASSWORD = "password-of-this-test";
 const USER = "shorthop";
-
-/** Ends the servers if the test runner is killed. */
-let watchdog: Watchdog | undefined;
 
 export type PostgresPair = {
   /**
@@ -104,13 +101,12 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
 function start(node: Node): void {
   const { command, env, user } = postgresService(node.installation, node.port, PASSWORD);
   const settings = ["wal_keep_size=256MB", "hot_standby=on", "wal_receiver_timeout=5s"];
-  node.server = Bun.spawn([...command, ...settings.flatMap((setting) => ["-c", setting])], {
+  const configured = [...command, ...settings.flatMap((setting) => ["-c", setting])];
+  node.server = Bun.spawn(endWithParent(configured, "QUIT"), {
     env: { ...process.env, ...env },
     stdio: ["ignore", "ignore", "ignore"],
     ...user,
   });
-  watchdog ??= new Watchdog();
-  watchdog.watch("postgres", node.server.pid);
 }
 
 /** An immediate shutdown, as of a crash: clients' connections just end. */

@@ -2,15 +2,12 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { Watchdog } from "../../deploy/local/watchdog.ts";
+import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { commandOf } from "./executable.ts";
 import { SIGNING_KEY } from "./signing.ts";
 
-/** Ends the processes if the test runner is killed. */
-let watchdog: Watchdog | undefined;
-
-export type ExtraProcess = {
+export type ExtraProcess = AsyncDisposable & {
   url: string;
   metricsUrl: string;
   pid: number;
@@ -75,13 +72,11 @@ export async function startRedirector(
   const child = await start("redirector", stack, settings, within);
   // On a host that has no links yet, it reads them first; another NATS may be away.
   if (env["NATS_URL"] === undefined && within.length === 0) await waitUntilReady(child);
-  return {
-    ...child,
-    async stop() {
-      await child.stop();
-      rmSync(journal, { recursive: true, force: true });
-    },
+  const stop = async (): Promise<void> => {
+    await child.stop();
+    rmSync(journal, { recursive: true, force: true });
   };
+  return { ...child, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** How long a redirector may read links before tests go on nevertheless. */
@@ -120,7 +115,7 @@ async function start(
   const command = await commandOf([name], stack.root);
   // What the process says does not depend on how soon this one reads it.
   const outputPath = join(mkdtempSync(join(stack.dataDir, "output-")), "stdout");
-  const child = Bun.spawn([...within, ...command], {
+  const child = Bun.spawn(endWithParent([...within, ...command]), {
     env: {
       ...process.env,
       NATS_URL: nats_url,
@@ -132,18 +127,13 @@ async function start(
     stdout: Bun.file(outputPath),
     stderr: "inherit",
   });
-  watchdog ??= new Watchdog();
-  watchdog.watch(name, child.pid);
   const output = (): string => readFileSync(outputPath, "utf8");
-  return {
-    ...(await addressesOf(name, child, output)),
-    pid: child.pid,
-    output,
-    async stop() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    await child.exited;
   };
+  const addresses = await addressesOf(name, child, output);
+  return { ...addresses, pid: child.pid, output, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Waits until a process says where it listens; throws what it said when it ends before. */

@@ -9,44 +9,45 @@ import { encodeSegment } from "./encode-segment.ts";
 
 export type TestSegment = SegmentId & { bytes: Buffer; clicks: number };
 
-export type TestJournal = {
-  /** Encodes the journal's next segment. */
-  next(clicks: number): TestSegment;
-};
-
 /** A journal whose clicks are all of one link, and so old; the referrer is another website. */
-export function createJournal(
-  linkId: Uuid = newUuid(),
-  ageMs = 0,
-  accountId: Uuid = newUuid(),
-): TestJournal {
-  const journalId = newUuid();
-  let segment = 0;
+export class TestJournal {
+  readonly #id = newUuid();
+  readonly #linkId: Uuid;
+  readonly #ageMs: number;
+  readonly #accountId: Uuid;
+  #segment = 0;
 
-  const createClick = (i: number): Click => ({
-    time: Date.now() - ageMs,
-    linkId,
-    accountId,
-    mode: "live",
-    prefetch: false,
-    embedded: false,
-    scanned: false,
-    privacy: false,
-    address: `198.51.100.${i % 200}`,
-    host: "localhost",
-    userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-    referrer: `https://${REFERRER_HOST}/page`,
-    language: "en",
-    query: "",
-  });
+  constructor(linkId = newUuid(), ageMs = 0, accountId = newUuid()) {
+    this.#linkId = linkId;
+    this.#ageMs = ageMs;
+    this.#accountId = accountId;
+  }
 
-  return {
-    next(clicks) {
-      const id = { journalId, segment: segment++ };
-      const content = Array.from({ length: clicks }, (_, i) => createClick(i));
-      return { ...id, clicks, bytes: encodeSegment(id, content) };
-    },
-  };
+  /** Encodes the journal's next segment. */
+  next(clicks: number): TestSegment {
+    const id = { journalId: this.#id, segment: this.#segment++ };
+    const content = Array.from({ length: clicks }, (_, i) => this.#click(i));
+    return { ...id, clicks, bytes: encodeSegment(id, content) };
+  }
+
+  #click(i: number): Click {
+    return {
+      time: Date.now() - this.#ageMs,
+      linkId: this.#linkId,
+      accountId: this.#accountId,
+      mode: "live",
+      prefetch: false,
+      embedded: false,
+      scanned: false,
+      privacy: false,
+      address: `198.51.100.${i % 200}`,
+      host: "localhost",
+      userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+      referrer: `https://${REFERRER_HOST}/page`,
+      language: "en",
+      query: "",
+    };
+  }
 }
 
 export const REFERRER_HOST = "referrer.example";

@@ -16,36 +16,39 @@ import type { TestPostgres } from "./postgres.ts";
 
 const SECRET = "a secret of this test, long enough";
 
-export type SessionServices = ReturnType<typeof openSessionServices>;
+export class SessionServices {
+  /** The passwords that were hashed, to be stored or compared. */
+  readonly hashed: string[] = [];
+  readonly users: UserService;
+  readonly resets: PasswordResets;
+  readonly members: MemberService;
+  readonly sessions: SessionService;
+  readonly factors: SecondFactors;
+  readonly passkeys: Passkeys;
 
-/** `hashed` has the passwords that were hashed, to be stored or compared. */
-export function openSessionServices(
-  { sql }: TestPostgres,
-  correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
-) {
-  const hashed: string[] = [];
-  const passwords: UserPasswords = {
-    hashForUser(password) {
-      hashed.push(password);
-      return Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 });
-    },
-    verifyForUser(password, hash) {
-      hashed.push(password);
-      return Bun.password.verify(password, hash);
-    },
-  };
-  const library = new AuthLibrary(librarySettings(sql, passwords, "http://localhost", SECRET));
-  const rules = new PasswordRules();
-  const users = new UserService(sql, library, rules);
-  const attempts = new Attempts(sql, SECRET, correctPasswords);
-  const tries = new PasswordAttempts(sql, attempts, new DeviceCookies(SECRET, false));
-  return {
-    hashed,
-    users,
-    resets: new PasswordResets(sql, attempts, passwords, rules),
-    members: new MemberService(sql, users),
-    sessions: new SessionService(sql, library, attempts, tries, rules, undefined),
-    factors: new SecondFactors(sql, library, tries),
-    passkeys: new Passkeys(sql, library, tries, rules),
-  };
+  constructor(
+    { sql }: TestPostgres,
+    correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
+  ) {
+    const passwords: UserPasswords = {
+      hashForUser: (password) => {
+        this.hashed.push(password);
+        return Bun.password.hash(password, { algorithm: "bcrypt", cost: 4 });
+      },
+      verifyForUser: (password, hash) => {
+        this.hashed.push(password);
+        return Bun.password.verify(password, hash);
+      },
+    };
+    const library = new AuthLibrary(librarySettings(sql, passwords, "http://localhost", SECRET));
+    const rules = new PasswordRules();
+    const attempts = new Attempts(sql, SECRET, correctPasswords);
+    const tries = new PasswordAttempts(sql, attempts, new DeviceCookies(SECRET, false));
+    this.users = new UserService(sql, library, rules);
+    this.resets = new PasswordResets(sql, attempts, passwords, rules);
+    this.members = new MemberService(sql, this.users);
+    this.sessions = new SessionService(sql, library, attempts, tries, rules, undefined);
+    this.factors = new SecondFactors(sql, library, tries);
+    this.passkeys = new Passkeys(sql, library, tries, rules);
+  }
 }

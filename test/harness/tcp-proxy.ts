@@ -4,18 +4,6 @@
  */
 import type { Socket } from "bun";
 
-export type TcpProxy = {
-  port: number;
-  /** Bytes that have passed, to the port and from it. */
-  passed(): { to: number; from: number };
-  /** Closes every connection and rejects new ones. */
-  cut(): void;
-  mend(): void;
-  /** Loses what comes from the port, until connections are cut. */
-  loseAnswers(): void;
-  stop(): void;
-};
-
 type Peer = { direction: "to" | "from"; other: Socket<Peer> | undefined; pending: Buffer[] };
 
 /** Replaces host and port of a URL, keeping user and password. */
@@ -24,83 +12,106 @@ export function replaceHost(url: string, hostname: string, port: number): string
   return `${protocol}//${username}:${password}@${hostname}:${port}`;
 }
 
-/**
- * Forwards connections from an address of this machine to `port` on loopback. What is sent arrives
- * `delayMs` later, in each direction.
- */
-export function startTcpProxy(port: number, hostname = "127.0.0.1", delayMs = 0): TcpProxy {
-  const open = new Set<Socket<Peer>>();
-  const passed = { to: 0, from: 0 };
-  let connected = true;
-  let losesAnswers = false;
+export class TcpProxy {
+  readonly #port: number;
+  readonly #delayMs: number;
+  readonly #open = new Set<Socket<Peer>>();
+  readonly #passed = { to: 0, from: 0 };
+  readonly #listener: Bun.TCPSocketListener<Peer>;
+  #connected = true;
+  #losesAnswers = false;
 
-  function forward({ other, pending }: Peer, data: Buffer): void {
-    if (other === undefined) pending.push(data);
-    else send(other, data);
-  }
-
-  const handlers = {
-    data(socket: Socket<Peer>, data: Buffer) {
-      if (losesAnswers && socket.data.direction === "from") return;
-      passed[socket.data.direction] += data.length;
+  readonly #handlers = {
+    data: (socket: Socket<Peer>, data: Buffer) => {
+      if (this.#losesAnswers && socket.data.direction === "from") return;
+      this.#passed[socket.data.direction] += data.length;
       // Bun reuses the buffer. Timers of one delay fire in the order in which they were set.
       const copy = Buffer.from(data);
-      if (delayMs === 0) forward(socket.data, copy);
-      else setTimeout(() => forward(socket.data, copy), delayMs);
+      if (this.#delayMs === 0) forward(socket.data, copy);
+      else setTimeout(() => forward(socket.data, copy), this.#delayMs);
     },
-    drain(socket: Socket<Peer>) {
-      const { pending } = socket.data;
-      for (const part of pending.splice(0)) send(socket, part);
-    },
-    close(socket: Socket<Peer>) {
-      open.delete(socket);
-      setTimeout(() => socket.data?.other?.end(), delayMs);
+    drain: sendPending,
+    close: (socket: Socket<Peer>) => {
+      this.#open.delete(socket);
+      setTimeout(() => socket.data?.other?.end(), this.#delayMs);
     },
     error: () => undefined,
   };
 
-  const listener = Bun.listen<Peer>({
-    hostname,
-    port: 0,
-    socket: {
-      ...handlers,
-      open(socket) {
-        socket.data = { direction: "to", other: undefined, pending: [] };
-        if (!connected) {
-          socket.terminate();
-          return;
-        }
-        open.add(socket);
-        void Bun.connect<Peer>({
-          hostname: "127.0.0.1",
-          port,
-          data: { direction: "from", other: socket, pending: [] },
-          socket: {
-            ...handlers,
-            open(target) {
-              open.add(target);
-              const pending = socket.data.pending.splice(0);
-              socket.data.other = target;
-              for (const part of pending) send(target, part);
-            },
-          },
-        }).catch(() => socket.end());
-      },
-    },
-  });
+  /**
+   * Forwards connections from an address of this machine to `port` on loopback. What is sent
+   * arrives `delayMs` later, in each direction.
+   */
+  constructor(port: number, hostname = "127.0.0.1", delayMs = 0) {
+    this.#port = port;
+    this.#delayMs = delayMs;
+    this.#listener = Bun.listen<Peer>({
+      hostname,
+      port: 0,
+      socket: { ...this.#handlers, open: (socket) => this.#accept(socket) },
+    });
+  }
 
-  return {
-    port: listener.port,
-    passed: () => ({ ...passed }),
-    cut() {
-      connected = false;
-      losesAnswers = false;
-      for (const socket of open) socket.terminate();
-    },
-    mend: () => void (connected = true),
-    loseAnswers: () => void (losesAnswers = true),
-    stop: () => listener.stop(true),
-  };
+  get port(): number {
+    return this.#listener.port;
+  }
+
+  /** Bytes that have passed, to the port and from it. */
+  passed(): { to: number; from: number } {
+    return { ...this.#passed };
+  }
+
+  /** Closes every connection and rejects new ones. */
+  cut(): void {
+    this.#connected = false;
+    this.#losesAnswers = false;
+    for (const socket of this.#open) socket.terminate();
+  }
+
+  mend(): void {
+    this.#connected = true;
+  }
+
+  /** Loses what comes from the port, until connections are cut. */
+  loseAnswers(): void {
+    this.#losesAnswers = true;
+  }
+
+  stop(): void {
+    this.#listener.stop(true);
+  }
+
+  #accept(socket: Socket<Peer>): void {
+    socket.data = { direction: "to", other: undefined, pending: [] };
+    if (!this.#connected) {
+      socket.terminate();
+      return;
+    }
+    this.#open.add(socket);
+    void Bun.connect<Peer>({
+      hostname: "127.0.0.1",
+      port: this.#port,
+      data: { direction: "from", other: socket, pending: [] },
+      socket: {
+        ...this.#handlers,
+        open: (target) => {
+          this.#open.add(target);
+          const pending = socket.data.pending.splice(0);
+          socket.data.other = target;
+          for (const part of pending) send(target, part);
+        },
+      },
+    }).catch(() => socket.end());
+  }
+}
+
+function forward({ other, pending }: Peer, data: Buffer): void {
+  if (other === undefined) pending.push(data);
+  else send(other, data);
+}
+
+function sendPending(socket: Socket<Peer>): void {
+  for (const part of socket.data.pending.splice(0)) send(socket, part);
 }
 
 /** Writes data, or queues what the socket does not accept until it drains. */

@@ -17,27 +17,45 @@ const pageSchema = z.object({
   next_cursor: z.string(),
 });
 
-/** Starts a receiver that accepts everything, after a while. */
-export function startWebhookReceiver(delayMs = 0) {
-  const accepted: string[] = [];
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    async fetch(request) {
-      const { id } = eventSchema.parse(await request.json());
-      if (request.headers.get("webhook-id") !== id) return new Response("", { status: 400 });
-      await Bun.sleep(delayMs);
-      accepted.push(id);
-      return new Response(null, { status: 204 });
-    },
-  });
-  return {
-    url: `http://127.0.0.1:${server.port}/`,
-    /** Ids of events in the order in which they were accepted, each as often as it was. */
-    accepted: (): readonly string[] => accepted,
-    [Symbol.asyncDispose]: () => server.stop(true),
-  };
+/** What was sent to a receiver; `id` is that of the event. */
+export type Delivered = { id: string; body: string; headers: Record<string, string> };
+
+export class WebhookReceiver {
+  /** What it has got, also of what it does not accept. */
+  readonly got: Delivered[] = [];
+  readonly #server: Bun.Server<undefined>;
+
+  /** Accepts everything, unless it responds by `respond`. */
+  constructor(respond: (delivered: Delivered) => Response | Promise<Response> = accept) {
+    this.#server = Bun.serve({
+      port: 0,
+      // Tests reach it at any address of loopback.
+      hostname: "0.0.0.0",
+      fetch: async (request) => {
+        const headers = Object.fromEntries(request.headers);
+        const body = await request.text();
+        const delivered = { id: headers["webhook-id"] ?? "", body, headers };
+        this.got.push(delivered);
+        return await respond(delivered);
+      },
+    });
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.port}/hook`;
+  }
+
+  /** Ids of events in the order in which they came, each as often as it did. */
+  ids(): string[] {
+    return this.got.map(({ id }) => id);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#server.stop(true);
+  }
 }
+
+const accept = (): Response => new Response("thanks");
 
 /** Reads the whole ledger of an account. */
 export async function readLedger(apiUrl: string, key: string): Promise<LedgerEvent[]> {

@@ -2,11 +2,12 @@
  * Goal: each ambiguous request has one decision, and where another widely used parser decides
  * differently, a reason is given. After a change that is meant, edit the line of the request.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
+import { forFile } from "../harness/for-file.ts";
 import { type CorpusLine, readCorpus, sendRequest } from "./exchange.ts";
 import { REASONS } from "./reasons.ts";
-import { type CorpusServer, startNginx, startOurServer } from "./servers.ts";
+import { startNginx, startOurServer } from "./servers.ts";
 
 /** Concurrent requests. */
 const CONCURRENCY = 16;
@@ -19,9 +20,7 @@ const NGINX_VERSION = "1.22";
 
 const corpus = await readCorpus();
 
-let ours: CorpusServer;
-beforeAll(() => void (ours = startOurServer()));
-afterAll(() => ours.stop());
+const ours = await forFile(startOurServer(), (ours) => ours.stop());
 
 /** Sends the corpus; returns the requests whose statuses differ from the expected ones. */
 async function findDifferences(

@@ -3,18 +3,13 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { TEST_TIMEOUT_MS } from "../harness/eventually.ts";
 import { freePort } from "../harness/ports.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { type NamedOutcome, type Outcome, runBunTest } from "./bun-test.ts";
 import type { RecordedTimes } from "./timing.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-
-/**
- * Timeout of one test, which may start several stacks on a machine that is six times slower than
- * ours.
- */
-const TEST_TIMEOUT_MS = 900_000;
 
 /** A run that uses less of its time than this on a core mostly waits. */
 const WAITING_CORE_MAX = 1 / 3;

@@ -8,7 +8,7 @@ import { expect, test } from "bun:test";
 import { DAY_MS } from "../../shared/durations.ts";
 import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { checkViews, VARIANTS } from "../harness/dashboard-views.ts";
-import { startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { seedAccount } from "../harness/seeded-account.ts";
 
 /** The variant of today, or that with the number; whoever repeats a run sets it. */
@@ -19,7 +19,7 @@ withBrowser("every page and dialog", () => {
     const number = NUMBER % VARIANTS.length;
     const variants = VARIANTS.slice(number, number + 1);
     console.log(`ACCESSIBILITY_VARIANT=${number}: ${variants[0]?.name}`);
-    await using dns = await startDns();
+    await using dns = await Dns.start();
     await using dashboard = await DashboardBrowser.open(dns);
     const seeded = await seedAccount(dashboard.stack, dns);
     expect(await checkViews(dashboard, seeded, variants)).toEqual([]);

@@ -24,7 +24,7 @@ import {
 import { eventually } from "../harness/eventually.ts";
 import { flipBit } from "../harness/flip-bit.ts";
 import { parseMetrics } from "../harness/prometheus.ts";
-import { startS3, type TestS3 } from "../harness/s3.ts";
+import { TestS3 } from "../harness/s3.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 
@@ -54,7 +54,7 @@ describe.skipIf(programs === undefined)("backups", () => {
 
   beforeAll(async () => {
     postgres = await startDebianPostgres(programs ?? "");
-    s3 = await startS3();
+    s3 = await TestS3.start();
     stack = await startStack({ env: { DATABASE_URL: postgres.url } });
     mkdirSync(configDir);
     writeFileSync(join(configDir, "worker.env"), "VISITOR_HASH_SECRET=of-this-test\n");

@@ -2,7 +2,7 @@
  * Goal: a segment is stored once, in clicks and in every rollup, wherever in a batch a worker ends.
  * Three of these places are in `npm test` (test/e2e/faults.test.ts).
  */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences } from "../../shared/clicks/rollups.ts";
@@ -12,23 +12,15 @@ import { newUuid } from "../../shared/ids.ts";
 import { admin, runAdmin } from "../harness/admin.ts";
 import { BATCH_TIMEOUT_MS, BatchWorkers, INSERT } from "../harness/batch-workers.ts";
 import { eventually } from "../harness/eventually.ts";
-import { createJournal, REFERRER_HOST, type TestSegment } from "../harness/segments.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { forFile } from "../harness/for-file.ts";
+import { REFERRER_HOST, TestJournal, type TestSegment } from "../harness/segments.ts";
+import { startStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 import { breakInserts, mendInserts } from "./faults/batches.ts";
 import { rollBackNats } from "./faults/services.ts";
 
-let stack: Stack;
-let batches: BatchWorkers;
-
-beforeAll(async () => {
-  stack = await startStack();
-  batches = await BatchWorkers.start(stack);
-});
-afterAll(async () => {
-  await batches[Symbol.asyncDispose]();
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(startStack());
+const batches = await forFile(BatchWorkers.start(stack));
 beforeEach(() => batches.beginTest());
 afterEach(() => batches.endTest());
 
@@ -142,7 +134,7 @@ async function replaceView(columns: string): Promise<void> {
 
 test("a repair that an operator asks for while clicks are stored waits until none is half stored", async () => {
   /** Old enough to be compared. */
-  const late = createJournal(newUuid(), 3 * 3_600_000);
+  const late = new TestJournal(newUuid(), 3 * 3_600_000);
   // Each insert is in clicks for seconds before it is in this rollup.
   await replaceView("clicks + sleep(3) + sleep(2.9) + sleep(2.8) + sleep(2.7) AS clicks");
   try {
@@ -266,7 +258,7 @@ describe("segments that take sequences which the consumer had reached before", (
 
 test("a poison segment among fifty goes to the dead letters alone", async () => {
   const others = Array.from({ length: 49 }, () => batches.journal.next(2));
-  const poison = createJournal().next(3);
+  const poison = new TestJournal().next(3);
   const cure = batches.lossy.refuse(poison.journalId);
   await batches.publish([...others.slice(0, 20), poison, ...others.slice(20)]);
   await batches.expectStoredOnce(others, [poison]);
@@ -281,7 +273,7 @@ test("a poison segment among fifty goes to the dead letters alone", async () => 
 });
 
 test("a ClickHouse that was restored without its log stores nothing twice, however old the clicks are", async () => {
-  const [old, older] = [6, 20].map((days) => createJournal(newUuid(), days * 86_400_000));
+  const [old, older] = [6, 20].map((days) => new TestJournal(newUuid(), days * 86_400_000));
   const segments = [old?.next(5), old?.next(5), older?.next(5)].flatMap((segment) => segment ?? []);
   await batches.publish(segments);
   await batches.expectStoredOnce(segments);

@@ -2,13 +2,12 @@
  * Goal: whoever reads events of clicks gets every stored click of a person once, within seconds,
  * whichever worker stored it and whenever it was killed. Method: ClickHouse is asked for the truth.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 
-import type { ClickHouseClient } from "@clickhouse/client";
-import { connect, type NatsConnection } from "nats";
+import { connect } from "nats";
 import * as z from "zod";
 
-import { postgresPool, type Sql } from "../../api/postgres.ts";
+import { postgresPool } from "../../api/postgres.ts";
 import { queryRows } from "../../shared/clicks/query.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
@@ -16,34 +15,22 @@ import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { createAccount, type NewAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
-import { createJournal, publishSegments, type TestSegment } from "../harness/segments.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
-
-/** Some workers are started one after the other, and each waits until the one before is gone. */
-setDefaultTimeout(300_000);
+import { publishSegments, TestJournal, type TestSegment } from "../harness/segments.ts";
+import { startStack } from "../harness/stack.ts";
 
 /** Another worker takes over 10 s after an owner was killed. */
 const TIMEOUT_MS = 60_000;
 
-let stack: Stack;
 let account: NewAccount;
 let accountId: Uuid;
-let nats: NatsConnection;
-let clickhouse: ClickHouseClient;
-let sql: Sql;
-beforeAll(async () => {
-  stack = await startStack();
-  nats = await connect(natsLogin(stack.info().nats_url));
-  clickhouse = connectClickHouse(stack.info().clickhouse_url);
-  sql = postgresPool(stack.info().database_url, 2);
-});
-afterAll(async () => {
-  await sql.end();
-  await clickhouse.close();
-  await nats.close();
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(startStack());
+const nats = await forFile(connect(natsLogin(stack.info().nats_url)), (nats) => nats.close());
+const clickhouse = await forFile(connectClickHouse(stack.info().clickhouse_url), (clickhouse) =>
+  clickhouse.close(),
+);
+const sql = await forFile(postgresPool(stack.info().database_url, 2), (sql) => sql.end());
 beforeEach(async () => {
   account = await createAccount(stack, "enterprise", { minute: 100_000, burst: 100_000 });
   accountId = decodeId("acct", account.id) ?? newUuid();
@@ -135,7 +122,7 @@ test("clicks by people are recorded with the fields of the list, for those who r
 
 test("a segment with many clicks is several events, and one that is sent again is none", async () => {
   await becomeReader();
-  const journal = createJournal(newUuid(), 0, accountId);
+  const journal = new TestJournal(newUuid(), 0, accountId);
   const segment = journal.next(1_200);
   await publish(segment);
   await expectStored(1_200);
@@ -169,7 +156,7 @@ test("what a worker stored and had not recorded is recorded by the next one, and
   let owner = await startWorker(stack);
   await isOwner(owner);
   await becomeReader();
-  const journal = createJournal(newUuid(), 0, accountId);
+  const journal = new TestJournal(newUuid(), 0, accountId);
   let stored = 0;
   const store = async (clicks: number) => {
     await publish(journal.next(clicks));

@@ -10,13 +10,14 @@ import { join } from "node:path";
 import { LIMITS_STREAM } from "../../shared/contracts/streams.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { forFile } from "../harness/for-file.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer } from "../harness/nats-versions.ts";
 import { startNats } from "../harness/nats.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
 import { OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { type SharedStack, type Stack, startStack } from "../harness/stack.ts";
+import { type SharedStack, startStack } from "../harness/stack.ts";
 
 const CLIENTS = 100;
 
@@ -47,17 +48,11 @@ type Redirector = {
   [Symbol.asyncDispose](): Promise<void>;
 };
 
-let stack: Stack;
-let links: OwnLinks;
-
-beforeAll(async () => {
-  stack = await startStack();
-  links = await OwnLinks.start(stack);
-  // A redirector leases no click in the first seconds after its start.
-  const { alias } = await links.create({ max_clicks: 1 });
-  expect((await links.followSettled(alias)).status).toBe(302);
-});
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
+const links = await OwnLinks.start(stack);
+// A redirector leases no click in the first seconds after its start.
+const { alias } = await links.create({ max_clicks: 1 });
+expect((await links.followSettled(alias)).status).toBe(302);
 
 async function createRedirector(env: Record<string, string> = {}): Promise<Redirector> {
   const journal = mkdtempSync(join(tmpdir(), "shorthop-limits-"));
@@ -206,7 +201,6 @@ describe("many redirectors and clients", () => {
         RECOVERY_MS,
       );
     },
-    240_000,
   );
 
   test("the last clicks can be had beside a redirector that leased some and is idle", async () => {
@@ -216,7 +210,7 @@ describe("many redirectors and clients", () => {
     const responses = [];
     for (let i = 0; i < 20; i++) responses.push(await links.followSettled(alias, other?.url()));
     expect(responses.map(({ status }) => status)).toEqual([...Array<number>(19).fill(302), 410]);
-  }, 120_000);
+  });
 
   test("a limit is raised and lowered while clicks go on", async () => {
     const { id, alias } = await links.create({ max_clicks: 50 });
@@ -236,7 +230,7 @@ describe("many redirectors and clients", () => {
       async () => expect(await links.read(id)).toMatchObject({ clicks: 130, clicks_left: 0 }),
       RECOVERY_MS,
     );
-  }, 240_000);
+  });
 });
 
 describe("NATS", () => {
@@ -288,12 +282,12 @@ describe("NATS", () => {
     await clients.stop();
     expect(led + clients.led).toBe(60);
     expect(await api.links.read(id)).toMatchObject({ status: "limit_reached", clicks_left: 0 });
-  }, 240_000);
+  });
 
   test("whose leader is killed grants no click twice", async () => {
     const program = await laterNatsServer();
     if (program === undefined) return;
-    await using cluster = await startNatsCluster(program, { tls: false });
+    await using cluster = await NatsCluster.start(program, { tls: false });
     const env = (user: "api" | "redirector") => ({
       NATS_URL: cluster.url(user),
       NATS_REPLICAS: "3",
@@ -321,5 +315,5 @@ describe("NATS", () => {
     await clients.untilRefused();
     await clients.stop();
     expect(clients.led).toBe(max);
-  }, 300_000);
+  });
 });

@@ -2,9 +2,7 @@
  * Goal: an insert is in the raw clicks and in every rollup once, whatever its clicks contain and
  * however often it is made.
  */
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-
-import type { ClickHouseClient } from "@clickhouse/client";
+import { afterAll, beforeEach, expect, test } from "bun:test";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import {
@@ -27,7 +25,8 @@ import { Enricher, type SegmentRows } from "../../worker/enrich/rows.ts";
 import { Metrics } from "../../worker/metrics.ts";
 import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { forFile } from "../harness/for-file.ts";
+import { startStack } from "../harness/stack.ts";
 import { killService } from "./faults/services.ts";
 
 const DAY_SECONDS = 86_400;
@@ -37,16 +36,9 @@ const DAY = (Math.floor(Date.now() / 1_000 / DAY_SECONDS) - 3) * DAY_SECONDS;
 
 const CLICKS = 500;
 
-let stack: Stack;
-let client: ClickHouseClient;
-beforeAll(async () => {
-  stack = await startStack();
-  client = connectClickHouse(stack.info().clickhouse_url);
-});
-afterAll(async () => {
-  await client.close();
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(startStack());
+let client = connectClickHouse(stack.info().clickhouse_url);
+afterAll(() => client.close());
 beforeEach(async () => {
   for (const table of ["clicks", ...ROLLUP_TABLES.map((rollup) => rollup.table)])
     await client.command({ query: `TRUNCATE TABLE ${table}` });

@@ -3,9 +3,8 @@
  * to run does what they say, as it stands there: on a stack from nothing, with the keys that its
  * start prints, and on the smallest account, also beyond its limits.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -16,6 +15,7 @@ import { CLIENT_FILE } from "../../shared/version.ts";
 import { createAccount, createKey } from "../harness/admin.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
 import { eventually } from "../harness/eventually.ts";
+import { dirForFile, forFile } from "../harness/for-file.ts";
 import {
   CLIENT_DIR,
   FIRST_HOUR,
@@ -24,7 +24,7 @@ import {
   readPrograms,
   run,
 } from "../harness/packed-client.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
 const SCOPES = "links:read,links:write,links:delete,analytics:read";
 
@@ -46,35 +46,17 @@ const PROGRAM_MS = 180_000;
 
 const { calls, install } = readCommands();
 
+const dir = dirForFile("shorthop-client-");
 /** A site of another origin than the API, whose pages may call it. */
-let site: Bun.Server<undefined>;
-let stack: Stack;
-/** The keys that the start prints, by their names. */
-let printed: Record<"live" | "test", string>;
-let env: { SHORTHOP_URL: string; SHORTHOP_KEY: string };
-let dir: string;
-
-beforeAll(async () => {
-  site = Bun.serve({
+const site = await forFile(
+  Bun.serve({
     port: 0,
     fetch: () => new Response("<!doctype html>", { headers: { "content-type": "text/html" } }),
-  });
-  stack = await startStack({ empty: true, env: { API_CORS_ORIGINS: site.url.origin } });
-  printed = await readPrintedKeys();
-  const { id } = await createAccount(stack, "free");
-  const { key } = await createKey(stack, id, SCOPES, { type: "test" });
-  env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
-  dir = mkdtempSync(join(tmpdir(), "shorthop-client-"));
-  for (const [name, program] of readPrograms()) writeFileSync(join(dir, name), program);
-  await waitForClient();
-  // No registry is asked for advice: the client depends on nothing.
-  run(["sh", "-c", here(install)], dir, { npm_config_audit: "false", npm_config_fund: "false" });
-}, 180_000);
-afterAll(async () => {
-  await stack[Symbol.asyncDispose]();
-  await site.stop(true);
-  rmSync(dir, { recursive: true, force: true });
-});
+  }),
+);
+const stack = await forFile(
+  startStack({ empty: true, env: { API_CORS_ORIGINS: site.url.origin } }),
+);
 
 /** A text of the README with the addresses of this stack. */
 const here = (text: string): string =>
@@ -89,7 +71,10 @@ const readPrintedKeys = () =>
       /Live key\s+(sk_live_\S+)\s+Test key\s+(sk_test_\S+)/.exec(stack.output()) ?? [];
     expect([live, test]).not.toContain("");
     return { live, test };
-  }, 10_000);
+  });
+
+/** The keys that the start prints, by their names. */
+const printed = await readPrintedKeys();
 
 /** The stack packs the client after its start, and until then says when to ask again. */
 const waitForClient = () =>
@@ -98,6 +83,14 @@ const waitForClient = () =>
     if (status === 503) expect(headers.get("retry-after")).not.toBeNull();
     expect([status, headers.get("content-type")]).toEqual([200, "application/gzip"]);
   }, 120_000);
+
+const { id } = await createAccount(stack, "free");
+const { key } = await createKey(stack, id, SCOPES, { type: "test" });
+const env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
+for (const [name, program] of readPrograms()) writeFileSync(join(dir, name), program);
+await waitForClient();
+// No registry is asked for advice: the client depends on nothing.
+run(["sh", "-c", here(install)], dir, { npm_config_audit: "false", npm_config_fund: "false" });
 
 function expectFirstHour(output: string): void {
   const lines = output.trim().split("\n");
@@ -238,6 +231,5 @@ describe("the packed client", () => {
         codes: ["not_found", "network"],
       });
     },
-    120_000,
   );
 });

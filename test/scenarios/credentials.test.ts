@@ -17,17 +17,14 @@ import { findDeviations } from "../credentials/rights.ts";
 import { prepareClickHouse, tryClickHouse } from "../credentials/try-clickhouse.ts";
 import { tryCrossing, tryNats } from "../credentials/try-nats.ts";
 import { type Roles, startRoles } from "../credentials/try-postgres.ts";
-import { type NatsCluster, startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { createTemporaryDir } from "../harness/templates.ts";
 
 setDefaultTimeout(300_000);
 
-let dir: string;
-beforeAll(() => {
-  dir = createTemporaryDir("shorthop-credentials-");
-});
+const dir = createTemporaryDir("shorthop-credentials-");
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("in NATS", () => {
@@ -37,10 +34,10 @@ describe("in NATS", () => {
     const program = await ownNatsServer();
     const options = { count: 1, tls: false };
     const region = { domain: "hub", addresses: [] } as const;
-    hub = await startNatsCluster(program, { ...options, region });
+    hub = await NatsCluster.start(program, { ...options, region });
     const addresses = hub.servers.map(({ leafPort }) => `127.0.0.1:${leafPort}`);
     const ca = hub.env.NODE_EXTRA_CA_CERTS;
-    far = await startNatsCluster(program, {
+    far = await NatsCluster.start(program, {
       ...options,
       region: { domain: FAR, hub: addresses, ca },
     });
@@ -161,9 +158,9 @@ describe("of the files that the documents' commands make", () => {
     const root = join(dir, "one");
     for (const folder of ["root", "etc/systemd/system"])
       mkdirSync(join(root, folder), { recursive: true });
-    runBlock(root, "operations.md", "secrets");
+    runBlock(root, "installing-by-hand.md", "secrets");
     expect(modeOf(join(root, "root/shorthop.secrets"))).toBe("600");
-    runBlock(root, "operations.md", "nats");
+    runBlock(root, "installing-by-hand.md", "nats");
     const nats = join(root, "etc/shorthop/nats");
     expect(modeOf(nats)).toBe("750");
     const files = readdirSync(nats);

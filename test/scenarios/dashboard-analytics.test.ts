@@ -2,7 +2,7 @@
  * Goal: users can question their clicks in the dashboard. Method: a real browser on a real stack;
  * what the page shows is compared with the API's responses.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
@@ -11,19 +11,13 @@ import * as z from "zod";
 import { decodeId } from "../../shared/ids.ts";
 import { withPostgres } from "../harness/admin.ts";
 import { insert } from "../harness/analytics-reference.ts";
-import { call } from "../harness/api.ts";
-import { chromiumPath } from "../harness/browser.ts";
+import { call, IPHONE } from "../harness/api.ts";
 import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
 import { goTo, paramsOf, readClipboard } from "../harness/dashboard-page.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 
 const TIMEOUT_MS = 20_000;
-
-/** Time until the page shows what it has requested. */
-const SHOWN_MS = 10_000;
-
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
 
 /** A tag that URLs and routers are likely to change. */
 const ODD_TAG = "50% off/now, -&= ü";
@@ -39,10 +33,6 @@ const CLICKS = [
 ] as const;
 
 const timesSchema = z.object({ heatmap: z.array(z.array(z.int())) });
-
-let dashboard: DashboardBrowser;
-/** Tests that change something have an account of their own. */
-let seeded: Seeded;
 
 type Seeded = TestAccount & { urls: string[] };
 
@@ -90,14 +80,9 @@ async function seed(): Promise<Seeded> {
   return { ...account, urls };
 }
 
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dashboard = await DashboardBrowser.open();
-  seeded = await seed();
-});
-afterAll(async () => {
-  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
-});
+const dashboard = await forFile(DashboardBrowser.open());
+/** Tests that change something have an account of their own. */
+const seeded = await seed();
 
 /** Opens the view "Phones" as somebody who may not change it. */
 async function openSavedView(page: Page): Promise<void> {
@@ -187,9 +172,8 @@ withBrowser("the analytics of the dashboard", () => {
       // Each card is answered on its own.
       const devices = page.getByRole("list", { name: "Devices", exact: true });
       await devices.getByText("Desktop").waitFor();
-      await eventually(
-        async () => expect(await readList(page, "Devices")).toEqual([["Desktop", 2]]),
-        SHOWN_MS,
+      await eventually(async () =>
+        expect(await readList(page, "Devices")).toEqual([["Desktop", 2]]),
       );
       await filters.getByRole("button", { name: "Remove filter UTM campaign 100%" }).click();
       await waitForTotal(page, 6);
@@ -207,7 +191,7 @@ withBrowser("the analytics of the dashboard", () => {
         const countries = (await readList(page, "Countries")) as [string, number][];
         expect(countries.length).toBeGreaterThan(1);
         return countries as [[string, number], ...unknown[]];
-      }, SHOWN_MS);
+      });
       await choose(page, "Countries", first[0]);
       await waitForTotal(page, first[1]);
       // In a country the list is of its regions; the map and the other cards are filtered as well.
@@ -465,19 +449,15 @@ withBrowser("the analytics of the dashboard", () => {
     const steps = async (page: Page) => {
       const reasons = page.getByRole("list", { name: "Reasons", exact: true });
       await reasons.getByText("Disabled link").waitFor();
-      await eventually(
-        async () => expect(await readList(page, "Reasons")).toEqual([["Disabled link", 3]]),
-        SHOWN_MS,
+      await eventually(async () =>
+        expect(await readList(page, "Reasons")).toEqual([["Disabled link", 3]]),
       );
       const tabs = page.getByRole("group", { name: "What did not work by" });
       await tabs.getByRole("button", { name: "Unknown aliases" }).click();
       await page.getByText("None in this period.").waitFor();
       await tabs.getByRole("button", { name: "Over time" }).click();
       const table = page.getByRole("table", { name: "What did not work over time" });
-      await eventually(
-        async () => expect(await table.locator("tbody tr").count()).toBe(1),
-        SHOWN_MS,
-      );
+      await eventually(async () => expect(await table.locator("tbody tr").count()).toBe(1));
       await tabs.getByRole("button", { name: "Links" }).click();
       const links = page.getByRole("list", { name: "Links that failed" });
       await links.getByRole("link", { name: new URL(short_url).pathname }).click();

@@ -3,15 +3,16 @@
  * does with a link, and nothing that somebody has entered is lost. Method: a real browser on a real
  * stack; keys and clicks are counted, and the clipboard is read.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import type { Page } from "playwright-core";
 
-import { chromiumPath, openSignIn } from "../harness/browser.ts";
-import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { openSignIn } from "../harness/browser.ts";
+import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { enter, isFocused, readClipboard, tabTo, write } from "../harness/dashboard-page.ts";
 import type { TestUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -22,17 +23,8 @@ const TIMEOUT_MS = 20_000;
 const KEYS_MAX = 4;
 const CLICKS_MAX = 2;
 
-let dashboard: DashboardBrowser;
-let account: TestAccount;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dashboard = await DashboardBrowser.open();
-  account = await dashboard.addAccount();
-});
-afterAll(async () => {
-  if (chromiumPath !== undefined) await dashboard[Symbol.asyncDispose]();
-});
+const dashboard = await forFile(DashboardBrowser.open());
+const account = await dashboard.addAccount();
 
 /** Runs the steps on the list, with permissions of the browser. */
 const visitList = (permissions: readonly string[], steps: (page: Page) => Promise<void>) =>

@@ -4,18 +4,18 @@
  * files as services export them, in a real browser on a real stack; the API and the redirector show
  * what came of it. What becomes of each service's columns is tested beside the import's code.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 
 import type { NewLink } from "../../clients/typescript/src/index.ts";
 import { callOnce } from "../harness/api.ts";
-import { chromiumPath } from "../harness/browser.ts";
-import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { addDomain, enter, tabTo } from "../harness/dashboard-page.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 
 const TIMEOUT_MS = 20_000;
 const HOST = "go.moved.example";
@@ -59,22 +59,10 @@ const EVERYTHING = {
   utm_content: "o",
 } satisfies NewLink;
 
-let dns: Dns;
-let dashboard: DashboardBrowser;
-let account: TestAccount;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dns = await startDns();
-  dashboard = await DashboardBrowser.open(dns);
-  account = await dashboard.addAccount();
-  await addDomain(account.client, dns, HOST);
-});
-afterAll(async () => {
-  if (chromiumPath === undefined) return;
-  await dashboard[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(Dns.start());
+const dashboard = await forFile(DashboardBrowser.open(dns));
+const account = await dashboard.addAccount();
+await addDomain(account.client, dns, HOST);
 
 const choose = (page: Page, content: string | Buffer): Promise<void> =>
   page

@@ -3,17 +3,15 @@
  * link leads, and see what became of it. Method: a real browser on a real stack; the redirector and
  * the API show what was set.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 
-import type { Client } from "../../clients/typescript/src/index.ts";
 import { admin } from "../harness/admin.ts";
-import { callOnce } from "../harness/api.ts";
+import { callOnce, IPHONE } from "../harness/api.ts";
 import { AXE, runAxe } from "../harness/axe.ts";
-import { chromiumPath } from "../harness/browser.ts";
-import { DashboardBrowser, type TestAccount, withBrowser } from "../harness/dashboard-browser.ts";
+import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import {
   chooseAction,
   enter,
@@ -24,8 +22,9 @@ import {
   tabTo,
   write,
 } from "../harness/dashboard-page.ts";
-import { type Dns, startDns } from "../harness/dns.ts";
+import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { createPng } from "../harness/png.ts";
 import { readQr } from "../harness/qr-reader.ts";
 
@@ -33,26 +32,11 @@ const TIMEOUT_MS = 20_000;
 const OWN = "https://example.com/own";
 const IMAGE = "https://images.example.com/card.svg";
 const CHAT = { "user-agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)" };
-const IPHONE =
-  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1";
 
-let dns: Dns;
-let dashboard: DashboardBrowser;
-let account: TestAccount;
-let client: Client;
-
-beforeAll(async () => {
-  if (chromiumPath === undefined) return;
-  dns = await startDns();
-  dashboard = await DashboardBrowser.open(dns);
-  account = await dashboard.addAccount();
-  client = account.client;
-});
-afterAll(async () => {
-  if (chromiumPath === undefined) return;
-  await dashboard[Symbol.asyncDispose]();
-  await dns[Symbol.asyncDispose]();
-});
+const dns = await forFile(Dns.start());
+const dashboard = await forFile(DashboardBrowser.open(dns));
+const account = await dashboard.addAccount();
+const client = account.client;
 
 async function openNewLink(page: Page, alias: string) {
   await page.getByRole("button", { name: "New link" }).click();

@@ -1,17 +1,15 @@
 /** Goal: the shipped executables start and serve without the project's other files. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -20,35 +18,21 @@ import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { findingSchema } from "../../shared/preflight.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { dirForFile, forFile } from "../harness/for-file.ts";
 import { freePort } from "../harness/ports.ts";
 import { SIGNING_KEY } from "../harness/signing.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const START_MS = 20_000;
 
 /** Each executable has the runtime in it, of 100 MiB. */
 const EXECUTABLE_BYTES_MAX = 130 * 1024 ** 2;
 
-let stack: Stack;
-let dir: string;
-const children: Bun.Subprocess[] = [];
-
-beforeAll(async () => {
-  stack = await startStack();
-  dir = mkdtempSync(join(tmpdir(), "shorthop-empty-"));
-  run([process.execPath, join(PROJECT_DIR, "deploy/build.ts"), "--only-binaries"], PROJECT_DIR);
-  for (const folder of ["bin", "dashboard"])
-    cpSync(join(PROJECT_DIR, "dist", folder), join(dir, folder), {
-      recursive: true,
-      verbatimSymlinks: true,
-    });
-  rmSync(join(PROJECT_DIR, "dist"), { recursive: true });
-});
-afterAll(async () => {
-  for (const child of children) child.kill("SIGTERM");
-  await Promise.all(children.map((child) => child.exited));
-  await stack[Symbol.asyncDispose]();
-  rmSync(dir, { recursive: true });
+const stack = await forFile(startStack());
+const dir = dirForFile("shorthop-empty-");
+const children: Bun.Subprocess[] = await forFile([], async (all: Bun.Subprocess[]) => {
+  for (const child of all) child.kill("SIGTERM");
+  await Promise.all(all.map((child) => child.exited));
 });
 
 function run(command: string[], cwd = dir, env: Record<string, string> = {}) {
@@ -63,6 +47,14 @@ function run(command: string[], cwd = dir, env: Record<string, string> = {}) {
 
 /** An environment without paths to this project. */
 const cleanEnv = () => ({ PATH: "/usr/bin:/bin", HOME: dir });
+
+run([process.execPath, join(PROJECT_DIR, "deploy/build.ts"), "--only-binaries"], PROJECT_DIR);
+for (const folder of ["bin", "dashboard"])
+  cpSync(join(PROJECT_DIR, "dist", folder), join(dir, folder), {
+    recursive: true,
+    verbatimSymlinks: true,
+  });
+rmSync(join(PROJECT_DIR, "dist"), { recursive: true });
 
 const environment = () => {
   const { database_url, nats_url, clickhouse_url, ...info } = stack.info();

@@ -6,14 +6,15 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import * as z from "zod";
 
-import { buildExtension, EXTENSION } from "../../clients/extension/build.ts";
+import { EXTENSION } from "../../clients/extension/build.ts";
 import { createAccount } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
+import { readFirstLines, run } from "../harness/packed-client.ts";
 import { freePort } from "../harness/ports.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
@@ -44,7 +45,7 @@ beforeAll(async () => {
   profile = mkdtempSync(join(tmpdir(), "shorthop-extension-"));
   stack = await startStack({ empty: true });
   ({ key } = await createAccount(stack, "enterprise"));
-  await buildExtension();
+  followFirstLines();
   allowCalls(new URL(stack.info().api_url).origin);
   browser = await chromium.launchPersistentContext(profile, {
     executablePath: CHROMIUM,
@@ -69,6 +70,13 @@ afterAll(async () => {
   await stack[Symbol.asyncDispose]();
   rmSync(profile, { recursive: true, force: true });
 });
+
+/** Builds it by the first lines of its page, which name the folder that the browser loads. */
+function followFirstLines(): void {
+  const lines = readFirstLines("clients/extension/README.md");
+  run(["sh", "-e", "-c", lines], PROJECT_DIR);
+  expect(lines).toContain(`Load unpacked → ${relative(PROJECT_DIR, EXTENSION)}\n`);
+}
 
 /** What a user does who accepts the question of the browser, which a program cannot. */
 function allowCalls(origin: string): void {
@@ -108,7 +116,7 @@ class Popup {
   static async open(options: Page, over: Page): Promise<Popup> {
     await over.bringToFront();
     await options.evaluate(() => Reflect.get(globalThis, "chrome").action.openPopup());
-    const address = await eventually(findPopup, 10_000);
+    const address = await eventually(findPopup);
     const socket = new WebSocket(address);
     await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));
     return new Popup(socket);
@@ -130,7 +138,7 @@ class Popup {
     this.#socket.send(JSON.stringify({ id: ++this.#calls, method: "Page.close" }));
     await eventually(async () => {
       expect(await listTargets()).not.toContainEqual(expect.objectContaining({ url: POPUP_URL }));
-    }, 10_000);
+    });
   }
 
   async #call<Schema extends z.ZodType>(
@@ -193,7 +201,7 @@ test.skipIf(CHROMIUM === null)(
     const shown: string[] = [];
     for (const time of ["first", "second"]) {
       const popup = await Popup.open(options, page);
-      await eventually(async () => expect(await popup.read("#status")).toBe("Copied"), 10_000);
+      await eventually(async () => expect(await popup.read("#status")).toBe("Copied"));
       shown.push(await popup.read("#short-url"));
       await popup.screenshot(join(SCREENS, `popup-${time}.png`));
       await popup.close();
@@ -218,7 +226,7 @@ test.skipIf(CHROMIUM === null)(
     const popup = await Popup.open(options, page);
     await eventually(async () => {
       expect(await popup.read("#error")).toContain("cannot be shortened");
-    }, 10_000);
+    });
     await popup.screenshot(join(SCREENS, "popup-refused.png"));
   },
   60_000,

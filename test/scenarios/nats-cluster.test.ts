@@ -9,7 +9,7 @@ import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tai
 import { processLog } from "../../shared/log.ts";
 import { ReplicaWatch } from "../../shared/stream-checks.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
 
 const RECOVERY_MS = 20_000;
@@ -24,7 +24,7 @@ describe.each(programs)("three servers with the files of deploy/nats, $version",
   test.concurrent(
     "name a stream that has fewer replicas than it should, until an operator adds them",
     async () => {
-      await using cluster = await startNatsCluster(program);
+      await using cluster = await NatsCluster.start(program);
       const nats = await cluster.connect("api");
       await eventually(
         async () => ensureLinkLogStream(await nats.jetstreamManager(), 1),

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { listSnapshots } from "../../shared/links-log/snapshots.ts";
 import { call, callOnce, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { startRedirector, startWorker } from "../harness/processes.ts";
 import { signerOf } from "../harness/signing.ts";
@@ -23,7 +23,7 @@ test("one NATS server grows to three without a failed redirect, a lost link or a
   await using cleanup = new AsyncDisposableStack();
   const dataDir = createDataDir();
   cleanup.defer(() => removeDataDir(dataDir));
-  const single = cleanup.use(await startNatsCluster(program, { count: 1, tls: false }));
+  const single = cleanup.use(await NatsCluster.start(program, { count: 1, tls: false }));
   const start = (env: Record<string, string>) => startStack({ dataDir, env });
   let stack: Stack = await start({ NATS_URL: single.url("operator") });
   cleanup.defer(() => stack[Symbol.asyncDispose]());
@@ -56,7 +56,7 @@ test("one NATS server grows to three without a failed redirect, a lost link or a
   // The stream of the old server is drained.
   await expectCounted();
 
-  const cluster = cleanup.use(await startNatsCluster(program, { tls: false }));
+  const cluster = cleanup.use(await NatsCluster.start(program, { tls: false }));
   await stack.stop();
   stack = await start({ NATS_URL: cluster.url("operator"), NATS_REPLICAS: "3" });
   const operator = await cluster.connect("operator");

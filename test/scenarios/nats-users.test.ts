@@ -15,7 +15,7 @@ import { processStatus, STATUS_SUBJECT } from "../../shared/status.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { startNatsCluster } from "../harness/nats-cluster.ts";
+import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats-versions.ts";
 import { withOwnDatabase } from "../harness/own-database.ts";
 import { startApi, startRedirector, startWorker } from "../harness/processes.ts";
@@ -30,7 +30,7 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
   await using started = await startStack();
   const stack = await withOwnDatabase(started, "users");
   await using cleanup = new AsyncDisposableStack();
-  await using nats = await startNatsCluster(await ownNatsServer(), { count: 1 });
+  await using nats = await NatsCluster.start(await ownNatsServer(), { count: 1 });
   const environment = (user: NatsUser) => ({
     ...nats.env,
     NATS_URL: nats.url(user),

@@ -16,7 +16,7 @@ import { canCreateNetworkHosts, createNetworkHost } from "../harness/netns.ts";
 import { freePort } from "../harness/ports.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { startStack } from "../harness/stack.ts";
-import { replaceHost, startTcpProxy } from "../harness/tcp-proxy.ts";
+import { replaceHost, TcpProxy } from "../harness/tcp-proxy.ts";
 
 const RECOVERY_TIMEOUT_MS = 60_000;
 
@@ -40,7 +40,7 @@ test.skipIf(!possible)(
     await using cleanup = new AsyncDisposableStack();
     const hosts = await Promise.all(
       machines.map(async (host) => {
-        const nats = startTcpProxy(natsPort, host.servicesAddress);
+        const nats = new TcpProxy(natsPort, host.servicesAddress);
         const port = freePort();
         const env = {
           NATS_URL: replaceHost(stack.info().nats_url, host.servicesAddress, nats.port),

@@ -1,5 +1,5 @@
 /** Goal: operators manage accounts and keys by the command line, and see no secrets. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import {
   admin,
@@ -10,17 +10,11 @@ import {
   runAdmin,
 } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/shared-stack.ts";
-import type { SharedStack } from "../harness/stack.ts";
 
-let stack: SharedStack;
-let account: NewAccount;
-
-beforeAll(async () => {
-  stack = await useStack();
-  account = await createAccount(stack, "enterprise");
-});
-afterAll(() => stack[Symbol.asyncDispose]());
+const stack = await forFile(useStack());
+const account = await createAccount(stack, "enterprise");
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 

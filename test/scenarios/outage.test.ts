@@ -2,7 +2,7 @@
  * Goal: redirectors survive the failure of everything else, and clicks recorded in the meantime are
  * not lost.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
@@ -14,12 +14,11 @@ import { admin } from "../harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
-let stack: Stack;
-beforeAll(async () => void (stack = await startStack()));
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 
@@ -41,7 +40,7 @@ describe("the clicks stream", () => {
       expect((await call(`${redirector.url}/${link.alias}`)).status).toBe(302);
     await eventually(async () => {
       expect(redirector.output()).toContain("must not be used: it drops old messages");
-    }, 10_000);
+    });
     const total = async () => {
       const { body } = await call(api(`/v1/analytics/${link.id}`), { key: stack.info().api_key });
       return summarySchema.parse(body).summary.total_clicks;
@@ -71,7 +70,7 @@ describe("dead-lettered segments", () => {
         { segment: null, clicks: 0, reason: "not a segment of clicks" },
       ]);
       return deadLetters;
-    }, 10_000);
+    });
 
     const linkId = decodeId("link", link.id) ?? newUuid();
     const click = {

@@ -2,16 +2,16 @@
  * Goal: the Python client as users install it: its wheel and its source distribution, each in a
  * clean environment, run the programs of the README as they stand there.
  */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
-import { run } from "../harness/packed-client.ts";
-import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
+import { dirForFile, forFile } from "../harness/for-file.ts";
+import { readFirstLines, run } from "../harness/packed-client.ts";
+import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const CLIENT_DIR = join(PROJECT_DIR, "clients/python");
 
@@ -23,23 +23,14 @@ build.build_sdist(folder)`;
 
 const LINKS = 10_000;
 
-let stack: Stack;
-let dir: string;
-let env: Record<string, string>;
-
-beforeAll(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-python-"));
-  if (PYTHON === undefined) return;
+const dir = dirForFile("shorthop-python-");
+const stack = await forFile(startStack({ empty: true }));
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
+if (PYTHON !== undefined) {
   run(["cp", "-r", CLIENT_DIR, join(dir, "source")], dir);
   run([PYTHON, "-c", BUILD, join(dir, "built")], join(dir, "source"));
-  stack = await startStack({ empty: true });
-  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-  env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
-}, 180_000);
-afterAll(async () => {
-  if (PYTHON !== undefined) await stack[Symbol.asyncDispose]();
-  rmSync(dir, { recursive: true, force: true });
-});
+}
 
 /** The programs of the README by their names. */
 const readPrograms = (): Map<string, string> =>
@@ -76,8 +67,25 @@ describe.skipIf(PYTHON === undefined)("the package", () => {
         expect(run([python, name], dir, env)).toStartWith(stack.info().short_url);
       }
     },
-    120_000,
   );
+
+  test("is installed and run by the first lines of its page, as they stand there", () => {
+    const venv = join(dir, "first");
+    run([PYTHON ?? "", "-m", "venv", "--system-site-packages", venv], dir);
+    const [program = "", text = ""] = [...readPrograms()][0] ?? [];
+    writeFileSync(join(dir, program), text);
+    const lines = readFirstLines(
+      "clients/python/README.md",
+      env["SHORTHOP_URL"],
+      env["SHORTHOP_KEY"],
+    );
+    const output = run(["sh", "-e", "-c", lines], dir, {
+      PATH: `${venv}/bin:${process.env["PATH"]}`,
+      PIP_NO_INDEX: "1",
+      PIP_FIND_LINKS: join(dir, "built"),
+    });
+    expect(output).toContain(`${stack.info().short_url}/`);
+  });
 
   test("iterates over ten thousand links", async () => {
     const links = Array.from({ length: LINKS }, (_, i) => ({
@@ -96,5 +104,5 @@ print(len({link["id"] for link in client.links.all(tag="ten-thousand")}))`;
     expect(run([PYTHON ?? "", "-c", program], dir, { ...env, ...source }).trim()).toBe(
       String(LINKS),
     );
-  }, 300_000);
+  });
 });

@@ -1,5 +1,5 @@
 /** Goal: unreadable segments do not block other clicks, are reported, and can be restored. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -9,18 +9,17 @@ import { natsLogin } from "../../shared/nats.ts";
 import { admin } from "../harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { readMetric } from "../harness/scrape.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
 /**
  * More segments than a redirector publishes concurrently: endless retries would block all others.
  */
 const UNREADABLE = 9;
 
-let stack: Stack;
-beforeAll(async () => void (stack = await startStack()));
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
 
 const countClicks = async (id: string): Promise<number> => {
   const { api_url, api_key: key } = stack.info();
@@ -50,7 +49,7 @@ test("clicks flow past unreadable segments, which an operator can list, repair a
     expect((await call(`${redirector.url}/${link.alias}`)).status).toBe(302);
   for (let i = 1; i <= UNREADABLE; i++) {
     await follow();
-    await eventually(async () => expect(listSealed()).toHaveLength(i), 5_000);
+    await eventually(async () => expect(listSealed()).toHaveLength(i));
   }
   const contents = listSealed().map(
     (name) => [name, readFileSync(join(JOURNAL_DIR, name))] as const,

@@ -1,13 +1,14 @@
 /** Goal: an operator can find every click, and check and repair the stored counts. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
 import { admin, runAdmin } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;
 
@@ -17,9 +18,7 @@ const TIMEOUT_MS = 20_000;
 const HOURS_AGO = 50;
 const CHECKED = ["--hours", "100"];
 
-let stack: Stack;
-beforeAll(async () => void (stack = await startStack()));
-afterAll(async () => await stack[Symbol.asyncDispose]());
+const stack = await forFile(startStack());
 
 async function createLink() {
   const { body } = await call(`${stack.info().api_url}/v1/links`, {
@@ -123,7 +122,7 @@ describe("the journal", () => {
       ]);
       expect(found.every(({ state }) => state === "sealed")).toBe(true);
       return found;
-    }, 5_000);
+    });
     expect(segments.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(5);
     expect(segments.every(({ complete }) => complete)).toBe(true);
     await disconnected.stop();

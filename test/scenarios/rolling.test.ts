@@ -1,5 +1,5 @@
 /** Goal: processes are replaced one after another without their clients noticing. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
@@ -8,9 +8,10 @@ import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
 import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { type Stack, startStack } from "../harness/stack.ts";
+import { startStack } from "../harness/stack.ts";
 
 const REDIRECTORS = 4;
 const CLIENTS = 16;
@@ -30,25 +31,16 @@ const API_LOAD = { clients: 4, perSecond: 100 };
 /** With it, connections in a closing listener's queue go to the others on its port (Linux 5.14). */
 const MIGRATE = "/proc/sys/net/ipv4/tcp_migrate_req";
 
-let stack: Stack;
-let migrateBefore: string | undefined;
-
-beforeAll(async () => {
-  stack = await startStack();
-  if (!existsSync(MIGRATE)) return;
+const stack = await forFile(startStack());
+if (existsSync(MIGRATE))
   try {
-    migrateBefore = readFileSync(MIGRATE, "utf8");
+    await forFile(readFileSync(MIGRATE, "utf8"), (before) => writeFileSync(MIGRATE, before));
     writeFileSync(MIGRATE, "1");
   } catch {
     console.warn(
       "\n!!! tcp_migrate_req cannot be set on this machine: a few new connections may be reset\n",
     );
   }
-});
-afterAll(async () => {
-  if (migrateBefore !== undefined) writeFileSync(MIGRATE, migrateBefore);
-  await stack[Symbol.asyncDispose]();
-});
 
 /** After this, a request counts as failed. */
 const RESPONSE_MS_MAX = 10_000 * SLOWDOWN_MAX;
@@ -155,7 +147,7 @@ test.each<Connections>(["kept", "new"])(
         await eventually(async () => {
           const share = (enough * (i + 1)) / REDIRECTORS;
           expect(statuses.get(302) ?? 0).toBeGreaterThan(share);
-        }, 10_000);
+        });
       }
     };
     const url = `http://127.0.0.1:${port}/${link.alias}`;

@@ -56,6 +56,18 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "an insert is in the clicks and each rollup once, also repeated after ClickHouse died",
   },
   {
+    name: "erasure",
+    files: ["test/scenarios/erasure.test.ts"],
+    seconds: 480,
+    paths: [
+      "api/data-rights/**",
+      "cli/accounts/data-rights.ts",
+      "api/events/chain*.ts",
+      "test/harness/traces.ts",
+    ],
+    proves: "after an erasure a search of all that is stored finds the proof, and nothing else",
+  },
+  {
     name: "executables",
     files: ["test/scenarios/executables.test.ts"],
     seconds: 40,
@@ -186,11 +198,31 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
+    name: "docs-site",
+    files: ["test/scenarios/docs-site.test.ts"],
+    seconds: 60,
+    paths: [
+      "docs/**",
+      "deploy/docs-site/**",
+      "{CONTRIBUTING,SECURITY}.md",
+      "clients/*/README.md",
+      "api/openapi/*",
+    ],
+    proves: "the documentation site builds, has no dead link, is searched, and fits into screens",
+  },
+  {
     name: "extension",
     files: ["test/scenarios/extension.test.ts"],
     seconds: 60,
     paths: ["clients/extension/**"],
     proves: "the browser extension shortens a tab, copies the short URL, and says what went wrong",
+  },
+  {
+    name: "command-line",
+    files: ["test/scenarios/command-line.test.ts"],
+    seconds: 30,
+    paths: ["clients/cli/**", "docs/assistants.md"],
+    proves: "the command line and its tools for assistants start by the first lines of their pages",
   },
   {
     name: "python-client",
@@ -382,14 +414,6 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "failed requests are counted once when workers die, and stay few in a flood",
   },
   {
-    name: "takedowns",
-    files: ["test/e2e/takedowns.test.ts"],
-    env: LONG,
-    seconds: 40,
-    paths: ["api/takedowns/**", "shared/takedowns.ts", "redirector/links/**"],
-    proves: "what is taken down is so on every redirector, and how soon",
-  },
-  {
     name: "report-mails",
     files: ["test/e2e/reports.test.ts"],
     env: LONG,
@@ -439,7 +463,11 @@ export const SCENARIOS: readonly Scenario[] = [
     program: ["test/boot/main.ts"],
     isLast: true,
     seconds: 1_800,
-    paths: ["docs/operations.md", "deploy/{systemd,packages}/**", "test/boot/**"],
+    paths: [
+      "docs/{operations,installing-by-hand}.md",
+      "deploy/{systemd,packages}/**",
+      "test/boot/**",
+    ],
     proves: "the documented commands install and operate packages on a machine that boots",
   },
   {

@@ -8,14 +8,12 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 
 import { createAccount } from "../harness/admin.ts";
+import { CHROME } from "../harness/api.ts";
 import { openBrowser, openContext } from "../harness/browser.ts";
 import { withBrowser } from "../harness/dashboard-browser.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { ShlinkWeb } from "../harness/shlink-web.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
-
-const CHROME =
-  "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36";
 
 const CLICKS = 3;
 const COUNTED_MS = 20_000;

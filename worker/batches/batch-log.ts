@@ -12,10 +12,7 @@ import { repeat } from "../../shared/repeat.ts";
 import { type BatchSegment, spanOf } from "./clicks-table.ts";
 import { addToRanges, formatRanges, type Ranges, SegmentIndex } from "./segment-index.ts";
 
-/**
- * A worker's claim to be the owner: the highest epoch wins; of the same epoch, the greater owner
- * id.
- */
+/** The claim of a worker: the highest epoch wins; of equal ones, the greater owner id. */
 export type Claim = {
   epoch: number;
   /** Random, new for each claim. */
@@ -28,10 +25,7 @@ export type Manifest = {
   token: string;
   /** The batch's segments, as `SegmentIndex` formats them. */
   segments: string;
-  /**
-   * Ranges of their sequences in the stream: a hint, because a stream can be rolled back or
-   * recreated.
-   */
+  /** Ranges of their sequences: a hint, as a stream can be rolled back or recreated. */
   sequences: string;
   /** Unix milliseconds of the first and the last click. */
   firstClick: number;
@@ -50,19 +44,12 @@ export type StreamPosition = { sequence: number; publishedAt: number };
 /** Entries of an owner after its last checkpoint. Both entries of a batch have its number. */
 export type BatchEntry =
   | { kind: "manifest"; number: number; manifest: Manifest }
-  /**
-   * Which segments of a batch are stored: written if not all are, or if the owner stopped after the
-   * batch.
-   */
+  /** The stored segments of a batch, if not all are, or if the owner stopped after it. */
   | { kind: "settled"; number: number; segments: string };
 
-/**
- * The whole state after the batch `number`. It replaces the owner's earlier entries and all entries
- * of other owners.
- */
+/** The state after the batch `number`. It replaces all earlier entries, also of other owners. */
 export type Checkpoint = {
   number: number;
-  /** All segments that are stored. */
   segments: string;
   /** Manifests of batches in doubt: it was not known whether they are stored. */
   open: Manifest[];
@@ -70,14 +57,11 @@ export type Checkpoint = {
   position?: StreamPosition | undefined;
 };
 
-/** What the log shows of the winning claim. */
+/** The winning claim, as the log shows it. */
 export type ClaimSight = {
   /** Changes whenever the claim is appended again. */
   key: string;
-  /**
-   * Milliseconds since it was last appended, by ClickHouse's clock; undefined if all its entries
-   * are in the future.
-   */
+  /** Milliseconds since then, by ClickHouse's clock; undefined if it is in the future. */
   ageMs: number | undefined;
   /** Milliseconds by which its newest entry is ahead of ClickHouse's clock; 0 if it is not. */
   aheadMs: number;
@@ -91,7 +75,7 @@ export interface BatchLog {
   claim(claim: Claim): Promise<void>;
   /** The winning claim; undefined in an empty log. */
   readHighestClaim(): Promise<Claim | undefined>;
-  /** What the log shows of the winning claim; undefined in an empty log. */
+  /** Reads the winning claim; undefined in an empty log. */
   readClaimSight(): Promise<ClaimSight | undefined>;
   append(claim: Claim, entry: BatchEntry): Promise<void>;
   appendCheckpoint(claim: Claim, checkpoint: Checkpoint): Promise<void>;
@@ -342,10 +326,7 @@ function toEntry(row: z.output<typeof entryRow>): BatchEntry {
   return { kind, number, manifest: { token, segments, sequences, position, ...clicks } };
 }
 
-/**
- * Repeats an operation until it succeeds. Throws final errors at once, and any error when the
- * worker stops.
- */
+/** Repeats until it succeeds. Throws final errors, and any error when the worker stops. */
 export type Retry = <T>(
   operation: () => Promise<T>,
   isFinal?: (error: unknown) => boolean,
@@ -389,10 +370,7 @@ export async function renewWhile<T>(
 /** Batches after which an owner writes a checkpoint: about eight minutes at full load. */
 const CHECKPOINT_BATCHES = 500;
 
-/**
- * Age of its last checkpoint after which an owner writes one: far below the TTL of the log
- * (worker/migrations).
- */
+/** An owner writes one at this age of the last: far below the TTL of the log. */
 const CHECKPOINT_AGE_MS = DAY_MS;
 
 export type Batch = { number: number; manifest: Manifest };
@@ -414,7 +392,6 @@ export class LogWriter {
     this.#retry = retry;
   }
 
-  /** The number of the last entry. */
   get number(): number {
     return this.#number;
   }
@@ -459,7 +436,6 @@ export class LogWriter {
   }
 }
 
-/** The manifest of a batch, which has at least one segment. */
 function toManifest(token: string, segments: readonly BatchSegment[]): Manifest {
   const sequences: Ranges = [];
   for (const { sequence } of segments) addToRanges(sequences, sequence);

@@ -36,10 +36,7 @@ export const spanOf = (segments: readonly ClickSpan[]): ClickSpan => ({
 
 /** Where owners store clicks; a model of it is in `test/harness`. */
 export interface ClickStore {
-  /**
-   * Inserts the rows of segments as one block, unless the token was inserted before. It can be
-   * repeated.
-   */
+  /** Inserts rows as one block, unless the token was inserted before; may be repeated. */
   insert(token: string, rows: readonly Buffer[]): Promise<void>;
   /** Whether an error of `insert` means that these rows will never be accepted. */
   isRejected(error: unknown): boolean;
@@ -54,18 +51,12 @@ export interface ClickStore {
   readHistory(): Promise<SegmentIndex>;
 }
 
-/**
- * How far back an owner without a log reads which segments are stored. Older ones are looked up
- * when they are delivered.
- */
+/** Days that an owner without a log reads; older segments are looked up when they come. */
 const HISTORY_DAYS = 4;
 
 const UINT32_MAX = 2 ** 32 - 1;
 
-/**
- * Age of the clicks among which an owner without a log looks for half-done inserts. The consistency
- * check covers older ones.
- */
+/** Age of clicks whose inserts may be half done; the consistency check covers older ones. */
 const HALF_DONE_SECONDS = HOUR_SECONDS;
 
 /** The rows of segments, all of whose clicks are in a time span. */
@@ -180,10 +171,7 @@ export class ClicksTable implements ClickStore {
 
 const startOfDay = (seconds: number): number => Math.floor(seconds / DAY_SECONDS) * DAY_SECONDS;
 
-/**
- * The whole days of the clicks among which half-done inserts are looked for: today, and yesterday
- * just after midnight.
- */
+/** Whole days with half-done inserts: today, and yesterday just after midnight. */
 function recentDays(): BucketRange {
   const now = Date.now() / 1_000;
   return { from: startOfDay(now - HALF_DONE_SECONDS), to: startOfDay(now) + DAY_SECONDS };

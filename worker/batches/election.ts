@@ -30,7 +30,7 @@ const FIRST_QUIET_MS = 500;
  */
 const QUIET_MAX_MS = 60_000;
 
-/** What a worker has seen of the others since it stands by. */
+/** The claims of others, as a worker that stands by has seen them. */
 export class Election {
   readonly #log: Log;
   readonly #now: () => number;

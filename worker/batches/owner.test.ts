@@ -5,7 +5,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
-import { createWorld, modelSegment, type World } from "../../test/harness/batches-model.ts";
+import { modelSegment, World } from "../../test/harness/batches-model.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { createRandom, type Random } from "../../test/harness/random.ts";
 import { LostOwnershipError } from "./owner.ts";
@@ -65,7 +65,7 @@ async function run(seed: number): Promise<void> {
   const poison = new Set(
     segments.filter(() => random.between(1, 20) === 1).map((id) => formatSegmentId(id)),
   );
-  const world = createWorld(random, poison);
+  const world = new World(random, poison);
   const workers: Workers = { started: 0, dead: new Set(), deadLetters: new Set() };
   const start = () => {
     const worker = workers.started++;

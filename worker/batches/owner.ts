@@ -62,10 +62,7 @@ import {
 import { type BatchSegment, type ClickStore, spanOf } from "./clicks-table.ts";
 import { SegmentIndex } from "./segment-index.ts";
 
-/**
- * Maximum number of open manifests, which bounds the size of a checkpoint. Beyond it, the oldest is
- * dropped.
- */
+/** Maximum open manifests, as a checkpoint has them; beyond it, the oldest is dropped. */
 const OPEN_MAX = 100;
 
 /**
@@ -184,7 +181,6 @@ export class Owner {
     return { ranges, forgotten, open: this.#open.length };
   }
 
-  /** Whether the segment is stored. */
   has(id: SegmentId): boolean {
     return this.#index.has(id);
   }
@@ -212,10 +208,7 @@ export class Owner {
       throw new LostOwnershipError("Another worker has taken over.");
   }
 
-  /**
-   * Does work that may take long, and renews the claim meanwhile, so that no other worker takes
-   * over.
-   */
+  /** Does work that may take long; renews the claim, so that no other worker takes over. */
   renewWhile<T>(work: () => Promise<T>): Promise<T> {
     return renewWhile(this.#log, this.#claim, work);
   }
@@ -233,10 +226,7 @@ export class Owner {
     });
   }
 
-  /**
-   * Settles the manifests that earlier owners left open, with the segments that are still in the
-   * stream.
-   */
+  /** Settles the open manifests, with the segments that are still in the stream. */
   async #settleFromStream(): Promise<void> {
     if (this.#open.length === 0) return;
     for (const manifest of this.#open.slice()) {
@@ -247,7 +237,6 @@ export class Owner {
     await this.#writeCheckpoint();
   }
 
-  /** Settles each open manifest that names a delivered segment. */
   async #settleDelivered(segments: readonly BatchSegment[]): Promise<void> {
     for (const manifest of this.#open.slice()) {
       const named = SegmentIndex.parse(manifest.segments);

@@ -35,7 +35,6 @@ export class SegmentIndex {
     return index;
   }
 
-  /** The number of ranges. */
   get size(): number {
     return this.#size;
   }

@@ -14,7 +14,6 @@ import type { Metrics } from "../metrics.ts";
 /** Most characters of the reason stored with a dead letter. */
 const REASON_LENGTH_MAX = 500;
 
-/** The messages of one segment. */
 type Messages = readonly JsMsg[];
 
 /** `id` is undefined if the message is not a segment. */
@@ -71,10 +70,7 @@ export class Acknowledger {
     this.#respond(messages, "nak");
   }
 
-  /**
-   * Informs JetStream that the messages are still being processed, which postpones their
-   * redelivery.
-   */
+  /** Postpones the redelivery of messages that are still being processed. */
   reportProgress(messages: Messages): void {
     this.#respond(messages, "working");
   }

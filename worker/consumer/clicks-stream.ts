@@ -86,7 +86,6 @@ export class ClicksStream implements SegmentSource {
     return this.connection.jetstream().consumers.get(CLICKS_STREAM, CLICKS_WORKER);
   }
 
-  /** The state of the durable consumer. */
   async readConsumer(): Promise<ConsumerInfo> {
     const { consumers } = await this.connection.jetstreamManager();
     return await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
@@ -148,10 +147,7 @@ export class ClicksStream implements SegmentSource {
     return purged;
   }
 
-  /**
-   * Whether within {@link ACKNOWLEDGED_MS} everything that was delivered is acknowledged, and no
-   * fetch waits.
-   */
+  /** Whether all is acknowledged within {@link ACKNOWLEDGED_MS}, and no fetch waits. */
   async #waitUntilAcknowledged(): Promise<boolean> {
     const giveUpAt = performance.now() + ACKNOWLEDGED_MS;
     do {

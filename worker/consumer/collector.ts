@@ -24,17 +24,11 @@ const BYTES_MAX = 16 * 1024 ** 2;
  */
 const MONTHS_MAX = 12;
 
-/**
- * A batch is closed when its first segment is this old, and the last batch was closed this long
- * ago.
- */
+/** A batch is closed when its first segment is so old, and the last one was closed so long ago. */
 const AGE_MS = 300;
 const INTERVAL_MS = 1_000;
 
-/**
- * After this time without a segment, `take` returns an empty batch: an owner also confirms its
- * claim and repairs.
- */
+/** Without segments, `take` returns an empty batch: the owner confirms its claim and repairs. */
 const IDLE_MS = 5_000;
 
 /**

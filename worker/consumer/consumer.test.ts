@@ -41,9 +41,6 @@ setDefaultTimeout(180_000);
 
 const STREAM_BYTES_MAX = 64 * 1024 ** 2;
 
-/** Enough for a few retries of the consumer; far less than JetStream takes to redeliver. */
-const SOON_MS = 8_000;
-
 /**
  * A message that a busy machine's fetch gave up on its way is delivered again after ten seconds.
  */
@@ -159,7 +156,7 @@ async function openWorld() {
           CLICKS_WORKER,
         );
         expect([num_pending, num_ack_pending]).toEqual([0, 0]);
-      }, SOON_MS),
+      }),
     deadLetter: (seq: number) => manager.streams.getMessage(DEAD_LETTERS_STREAM, { seq }),
     async [Symbol.asyncDispose]() {
       await Promise.all(running.map((consumer) => consumer.stop()));
@@ -219,7 +216,7 @@ test.concurrent(
     const { id, bytes } = createSegment([first, second, first]);
     await publish(bytes);
     const consumer = start();
-    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await eventually(async () => expect(stored()).toEqual([id]));
     await waitUntilAcknowledged();
     expect(counts).toEqual([["stored", 1, 3]]);
     expect(touched).toEqual([first, second]);
@@ -234,12 +231,12 @@ test.concurrent(
     const { takeovers, stored, start, publish } = world;
     const first = start();
     await publish(createSegment([newUuid()]).bytes);
-    await eventually(async () => expect(stored()).toHaveLength(1), SOON_MS);
+    await eventually(async () => expect(stored()).toHaveLength(1));
     await first.stop();
     expect(takeovers.count).toBe(1);
     start();
     await publish(createSegment([newUuid()]).bytes);
-    await eventually(async () => expect(stored()).toHaveLength(2), SOON_MS);
+    await eventually(async () => expect(stored()).toHaveLength(2));
     expect(takeovers.count).toBe(2);
   },
 );
@@ -252,10 +249,7 @@ test.concurrent("a full disk of ClickHouse is said until there is room again", a
   faults.set(id, [findNoSpace, () => room]);
   await publish(bytes);
   const consumer = start();
-  await eventually(
-    async () => expect(consumer.warning).toContain("disk of ClickHouse is full"),
-    SOON_MS,
-  );
+  await eventually(async () => expect(consumer.warning).toContain("disk of ClickHouse is full"));
   expect(consumer.state).toBe("ok");
   makeRoom();
   await waitUntilAcknowledged();
@@ -269,7 +263,7 @@ test.concurrent("bytes that are not a segment are dead-lettered unchanged", asyn
   await publish(Buffer.from("no segment"));
   await publish(bytes);
   start();
-  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([id]));
   await waitUntilAcknowledged();
   const letter = await deadLetter(1);
   expect(Buffer.from(letter.data).toString()).toBe("no segment");
@@ -287,7 +281,7 @@ test.concurrent(
     faults.set(id, [refuse]);
     await publish(bytes);
     start();
-    await eventually(async () => expect(counts).toEqual([["dead_lettered", 1, 1]]), SOON_MS);
+    await eventually(async () => expect(counts).toEqual([["dead_lettered", 1, 1]]));
     await waitUntilAcknowledged();
     const letter = await deadLetter(1);
     expect(Buffer.from(letter.data).equals(bytes)).toBe(true);
@@ -307,7 +301,7 @@ test.concurrent(
     await publish(other.bytes);
     await publish(failing.bytes);
     start();
-    await eventually(async () => expect(inserted).toEqual([[other.id, failing.id]]), SOON_MS);
+    await eventually(async () => expect(inserted).toEqual([[other.id, failing.id]]));
     await waitUntilAcknowledged();
     expect(counts).toEqual([
       ["stored", 1, 1],
@@ -397,11 +391,11 @@ test.concurrent(
       expect(owners).toHaveLength(1);
       expect(workers.map((worker) => worker.state)).toEqual(["ok", "ok", "ok"]);
       return owners[0];
-    }, SOON_MS);
+    });
     await first?.stop();
     const { id, bytes } = createSegment([newUuid()]);
     await publish(bytes);
-    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await eventually(async () => expect(stored()).toEqual([id]));
     await waitUntilAcknowledged();
   },
 );
@@ -414,7 +408,7 @@ test.concurrent(
     const { id, bytes } = createSegment([newUuid(), newUuid()]);
     await publish(bytes.subarray(0, bytes.length - 1));
     start();
-    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await eventually(async () => expect(stored()).toEqual([id]));
     await waitUntilAcknowledged();
     expect(counts).toEqual([
       ["torn", 1, 0],
@@ -440,7 +434,7 @@ test.concurrent(
     await tried.promise;
     await stopping.stop();
     start();
-    await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+    await eventually(async () => expect(stored()).toEqual([id]));
     await waitUntilAcknowledged();
   },
 );
@@ -473,7 +467,7 @@ describe("a stream that gets full", () => {
   async function publishAll({ nats }: World): Promise<void> {
     for (const { id, bytes } of segments) {
       const send = () => nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id });
-      await eventually(send, SOON_MS);
+      await eventually(send);
     }
   }
 
@@ -508,12 +502,12 @@ test.concurrent("a consumer whose streams are deleted recreates them and continu
   await using world = await openWorld();
   const { manager, stored, start, publish } = world;
   const consumer = start();
-  await eventually(async () => expect(consumer.state).toBe("ok"), SOON_MS);
+  await eventually(async () => expect(consumer.state).toBe("ok"));
   await manager.streams.delete(CLICKS_STREAM);
   await eventually(async () => await manager.streams.info(CLICKS_STREAM), 15_000);
   const { id, bytes } = createSegment([newUuid()]);
   await publish(bytes);
-  await eventually(async () => expect(stored()).toEqual([id]), SOON_MS);
+  await eventually(async () => expect(stored()).toEqual([id]));
 });
 
 longTest(
@@ -523,9 +517,9 @@ longTest(
     const { log, start } = world;
     let repairs = 0;
     const consumer = start({}, async () => void repairs++);
-    await eventually(async () => expect(repairs).toBeGreaterThan(0), SOON_MS);
+    await eventually(async () => expect(repairs).toBeGreaterThan(0));
     const epoch = consumer.owner?.epoch ?? 0;
     await log.claim({ epoch: epoch + 1, owner: newUuid() });
-    await eventually(async () => expect(consumer.owner?.epoch).not.toBe(epoch), SOON_MS);
+    await eventually(async () => expect(consumer.owner?.epoch).not.toBe(epoch));
   },
 );

@@ -37,10 +37,7 @@ const RETRY_MS_MAX = 10_000;
 /** Most characters of an error in a warning. */
 const MESSAGE_LENGTH_MAX = 200;
 
-/**
- * Time between two progress reports to JetStream; a third of the time after which it redelivers a
- * segment.
- */
+/** Time between two reports of progress: a third of that after which JetStream redelivers. */
 const PROGRESS_INTERVAL_MS = 3_000;
 
 /**
@@ -60,7 +57,7 @@ export type ClickParts = {
   recorder: ClickRecorder;
 };
 
-/** What this worker has while it is the owner. */
+/** The parts of a worker that is the owner. */
 type Tenure = {
   owner: Owner;
   stream: ClicksStream;
@@ -86,7 +83,6 @@ export class Consumer {
   #reconnects = 0;
   #tenure: Tenure | undefined;
 
-  /** Begins to consume. */
   constructor(context: Context, parts: ClickParts, trimIntervalMs = TRIM_INTERVAL_MS) {
     this.#context = context;
     this.#parts = parts;
@@ -99,7 +95,7 @@ export class Consumer {
     return this.#state;
   }
 
-  /** What keeps ClickHouse from storing clicks; undefined when nothing does. */
+  /** The problem that keeps ClickHouse from storing clicks; undefined without one. */
   get warning(): string | undefined {
     return this.#storageProblem;
   }
@@ -120,30 +116,21 @@ export class Consumer {
     return this.#settledBefore + (this.#tenure?.owner.settled ?? 0);
   }
 
-  /**
-   * Age in seconds of the first click that this worker holds, 0 if none; undefined while it is not
-   * the owner.
-   */
+  /** Age in seconds of the first click at hand, 0 if none; undefined unless this is the owner. */
   get lagSeconds(): number | undefined {
     if (this.#tenure === undefined) return undefined;
     const first = this.#tenure.collector.waitingSince;
     return first === undefined ? 0 : Math.max(0, (Date.now() - first) / 1_000);
   }
 
-  /**
-   * Fetches no more segments, and resolves when those in flight are stored or returned to
-   * JetStream.
-   */
+  /** Fetches no more; resolves when what is in flight is stored or returned to JetStream. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#tenure?.collector.close();
     await this.#running;
   }
 
-  /**
-   * Stands by until no worker stores clicks, takes over, and stands by again when another worker
-   * has taken over.
-   */
+  /** Stands by until no worker stores clicks, takes over, and stands by again when it has lost. */
   async #run(): Promise<void> {
     const connection = await this.#connect();
     if (connection === undefined) return;
@@ -399,7 +386,7 @@ export class Consumer {
 
 const placeOf = ({ epoch, batch }: Owner): LogPlace => ({ epoch, batch });
 
-/** What an operator reads; nothing has to be restarted. */
+/** The problem in words for an operator; nothing has to be restarted. */
 function describeProblem(error: unknown): string {
   if (isDiskFull(error))
     return "the disk of ClickHouse is full: clicks wait in CLICKS, for 72 hours, and are stored when there is room";

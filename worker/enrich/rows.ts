@@ -17,7 +17,7 @@ import { DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
 import { isCountry, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { formatUuid, ID_BYTES, type Uuid } from "../../shared/ids.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
@@ -62,10 +62,7 @@ export const ROW_COLUMNS = [
 /** A link with new clicks. */
 export type ClickedLink = {
   linkId: Uuid;
-  /**
-   * The time of its last click by a person, in Unix milliseconds; 0 if none of the clicks is by a
-   * person.
-   */
+  /** Its last click by a person, in Unix milliseconds; 0 if there is none. */
   lastClick: number;
 };
 
@@ -84,16 +81,10 @@ export type SegmentRows = SegmentId & {
   whole: boolean;
 };
 
-/**
- * Cached texts of each kind. A text has up to 1 KiB, so all caches together take some tens of MB at
- * most.
- */
+/** Cached texts of each kind, of up to 1 KiB: some tens of MB in all caches. */
 const CACHE_ENTRIES_MAX = 10_000;
 
-/**
- * The latest time of a click, in Unix milliseconds: 2100-01-01, below the end of ClickHouse's
- * `DateTime`.
- */
+/** The latest time of a click: 2100-01-01, below the end of ClickHouse's `DateTime`. */
 const TIME_MAX = Date.UTC(2100, 0, 1);
 
 /** Expected bytes of a row, for the buffer's first size. */
@@ -109,7 +100,7 @@ type AgentFields = {
 };
 type ReferrerFields = { host: string; fields: Buffer; fieldsWithoutPath: Buffer };
 type LocationFields = { fields: Buffer; fieldsWithoutCity: Buffer };
-/** What a source knows of a visit; undefined for what the address or the user agent tells. */
+/** The fields that a source knows of a visit; undefined where address or user agent tell them. */
 type ImportFields = {
   text: string;
   number: string;
@@ -179,7 +170,7 @@ export class Enricher {
     let clicks = 0;
     let [firstClick, lastClick] = [Infinity, -Infinity];
     let imported = false;
-    const turn = beginTurn();
+    const slice = new TimeSlice();
     for (const record of scan.records) {
       const click = readEncodedClick(segment, record);
       if (click === undefined || !isTime(click.time)) return undefined;
@@ -201,7 +192,7 @@ export class Enricher {
       writer.ascii(click.imported ? this.#importOf(click.query).number : "0");
       writer.bytes(LINE_FEED);
       if (click.imported) imported = true;
-      if (turn.isOver()) await turn.next();
+      if (slice.isOver()) await slice.next();
     }
     return {
       journalId: scan.journalId,
@@ -216,10 +207,7 @@ export class Enricher {
     };
   }
 
-  /**
-   * Writes the columns of a click before its place in the journal. Returns whether it is the click
-   * of a person.
-   */
+  /** Writes the columns before the place in the journal; returns whether it is a person's click. */
   #writeClick(
     writer: TextWriter,
     click: EncodedClick,
@@ -296,7 +284,6 @@ export class Enricher {
   }
 }
 
-/** The place of a click in a journal. */
 type ClickPlace = { segmentId: string; idx: number };
 
 /** A link, and the row's fields of link and account, which stand between time and mode. */
@@ -353,10 +340,7 @@ function toImportFields(text: string): ImportFields {
 const toDevice = (text: string): string =>
   DEVICES.find((device) => device === text.toLowerCase()) ?? "other";
 
-/**
- * Returns the primary subtag of the first language of `Accept-Language`, e.g. `de` for
- * `de-AT,en;q=0.5`; "" for none.
- */
+/** The primary subtag of the first language, e.g. `de` for `de-AT,en;q=0.5`; "" for none. */
 export const parseLanguage = (header: string): string =>
   /^\s*([a-z]{2,3})(?=[-,;\s]|$)/i.exec(header)?.[1]?.toLowerCase() ?? "";
 

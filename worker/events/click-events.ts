@@ -5,7 +5,7 @@
  */
 import { CLICK_COLUMNS } from "../../shared/contracts/analytics.ts";
 import { encodeId, formatUuid, hashedUuid, type Uuid } from "../../shared/ids.ts";
-import { beginTurn } from "../../shared/turns.ts";
+import { TimeSlice } from "../../shared/time-slice.ts";
 import { ROW_COLUMNS } from "../enrich/rows.ts";
 import { unescapeField } from "../enrich/tab-separated.ts";
 
@@ -27,9 +27,9 @@ export const readerKey = (accountId: Uuid, mode: string): string => `${accountId
 /** Makes the events of rows, for the accounts and modes that have readers. */
 export async function makeClickEvents(rows: Buffer, readers: Readers): Promise<ClickEvent[]> {
   const groups = new Map<string, PersonalClick[]>();
-  const turn = beginTurn();
+  const slice = new TimeSlice();
   for (const line of linesOf(rows)) {
-    if (turn.isOver()) await turn.next();
+    if (slice.isOver()) await slice.next();
     const found = readPersonalClick(line, readers);
     if (found === undefined) continue;
     const { accountId, mode, journalId, segment } = found;

@@ -9,6 +9,8 @@
  */
 import type postgres from "postgres";
 
+import { boundsOf, PLANS } from "../../shared/budgets.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import type { BatchesTable, LogPlace } from "../batches/batch-log.ts";
@@ -16,7 +18,6 @@ import type { ClicksTable } from "../batches/clicks-table.ts";
 import { SegmentIndex } from "../batches/segment-index.ts";
 import type { Context } from "../context.ts";
 import { type ClickEvent, makeClickEvents, readerKey, type Readers } from "./click-events.ts";
-import { clearPlace, findPlace, findReaders, writeEvents } from "./ledger-sql.ts";
 
 /** Bytes of rows that wait in memory; beyond it they are read back later. */
 const WAITING_BYTES_MAX = 64 * 1024 ** 2;
@@ -34,7 +35,6 @@ const EVENTS_AT_ONCE = 20;
 /** Pause after a failure, and longest pause without anything to record. */
 const RETRY_MS = 2_000;
 
-/** The rows of a stored batch, and its place in the log. */
 type StoredBatch = { rows: readonly Buffer[]; place: LogPlace };
 
 export class ClickRecorder {
@@ -74,7 +74,6 @@ export class ClickRecorder {
     return this.#written;
   }
 
-  /** Batches that wait. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -85,7 +84,7 @@ export class ClickRecorder {
     this.#rounds?.wake();
   }
 
-  /** What others have stored up to a place may have no events yet. */
+  /** Batches that others have stored up to a place may have no events yet. */
   takeOver(place: LogPlace): void {
     this.#queue.addGap(place);
     this.#rounds?.wake();
@@ -96,11 +95,12 @@ export class ClickRecorder {
     await this.#rounds?.stop();
   }
 
-  /** Records what waits. */
   async #record(): Promise<void> {
     const readers = await this.#readReaders();
     if (readers.size === 0) {
-      if (!this.#isCleared) await clearPlace(this.#sql);
+      if (!this.#isCleared)
+        await this.#sql`
+          update event_progress set epoch = null, batch = null where name = 'clicks' and epoch is not null`;
       this.#isCleared = true;
       return this.#queue.clear();
     }
@@ -139,10 +139,14 @@ export class ClickRecorder {
     this.#written += events.length;
   }
 
-  /** The readers, as of a moment ago. */
+  /** Those that read events of clicks, or have a webhook for them, as of a moment ago. */
   async #readReaders(): Promise<Readers> {
     if (performance.now() - this.#readersReadAt < READERS_MS) return this.#readers;
-    const rows = await findReaders(this.#sql, READERS_MAX);
+    const rows = await this.#sql<{ account_id: Uuid; mode: string }[]>`
+      select account_id, mode from event_readers where read_at > now() - interval '7 days'
+      union
+      select account_id, mode from webhooks where events && array['*', 'clicks.recorded']
+      limit ${READERS_MAX}`;
     this.#readers = new Set(rows.map(({ account_id, mode }) => readerKey(account_id, mode)));
     this.#readersReadAt = performance.now();
     return this.#readers;
@@ -200,3 +204,38 @@ class Queue {
 
 const bytesOf = ({ rows }: StoredBatch): number =>
   rows.reduce((sum, { length }) => sum + length, 0);
+
+/** Up to where the events of clicks are written; undefined while nobody reads them. */
+async function findPlace(sql: postgres.Sql): Promise<LogPlace | undefined> {
+  const [row] = await sql<{ epoch: number | null; batch: number | null }[]>`
+    select epoch::float8 as epoch, batch::float8 as batch from event_progress where name = 'clicks'`;
+  return row === undefined || row.epoch === null || row.batch === null
+    ? undefined
+    : { epoch: row.epoch, batch: row.batch };
+}
+
+/** Bytes of events of clicks that accounts of each plan get in a day. */
+const BOUNDS = Object.fromEntries(
+  PLANS.map((plan) => [plan, boundsOf("click_event_bytes", plan).atOnce]),
+);
+
+/**
+ * Writes events that are not there yet, as far as the accounts' budgets of a day go, and up to
+ * where all are written; never back. An event `clicks.left_out` says how many clicks are in none.
+ */
+export async function writeEvents(
+  sql: postgres.Sql,
+  events: readonly ClickEvent[],
+  { epoch, batch }: LogPlace,
+  eventsAtOnce: number,
+): Promise<void> {
+  await sql.begin(async (transaction) => {
+    for (let i = 0; i < events.length; i += eventsAtOnce)
+      await transaction`
+        select record_click_events(${transaction.json(events.slice(i, i + eventsAtOnce))}::jsonb,
+                                   ${transaction.json(BOUNDS)}::jsonb)`;
+    await transaction`
+      update event_progress set epoch = ${epoch}, batch = ${batch}, reached_at = clock_timestamp()
+       where name = 'clicks' and (epoch is null or (epoch, batch) < (${epoch}::bigint, ${batch}::bigint))`;
+  });
+}

@@ -38,9 +38,7 @@ CREATE TABLE IF NOT EXISTS clicks (
   trigger Enum8('link' = 0, 'qr' = 1) CODEC(ZSTD(1)),
   -- Where the click came from: its place in a redirector's journal, unique for ever.
   journal_id UUID CODEC(ZSTD(1)),
-  page UInt32 CODEC(Delta, ZSTD(1)),
-  -- Replaces `page`.
-  segment UInt32 DEFAULT page CODEC(Delta, ZSTD(1)),
+  segment UInt32 CODEC(Delta, ZSTD(1)),
   idx UInt16 CODEC(T64, ZSTD(1)),
   -- The number of the import that it came with; 0 for a click of a redirector.
   import UInt32 CODEC(T64, ZSTD(1)),
@@ -383,5 +381,5 @@ SELECT link_id, account_id, mode, toStartOfFifteenMinutes(ts) AS bucket, class, 
 CREATE MATERIALIZED VIEW IF NOT EXISTS incoming_clicks_view TO clicks AS
 SELECT ts, link_id, account_id, mode, class, class_reason, visitor, continent, country, region, region_name, city,
        browser, os, device, referrer, referrer_path, language, utm_source, utm_medium, utm_campaign, utm_term,
-       utm_content, host, journal_id, segment, segment AS page, idx, target, trigger, import
+       utm_content, host, journal_id, segment, idx, target, trigger, import
   FROM incoming_clicks;

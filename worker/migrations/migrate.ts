@@ -48,10 +48,7 @@ const DEFAULT_DATABASE = "default";
 /** A name that needs no escape within backquotes. */
 const NAME = /^[\w-]+$/;
 
-/**
- * Creates the ClickHouse database of a URL; does nothing when it exists, else the user needs the
- * right to create it.
- */
+/** Creates the database of a URL, for which the user needs the right, unless it exists. */
 export async function ensureDatabase(url: string): Promise<void> {
   const server = new URL(url);
   const database = decodeURIComponent(server.pathname.slice(1));
@@ -110,10 +107,7 @@ export async function readApplied(client: ClickHouseClient): Promise<AppliedMigr
   return await result.json<AppliedMigration>();
 }
 
-/**
- * Splits a migration, as ClickHouse accepts one statement at a time. Each ends with a semicolon at
- * the end of a line.
- */
+/** The statements of a migration; each ends with a semicolon at the end of a line. */
 export const statementsOf = (text: string): string[] =>
   text
     .split(/;[ \t]*$/m)

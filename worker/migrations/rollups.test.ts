@@ -110,11 +110,9 @@ test("every column that the worker inserts becomes a column of the raw clicks, u
   expect(tables.get("incoming_clicks")?.columns).toEqual([...ROW_COLUMNS]);
   expect(views.get("incoming_clicks_view")).toEqual({
     table: "clicks",
-    query: `SELECT ${ROW_COLUMNS.join(", ").replace("segment,", "segment, segment AS page,")} FROM incoming_clicks`,
+    query: `SELECT ${ROW_COLUMNS.join(", ")} FROM incoming_clicks`,
   });
-  expect(tables.get("clicks")?.columns.toSorted()).toEqual(
-    [...ROW_COLUMNS, "page", "imported"].toSorted(),
-  );
+  expect(tables.get("clicks")?.columns.toSorted()).toEqual([...ROW_COLUMNS, "imported"].toSorted());
 });
 
 describe("the query of a rollup", () => {

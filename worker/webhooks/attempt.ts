@@ -24,7 +24,7 @@ const GONE = 410;
 
 /** How receivers are reached: which are allowed, how names resolve, and within which bounds. */
 export class Transport {
-  /** What the secrets of webhooks are derived from. */
+  /** The secret that those of webhooks are derived from. */
   readonly ownSecret: string;
   readonly rules: ReceiverRules;
   readonly resolve: Resolve;
@@ -48,7 +48,7 @@ type Attempt = {
   signal: AbortSignal;
 };
 
-/** What came of an attempt, and whether the receiver is gone for good. */
+/** The outcome of an attempt, and whether the receiver is gone for good. */
 export type AttemptResult = { outcome: Outcome; isGone: boolean };
 
 const NO_RESPONSE = { latencyMs: 0, responseStatus: null, responseBody: null };
@@ -86,32 +86,24 @@ async function send(
   { ownSecret, rules, resolve, connections }: Transport,
   { webhook, delivery, event, isProven, signal }: Attempt & { event: StoredEvent },
 ): Promise<ReceiverResponse> {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), ATTEMPT_TIMEOUT_MS);
-  const stop = (): void => controller.abort();
-  signal.addEventListener("abort", stop);
-  try {
-    const receiver = await withTimeout(
-      findReceiver(new URL(webhook.url), rules, resolve),
-      ATTEMPT_TIMEOUT_MS,
-    );
-    const body = writeBody(event, delivery.linkIds, webhook.format);
-    const salts = webhook.old_salt === null ? [webhook.salt] : [webhook.salt, webhook.old_salt];
-    const keys = salts.map((salt) => deriveKey(ownSecret, webhook.id, salt));
-    const id = encodeId("event", event.id);
-    const timestamp = Math.floor(Date.now() / 1_000);
-    const headers = {
-      "content-type": "application/json",
-      "user-agent": "Shorthop-Webhooks/1",
-      ...signatureHeaders({ id, timestamp, body }, keys),
-    };
-    return await connections.run(receiver.address, isProven, () =>
-      post({ receiver, headers, body, signal: controller.signal }),
-    );
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
-  }
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]);
+  const receiver = await withTimeout(
+    findReceiver(new URL(webhook.url), rules, resolve),
+    ATTEMPT_TIMEOUT_MS,
+  );
+  const body = writeBody(event, delivery.linkIds, webhook.format);
+  const salts = webhook.old_salt === null ? [webhook.salt] : [webhook.salt, webhook.old_salt];
+  const keys = salts.map((salt) => deriveKey(ownSecret, webhook.id, salt));
+  const id = encodeId("event", event.id);
+  const timestamp = Math.floor(Date.now() / 1_000);
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": "Shorthop-Webhooks/1",
+    ...signatureHeaders({ id, timestamp, body }, keys),
+  };
+  return await connections.run(receiver.address, isProven, () =>
+    post({ receiver, headers, body, signal: ended }),
+  );
 }
 
 function judge(
@@ -130,7 +122,6 @@ function judge(
   return { ...response, ...next(delivery, retryAfter) };
 }
 
-/** What follows after a failed attempt. */
 function next(
   { attempts }: Pending,
   retryAfter: string | undefined,
@@ -217,10 +208,7 @@ type SignedMessage = {
   body: Buffer;
 };
 
-/**
- * The headers of a delivery by Standard Webhooks (https://www.standardwebhooks.com): one signature
- * for each valid key.
- */
+/** The headers of Standard Webhooks (https://www.standardwebhooks.com): a signature per key. */
 export function signatureHeaders(
   { id, timestamp, body }: SignedMessage,
   keys: readonly Buffer[],

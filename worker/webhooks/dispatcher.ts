@@ -85,7 +85,6 @@ export class Dispatcher {
     this.#stopping.abort();
   }
 
-  /** Begins the deliveries that are due. */
   async #begin(): Promise<void> {
     if (this.#isClosed || this.#results.waiting >= RESULTS_MAX) return;
     const taken = this.#slots.take(this.endpoints.values());
@@ -100,7 +99,6 @@ export class Dispatcher {
     }
   }
 
-  /** Makes a delivery, and what follows from it. */
   async #deliver(taken: TakenDelivery, event: StoredEvent | undefined): Promise<void> {
     const { endpoint, delivery, isProven } = taken;
     const { webhook } = endpoint;
@@ -120,10 +118,7 @@ export class Dispatcher {
     await this.dispatch();
   }
 
-  /**
-   * Notes what an attempt at `url` says of its webhook. Errors only delay that: later ones repeat
-   * it.
-   */
+  /** Notes what an attempt says of its webhook; after an error, the next one says it again. */
   async #noteAttempt(
     { endpoint, delivery }: TakenDelivery,
     url: string,

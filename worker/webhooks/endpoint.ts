@@ -164,11 +164,10 @@ export class Endpoint {
 const SLOW_MS = 2_000;
 const LAST_ATTEMPT_WEIGHT = 0.3;
 
-/** How an attempt ended. */
 type AttemptEnd = { delivered: boolean; latencyMs: number };
 
 /**
- * What an attempt changes: whether every attempt fails now, and whether the webhook is slow, each
+ * The changes by an attempt: whether every attempt fails now, and whether the webhook is slow, each
  * undefined if it stays; `recovered` when it had failed for long, `wanted` when it was the first
  * successful one.
  */
@@ -179,7 +178,6 @@ type HealthChange = {
   wanted: boolean;
 };
 
-/** Whether a webhook fails or is slow. */
 class Health {
   #failingSince: number | undefined;
   /** Undefined before the first attempt. A slow one has to be quick several times. */
@@ -211,7 +209,6 @@ class Health {
     return this.isFailing(now) || this.#isSlow();
   }
 
-  /** Notes an attempt. */
   note({ delivered, latencyMs }: AttemptEnd, now: number): HealthChange {
     const [wasFailing, wasSlow] = [this.#failingSince !== undefined, this.#isSlow()];
     const recovered = delivered && this.isFailing(now);
@@ -291,7 +288,6 @@ export class Queue {
     else row.dueAt = dueAt;
   }
 
-  /** Makes everything that waits due. */
   makeDue(now: number): void {
     for (const row of this.#rows) row.dueAt = Math.min(row.dueAt, now);
   }

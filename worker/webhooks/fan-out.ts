@@ -47,46 +47,25 @@ export async function refill(
 ): Promise<{ webhook: LeasedWebhook; rows: Pending[] } | undefined> {
   const { id } = known;
   return await sql.begin(async (transaction) => {
-    const next = hasEvents
-      ? await readNext(transaction, workerId, known)
-      : { webhook: known, events: [] };
-    if (next === undefined) return undefined;
-    const deliveries = await listDeliveries(transaction, next, ownHosts);
+    const locked = hasEvents ? await lockLeased(transaction, workerId, id) : known;
+    if (locked === undefined) return undefined;
+    const events = hasEvents ? await readEvents(transaction, locked) : [];
+    const deliveries = await listDeliveries(transaction, locked, events, ownHosts);
     const [, webhook, pending] = await Promise.all([
       deliveries.length > 0 ? insert(transaction, id, deliveries) : undefined,
-      advance(transaction, workerId, { id, position: next.events.at(-1)?.position }),
+      advance(transaction, workerId, { id, position: events.at(-1)?.position }),
       readPending(transaction, id),
     ]);
     return webhook && { webhook, rows: pending.map(toPending) };
   });
 }
 
-/** A webhook as its owner has changed it, and its next events. */
-type Next = { webhook: LeasedWebhook; events: readonly EventRow[] };
-
-/** Locks the webhook, and reads its next events; undefined without the lease. */
-async function readNext(
-  transaction: postgres.TransactionSql,
-  workerId: Uuid,
-  known: LeasedWebhook,
-): Promise<Next | undefined> {
-  const [webhook, events] = await Promise.all([
-    lockLeased(transaction, workerId, known.id),
-    readEvents(transaction, known),
-  ]);
-  if (webhook === undefined) return undefined;
-  // It may select links only since its owner has changed it.
-  const isRead = selectsLinks(webhook) === selectsLinks(known);
-  return { webhook, events: isRead ? events : await readEvents(transaction, webhook) };
-}
-
-/** The deliveries of those events that the webhook gets. */
 async function listDeliveries(
   transaction: postgres.TransactionSql,
-  { webhook, events }: Next,
+  webhook: LeasedWebhook,
+  events: readonly EventRow[],
   ownHosts: readonly string[],
 ): Promise<NewDelivery[]> {
-  if (events.length === 0) return [];
   const links = await readLinks(transaction, webhook, events, ownHosts);
   return events.flatMap((row) => {
     const matched = match(webhook, toFiltered(row), links);
@@ -208,7 +187,7 @@ const toPending = (row: PendingRow): Pending => ({
   dueAt: performance.now() + row.due_ms,
 });
 
-/** What decides whether an event is for a webhook. */
+/** The fields that decide whether an event is for a webhook. */
 export type FilteredEvent = {
   type: string;
   /** Null for an event that is not about a link. */

@@ -70,10 +70,7 @@ const columns = (sql: Statements) => sql`
   extract(epoch from clock_timestamp() - webhook.failing_since)::float8 as failing_seconds, webhook.is_slow,
   webhook.is_wanted, account_plan(webhook.account_id) as plan`;
 
-/**
- * Locks a webhook that the worker has leased, and reads it as it is now; undefined without the
- * lease.
- */
+/** Locks and reads a leased webhook; undefined when the worker has lost the lease. */
 export async function lockLeased(
   transaction: postgres.TransactionSql,
   workerId: Uuid,
@@ -130,7 +127,7 @@ export async function numberEvents(sql: postgres.Sql): Promise<void> {
              order by account_id, mode limit ${ACCOUNTS_MAX}) waiting`;
 }
 
-/** What a worker leases: webhooks that fail or are slow, or the others. */
+/** The webhooks that a worker leases: those that fail or are slow, or the others. */
 export type Demand = {
   throttled: boolean;
   /** Most webhooks, and so many of those only for accounts of which the worker has none. */
@@ -183,7 +180,7 @@ export const renew = async (
    where id = any (${[...ids]}::uuid[]) and leased_by = ${workerId} and status = 'active'
   returning ${columns(sql)}`;
 
-/** What is new for a leased webhook: events, or that somebody has made deliveries due. */
+/** News of a leased webhook: events, or deliveries that somebody has made due. */
 export type News = { id: Uuid; has_events: boolean; is_woken: boolean };
 
 /** Returns those of a worker's webhooks for which there is something new. */

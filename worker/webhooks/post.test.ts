@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
 import { type Certificates, createCertificates } from "../../test/harness/certificates.ts";
 import { createTemporaryDir } from "../../test/harness/templates.ts";
-import { post } from "./post.ts";
+import { BODY_BYTES_MAX, EXCERPT_BYTES_MAX, HEAD_BYTES_MAX, post } from "./post.ts";
 import { findReceiver, type Resolve } from "./receiver.ts";
 
 const LOCAL = new ReceiverRules({
@@ -98,6 +98,49 @@ test("a redirect is a response, and is not followed", async () => {
   expect(other.connections()).toBe(0);
 });
 
+/** Posts to a receiver that sends `text` in parts of `size` bytes, and then ends. */
+async function receive(text: string, size = text.length) {
+  using receiver = await startReceiver((socket) => {
+    socket.setNoDelay(true);
+    for (let at = 0; at < text.length; at += size) socket.write(text.slice(at, at + size));
+    socket.end();
+  });
+  return await postTo(`http://a.example.com:${receiver.port}/`, LONG_TIMEOUT_MS);
+}
+
+describe("a response", () => {
+  test.each([1, 7, 1_000])("is read in parts of %p bytes", async (size) => {
+    const sized = `${OK}Retry-After: 7\r\nContent-Length: 2\r\n\r\nok`;
+    expect(await receive(sized, size)).toEqual({ status: 200, retryAfter: "7", excerpt: "ok" });
+    const chunked = `${OK}Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n`;
+    expect(await receive(chunked, size)).toMatchObject({ excerpt: "abcde" });
+    const interim = `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n`;
+    expect(await receive(interim, size)).toMatchObject({ status: 204 });
+  });
+
+  test("without a length ends with the connection", async () => {
+    expect(await receive(`${OK}\r\nall of it`)).toMatchObject({ excerpt: "all of it" });
+  });
+
+  test("has what PostgreSQL can store, and only the beginning", async () => {
+    expect((await receive(`${OK}\r\na\0b`)).excerpt).toBe("a\u{fffd}b");
+    const long = `${OK}\r\n${"x".repeat(2 * BODY_BYTES_MAX)}`;
+    expect((await receive(long)).excerpt).toHaveLength(EXCERPT_BYTES_MAX);
+  });
+
+  test("has a head within its bound", async () => {
+    const head = `${OK}x: ${"y".repeat(HEAD_BYTES_MAX)}\r\n\r\n`;
+    expect(receive(head)).rejects.toThrow("The headers are too long.");
+  });
+
+  test.each(["SSH-2.0-OpenSSH_9\r\n\r\n", "HTTP/2 200 OK\r\n\r\n", "HTTP/1.1 abc\r\n\r\n"])(
+    "is not %j",
+    async (text) => {
+      expect(receive(text)).rejects.toThrow("The response is not HTTP/1.1.");
+    },
+  );
+});
+
 describe("hostile receivers", () => {
   test.each([
     [
@@ -119,7 +162,8 @@ describe("hostile receivers", () => {
     [
       "slow bytes",
       (socket: Socket) => {
-        const timer = setInterval(() => socket.write("H"), 20);
+        let at = 0;
+        const timer = setInterval(() => socket.write(OK.charAt(at++)), 20);
         socket.on("close", () => clearInterval(timer));
       },
       "No response in time.",

@@ -3,12 +3,13 @@
  * server that changes its mind, which the resolver of workers asks; 127.0.0.2 stands for a public
  * address, and 127.0.0.1 for what nobody may reach.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createServer } from "node:net";
 
 import { newUuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { type Dns, startDns } from "../../test/harness/dns.ts";
+import { Dns } from "../../test/harness/dns.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { attempt, Transport } from "./attempt.ts";
 import { resolveBy } from "./receiver.ts";
 
@@ -20,11 +21,7 @@ const RULES = new ReceiverRules({
   WEBHOOK_PORTS_ALLOWED: ["*"],
 });
 
-let dns: Dns;
-beforeAll(async () => {
-  dns = await startDns();
-});
-afterAll(() => dns[Symbol.asyncDispose]());
+const dns = await forFile(Dns.start());
 
 /** Listens on one port of every address, and counts connections by the address that they came to. */
 async function listen() {

@@ -1,14 +1,13 @@
 /** Goal: whoever changes many deliveries of a webhook at once, nobody waits for another forever. */
-import { afterAll, beforeAll, expect } from "bun:test";
+import { expect, test } from "bun:test";
 
-import { EventPositions } from "../../api/events/service.ts";
-import { OPERATOR } from "../../api/http/principal.ts";
-import { WebhookService } from "../../api/webhooks/service.ts";
+import { postgresPool } from "../../api/postgres.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { ReceiverRules } from "../../shared/webhooks/variables.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { processLog } from "../../shared/log.ts";
+import { forFile } from "../../test/harness/for-file.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
-import { makeDue, type Outcome, writeResults } from "./results.ts";
+import { TestWebhooks } from "../../test/harness/test-webhooks.ts";
+import { makeDue, type Outcome, ResultWriter, writeResults } from "./results.ts";
 
 const DELIVERIES = 300;
 const TURNS = 40;
@@ -23,31 +22,14 @@ const LATER: Outcome = {
   error: null,
 };
 
-let postgres: TestPostgres;
-let webhooks: WebhookService;
-
-beforeAll(async () => {
-  postgres = await startPostgres();
-  webhooks = new WebhookService(
-    postgres.sql,
-    new EventPositions(postgres.sql),
-    new ReceiverRules({ WEBHOOK_NETWORKS_ALLOWED: [], WEBHOOK_PORTS_ALLOWED: ["*"] }),
-    "what secrets are derived from in this test",
-  );
-});
-
-afterAll(() => postgres[Symbol.asyncDispose]());
+const world = await forFile(TestWebhooks.start());
+const { postgres, service: webhooks } = world;
 
 /** A webhook that a worker has leased, with deliveries that wait. */
 async function addWebhook() {
   const { sql } = postgres;
-  const owner = {
-    accountId: await postgres.addAccount(),
-    mode: "live" as const,
-    actor: OPERATOR,
-  };
-  const url = "https://receiver.example";
-  const { row } = await webhooks.create(owner, newUuid(), { url, events: ["*"] });
+  const owner = await world.addOwner();
+  const { row } = await world.create(owner, "http://127.0.0.1:9/");
   const workerId = newUuid();
   await sql`update webhooks set leased_by = ${workerId}, leased_until = 'infinity' where id = ${row.id}`;
   const ids = Array.from({ length: DELIVERIES }, () => newUuid());
@@ -58,6 +40,16 @@ async function addWebhook() {
       from unnest(${ids}::uuid[]) with ordinality as given (id, place) order by id desc`;
   return { owner, webhookId: row.id, workerId, ids };
 }
+
+test("results that PostgreSQL does not take are said to wait, and wait", async () => {
+  const sql = postgresPool(postgres.url, 1);
+  await sql.end();
+  const log = processLog("test", "silent");
+  const writer = new ResultWriter(sql, newUuid(), log, () => undefined);
+  writer.add({ id: newUuid(), webhookId: newUuid(), ...LATER });
+  expect(await writer.flush()).toBe(false);
+  expect(writer.waiting).toBe(1);
+});
 
 longTest(
   "a webhook is continued and deleted while results of its deliveries are written",

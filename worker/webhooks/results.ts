@@ -8,7 +8,6 @@ import type { Log } from "../../shared/log.ts";
 /** Nothing but failure for so long disables a webhook. */
 export const FAILING_SECONDS_MAX = 5 * 86_400;
 
-/** What came of an attempt. */
 export type Outcome = {
   status: "delivered" | "pending" | "failed";
   /** The delay of the next attempt of a pending delivery. */
@@ -146,10 +145,7 @@ export const makeDue = (sql: postgres.Sql, webhookId: Uuid) => sql`
     select id from webhook_deliveries where webhook_id = ${webhookId} and status = 'pending' order by id for update)
   update webhook_deliveries delivery set next_attempt_at = clock_timestamp() from locked where delivery.id = locked.id`;
 
-/**
- * Disables a webhook that the worker has leased, and records that as an event; returns whether it
- * was active.
- */
+/** Disables a leased webhook, and records an event; returns whether it was active. */
 export async function disable(
   sql: postgres.Sql,
   workerId: Uuid,

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { FAILURE_REASONS, LinkFailure } from "../../../shared/contracts/analytics.ts";
 import { CUSTOM_DOMAIN, LINK_ID } from "../../../shared/contracts/examples.ts";
 import { DOMAIN_LENGTH_MAX } from "../../../shared/contracts/failures.ts";
-import { idParameter } from "../../http/common-schemas.ts";
+import { count, idParameter, text } from "../../http/common-schemas.ts";
 import { accountQuery } from "../model.ts";
 import { periodParameters } from "../period.ts";
 import { date, linkId, overTimeMeta, periodOfQuery } from "../responses.ts";
@@ -24,9 +24,6 @@ export const failuresQuery = z.object(periodParameters).extend({
 });
 
 export type FailuresQuery = z.output<typeof failuresQuery>;
-
-const count = (description: string, example: number) =>
-  z.int().meta({ description, examples: [example] });
 
 const total = count("Failed requests for all reasons.", 31);
 
@@ -49,8 +46,8 @@ const counts = {
 
 const unknownAlias = z
   .object({
-    domain: z.string().meta({ description: "The domain.", examples: [CUSTOM_DOMAIN] }),
-    alias: z.string().meta({ description: "The requested alias.", examples: ["spring-sael"] }),
+    domain: text("The domain.", CUSTOM_DOMAIN),
+    alias: text("The requested alias.", "spring-sael"),
     requests: count("How often it was requested.", 7),
   })
   .meta({

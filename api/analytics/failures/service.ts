@@ -104,7 +104,6 @@ function parseDomain(text: string): string {
   return parsed.value;
 }
 
-/** The parameters of all statements. */
 const paramsOf = (
   { owner, linkId, domain, hosts }: FailureScope,
   { from, to, buckets }: Range,

@@ -2,13 +2,14 @@
  * Goal: a list by cursor has every link that matches exactly once, whatever happens to the others
  * meanwhile.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import { useUp } from "../../../test/harness/budgets.ts";
-import { startPostgres, type TestPostgres } from "../../../test/harness/postgres.ts";
+import { forFile } from "../../../test/harness/for-file.ts";
+import { startPostgres } from "../../../test/harness/postgres.ts";
 import { casesOf } from "../../../test/harness/property-runs.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { ListPosition, ListRequest } from "../../http/pagination.ts";
@@ -18,12 +19,7 @@ import type { LinkRow, ListLinksQuery } from "../model.ts";
 import { toFilter } from "./filter.ts";
 import { findLinks } from "./list-links.ts";
 
-// Starting a real server takes long on a busy machine.
-setDefaultTimeout(120_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 const MANY_LINKS = 11_000;
 

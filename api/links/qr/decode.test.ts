@@ -1,7 +1,7 @@
 /**
  * Goal: codes of every style can be read, from every format, by libraries that did not draw them.
  */
-import { beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -42,10 +42,8 @@ const LIMIT_COLORS = [
 const SIZES = { square: [112, 112], wide: [480, 112], flat: [480, 8], tall: [8, 112] } as const;
 
 const logos = new Map<string, Buffer>();
-beforeAll(async () => {
-  for (const [name, [width, height]] of Object.entries(SIZES))
-    logos.set(name, await encodeLogo(createPng(width, height)));
-});
+for (const [name, [width, height]] of Object.entries(SIZES))
+  logos.set(name, await encodeLogo(createPng(width, height)));
 
 const logoOf = (name: string | undefined) => (name === undefined ? undefined : logos.get(name));
 

@@ -79,7 +79,7 @@ const toColor = (text: string | undefined): string | undefined =>
 export const wantsLogo = ({ logo }: QrQuery): boolean | undefined =>
   logo === undefined ? undefined : logo === "true";
 
-/** What the account has chosen; the logo is needed only where it is drawn. */
+/** The account's choice; the logo is needed only where it is drawn. */
 type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
 
 /**

@@ -9,7 +9,7 @@ import { crc32, deflate } from "node:zlib";
 import { PNG } from "pngjs";
 
 import { channelsOf } from "../../../shared/contracts/colors.ts";
-import { beginTurn } from "../../../shared/turns.ts";
+import { TimeSlice } from "../../../shared/time-slice.ts";
 import type { Area, Box, Layout } from "./layout.ts";
 
 const compress = promisify(deflate);
@@ -67,13 +67,13 @@ export async function drawShapes(
   logo: Uint8Array | undefined,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const canvas = new Canvas(chooseEdge(size, cells), cells, colors);
-  const turn = beginTurn();
+  const slice = new TimeSlice();
   for (const box of boxes) {
-    if (turn.isOver()) await turn.next();
+    if (slice.isOver()) await slice.next();
     canvas.paint(box);
   }
   if (area !== undefined && logo !== undefined) await canvas.paste(area, logo, colors.background);
-  await turn.next();
+  await slice.next();
   return await canvas.encode();
 }
 
@@ -137,9 +137,9 @@ class Canvas {
     const indexed = await resized.png({ palette: true, colors: LOGO_COLORS_MAX }).buffer();
     const { rgb } = await readPixels(indexed, background);
     const indexes = new Map<number, number>();
-    const turn = beginTurn();
+    const slice = new TimeSlice();
     for (let pixel = 0; pixel < width * height; pixel++) {
-      if (pixel % width === 0 && turn.isOver()) await turn.next();
+      if (pixel % width === 0 && slice.isOver()) await slice.next();
       const [red = 0, green = 0, blue = 0] = rgb.subarray(pixel * 3, pixel * 3 + 3);
       const color = (red << 16) | (green << 8) | blue;
       const index = indexes.get(color) ?? this.#palette.push([red, green, blue]) - 1;
@@ -178,16 +178,16 @@ export async function readPixels(png: Buffer, background: string): Promise<Pixel
   const { width, height, data } = PNG.sync.read(png);
   const behind = channelsOf(background);
   const rgb = new Uint8Array(width * height * 3);
-  const turn = beginTurn();
+  const slice = new TimeSlice();
   for (let pixel = 0; pixel < width * height; pixel++) {
-    if (pixel % width === 0 && turn.isOver()) await turn.next();
+    if (pixel % width === 0 && slice.isOver()) await slice.next();
     const alpha = (data[pixel * 4 + 3] ?? 0) / 255;
     for (let channel = 0; channel < 3; channel++) {
       const value = data[pixel * 4 + channel] ?? 0;
       rgb[pixel * 3 + channel] = Math.round(value * alpha + (behind[channel] ?? 0) * (1 - alpha));
     }
   }
-  await turn.next();
+  await slice.next();
   return { width, height, rgb };
 }
 

@@ -2,7 +2,7 @@
  * Goal: `GET /v1/links/{id}/qr` draws what the request says, else what the account has saved, else
  * as ever.
  */
-import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 
 import QRCode from "qrcode";
 
@@ -11,7 +11,6 @@ import { encodeId, newUuid } from "../../../shared/ids.ts";
 import {
   createFakeApi,
   errorCodeOf,
-  type FakeApi,
   type FakeKey,
   SHORT_URL,
 } from "../../../test/harness/fake-api.ts";
@@ -22,31 +21,27 @@ import { encodeLogo } from "../../branding/logo.ts";
 import { type Branding, NO_BRANDING } from "../../branding/model.ts";
 import { notFound } from "../../http/errors.ts";
 
-let api: FakeApi;
 let key: FakeKey;
 let branding: Branding;
-let logo: Buffer;
 
 const ID = newUuid();
 const PATH = `/v1/links/${encodeId("link", ID)}/qr`;
 
-beforeAll(async () => {
-  logo = await encodeLogo(createPng(112, 112));
-  api = createFakeApi({
-    links: {
-      async get({ accountId, mode }, id) {
-        if (id !== ID || accountId !== key.accountId) throw notFound("link");
-        return linkRow({ id, account_id: accountId, mode, alias: "sale" });
-      },
+const logo = await encodeLogo(createPng(112, 112));
+const api = createFakeApi({
+  links: {
+    async get({ accountId, mode }, id) {
+      if (id !== ID || accountId !== key.accountId) throw notFound("link");
+      return linkRow({ id, account_id: accountId, mode, alias: "sale" });
     },
-    branding: {
-      async findForQr(_, wantsLogo) {
-        const { qrStyle, logo } = branding;
-        // As the statement does.
-        return { qrStyle, logo: (wantsLogo ?? qrStyle?.logo) === true ? logo : null };
-      },
+  },
+  branding: {
+    async findForQr(_, wantsLogo) {
+      const { qrStyle, logo } = branding;
+      // As the statement does.
+      return { qrStyle, logo: (wantsLogo ?? qrStyle?.logo) === true ? logo : null };
     },
-  });
+  },
 });
 
 beforeEach(() => {

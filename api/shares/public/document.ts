@@ -67,7 +67,6 @@ export const toStyle = (sheets: readonly string[]): Inline =>
       .replaceAll(/\s+/g, " "),
   );
 
-/** The style of every page. */
 const STYLE = toStyle([base, cards, controls, page]);
 
 export type Code = {

@@ -18,7 +18,7 @@ import {
   toPageLanguage,
 } from "./document.ts";
 import { renderStatistics } from "./page.tsx";
-import { SharedPages } from "./pages.ts";
+import { SharedPages } from "./routes.ts";
 
 const ENGLISH = pageLanguageOf("en");
 const GERMAN = pageLanguageOf("de-AT");

@@ -40,7 +40,7 @@ const SCRIPT = toInline(buildScript());
 export type RenderedPage = {
   /** The document, compressed by gzip. */
   gzip: Uint8Array<ArrayBuffer>;
-  /** What its policy has to allow. */
+  /** The code that its policy has to allow. */
   code: Code;
 };
 
@@ -123,7 +123,6 @@ function StatisticsView({
   );
 }
 
-/** Says what the counts are of. */
 function describeCounting(
   { timezone, complete_from }: SharedStatistics,
   { code, texts }: PageLanguage,

@@ -32,7 +32,7 @@ import { outputOf, readBytes, type Storage, type StoredFile, verifyFile } from "
 /** Backups without a manifest that began this long ago were interrupted. */
 const INTERRUPTED_MS = 2 * DAY_MS;
 
-/** What ClickHouse says before the first migration, when there is no table, or no database. */
+/** ClickHouse's errors before the first migration, when there is no table, or no database. */
 const MISSING = new Set(["UNKNOWN_TABLE", "UNKNOWN_DATABASE"]);
 
 /** Some environment files and certificates. */
@@ -44,17 +44,14 @@ const PLAIN_ENTRY = /^[-d](?:[r-][w-][x-]){3} /;
 /** Has tar archive what links lead to, and no special rights. */
 const PLAIN_FILES = ["--dereference", "--hard-dereference", "--mode=a-s,-t"];
 
-/** What was restored, beside what the backup has. */
+/** Restored counts, beside those of the backup. */
 export type Restored = {
   rows: Record<string, number>;
   /** Null without ClickHouse. */
   clicks: number | null;
 };
 
-/**
- * The backups of a storage: of both stores, or of PostgreSQL only if ClickHouse has a backup of its
- * own.
- */
+/** The backups of a storage; of PostgreSQL only if ClickHouse has backups of its own. */
 export class Backups {
   readonly #storage: Storage;
   readonly #database: Database;
@@ -67,10 +64,7 @@ export class Backups {
       clickhouse === undefined ? undefined : new ClickHouseBackup(clickhouse, storage);
   }
 
-  /**
-   * Writes a backup, also of a directory of configuration if there is one: each part, then the
-   * manifest.
-   */
+  /** Writes a backup, with a configuration directory if there is one; the manifest last. */
   async make(configDir: string | undefined, now = new Date()): Promise<Backup> {
     const storage = this.#storage;
     const name = nameOf(now);
@@ -117,10 +111,7 @@ export class Backups {
     }
   }
 
-  /**
-   * Restores a backup into a temporary database and temporary tables, and removes them again.
-   * Throws when it could not be restored.
-   */
+  /** Restores a backup into a temporary database and tables. Throws when it cannot. */
   async drill(backup: Backup): Promise<Restored> {
     const { manifest } = backup;
     requireKnownSchema(backup);

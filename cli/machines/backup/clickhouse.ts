@@ -19,10 +19,7 @@ import { Digest, type Storage, type StoredFile } from "./storage.ts";
 const TIME_COLUMNS = { clicks: "ts", failures: "bucket" };
 type Table = keyof typeof TIME_COLUMNS;
 
-/**
- * A month usually gets rows until this long after its end: those that waited in journals and in
- * NATS.
- */
+/** A month usually gets late rows so long: those that waited in journals and in NATS. */
 const LATE_DAYS = 4;
 
 /** Clicks of so many days may be delivered again after a restore: as `CLICKS` has, and one more. */
@@ -31,10 +28,7 @@ const DELIVERED_DAYS = 4;
 /** Bytes of text in one insert. */
 const INSERT_BYTES = 8 * 1024 ** 2;
 
-/**
- * Rows that a drill inserts, rounded up to whole batches: enough to prove that they can be
- * inserted.
- */
+/** Rows that a drill inserts, in whole batches: enough to prove that they can be. */
 const DRILL_ROWS_MAX = 1_000_000;
 
 /** Memory of a restored month's sums; more of them are on ClickHouse's disk. */
@@ -51,7 +45,6 @@ const NAMES_LINES = 1;
 
 const NEWLINE = "\n".charCodeAt(0);
 
-/** A file, and how many rows it has. */
 type StoredRows = { rows: number; file: StoredFile };
 
 export class ClickHouseBackup {
@@ -152,7 +145,6 @@ export class ClickHouseBackup {
     return rows.map(({ month }) => month);
   }
 
-  /** Throws when there are clicks. */
   async requireNoClicks(): Promise<void> {
     if ((await this.#count("clicks")) !== 0) throw new Error("The table clicks is not empty.");
   }
@@ -165,15 +157,12 @@ export class ClickHouseBackup {
     let restored = 0;
     for (const month of clicks) restored += await this.#insertRows(month, "clicks");
     await this.#restoreRollups(rollups);
-    // What redirectors have reported since is added to them.
+    // Later reports of redirectors are added to them.
     for (const month of failures) await this.#insertRows(month, "failures");
     return restored;
   }
 
-  /**
-   * Restores rollups once the clicks are restored: what they lack then. No check compares the days
-   * of a backup's rollups with clicks any more.
-   */
+  /** Restores what rollups lack once the clicks are restored: no check compares them later. */
   async #restoreRollups(months: readonly RollupsMonth[]): Promise<void> {
     if (months.length === 0) return;
     await rememberDeleted(this.#clickhouse, Math.max(...months.map(({ until }) => until)));
@@ -247,7 +236,6 @@ export class ClickHouseBackup {
     return found?.rows ?? 0;
   }
 
-  /** Writes the rows of a query. */
   async #dumpRows(query: string, name: string): Promise<StoredRows> {
     const exec = { query: `${query} FORMAT TabSeparatedWithNames` };
     const { stream } = await this.#clickhouse.exec(exec);
@@ -258,7 +246,7 @@ export class ClickHouseBackup {
         done(null, chunk);
       },
     });
-    // What reads the last of them gets an error of any.
+    // An error of any reaches the reader of the last.
     const content = pipeline(stream, count, createGzip(), () => undefined);
     const file = await this.#storage.write(name, content);
     return { rows: lines - NAMES_LINES, file };
@@ -343,10 +331,7 @@ function insertMissing(rollup: RollupTable, { month }: RollupsMonth): string {
              max_bytes_before_external_group_by = ${GROUP_BYTES_MAX}`;
 }
 
-/**
- * Reads whole lines of a compressed file, about {@link INSERT_BYTES} at a time. Throws when the
- * file is cut short.
- */
+/** Reads lines of a compressed file, some {@link INSERT_BYTES} at once. Throws when it is cut. */
 async function* readBatches(compressed: Readable): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let bytes = 0;
@@ -365,7 +350,6 @@ async function* readBatches(compressed: Readable): AsyncGenerator<Buffer> {
   yield Buffer.concat(parts);
 }
 
-/** Counts the ends of lines. */
 function countLines(text: Buffer): number {
   let lines = 0;
   for (const byte of text) if (byte === NEWLINE) lines++;

@@ -27,7 +27,6 @@ import { DEFAULT_PLACE, parsePlace, type Storage, storageAt } from "./storage.ts
 
 const KEEP_DAYS = 14;
 
-/** Which backup to read, and how much of it. */
 type Wanted = { from?: string; backup?: string; clicks: boolean; json: boolean };
 
 const PLACE = `an absolute path or s3://bucket/prefix; by default BACKUP_PLACE, or ${DEFAULT_PLACE}`;
@@ -169,7 +168,6 @@ function addRestore(program: Command, installation: Installation): void {
     });
 }
 
-/** Returns the directory. */
 async function restoreConfiguration(
   { configDir }: Installation,
   storage: Storage,
@@ -201,7 +199,6 @@ function countsOf(rows: Record<string, number>, clicks: number | null): Record<s
   return { ...Object.fromEntries(noticed), ...(clicks === null ? {} : { clicks }) };
 }
 
-/** Prints each count that was restored, beside that of the backup. */
 function printCompared(
   json: boolean,
   { place }: Storage,

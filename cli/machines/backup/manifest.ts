@@ -21,7 +21,6 @@ const fileName = z.string().regex(/^(?!.*\.\.)[\w-][\w./-]*$/);
 
 const storedFile = z.object({ name: fileName, bytes: z.int(), sha256: z.string().length(64) });
 
-/** A month of a table. */
 const tableMonth = z.object({
   /** As YYYYMM. */
   month: z.int(),

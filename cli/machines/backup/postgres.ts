@@ -15,10 +15,7 @@ import {
 } from "./sql.ts";
 import { type Content, outputOf, type Storage, type StoredFile } from "./storage.ts";
 
-/**
- * The schema of a restored database is read right after a large write, which can delay the
- * connection.
- */
+/** The schema is read right after a large write, which can delay the connection. */
 const CONNECT_TIMEOUT_SECONDS = 30;
 
 /** The database, and the environment in which its programs run. */

@@ -1,10 +1,9 @@
 /** Goal: a file of a backup is whole or not there, in a directory and in a bucket alike. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { startS3, type TestS3 } from "../../../test/harness/s3.ts";
+import { dirForFile, forFile } from "../../../test/harness/for-file.ts";
+import { TestS3 } from "../../../test/harness/s3.ts";
 import { deleteOldBackups } from "./backup.ts";
 import { listBackups, nameOf, readBackup, writeManifest, writeProof } from "./manifest.ts";
 import { Bucket, Directory, isPlace, readBytes, type Storage, verifyFile } from "./storage.ts";
@@ -20,13 +19,8 @@ async function* failing(): AsyncGenerator<Uint8Array> {
   throw new Error("cut short");
 }
 
-const dir = mkdtempSync(join(tmpdir(), "shorthop-storage-"));
-let s3: TestS3;
-beforeAll(async () => void (s3 = await startS3()));
-afterAll(async () => {
-  await s3[Symbol.asyncDispose]();
-  rmSync(dir, { recursive: true });
-});
+const dir = dirForFile("shorthop-storage-");
+const s3 = await forFile(TestS3.start());
 
 const open = {
   directory: (name: string) => new Directory(join(dir, name)),

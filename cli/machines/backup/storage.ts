@@ -23,7 +23,7 @@ const PARTS_AT_ONCE = 2;
 
 const UPLOAD_ATTEMPTS = 3;
 
-/** What is written, in parts of any size. */
+/** The content of a file, in parts of any size. */
 export type Content = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
 /** A file of a backup, by its name in the storage. */
@@ -32,7 +32,6 @@ export type StoredFile = { name: string; bytes: number; sha256: string };
 export type Storage = {
   /** The directory or URL, for messages. */
   place: string;
-  /** The names of all files. */
   list(): Promise<string[]>;
   /** Writes a file, which has its name only when it is whole. */
   write(name: string, content: Content): Promise<StoredFile>;

@@ -23,7 +23,6 @@ import {
 import { runSteps } from "./step.ts";
 import { type Created, Setup } from "./steps.ts";
 
-/** The options of the command line. */
 type Given = {
   domain?: string;
   stores?: string;
@@ -116,10 +115,7 @@ function requireRoot(): void {
   if (process.getuid?.() !== 0) throw new Error("Run shorthop setup as root: sudo shorthop setup.");
 }
 
-/**
- * Values by name, of settings and secrets: those of options count most, then those of an
- * invitation, then the file's.
- */
+/** Settings and secrets by name: of options, else of an invitation, else of the files. */
 async function readGiven(options: Given, host: Host): Promise<Values> {
   const read = (path: string): Values => parseEnvironment(host.readFile(path) ?? "");
   const saved = { ...read(SECRETS_FILE), ...read(SETTINGS_FILE) };
@@ -179,7 +175,6 @@ const OPEN_PORTS = {
   certbot: "80 and 443",
 };
 
-/** Where everything is, and how to make the first link. */
 function formatSummary(settings: Settings, { key, password, restored }: Created): string {
   const { DOMAIN, EMAIL, ROLE } = settings;
   const short = `https://${DOMAIN}`;

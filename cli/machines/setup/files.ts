@@ -57,7 +57,6 @@ function inspectFile(file: DesiredFile, host: Host, mask: Mask): Change[] {
   ];
 }
 
-/** What differs in mode and group. */
 function describeAccess({ access }: DesiredFile, found: Stats, host: Host): string[] {
   if (access === undefined) return [];
   const mode = found.mode & PERMISSIONS;

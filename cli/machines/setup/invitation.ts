@@ -251,7 +251,6 @@ export type Token = { secret: Buffer; fingerprint: Buffer };
 
 const fingerprintOf = (der: Buffer): Buffer => createHash("sha256").update(der).digest();
 
-/** A new token for a certificate in PEM. */
 const tokenFor = (certificate: string): Token => ({
   secret: randomBytes(SECRET_BYTES),
   fingerprint: fingerprintOf(new X509Certificate(certificate).raw),
@@ -272,6 +271,5 @@ export function parseToken(text: string): Token {
 const isPinned = ({ fingerprint }: Token, der: Buffer): boolean =>
   timingSafeEqual(fingerprint, fingerprintOf(der));
 
-/** Whether the secret that was sent is the token's. */
 const isSecretOf = ({ secret }: Token, sent: Buffer): boolean =>
   sent.length === secret.length && timingSafeEqual(sent, secret);

@@ -88,7 +88,7 @@ export function clusterVersion(host: Host): string | undefined {
 export function postgresFiles({ STORES }: Settings, host: Host): DesiredFile[] {
   const version = clusterVersion(host);
   if (version === undefined || isLoopback(STORES)) return [];
-  const [listen = "", rules = ""] = postgresPaths(version);
+  const { listen, rules } = postgresPaths(version);
   const rule = `host shorthop ${Object.keys(ROLES).join(",")} ${networkOf(STORES)} scram-sha-256`;
   const present = asOwnerOf(host.path(rules), () => host.readFile(rules)) ?? "";
   const access = { mode: 0o644 };
@@ -99,10 +99,10 @@ export function postgresFiles({ STORES }: Settings, host: Host): DesiredFile[] {
 }
 
 /** The files that setup writes of a cluster. */
-export const postgresPaths = (version: string): string[] => [
-  `${CLUSTERS}/${version}/main/conf.d/shorthop.conf`,
-  `${CLUSTERS}/${version}/main/pg_hba.conf`,
-];
+export const postgresPaths = (version: string) => ({
+  listen: `${CLUSTERS}/${version}/main/conf.d/shorthop.conf`,
+  rules: `${CLUSTERS}/${version}/main/pg_hba.conf`,
+});
 
 /** The network of an address of this host, in CIDR notation. */
 const networkOf = (address: string): string =>
@@ -177,7 +177,6 @@ export async function hasTable(host: Host, table: string): Promise<boolean> {
   return code === 0 && stdout.trim() === "t";
 }
 
-/** Whether the database exists. */
 async function hasDatabase(host: Host): Promise<boolean> {
   return (await host.psql(DATABASE, "select 1;")).code === 0;
 }

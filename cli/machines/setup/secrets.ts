@@ -44,10 +44,7 @@ const SECRET_BYTES = 24;
 /** A value for each name; `CLICKHOUSE_URLS` only if they are given. */
 export type Secrets = Values;
 
-/**
- * Completes the secrets that a role needs: those that exist stay as they are. A host without an API
- * gets the public keys from another one.
- */
+/** Adds the secrets that a role lacks. Without an API, others give the public keys. */
 export function completeSecrets(role: Role, existing: Secrets): Secrets {
   const secrets: Secrets = { ...existing };
   const names = BY_ROLE[role].filter((name) => name !== "LINKS_PUBLIC_KEYS");

@@ -12,15 +12,16 @@ import { inUrl, isLoopback, type Settings } from "./settings.ts";
 
 const NATS_SHARE = "/usr/share/shorthop/nats";
 const NATS_DIR = "/etc/shorthop/nats";
-export const NATS_DROP_IN = "/etc/systemd/system/nats-server.service.d/shorthop.conf";
+const NATS_DROP_IN = "/etc/systemd/system/nats-server.service.d/shorthop.conf";
 
 const DIRECTORY_ACCESS = { mode: 0o750, group: "nats" };
 const NATS_ACCESS = { mode: 0o640, group: "nats" };
 
 /** The files that a restart of the server is for. */
-export const NATS_FILES = ["nats", "users", "server", "passwords"].map(
-  (name) => `${NATS_DIR}/${name}.conf`,
-);
+export const NATS_FILES = [
+  ...["nats", "users", "server", "passwords"].map((name) => `${NATS_DIR}/${name}.conf`),
+  NATS_DROP_IN,
+];
 
 /** Settings of the server as they should be; in `server.conf` other lines are the operator's. */
 export function natsFiles(settings: Settings, secrets: Secrets, host: Host): DesiredFile[] {
@@ -64,8 +65,13 @@ const setPasswords = (text: string, secrets: Secrets): string =>
 
 const CLICKHOUSE_SHARE = "/usr/share/shorthop/clickhouse";
 const SERVER = "/etc/clickhouse-server";
-const DROP_IN = "/etc/systemd/system/clickhouse-server.service.d/shorthop.conf";
-const HASHES = `${SERVER}/shorthop.env`;
+const PATHS = {
+  config: `${SERVER}/config.d/shorthop.xml`,
+  listen: `${SERVER}/config.d/shorthop-listen.xml`,
+  users: `${SERVER}/users.d/shorthop.xml`,
+  hashes: `${SERVER}/shorthop.env`,
+  dropIn: "/etc/systemd/system/clickhouse-server.service.d/shorthop.conf",
+};
 
 const USERS = ["API", "WORKER", "OWNER"];
 
@@ -84,27 +90,20 @@ DEBIAN_FRONTEND=noninteractive apt-get install --yes clickhouse-server
 shorthop setup --yes`;
 
 /** The files that a restart of the server is for. */
-export const CLICKHOUSE_FILES = [
-  `${SERVER}/config.d/shorthop.xml`,
-  `${SERVER}/config.d/shorthop-listen.xml`,
-  `${SERVER}/users.d/shorthop.xml`,
-  HASHES,
-  DROP_IN,
-];
+export const CLICKHOUSE_FILES = Object.values(PATHS);
 
 /** The server's files as they should be; none when there is no server here. */
 export function clickhouseFiles(settings: Settings, secrets: Secrets, host: Host): DesiredFile[] {
   if (clickhousePlace(host, secrets) !== "here") return [];
   const shipped = (name: string): string => host.readFile(`${CLICKHOUSE_SHARE}/${name}`) ?? "";
-  const [config, listen, users, hashes] = CLICKHOUSE_FILES;
   const access = { mode: 0o644 };
   return [
-    { path: config ?? "", content: shipped("shorthop.xml"), access },
-    { path: listen ?? "", content: listenOn(settings), access },
-    { path: users ?? "", content: shipped("users.xml"), access },
+    { path: PATHS.config, content: shipped("shorthop.xml"), access },
+    { path: PATHS.listen, content: listenOn(settings), access },
+    { path: PATHS.users, content: shipped("users.xml"), access },
     // For systemd; no other user needs it.
-    { path: hashes ?? "", content: passwordHashes(secrets), access: { mode: 0o600 } },
-    { path: DROP_IN, content: `[Service]\nEnvironmentFile=${HASHES}\n`, access },
+    { path: PATHS.hashes, content: passwordHashes(secrets), access: { mode: 0o600 } },
+    { path: PATHS.dropIn, content: `[Service]\nEnvironmentFile=${PATHS.hashes}\n`, access },
   ];
 }
 

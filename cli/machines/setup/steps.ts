@@ -30,7 +30,6 @@ import {
   CLICKHOUSE_FILES,
   clickhouseFiles,
   clickhousePlace,
-  NATS_DROP_IN,
   NATS_FILES,
   natsFiles,
 } from "./server-files.ts";
@@ -81,7 +80,6 @@ export class Setup {
     this.#installation = new Installation({ SHORTHOP_CONFIG_DIR: host.path("/etc/shorthop") });
   }
 
-  /** The steps of a host, by its role. */
   steps(): Step[] {
     const [settings, secrets, host] = [this.#settings, this.#secrets, this.#host];
     const backedUp = this.#backedUp;
@@ -121,7 +119,7 @@ export class Setup {
       this.#files("PostgreSQL", () => postgresFiles(settings, host)),
       this.#files("ClickHouse", () => clickhouseFiles(settings, secrets, host)),
       servicesStep("stores", host, () => [
-        { unit: "nats-server", reads: [...NATS_FILES, NATS_DROP_IN] },
+        { unit: "nats-server", reads: NATS_FILES },
         ...postgresServices(host),
         ...(clickhousePlace(host, secrets) === "here"
           ? [{ unit: "clickhouse-server", reads: CLICKHOUSE_FILES }]
@@ -169,10 +167,7 @@ export class Setup {
     };
   }
 
-  /**
-   * Without ClickHouse a worker waits, which it says by not being ready; a host without the stores
-   * does not know whether there is one.
-   */
+  /** A worker is not ready without ClickHouse; only the stores' host knows whether it is there. */
   #readyUnits(): string[] {
     const waits = this.#settings.ROLE !== "stores" || !this.#hasClickHouse();
     return servicesOf(this.#settings)
@@ -205,7 +200,6 @@ function packagesOf({ ROLE, TLS }: Settings): string[] {
   return [...stores, ...(TLS === "certbot" ? ["certbot"] : [])];
 }
 
-/** A step that installs those that are missing. */
 const packagesStep = (names: readonly string[], host: Host): Step => ({
   name: "packages",
   async inspect() {
@@ -235,8 +229,7 @@ async function isInstalled(name: string, host: Host): Promise<boolean> {
 function postgresServices(host: Host): Service[] {
   const version = clusterVersion(host);
   if (version === undefined) return [];
-  const [listen = ""] = postgresPaths(version);
-  return [{ unit: `postgresql@${version}-main`, reads: [listen] }];
+  return [{ unit: `postgresql@${version}-main`, reads: [postgresPaths(version).listen] }];
 }
 
 /** Whether a schema is up to date. Before the first run, the findings about it cannot be read. */
@@ -254,7 +247,6 @@ const service = (unit: string, name: string): Service => ({
   reads: [`/etc/shorthop/${name}.env`],
 });
 
-/** The units of a host, with the files that each reads. */
 function servicesOf({ ROLE }: Settings): Service[] {
   const redirectors = [1, 2].map((n) => service(`shorthop-redirector@${n}`, "redirector"));
   if (ROLE === "redirector") return redirectors;
@@ -265,7 +257,6 @@ function servicesOf({ ROLE }: Settings): Service[] {
   ];
 }
 
-/** Runs `work` on the database. */
 type WithSql = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>;
 
 /**

@@ -21,10 +21,7 @@ export type Package = { name: string; version: string; path: string };
 /** The files of the base package and of the others. */
 export type Release = { version: string; base: Package; others: Package[] };
 
-/**
- * Reads the packages of a release. Throws unless they are one version, for this machine, and
- * include every package that is installed.
- */
+/** Reads a release. Throws unless it is one version, for this machine, of all that is installed. */
 export async function readRelease(host: Host, files: readonly string[]): Promise<Release> {
   const architecture = (await host.read(["dpkg", "--print-architecture"])).trim();
   const packages: Package[] = [];
@@ -85,10 +82,7 @@ export async function requireLater(host: Host, installed: string, version: strin
 const DPKG_INFO = "/var/lib/dpkg/info";
 const SCRIPTS = ["preinst", "postinst", "prerm", "postrm", "conffiles", "triggers"];
 
-/**
- * Builds the installed packages again from their files, into `dir`: an upgrade that fails installs
- * them. Returns their files.
- */
+/** Builds the installed packages again into `dir`, for an upgrade that fails. Returns files. */
 export async function savePackages(
   host: Host,
   installed: readonly Omit<Package, "path">[],

@@ -8,6 +8,7 @@ import { basename } from "node:path";
 
 import type { Command } from "commander";
 
+import type { Sql } from "../../../api/postgres.ts";
 import type { Installation } from "../../installation.ts";
 import { Host } from "../host.ts";
 import { Units, WORKER } from "../units.ts";
@@ -19,7 +20,6 @@ import {
   requireLater,
   savePackages,
 } from "./packages.ts";
-import { runGrants } from "./sql.ts";
 
 const GRANTS = "/usr/share/shorthop/postgres/grants.sql";
 
@@ -143,4 +143,11 @@ export class Upgrade {
     for (const unit of running) await host.show(["systemctl", "start", unit]);
     await this.#units.waitUntilReady(running);
   }
+}
+
+/** Runs the statements of `grants.sql`, unless the installation has users of its own. */
+async function runGrants(sql: Sql, statements: string): Promise<void> {
+  const roles = await sql`
+    select from pg_roles where rolname in ('shorthop_api', 'shorthop_worker')`;
+  if (roles.length === 2) await sql.unsafe(statements).simple();
 }

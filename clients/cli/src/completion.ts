@@ -32,12 +32,12 @@ function listWords(command: Command, path = ""): Map<string, string[]> {
 const casesOf = (words: Words): string =>
   [...words].map(([path, next]) => `    "${path}") next="${next.join(" ")}" ;;`).join("\n");
 
-/** The words before the one that is completed, without options. */
-const PATH = `  local path="" word next=""
+/** The words before the one that is completed, without options. `path` would be zsh's own. */
+const PATH = `  local given="" word next=""
   for word in "\${before[@]}"; do
-    case "$word" in -*) ;; *) path="\${path:+$path }$word" ;; esac
+    case "$word" in -*) ;; *) given="\${given:+$given }$word" ;; esac
   done
-  case "$path" in`;
+  case "$given" in`;
 
 const PRINTERS: Readonly<Record<Shell, (words: Words) => string>> = {
   bash: (words) => `_shorthop() {
@@ -50,7 +50,7 @@ ${casesOf(words)}
 complete -o default -F _shorthop shorthop`,
   zsh: (words) => `#compdef shorthop
 _shorthop() {
-  local -a before=("\${words[@]:1:CURRENT-2}")
+  local -a before=(\${words[2,CURRENT-1]})
 ${PATH}
 ${casesOf(words)}
   esac

@@ -36,4 +36,9 @@ function describe(error: unknown): string {
   return `${error.message}${error.code === "rate_limited" ? "" : wait}${request}`;
 }
 
+// A reader that has seen enough, such as `head`, ends the command, which is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
 process.exitCode = await run(process.argv.slice(2));

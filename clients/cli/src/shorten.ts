@@ -46,9 +46,22 @@ export function addShortenCommand(program: Command, settings: Settings, terminal
         throw new Error("--alias and --qr are for one URL.");
       if (urls.length > 0) return await shortenMany(client, terminal, urls, options);
       if (!terminal.isFed) throw new Error("Give a URL, or some on standard input.");
-      for await (const batch of inBatches(terminal.readLines()))
-        await shortenMany(client, terminal, batch, options);
+      await shortenLines(client, terminal, options);
     });
+}
+
+/** Shortens the lines of standard input. When it fails midway, says after how many of them. */
+async function shortenLines(client: Client, terminal: Terminal, options: Options): Promise<void> {
+  let done = 0;
+  try {
+    for await (const batch of inBatches(terminal.readLines())) {
+      await shortenMany(client, terminal, batch, options);
+      done += batch.length;
+    }
+  } catch (error) {
+    if (done > 0) terminal.say(`Stopped after ${done} URLs.`);
+    throw error;
+  }
 }
 
 async function shortenOne(client: Client, terminal: Terminal, url: string, options: Options) {

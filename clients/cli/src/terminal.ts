@@ -13,6 +13,11 @@ const COLUMNS = 80;
 /** The least width of the last column, which takes what the others leave. */
 const LAST_MIN = 12;
 
+/** Widths of bars, and what the columns beside them take. */
+const BAR_MIN = 8;
+const BAR_MAX = 30;
+const BESIDE_BARS = 50;
+
 const BAR = "█";
 const BAR_PARTS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
@@ -39,6 +44,15 @@ export class Terminal {
     return this.#output.isTTY === true;
   }
 
+  get #columns(): number {
+    return this.#output.columns ?? COLUMNS;
+  }
+
+  /** The width of the longest bar, which is never cut: its length is what it says. */
+  get #barColumns(): number {
+    return Math.min(BAR_MAX, Math.max(BAR_MIN, this.#columns - BESIDE_BARS));
+  }
+
   /** Whether what is read comes from a pipe or a file. */
   get isFed(): boolean {
     return this.#input.isTTY !== true;
@@ -58,20 +72,20 @@ export class Terminal {
   }
 
   /**
-   * Prints rows under headings, as wide as the terminal; on a pipe, tab-separated and whole. Cells
-   * that are numbers are aligned right.
+   * Prints rows under headings, as wide as the terminal; on a pipe, tab-separated and whole,
+   * without the columns that have no heading. Cells that are numbers are aligned right.
    */
   printTable(headings: readonly string[], rows: readonly (readonly (string | number)[])[]): void {
     const texts = rows.map((row) => row.map((cell) => clean(String(cell))));
     if (!this.isForPeople) {
-      for (const row of texts) this.print(row.join("\t"));
+      for (const row of texts) this.print(row.filter((_, i) => headings[i] !== "").join("\t"));
       return;
     }
     const widths = headings.map((heading, i) =>
       Math.max(widthOf(heading), ...texts.map((row) => widthOf(row[i] ?? ""))),
     );
     const others = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
-    const left = Math.max(LAST_MIN, (this.#output.columns ?? COLUMNS) - others);
+    const left = Math.max(LAST_MIN, this.#columns - others);
     widths[widths.length - 1] = Math.min(widths.at(-1) ?? 0, left);
     const isRight = headings.map((_, i) => rows.every((row) => typeof row[i] === "number"));
     const line = (row: readonly string[]): string =>
@@ -83,8 +97,8 @@ export class Terminal {
     for (const row of texts) this.print(line(row));
   }
 
-  /** A bar as long as the share of the largest value; nothing on a pipe. */
-  bar(value: number, largest: number, columns = 30): string {
+  /** A bar as long as the share of the largest value, for a column without a heading. */
+  bar(value: number, largest: number, columns = this.#barColumns): string {
     if (largest === 0) return "";
     const eighths = Math.round((value / largest) * columns * 8);
     return BAR.repeat(Math.floor(eighths / 8)) + (BAR_PARTS[eighths % 8] ?? "");

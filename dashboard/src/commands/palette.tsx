@@ -102,7 +102,6 @@ type ItemListProps = {
   ref: RefObject<HTMLUListElement | null>;
   id: string;
   items: readonly PaletteItem[];
-  /** The index of the active item. */
   current: number;
   onActive: (index: number) => void;
   onSelect: (item: PaletteItem) => void;

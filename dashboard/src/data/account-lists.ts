@@ -6,7 +6,7 @@ import { useMemo } from "react";
 
 import type { Tag } from "../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../shared/contracts/readable-host.ts";
-import type { Role } from "../../../shared/contracts/users.ts";
+import type { MemberList } from "../../../shared/contracts/user-responses.ts";
 import { getClient, getJson } from "./http.ts";
 import { useAccountContext } from "./session.ts";
 
@@ -83,28 +83,6 @@ export function useKeysQuery() {
     queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
   });
 }
-
-export type Member = {
-  user_id: string;
-  email: string;
-  name: string;
-  role: Role;
-  created_at: string;
-};
-
-export type Invitation = {
-  id: string;
-  email: string;
-  role: Role;
-  created_at: string;
-  expires_at: string;
-};
-
-type MemberList = {
-  members: Member[];
-  invitations: Invitation[];
-  second_factor_roles: Role[];
-};
 
 /** Queries the members of the account, and who is invited. */
 export function useMembersQuery() {

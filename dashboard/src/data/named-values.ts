@@ -26,7 +26,6 @@ const CODES: Readonly<Record<string, readonly string[]>> = {
   language: LANGUAGES.trim().split(/\s+/),
 };
 
-/** Kinds of values whose codes have names in every language. */
 const isCoded = (kind: string): boolean => Object.hasOwn(CODES, kind);
 
 const nameOf = (kind: string, code: string): string =>

@@ -2,27 +2,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
-import type { Role } from "../../../shared/contracts/users.ts";
+import type { Account, Session } from "../../../shared/contracts/user-responses.ts";
 import { isSignedOut } from "../languages/errors.ts";
 import { forgetEarlyResponses, getJson } from "./http.ts";
 import type { AccountScope, Mode } from "./scope.ts";
-
-type Account = {
-  id: string;
-  name: string;
-  plan: string;
-  role: Role;
-  needs_second_factor: boolean;
-};
-
-export type Session = {
-  user: { id: string; email: string; name: string };
-  /** Whether the user signs in with a password; else with the provider. */
-  has_password: boolean;
-  accounts: Account[];
-  short_url: string;
-  sends_mails: boolean;
-};
 
 export const SESSION_KEY = ["session"];
 

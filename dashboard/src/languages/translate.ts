@@ -7,7 +7,6 @@ import type { StatisticsLanguage } from "../../../shared/statistics/language.ts"
 import { type Catalogue, fallbackCatalogue, loadCatalogue, type TextKey } from "./catalogues.ts";
 import { FALLBACK, type Language } from "./preference.ts";
 
-/** Values of a message's placeholders. */
 type Values = Readonly<Record<string, string | number>>;
 
 /** Values of placeholders, and functions that render the content of tags. */

@@ -4,9 +4,10 @@ import type { ReactNode } from "react";
 import { useForm } from "react-hook-form";
 import { useLocation } from "wouter";
 
-import { newPassword, type Role, userName } from "../../../shared/contracts/users.ts";
+import type { InvitationOffer, Session } from "../../../shared/contracts/user-responses.ts";
+import { newPassword, userName } from "../../../shared/contracts/users.ts";
 import { getJson, send } from "../data/http.ts";
-import { type Session, SESSION_KEY, useSignOut } from "../data/session.ts";
+import { SESSION_KEY, useSignOut } from "../data/session.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";
@@ -15,14 +16,13 @@ import { ErrorAlert, QueryBoundary, type Task } from "../ui/states.tsx";
 import { validateWith } from "../ui/validation.ts";
 import { SignInPage } from "./sign-in.tsx";
 
-type Invitation = { account_name: string; email: string; role: Role; known: boolean };
 type Values = { name: string; password: string };
 
 export function InvitationPage({ token, session }: { token: string; session: Session | null }) {
   const path = `/auth/invitations/${encodeURIComponent(token)}`;
   const invitation = useQuery({
     queryKey: ["invitation", token],
-    queryFn: () => getJson<Invitation>(path),
+    queryFn: () => getJson<InvitationOffer>(path),
   });
   // Existing users sign in to accept.
   if (session === null && invitation.data?.known === true) {
@@ -39,7 +39,7 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
 
 type AcceptFormProps = {
   path: string;
-  invitation: Invitation;
+  invitation: InvitationOffer;
   session: Session | null;
 };
 

@@ -34,7 +34,6 @@ type SavedDialogProps = {
   children?: ReactNode;
 };
 
-/** The key of the query of all of a kind. */
 const useSavedKey = (kind: SavedKind) => ["saved", kind, useAccountContext().scope] as const;
 
 /** Queries all of a kind, by name. */

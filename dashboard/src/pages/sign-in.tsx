@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
+import type { SignInMethods } from "../../../shared/contracts/user-responses.ts";
 import { getJson, send } from "../data/http.ts";
 import { choosePasskey, hasPasskeys } from "../data/passkeys.ts";
 import { SESSION_KEY } from "../data/session.ts";
@@ -11,8 +12,6 @@ import { Button } from "../ui/button.tsx";
 import { Form, PasswordField, TextField } from "../ui/field.tsx";
 import { AuthCard } from "../ui/page.tsx";
 import { Alert, ErrorAlert } from "../ui/states.tsx";
-
-type Methods = { provider: string | null; provider_only: boolean };
 
 /** Why the provider's word was not enough. */
 const REFUSALS = [
@@ -31,7 +30,7 @@ export function SignInPage({ email = "" }: { email?: string }) {
   const methods = useQuery({
     queryKey: ["sign-in methods"],
     staleTime: Infinity,
-    queryFn: () => getJson<Methods>("/auth/methods"),
+    queryFn: () => getJson<SignInMethods>("/auth/methods"),
   });
   if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} />;
   const provider = methods.data?.provider ?? null;

@@ -95,7 +95,6 @@ export const FormDialog = ({ title, onClose, wide = false, ...form }: FormDialog
 
 type ConfirmDialogProps = {
   title: string;
-  /** Label of the confirm button. */
   action: string;
   /** Label of the cancel button. */
   cancel?: string;

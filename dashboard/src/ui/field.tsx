@@ -11,6 +11,7 @@ import {
 } from "react";
 import type { FieldValues, Path, RegisterOptions, UseFormReturn } from "react-hook-form";
 
+import { hexColor } from "../../../shared/contracts/colors.ts";
 import { useTags } from "../data/account-lists.ts";
 import { completeList, type ListOption } from "../data/complete-list.ts";
 import { t } from "../languages/translate.ts";
@@ -242,7 +243,6 @@ export function CheckField({
 
 /** A text field for values, separated by commas, that completes the last one. */
 type TagsFieldProps = Omit<ComponentProps<typeof TextField>, "hint" | "list"> & {
-  /** The text of the field. */
   text: string;
 };
 
@@ -295,3 +295,42 @@ export function Disclosure({
     </details>
   );
 }
+
+export const isColor = (text: string): boolean => hexColor.safeParse(text).success;
+
+type ColorFieldProps = {
+  label: string;
+  pickerLabel: string;
+  hint?: string;
+  placeholder?: string;
+  /** As it was typed: not always a colour. */
+  value: string;
+  /** What the picker shows while the text is no colour. */
+  fallback: string;
+  error?: string | undefined;
+  onChange: (color: string) => void;
+};
+
+export const ColorField = ({
+  label,
+  pickerLabel,
+  value,
+  fallback,
+  onChange,
+  ...field
+}: ColorFieldProps) => (
+  <div className="color-field">
+    <TextField
+      {...field}
+      label={label}
+      value={value}
+      onChange={({ target }) => onChange(target.value)}
+    />
+    <input
+      type="color"
+      aria-label={pickerLabel}
+      value={isColor(value) ? value : fallback}
+      onChange={({ target }) => onChange(target.value)}
+    />
+  </div>
+);

@@ -11,7 +11,6 @@ export function useApiMutation<Result, Input = void>(
     successMessage,
     onSuccess,
   }: {
-    /** The queries to refetch on success. */
     invalidate: readonly QueryKey[];
     /** Shown as a toast. */
     successMessage?: string | ((result: Result) => string);

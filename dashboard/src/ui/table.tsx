@@ -85,7 +85,6 @@ export const Table = ({
   label: string;
   names?: readonly string[];
   headRow?: ReactNode;
-  /** The rows. */
   children: ReactNode;
   className?: string;
   tall?: boolean;

@@ -30,7 +30,6 @@ export function showModal(dialog: HTMLDialogElement): () => void {
   };
 }
 
-/** The dialog that was opened last. */
 const lastOpenDialog = (): HTMLDialogElement | undefined => open.at(-1);
 
 /** Calls a function whenever a dialog opens or closes; returns a function that ends that. */

@@ -14,10 +14,7 @@ import { FairQueue } from "../../../shared/fair-queue.ts";
 const RUNNING_MAX = 4;
 const WAITING_MAX = 256;
 
-/**
- * Largest statement in bytes with its rows and parameters: a hundred times a worker's largest
- * insert.
- */
+/** Most bytes of a statement with its rows: a hundred times a worker's largest insert. */
 export const STATEMENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The longest text of a statement, as ClickHouse has it unless a setting says otherwise. */
@@ -28,10 +25,7 @@ const STATEMENT_SECONDS_MAX = 3_600;
 
 export type Statement = {
   sql: string;
-  /**
-   * What follows the statement, as UTF-8: the rows of an insert, or the rest of the statement.
-   * Empty if there is none.
-   */
+  /** What follows it, as UTF-8: the rows of an insert, or the rest of its text; may be empty. */
   data: Buffer;
   /** Result format if the statement names none. */
   format: string;
@@ -55,10 +49,7 @@ export class Engine {
   });
   readonly #running = new Set<Promise<Result>>();
 
-  /**
-   * Opens the data directory; throws if another process has it open. `connectionArgs` come from
-   * {@link configure}.
-   */
+  /** Throws if another process has the directory open. Arguments come from {@link configure}. */
   constructor(dataDir: string, connectionArgs: string[]) {
     this.#open = () => new Session(dataDir, { connectionArgs });
     this.#keeper = this.#open();
@@ -148,10 +139,7 @@ const GRANTS = [
    ALTER TTL, ALTER MATERIALIZE TTL, ALTER SETTINGS ON *.*`,
 ];
 
-/**
- * Writes the engine's configuration into `dir`, with the grants of its user; returns the connection
- * arguments that load it.
- */
+/** Writes the engine's configuration into `dir`; returns connection arguments that load it. */
 export function configure(dir: string, grants: readonly string[] = GRANTS): string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const users = join(dir, "users.xml");

@@ -176,7 +176,6 @@ const STATUS_BY_CODE: Readonly<Record<number, number>> = {
   516: 401,
 };
 
-/** The HTTP response to a failed statement. */
 function errorResponse(thrown: unknown): Response {
   const error =
     thrown instanceof QueueFull

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 
 import { openData, tagLinks } from "../../harness/analytics-data.ts";
-import { startDns } from "../../harness/dns.ts";
+import { Dns } from "../../harness/dns.ts";
 import { atMost, publish, round, type Target } from "../../harness/report.ts";
 import { type PlanLimits, PLANS, readLimits } from "./limits.ts";
 import { type Amplification, measureAmplification } from "./measure.ts";
@@ -94,7 +94,7 @@ async function reportAmplification(): Promise<number> {
       route: { type: "string" },
     },
   });
-  await using dns = await startDns();
+  await using dns = await Dns.start();
   const env = { DNS_SERVERS: dns.address };
   const data = await openData(Number(values.clicks) * 1e6, values.data, { env });
   await using stack = data.stack;

@@ -23,7 +23,7 @@ import { eventually } from "../../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../../harness/processes.ts";
 import { pidOf, readWarnings } from "../../harness/services.ts";
 import { mountDisk, unmountDisk } from "../../harness/small-disk.ts";
-import { replaceHost, startTcpProxy } from "../../harness/tcp-proxy.ts";
+import { replaceHost, TcpProxy } from "../../harness/tcp-proxy.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Fault, RunSettings } from "../parts.ts";
 import { canSetClocks, clockEnvironment, setClocks } from "../topologies/clocks.ts";
@@ -136,7 +136,7 @@ async function stopPublisher(
 async function loseAnswers(hosts: TwoHosts): Promise<void> {
   const { followed, stack } = hosts;
   const { nats_url } = stack.info();
-  const proxy = startTcpProxy(Number(new URL(nats_url).port));
+  const proxy = new TcpProxy(Number(new URL(nats_url).port));
   const NATS_URL = replaceHost(nats_url, "127.0.0.1", proxy.port);
   const second = await startApi(stack, { NATS_URL });
   const first = pidOf(stack, "api");

@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { callOnce, linkSchema } from "../../harness/api.ts";
 import { eventually } from "../../harness/eventually.ts";
-import { readLedger, startWebhookReceiver } from "../../harness/webhook-receiver.ts";
+import { readLedger, WebhookReceiver } from "../../harness/webhook-receiver.ts";
 import type { Topology } from "../topologies/topology.ts";
 import type { FollowedLink } from "./redirects.ts";
 
@@ -57,7 +57,7 @@ export class LinkChanges {
   /** How many events the ledger has of the time before. */
   eventsBefore = 0;
   readonly #topology: Topology;
-  readonly #receiver = startWebhookReceiver();
+  readonly #receiver = new WebhookReceiver();
   #changes = 0;
   #requests = 0;
   #unavailable = 0;
@@ -92,7 +92,7 @@ export class LinkChanges {
 
   /** Ids of events in the order in which the webhook accepted them. */
   accepted(): readonly string[] {
-    return this.#receiver.accepted();
+    return this.#receiver.ids();
   }
 
   /** Requests that were answered 503, with a `Retry-After`. */

@@ -9,13 +9,13 @@ import { join } from "node:path";
 
 import type { NatsConnection } from "nats";
 
+import { endWithParent } from "../../../deploy/local/end-with-parent.ts";
 import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
-import { Watchdog } from "../../../deploy/local/watchdog.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { UNLIMITED } from "../../harness/admin.ts";
 import { eventually } from "../../harness/eventually.ts";
-import { type NatsCluster, startNatsCluster } from "../../harness/nats-cluster.ts";
+import { NatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats-versions.ts";
 import { freePort } from "../../harness/ports.ts";
 import { type PostgresPair, startPostgresPair } from "../../harness/postgres-pair.ts";
@@ -61,7 +61,7 @@ export class Fleet implements Topology {
     const dataDir = mkdtempSync(join(tmpdir(), "shorthop-fleet-"));
     cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
     const [nats, postgres, clickhouse] = await Promise.all([
-      startNatsCluster(program).then((started) => cleanup.use(started)),
+      NatsCluster.start(program).then((started) => cleanup.use(started)),
       startPostgresPair("shorthop").then((started) => cleanup.use(started)),
       startClickHouse(dataDir).then((started) => cleanup.use(started)),
     ]);
@@ -212,12 +212,11 @@ const two = <T>(start: (i: number) => Promise<T>): Promise<T[]> =>
 async function startClickHouse(dataDir: string) {
   const port = freePort();
   const { command, env, isReady } = clickhouseService(dataDir, port, CLICKHOUSE_PASSWORD);
-  const child = Bun.spawn([...command], {
+  const child = Bun.spawn(endWithParent(command), {
     cwd: PROJECT_DIR,
     env: { ...process.env, ...env },
     stdio: ["ignore", "ignore", "inherit"],
   });
-  new Watchdog().watch("clickhouse", child.pid);
   await eventually(async () => {
     if (!(await isReady())) throw new Error("ClickHouse is not ready.");
   }, START_TIMEOUT_MS);

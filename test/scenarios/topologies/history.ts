@@ -9,7 +9,7 @@ import { ROLLUP_TABLES } from "../../../shared/clicks/rollup-tables.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { natsLogin } from "../../../shared/nats.ts";
 import { eventually } from "../../harness/eventually.ts";
-import { createJournal, publishSegments } from "../../harness/segments.ts";
+import { publishSegments, TestJournal } from "../../harness/segments.ts";
 
 /** Older than the retention of a drill's stack. */
 const HISTORY_DAYS = 40;
@@ -46,7 +46,7 @@ export async function makeHistory({
 }): Promise<Readonly<Record<string, number>>> {
   const nats = await connect(natsLogin(nats_url));
   await publishSegments(nats, [
-    createJournal(undefined, HISTORY_DAYS * 86_400_000).next(HISTORY_CLICKS),
+    new TestJournal(undefined, HISTORY_DAYS * 86_400_000).next(HISTORY_CLICKS),
   ]);
   const history = await eventually(async () => {
     const [found, again] = [await readHistory(clickhouse_url), await readHistory(clickhouse_url)];

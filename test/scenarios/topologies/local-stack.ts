@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { type LossyClickHouse, startLossyClickHouse } from "../../harness/lossy-clickhouse.ts";
+import { LossyClickHouse } from "../../harness/lossy-clickhouse.ts";
 import { startRedirector, startWorker } from "../../harness/processes.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
 import { Member } from "./member.ts";
@@ -24,7 +24,7 @@ export class LocalStack extends OneStack {
     const stack = await startStack();
     await using started = new AsyncDisposableStack();
     started.use(stack);
-    const lossy = startLossyClickHouse(() => stack.info().clickhouse_url);
+    const lossy = new LossyClickHouse(() => stack.info().clickhouse_url);
     started.defer(() => lossy.stop());
     const JOURNAL_DIR = join(stack.dataDir, "second-journal");
     mkdirSync(JOURNAL_DIR);

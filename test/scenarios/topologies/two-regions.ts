@@ -8,14 +8,14 @@ import type { NatsConnection } from "nats";
 
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { eventually } from "../../harness/eventually.ts";
-import { type NatsCluster, startNatsCluster } from "../../harness/nats-cluster.ts";
+import { NatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats-versions.ts";
 import { createNetworkHost, type NetworkHost } from "../../harness/netns.ts";
 import { freePort } from "../../harness/ports.ts";
 import { type ExtraProcess, startRedirector } from "../../harness/processes.ts";
 import { runProgram } from "../../harness/run-program.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
-import { startTcpProxy, type TcpProxy } from "../../harness/tcp-proxy.ts";
+import { TcpProxy } from "../../harness/tcp-proxy.ts";
 import { OneStack } from "./one-stack.ts";
 import { withJetStream } from "./topology.ts";
 
@@ -43,15 +43,15 @@ export class TwoRegions extends OneStack {
     cleanup.defer(host.remove);
     const hubRegion = { domain: "hub", addresses: [host.servicesAddress] } as const;
     const hub = cleanup.use(
-      await startNatsCluster(program, { count: 1, tls: false, region: hubRegion }),
+      await NatsCluster.start(program, { count: 1, tls: false, region: hubRegion }),
     );
     const stack = cleanup.use(
       await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
     );
-    const distance = startTcpProxy(hub.servers[0]?.leafPort ?? 0, host.servicesAddress, DELAY_MS);
+    const distance = new TcpProxy(hub.servers[0]?.leafPort ?? 0, host.servicesAddress, DELAY_MS);
     cleanup.defer(distance.stop);
     const far = cleanup.use(
-      await startNatsCluster(program, {
+      await NatsCluster.start(program, {
         count: 1,
         tls: false,
         address: host.clientAddress,

@@ -21,7 +21,7 @@ const FOOTER_LENGTH_MAX = 300;
 const NAME_LENGTH_MAX = 100;
 const URL_LENGTH_MAX = 300;
 
-/** What Markdown, mentions, and addresses that become links are made of. */
+/** Characters of Markdown, of mentions, and of addresses that become links. */
 const SPECIAL = /[\\*_~`|<>#@[\]():.-]/;
 
 const escape = (text: string, lengthMax: number): string =>

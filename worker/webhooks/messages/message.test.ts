@@ -213,6 +213,7 @@ test.each([
   ["clicks.recorded", { clicks: [{ link_id: "a" }, { link_id: "a" }] }, "2 clicks on 1 link."],
   ["webhook.test", { webhook: {} }, "This is a test of the webhook."],
   ["new.type", { new: { name: "x" } }, "Something happened: new.type."],
+  ["new.created", { new: { name: "x" } }, "Something happened: new.created."],
   ["report.ready", { report: { of: "another version" } }, "Something happened: report.ready."],
 ])("%s is a sentence", (type, data, sentence) => {
   expect(writeMessage("slack", type, data)).toMatchObject({ text: sentence });

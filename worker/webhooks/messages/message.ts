@@ -29,7 +29,7 @@ export function writeMessage(
 /** Fields by which people know a thing, the best first. */
 const NAMES = ["title", "name", "short_url", "domain", "email", "url", "id"] as const;
 
-/** What is said of a thing, by the second part of the event's type. */
+/** Verbs for a thing, by the second part of the event's type. */
 const VERBS: Readonly<Record<string, string>> = {
   created: "was created",
   updated: "was changed",

@@ -192,7 +192,6 @@ function Changes({ event }: { event: LedgerEvent }) {
   );
 }
 
-/** Events of a request. */
 const PAGE_EVENTS = 50;
 
 /** Requests until one finds an event: each examines some thousands. */

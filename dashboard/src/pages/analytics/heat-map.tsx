@@ -47,7 +47,6 @@ export function HeatMap() {
 
 type DayProps = {
   day: number;
-  /** Clicks of each hour. */
   hours: readonly number[];
   shadeOf: (clicks: number) => number;
 };

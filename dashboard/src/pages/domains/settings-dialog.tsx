@@ -193,7 +193,6 @@ const statusToValue = (status: number | undefined): string =>
 const printFile = (file: unknown): string =>
   file === undefined ? "" : JSON.stringify(file, null, 2);
 
-/** The messages by field. */
 type DomainErrors = Partial<Record<keyof DomainValues, string>>;
 
 /**

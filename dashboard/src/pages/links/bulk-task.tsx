@@ -63,7 +63,6 @@ export function useBulkTask(
   return { ...mutation, progress };
 }
 
-/** How far a task is. */
 type TaskProgress = { done: number; total: number };
 
 /** What a page shows of a task that runs. */
@@ -134,7 +133,6 @@ export type BulkTask = {
   verb: BulkVerb;
 };
 
-/** What can be changed of one of many links. */
 type ManyChange = LinkChange & { domain?: string | null };
 
 type BulkFailure = { link: Link; reason: string };

@@ -21,7 +21,6 @@ const loadDialogs = () => import("./dialogs.tsx");
 const BulkDialog = lazyPart(loadDialogs, (part) => part.BulkDialog);
 const ReportDialog = lazyPart(loadDialogs, (part) => part.ReportDialog);
 
-/** The open dialog, with its links. */
 type OpenDialog =
   | { kind: "link"; of: LinkDialogKind; link: Link }
   | { kind: "bulk"; of: BulkDialogKind; links: readonly Link[] }
@@ -110,7 +109,6 @@ export function LinkList(props: LinkListProps) {
   );
 }
 
-/** The links that failed. */
 const linksOf = (failed: BulkReport["failed"]): Link[] => failed.map(({ link }) => link);
 
 /** The links as they are now; as they were, where they are not among those that were fetched. */
@@ -119,7 +117,6 @@ function toCurrent(before: readonly Link[], now: readonly Link[]): Link[] {
   return before.map((link) => current.get(link.id) ?? link);
 }
 
-/** Fetches all links that match the query of a list. */
 function useMatching(query: ListQuery, onFound: (links: readonly Link[]) => void) {
   const { scope } = useAccountContext();
   const [found, setFound] = useState<number>();

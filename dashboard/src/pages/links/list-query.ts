@@ -32,7 +32,6 @@ export type ListQuery = {
   /** Instants: from the first one on, and before the second. */
   created_after?: string;
   created_before?: string;
-  /** Links of a page. */
   limit: (typeof PAGE_SIZES)[number];
 };
 

@@ -201,7 +201,6 @@ type RowActions = {
 
 type RowMenuProps = RowActions & { link: Link; label: string };
 
-/** The menu of a link's row. */
 function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
   const canWrite = useCanWrite();
   const { createLink } = useCommands();

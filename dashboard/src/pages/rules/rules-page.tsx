@@ -114,7 +114,6 @@ function useRulesDraft(link: FullLink) {
       onSuccess: (saved) => restart(toDraft(saved)),
     },
   );
-  /** Restarts from the saved state. */
   const restart = (saved: Draft) => {
     setInitial(saved);
     setDraft(saved);

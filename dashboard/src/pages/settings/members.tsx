@@ -2,8 +2,9 @@
 import { KeyRound, Plus, Trash2 } from "lucide-react";
 import { useForm } from "react-hook-form";
 
+import type { Invitation, Member } from "../../../../shared/contracts/user-responses.ts";
 import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/users.ts";
-import { type Invitation, type Member, useMembersQuery } from "../../data/account-lists.ts";
+import { useMembersQuery } from "../../data/account-lists.ts";
 import { getJson, send } from "../../data/http.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -63,7 +64,6 @@ export function MembersPage() {
   );
 }
 
-/** Which roles need a second factor. */
 function NeededFactors({ roles }: { roles: readonly Role[] }) {
   const { account } = useAccountContext();
   const change = useApiMutation(

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useForm } from "react-hook-form";
 
+import type { Passkey } from "../../../../shared/contracts/user-responses.ts";
 import { userName } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
 import { hasPasskeys, makePasskey } from "../../data/passkeys.ts";
@@ -17,8 +18,6 @@ import { PasswordDialog } from "./second-factor.tsx";
 
 const PATH = "/auth/passkeys";
 const KEY = ["passkeys"];
-
-type Passkey = { id: string; name: string; created_at: string };
 
 export function Passkeys() {
   const { open, dialog } = useDialog();

@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
+import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
@@ -25,16 +26,6 @@ import { toast, toastError } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import { Passkeys } from "./passkeys.tsx";
 import { SecondFactor } from "./second-factor.tsx";
-
-type UserSession = {
-  id: string;
-  user_agent: string | null;
-  browser: string | null;
-  os: string | null;
-  created_at: string;
-  last_seen_at: string;
-  current: boolean;
-};
 
 export function ProfilePage() {
   const { session } = useAccountContext();
@@ -63,7 +54,6 @@ export function ProfilePage() {
   );
 }
 
-/** Chooses the language of the dashboard. */
 function LanguageField() {
   const [choice, setChoice] = useState(readChoice);
   const ofBrowser = nameOf(matchLanguage(navigator.languages));

@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useForm } from "react-hook-form";
 
+import type { Enrolment, SecondFactorState } from "../../../../shared/contracts/user-responses.ts";
 import { appCode } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
 import { SESSION_KEY, useSignOut } from "../../data/session.ts";
@@ -18,12 +19,9 @@ import { validateWith } from "../../ui/validation.ts";
 const PATH = "/auth/second-factor";
 const KEY = ["second-factor"];
 
-type State = { enabled: boolean; recovery_codes_left: number };
-type Enrolment = { uri: string; qr: string; recovery_codes: string[] };
-
 export function SecondFactor() {
   const { open, dialog } = useDialog();
-  const state = useQuery({ queryKey: KEY, queryFn: () => getJson<State>(PATH) });
+  const state = useQuery({ queryKey: KEY, queryFn: () => getJson<SecondFactorState>(PATH) });
   return (
     <QueryBoundary query={state} label={t("settings.secondFactor.loading")} lines={1}>
       {({ enabled, recovery_codes_left }) => (

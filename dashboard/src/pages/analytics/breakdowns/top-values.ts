@@ -20,7 +20,6 @@ export type ValueRow = {
   values: Values;
   /** Shown instead of the value. */
   name?: string;
-  /** The link's name. */
   link?: CountedValues["link"];
   clicks: number;
   percentage: number;

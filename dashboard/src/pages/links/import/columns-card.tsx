@@ -130,7 +130,6 @@ function ColumnRow({
   );
 }
 
-/** The options that this file has a choice for. */
 function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: ColumnsProps) {
   const has = (field: ImportField) => findField(mapping, field) >= 0;
   const change = (changes: Partial<ImportChoices>) =>

@@ -127,7 +127,6 @@ function serviceWarning(service: string | undefined): string | undefined {
   return service === "Shlink" ? t("import.file.shlinkWarning") : undefined;
 }
 
-/** Rows of the preview. */
 const PREVIEW_MAX = 5;
 
 function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: PlanInput["hosts"] }) {
@@ -182,7 +181,6 @@ const utmColumn = (): Column<ImportItem> => ({
     )),
 });
 
-/** The UTM parameters that a link has. */
 const listUtm = (link: ImportItem["link"]): [name: string, value: string][] =>
   UTM_NAMES.flatMap((name) => {
     const value = link[name];

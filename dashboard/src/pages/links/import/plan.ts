@@ -31,7 +31,6 @@ export class Planner {
   readonly #columnOf = new Map<ImportField, number>();
   /** Columns that are not imported, and say whether links are live. */
   readonly #leftStates: number[] = [];
-  /** The rows of the aliases. */
   readonly #rows = new Map<string, number>();
 
   constructor(input: PlanInput) {
@@ -106,7 +105,6 @@ function isNotLive(text: string): boolean {
   return status === undefined ? readFlag(text) === true : status !== "live";
 }
 
-/** The texts about what the reading of a row finds. */
 const REASONS: Readonly<Record<RowProblem["kind"], TextKey>> = {
   archived: "import.reasons.archived",
   deleted: "import.reasons.deleted",
