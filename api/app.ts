@@ -15,6 +15,7 @@ import { describeApi } from "./openapi/document.ts";
 import { referenceRoutes } from "./openapi/routes.ts";
 import { unsubscribeRoutes } from "./reports/unsubscribe-routes.ts";
 import { resourceRoutes, type SiteServices } from "./resource-routes.ts";
+import { linkReportRoutes } from "./reviews/report-routes.ts";
 import { sharedRoutes } from "./shares/public/routes.ts";
 import { Site, type SiteContext } from "./site.ts";
 
@@ -25,7 +26,7 @@ export function apiSite(
   compat: readonly CompatName[] = [],
 ) {
   const { shortUrl, apiUrl, clientFile, stores } = context;
-  const { shared, unsubscriber } = services;
+  const { shared, unsubscriber, linkReports } = services;
   const authenticator = new ApiKeyAuthenticator(new Authorizer(stores));
   const site = new Site(context, authenticator, { url: shortUrl });
   const auth = site.access;
@@ -38,6 +39,7 @@ export function apiSite(
     .use(resourceRoutes(site, context, services))
     .use(sharedRoutes(auth, shared, shortUrl.startsWith("https:")))
     .use(unsubscribeRoutes(auth, unsubscriber))
+    .use(linkReportRoutes(auth, linkReports, (request) => site.originOf(request)))
     .use(referenceRoutes(auth, document, clientFile));
   site.finish(app.routes);
   return app;

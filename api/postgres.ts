@@ -73,6 +73,7 @@ const READ_ONLY_TABLES = [
   "quotas",
   "plan_quotas",
   "event_floors",
+  "event_cuts",
   "event_heads",
   "click_event_days",
   "backups",

@@ -27,6 +27,7 @@ import type { LinkService } from "./links/service.ts";
 import { reportRoutes } from "./reports/routes.ts";
 import type { ReportService } from "./reports/service.ts";
 import type { Unsubscriber } from "./reports/unsubscriber.ts";
+import type { LinkReports } from "./reviews/link-reports.ts";
 import type { SharedService } from "./shares/reading.ts";
 import { shareRoutes } from "./shares/routes.ts";
 import type { ShareService } from "./shares/service.ts";
@@ -55,6 +56,7 @@ export interface SiteServices {
   readonly events: EventService;
   readonly reports: ReportService;
   readonly unsubscriber: Unsubscriber;
+  readonly linkReports: LinkReports;
 }
 
 export function resourceRoutes(site: Site, context: SiteContext, services: SiteServices) {

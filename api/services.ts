@@ -30,6 +30,7 @@ import { ReportMaker } from "./reports/maker.ts";
 import { ReportService } from "./reports/service.ts";
 import { Unsubscriber, UnsubscribeTokens } from "./reports/unsubscriber.ts";
 import type { SiteServices } from "./resource-routes.ts";
+import { LinkReports } from "./reviews/link-reports.ts";
 import { HostListWatch } from "./reviews/service.ts";
 import { ResetMails } from "./sessions/resets.ts";
 import { SharedService } from "./shares/reading.ts";
@@ -62,6 +63,7 @@ export class Services implements SiteServices {
   readonly events: EventService;
   readonly reports: ReportService;
   readonly unsubscriber: Unsubscriber;
+  readonly linkReports: LinkReports;
 
   constructor(context: ApiContext, publisher: LinksPublisher) {
     const { config, sql, clickhouse, nats, lifecycle, log, shortUrl } = context;
@@ -116,6 +118,7 @@ export class Services implements SiteServices {
     lifecycle.onStop("reports", () => maker.stop());
     this.reports = new ReportService(sql, links, maker);
     this.unsubscriber = new Unsubscriber(sql, tokens);
+    this.linkReports = new LinkReports(sql, destinationRules.shortUrl, this.hosts);
 
     if (config.DESTINATION_LISTS.length > 0) {
       const watch = new HostListWatch(sql, lists, config.DESTINATION_LISTS_ACTION, log);

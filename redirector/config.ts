@@ -46,6 +46,8 @@ const settings = z.object({
   SHORT_HOSTS: envHosts(),
   /** Destination of `/`; without it, `/` is a plain page. */
   ROOT_REDIRECT_URL: envUrl(["http", "https"]).optional(),
+  /** The public URL of the API, where visitors report links; without it they cannot. */
+  API_URL: envUrl(["http", "https"]).optional(),
   /** Hosts whose short links have no about page (`/alias+`). */
   ABOUT_PAGE_OFF_HOSTS: envHosts(),
   /** Directory of the click journal. Each process needs its own directory. */

@@ -306,6 +306,13 @@ export const WINDOWS = {
     seconds: 60,
     takenBy: "every call of the dashboard, in however many sessions",
   },
+  link_reports: {
+    by: "network",
+    header: "address",
+    limit: 10,
+    seconds: 3_600,
+    takenBy: "reports of links by their visitors",
+  },
   password_resets: {
     by: "network",
     header: "address",

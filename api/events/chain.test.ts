@@ -9,7 +9,7 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
-import { type ChainEnd, deleteAndSign, extendChains, verifyChains } from "./chain.ts";
+import { type ChainEnd, deleteAndSign, eraseEntries, extendChains, verifyChains } from "./chain.ts";
 import { INSTALLATION, recordCommand, recordEvents } from "./record.ts";
 
 const postgres = await forFile(startPostgres());
@@ -165,6 +165,74 @@ test("a chain of which everything was deleted by retention goes on", async () =>
   await postgres.sql`delete from event_heads where account_id = ${author.accountId}`;
   expect(await deleteAndSign(postgres.sql, SIGNER, 30, 1_000)).toBe(5);
   expect(await problemOf(author)).toBeNull();
+  await record(author, 1);
+  await extendChains(postgres.sql);
+  expect(await verify(author.accountId)).toMatchObject([{ entries: 1, problem: null }]);
+});
+
+/** Erases the entries at these places of a chain. */
+const erase = async (author: Author, ...places: number[]): Promise<void> => {
+  const ids = await idsOf(author);
+  const chosen = places.map((place) => ids[place] ?? "");
+  await postgres.sql.begin((sql) => eraseEntries(sql, SIGNER, author, chosen));
+};
+
+test.each([
+  ["in the middle", [1, 2]],
+  ["at the beginning", [0]],
+  ["at the end", [3, 4]],
+  ["here and there", [0, 2, 4]],
+  ["all", [0, 1, 2, 3, 4]],
+] as const)(
+  "a chain is whole across entries that were erased %s, and goes on",
+  async (_, places) => {
+    const author = await addChain();
+    const known = await verify(author.accountId);
+    await erase(author, ...places);
+    const left = { entries: 5 - places.length, problem: null };
+    expect(await verify(author.accountId, known)).toMatchObject([left]);
+    await record(author, 2);
+    await extendChains(postgres.sql);
+    const more = { entries: 7 - places.length, problem: null };
+    expect(await verify(author.accountId, known)).toMatchObject([more]);
+    // Once more, beside what was erased before.
+    await erase(author, 0);
+    expect(await problemOf(author, known)).toBeNull();
+    expect(await problemOf(author, [], signerOf({ links_signing_key: "6".repeat(64) }))).toContain(
+      "key",
+    );
+  },
+);
+
+test("an erasure hides nothing that somebody else removes beside it", async () => {
+  for (const place of [0, 1]) {
+    const author = await addChain();
+    await erase(author, 2);
+    const ids = await idsOf(author);
+    await postgres.sql`delete from events where id = ${ids[1 + place] ?? ""}`;
+    expect(await problemOf(author)).toContain("removed");
+  }
+  const author = await addChain();
+  await postgres.sql`
+    insert into event_cuts (account_id, mode, position, after, hash, signature)
+    select account_id, mode, position, position - 1, hash, '' from events where account_id = ${author.accountId}
+     order by position desc limit 1`;
+  await postgres.sql`
+    delete from events where account_id = ${author.accountId} and position = (select max(position) from event_cuts)`;
+  expect(await problemOf(author)).toContain("key");
+});
+
+test("retention takes what an erasure has left of the beginning", async () => {
+  const author = await addChain();
+  for (const id of await idsOf(author)) await age(author, id);
+  await postgres.sql`update events set position = null where account_id = ${author.accountId}`;
+  await postgres.sql`delete from event_heads where account_id = ${author.accountId}`;
+  await extendChains(postgres.sql);
+  await erase(author, 1, 4);
+  expect(await deleteAndSign(postgres.sql, SIGNER, 30, 1_000)).toBe(3);
+  expect(await problemOf(author)).toBeNull();
+  const cuts = await postgres.sql`select from event_cuts where account_id = ${author.accountId}`;
+  expect(cuts).toHaveLength(1);
   await record(author, 1);
   await extendChains(postgres.sql);
   expect(await verify(author.accountId)).toMatchObject([{ entries: 1, problem: null }]);

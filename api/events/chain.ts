@@ -1,9 +1,9 @@
 /**
  * The chains of hashes of the ledger. Each feed, of an account and mode, has one: an entry's hash
  * covers what it says and the hash of the entry before it (`event_text` and `number_events` in
- * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, the last hash of it
- * is signed, with the key that signs the links log: so whoever verifies a chain finds the first
- * entry that was changed, added or removed.
+ * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, or an erasure a
+ * part, the last hash of it is signed, with the key that signs the links log: so whoever verifies a
+ * chain finds the first entry that was changed, added or removed.
  */
 import { createHash } from "node:crypto";
 
@@ -27,6 +27,16 @@ export async function extendChains(sql: Sql): Promise<void> {
     for (let i = 0; i < NUMBERINGS_MAX; i++) if (!(await numberEvents(sql, feed))) break;
 }
 
+/** Gives all events of a feed that are committed their positions and hashes. */
+export async function extendChain(sql: Sql, feed: AccountScope): Promise<void> {
+  while (await numberEvents(sql, feed));
+}
+
+/** Whether an account has a chain: that of one that was erased stays. */
+export async function hasChain(sql: Sql, account: Uuid): Promise<boolean> {
+  return (await sql`select from event_heads where account_id = ${account}`).length > 0;
+}
+
 /** Deletes old events, about `max` at most, and signs where feeds begin; returns how many. */
 export const deleteAndSign = (
   sql: Sql,
@@ -45,8 +55,54 @@ export const deleteAndSign = (
     return floors.reduce((sum, { deleted }) => sum + deleted, 0);
   });
 
-const floorStatement = ({ accountId, mode, position, hash }: ChainPlace): string =>
-  ["ledger", accountId, mode, position, hash.toString("hex")].join(" ");
+/**
+ * Erases entries that have positions, and signs where the chain goes on behind them. Only the owner
+ * of the tables may.
+ */
+export async function eraseEntries(
+  sql: Transaction,
+  signer: LogSigner,
+  feed: AccountScope,
+  ids: readonly Uuid[],
+): Promise<void> {
+  const { accountId, mode } = feed;
+  for (const run of await findRuns(sql, feed, ids)) {
+    const signature = signer.signText(cutStatement({ ...feed, ...run }));
+    await sql`insert into event_cuts ${sql({ account_id: accountId, mode, ...run, signature })}`;
+  }
+  await sql`delete from webhook_deliveries where event_id = any (${[...ids]}::uuid[])`;
+  await sql`delete from events where id = any (${[...ids]}::uuid[])`;
+}
+
+/** The runs that these entries are in their feed. */
+const findRuns = (
+  sql: Transaction,
+  { accountId, mode }: AccountScope,
+  ids: readonly Uuid[],
+): Promise<Run[]> =>
+  sql<Run[]>`
+    with places as (
+      select event.position, event.hash, chosen.id is not null as goes
+        from events event left join unnest(${[...ids]}::uuid[]) chosen (id) on chosen.id = event.id
+       where event.account_id = ${accountId} and event.mode = ${mode} and event.position is not null
+       union all
+      select position, hash, false from event_cuts where account_id = ${accountId} and mode = ${mode}
+    ), entries as (
+      select position, hash, goes, lead(goes) over (order by position) as next_goes,
+             max(position) filter (where not goes) over (order by position) as after
+        from places
+    )
+    select position::float8 as position, coalesce(after, 0)::float8 as after, hash
+      from entries where goes and next_goes is not true
+     order by position`;
+
+const floorStatement = (place: ChainPlace): string => `ledger ${formatPlace(place)}`;
+
+const cutStatement = ({ after, ...place }: AccountScope & Run): string =>
+  `erased ${formatPlace(place)} ${after}`;
+
+const formatPlace = ({ accountId, mode, position, hash }: ChainPlace): string =>
+  [accountId, mode, position, hash.toString("hex")].join(" ");
 
 /** Where a chain ends; `account` is null for the ledger of the installation. */
 export type ChainEnd = { account: string | null; mode: string; position: number; hash: string };
@@ -95,6 +151,9 @@ class ChainCheck {
   readonly #known: Map<number, string>;
   #entries = 0;
   #end: Place = { position: 0, hash: Buffer.alloc(0) };
+  /** Its cuts, and how many of them are behind. */
+  #cuts: Cut[] = [];
+  #passed = 0;
 
   constructor(sql: Transaction, feed: AccountScope, known: readonly ChainEnd[]) {
     this.#sql = sql;
@@ -104,7 +163,7 @@ class ChainCheck {
 
   async run(verifier: LogVerifier): Promise<VerifiedChain> {
     const problem =
-      (await this.#begin(verifier)) ?? (await this.#follow()) ?? (await this.#finish());
+      (await this.#begin(verifier)) ?? (await this.#follow(verifier)) ?? (await this.#finish());
     return {
       account: accountOf(this.#feed),
       mode: this.#feed.mode,
@@ -118,20 +177,52 @@ class ChainCheck {
   /** Reads where the chain begins; returns the problem with that. */
   async #begin(verifier: LogVerifier): Promise<string | undefined> {
     const floor = await readFloor(this.#sql, this.#feed);
+    this.#cuts = await this.#readCuts(floor?.position ?? 0);
     if (floor === undefined) return undefined;
-    this.#end = { position: floor.position, hash: floor.hash };
-    for (const position of this.#known.keys())
-      if (position < floor.position) this.#known.delete(position);
+    this.#goTo(floor);
     return verifier.verifyText(floorStatement({ ...this.#feed, ...floor }), floor.signature ?? "")
       ? this.#requireKnown(this.#end)
       : `Nobody with the key deleted the entries up to ${floor.position}.`;
   }
 
+  async #readCuts(after: number): Promise<Cut[]> {
+    return await this.#sql<Cut[]>`
+      select position::float8 as position, after::float8 as after, hash, signature from event_cuts
+       where account_id = ${this.#feed.accountId} and mode = ${this.#feed.mode} and position > ${after}
+       order by position`;
+  }
+
+  /** Goes on behind entries that are deleted: what was known of them is not looked for. */
+  #goTo({ position, hash }: Place): void {
+    this.#end = { position, hash };
+    for (const known of this.#known.keys()) if (known < position) this.#known.delete(known);
+  }
+
+  /** Goes on behind what erasures have cut out up to a position; returns the first problem. */
+  #passCuts(verifier: LogVerifier, before: number): string | undefined {
+    for (
+      let cut = this.#cuts[this.#passed];
+      cut !== undefined && cut.position < before;
+      cut = this.#cuts[this.#passed]
+    ) {
+      this.#passed++;
+      if (this.#end.position < cut.after) return this.#describeMissing(cut.after);
+      this.#goTo(cut);
+      const problem = verifier.verifyText(cutStatement({ ...this.#feed, ...cut }), cut.signature)
+        ? this.#requireKnown(this.#end)
+        : `Nobody with the key erased the entries up to ${cut.position}.`;
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
   /** Follows the chain to its end; returns the first problem. */
-  async #follow(): Promise<string | undefined> {
+  async #follow(verifier: LogVerifier): Promise<string | undefined> {
     for (;;) {
       const entries = await this.#readEntries();
       for (const { id, position, hash, text } of entries) {
+        const cutProblem = this.#passCuts(verifier, position);
+        if (cutProblem !== undefined) return cutProblem;
         const expected = createHash("sha256").update(this.#end.hash).update(text).digest();
         if (hash === null || !expected.equals(hash))
           return `${encodeId("event", id)} at ${position} was changed or added, or one between it and ${this.#end.position} was removed.`;
@@ -140,7 +231,7 @@ class ChainCheck {
         const problem = this.#requireKnown(this.#end);
         if (problem !== undefined) return problem;
       }
-      if (entries.length < ENTRIES_AT_ONCE) return undefined;
+      if (entries.length < ENTRIES_AT_ONCE) return this.#passCuts(verifier, Infinity);
     }
   }
 
@@ -162,7 +253,11 @@ class ChainCheck {
     const [missing] = this.#known.keys();
     return head?.hash.equals(this.#end.hash) === true && missing === undefined
       ? undefined
-      : `Entries after ${this.#end.position} were removed: there was one at ${missing ?? head?.position}.`;
+      : this.#describeMissing(missing ?? head?.position);
+  }
+
+  #describeMissing(position: number | undefined): string {
+    return `Entries after ${this.#end.position} were removed: there was one at ${position}.`;
   }
 
   /** The problem if an earlier verification has seen another hash at this position. */
@@ -178,6 +273,12 @@ class ChainCheck {
 type Place = { position: number; hash: Buffer };
 
 type ChainPlace = AccountScope & Place;
+
+/** A run of entries that an erasure takes out: its last entry, and the position before it. */
+type Run = Place & { after: number };
+
+/** Where an erasure has cut a chain. */
+type Cut = Run & { signature: string };
 
 type Entry = { id: Uuid; position: number; hash: Buffer | null; text: string };
 

@@ -66,5 +66,5 @@ export function requireSameOrigin(request: Request, origin: string): void {
   const site = request.headers.get("sec-fetch-site");
   const from = request.headers.get("origin");
   if (from === origin && (site === null || site === "same-origin")) return;
-  throw new ApiError("forbidden", "This request does not come from the dashboard.");
+  throw new ApiError("forbidden", "This request does not come from a page of this site.");
 }

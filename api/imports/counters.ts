@@ -39,7 +39,7 @@ export class ImportCounters {
 
   /** Writes the totals of the links that have clicks of an import. */
   async raise({ number }: ImportRow): Promise<void> {
-    const read = (links: readonly Uuid[]) => this.#readFigures(links);
+    const read = (links: readonly Uuid[]) => readFigures(this.#clickhouse, links);
     for await (const [, figures] of inOrder(this.#clickedLinks(number), read))
       await retryDeadlock(() => raiseCounters(this.#sql, figures));
   }
@@ -74,7 +74,7 @@ export class ImportCounters {
     let left = 0;
     for await (const links of this.#links(id)) {
       left += links.length;
-      const figures = await this.#readFigures(links);
+      const figures = await readFigures(this.#clickhouse, links);
       await retryDeadlock(() => lowerCounters(this.#sql, id, figures));
     }
     return left;
@@ -89,38 +89,6 @@ export class ImportCounters {
       yield links.map(({ link_id }) => link_id);
       after = last.source_id;
     }
-  }
-
-  /** What the links have now. */
-  async #readFigures(links: readonly Uuid[]): Promise<LinkFigures[]> {
-    const totals = await readTotals(this.#clickhouse, links);
-    const lastClicks = await this.#readLastClicks(links);
-    return links.map((link_id) => ({
-      link_id,
-      ...(totals.get(link_id) ?? NO_TOTALS),
-      last_click: lastClicks.get(link_id) ?? 0,
-    }));
-  }
-
-  /**
-   * Last clicks by people, in Unix milliseconds; where retention has deleted them, the begin of
-   * their day.
-   */
-  async #readLastClicks(links: readonly Uuid[]): Promise<Map<Uuid, number>> {
-    const rows = await queryRows<{ link_id: Uuid; last_click: string }>(
-      this.#clickhouse,
-      `SELECT link_id, max(at) AS last_click
-         FROM (
-           SELECT link_id, toUnixTimestamp64Milli(max(ts)) AS at FROM clicks
-            WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
-           UNION ALL
-           SELECT link_id, toInt64(toUnixTimestamp(max(bucket))) * 1000 AS at FROM ${TOTALS_TABLE}
-            WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
-         )
-        GROUP BY link_id`,
-      { links },
-    );
-    return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
   }
 
   /** The clicks that links have of an import. */
@@ -141,6 +109,44 @@ export class ImportCounters {
       last_click: 0,
     }));
   }
+}
+
+/** What links have now. */
+export async function readFigures(
+  clickhouse: ClickHouseReader,
+  links: readonly Uuid[],
+): Promise<LinkFigures[]> {
+  const totals = await readTotals(clickhouse, links);
+  const lastClicks = await readLastClicks(clickhouse, links);
+  return links.map((link_id) => ({
+    link_id,
+    ...(totals.get(link_id) ?? NO_TOTALS),
+    last_click: lastClicks.get(link_id) ?? 0,
+  }));
+}
+
+/**
+ * Last clicks by people, in Unix milliseconds; where retention has deleted them, the begin of their
+ * day.
+ */
+async function readLastClicks(
+  clickhouse: ClickHouseReader,
+  links: readonly Uuid[],
+): Promise<Map<Uuid, number>> {
+  const rows = await queryRows<{ link_id: Uuid; last_click: string }>(
+    clickhouse,
+    `SELECT link_id, max(at) AS last_click
+       FROM (
+         SELECT link_id, toUnixTimestamp64Milli(max(ts)) AS at FROM clicks
+          WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
+         UNION ALL
+         SELECT link_id, toInt64(toUnixTimestamp(max(bucket))) * 1000 AS at FROM ${TOTALS_TABLE}
+          WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
+       )
+      GROUP BY link_id`,
+    { links },
+  );
+  return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
 }
 
 /** Workers write the counters of the same links, in another order. */

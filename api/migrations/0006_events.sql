@@ -51,6 +51,19 @@ create table event_heads (
   primary key (account_id, mode)
 );
 
+-- The last entry of each run of entries that an erasure has taken out of a feed: the chain of hashes goes on behind it. The
+-- owner writes them, signed like a floor.
+create table event_cuts (
+  account_id uuid not null,
+  mode text not null check (mode in ('live', 'test')),
+  position bigint not null,
+  -- the position of the entry before the run, 0 without one
+  after bigint not null,
+  hash bytea not null,
+  signature text not null,
+  primary key (account_id, mode, position)
+);
+
 -- Accounts that have read events of the type clicks.recorded, which are only made for those.
 create table event_readers (
   account_id uuid not null references accounts (id) on delete cascade,
@@ -140,9 +153,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended(p_account_id::text || p_mode, 3));
   -- Each statement of this function sees what had been committed when it began.
   select greatest(
-           coalesce((select max(position) from events
-                      where account_id = p_account_id and mode = p_mode and position is not null), 0) + 1,
-           coalesce((select position from event_floors where account_id = p_account_id and mode = p_mode), 0) + 1,
+           coalesce((select position from event_heads where account_id = p_account_id and mode = p_mode), 0) + 1,
            floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)
     into v_first;
   v_previous := coalesce(
@@ -166,8 +177,8 @@ end
 $$;
 
 -- Deletes events that are older than a number of days, at most about p_max, and returns how many of each feed, with its new
--- floor. Ids begin with their time in milliseconds. Nothing else deletes or changes events, so no process can remove what it
--- did from the ledger. What is deleted is the beginning of a feed, so that the rest of its chain of hashes stays whole.
+-- floor. Ids begin with their time in milliseconds. Beside it only the owner deletes events, in an erasure, so no process can
+-- remove what it did from the ledger. What is deleted is the beginning of a feed, so that the rest of its chain of hashes stays whole.
 create function delete_old_events(p_days integer, p_max integer)
 returns table (account_id uuid, mode text, "position" bigint, hash bytea, deleted integer)
 language plpgsql volatile security definer set search_path = pg_catalog, public as $$
@@ -207,6 +218,8 @@ begin
     insert into event_floors as floor (account_id, mode, position, hash)
     values (v_feed.account_id, v_feed.mode, position, hash)
     on conflict (account_id, mode) do update set position = excluded.position, hash = excluded.hash, signature = null;
+    delete from event_cuts cut
+     where cut.account_id = v_feed.account_id and cut.mode = v_feed.mode and cut.position <= delete_old_events.position;
     v_total := v_total + deleted;
     return next;
   end loop;

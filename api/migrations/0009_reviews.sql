@@ -1,8 +1,10 @@
--- Links that an operator should look at, because their destination came to be on a list of hosts.
+-- Links that an operator should look at: their destination came to be on a list of hosts, or visitors reported them.
 create table link_reviews (
   link_id uuid primary key references links (id) on delete cascade,
-  -- the list that had it last
-  list text not null,
+  -- the list that had it last, if one had
+  list text,
+  -- what visitors wrote, of so many as are kept
+  reports text[] not null default '{}',
   created_at timestamptz(3) not null default now(),
   -- null while nobody has decided
   verdict text check (verdict in ('kept', 'taken_down'))

@@ -9,6 +9,7 @@ import { dirForFile, forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { parseDestination } from "../links/destinations.ts";
 import { HostLists } from "../links/host-lists.ts";
+import { LinkReports } from "./link-reports.ts";
 import { decideReview, HostListWatch } from "./service.ts";
 import { addReview, listReviews } from "./sql.ts";
 
@@ -97,4 +98,20 @@ test("no link is created or changed that leads to a host on a list", async () =>
   const problem = expect.stringContaining("list of hosts");
   expect(parseDestination("https://a.listed.example/", rules)).toEqual({ problem });
   expect(parseDestination("https://a.unlisted.example/", rules)).toHaveProperty("host");
+});
+
+test("a link that visitors report waits with what they wrote, unless somebody has decided", async () => {
+  const id = newUuid();
+  await postgres.links.create(owner, id, { url: "https://example.com/", alias: "Reported" });
+  const reports = new LinkReports(postgres.sql, new URL("https://sho.rt"), new Set(["sho.rt"]));
+  for (const url of ["https://sho.rt/reported", "https://other.example/Reported", "none", ""])
+    expect(await reports.report(url, "r")).toBe(false);
+  for (let i = 1; i <= 25; i++)
+    expect(await reports.report("https://sho.rt/Reported", `reason ${i}`)).toBe(true);
+  const [review] = await listReviews(postgres.sql, false, 100);
+  expect(review).toMatchObject({ link_id: id, list: null });
+  expect([review?.reports.length, review?.reports.at(0)]).toEqual([20, "reason 1"]);
+  expect(await decideReview(postgres.sql, id, "kept")).toBe(true);
+  await reports.report("https://sho.rt/Reported", "again");
+  expect(await queue()).toEqual([]);
 });

@@ -1,4 +1,7 @@
-/** The queue of links that an operator should look at: their destination came to be on a list. */
+/**
+ * The queue of links that an operator should look at: visitors reported them, or their destination
+ * came to be on a list.
+ */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";

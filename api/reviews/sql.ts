@@ -11,6 +11,30 @@ export async function addReview(sql: Sql | Transaction, linkId: Uuid, list: stri
     on conflict (link_id) do update set list = excluded.list`;
 }
 
+/** Reports of a link that are kept: one more says nothing new. */
+const REPORTS_MAX = 20;
+
+/**
+ * Adds a report of the link with a name, on the service's own domain without a host; false if there
+ * is no such link. One about which somebody has decided stays out of the queue.
+ */
+export async function addReport(
+  sql: Sql,
+  { host, alias }: { host: string | null; alias: string },
+  reason: string,
+): Promise<boolean> {
+  const { count } = await sql`
+    insert into link_reviews as review (link_id, reports)
+    select link.id, array[${reason}::text]
+      from links link left join domains domain on domain.id = link.domain_id
+     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
+       and (link.domain_id is null and ${host}::text is null
+            or domain.host = ${host} and domain.verified_at is not null)
+     limit 1
+    on conflict (link_id) do update set reports = (review.reports || excluded.reports)[:${REPORTS_MAX}]`;
+  return count > 0;
+}
+
 /** A link in the queue. */
 export type Review = {
   link_id: Uuid;
@@ -18,7 +42,8 @@ export type Review = {
   host: string | null;
   alias: string;
   target_url: string;
-  list: string;
+  list: string | null;
+  reports: string[];
   created_at: Date;
   verdict: Verdict | null;
 };
@@ -27,7 +52,7 @@ export type Review = {
 export const listReviews = (sql: Sql, all: boolean, limit: number): Promise<Review[]> =>
   sql<Review[]>`
     select link_id, link.account_id, domain.host, link.alias, link.target_url, review.list,
-           review.created_at, review.verdict
+           review.reports, review.created_at, review.verdict
       from link_reviews review
       join links link on link.id = review.link_id
       left join domains domain on domain.id = link.domain_id

@@ -11,7 +11,10 @@ export const userActor = (id: Uuid, origin: Origin): Actor => ({ type: "user", i
 
 /**
  * Records a sign-in before the browser gets the session's token, or a refused one. As nobody, it is
- * counted by day (UTC), as strangers can make any number of them; that takes as long.
+ * counted by day (UTC), as strangers can make any number of them; that takes as long. It is not in
+ * the transaction of the session: the library's are on connections of its own, on which no
+ * statement of the ledger runs. A process that ends in between leaves a session whose token nobody
+ * has.
  */
 export const recordSignIn = (
   sql: Sql,

@@ -10,6 +10,7 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseCount, parseId, parseLimits, parseName } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
 import { mustExist, print, printList } from "../output.ts";
+import { addDataRightsCommands } from "./data-rights.ts";
 
 type Terms = { plan: (typeof PLANS)[number]; limits: AccountLimits; json: boolean };
 
@@ -22,6 +23,7 @@ export function addAccountCommands(program: Command, installation: Installation)
   addList(accounts, installation);
   addBudgets(accounts, installation);
   addChanges(accounts, installation);
+  addDataRightsCommands(accounts, installation);
 }
 
 function addCreation(accounts: Command, installation: Installation): void {

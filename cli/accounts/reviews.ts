@@ -1,4 +1,4 @@
-/** `shorthop reviews …`: links whose destination came to be on a list of hosts. */
+/** `shorthop reviews …`: links that were reported, or whose destination came to be on a list. */
 import type { Command } from "commander";
 
 import { decideReview, findReviews, type Verdict } from "../../api/reviews/service.ts";
@@ -11,7 +11,9 @@ import { mustExist, print, printList } from "../output.ts";
 export function addReviewCommands(program: Command, installation: Installation): void {
   const reviews = program
     .command("reviews")
-    .description("Links whose destination came to be on a list of hosts");
+    .description(
+      "Links that visitors reported, or whose destination came to be on a list of hosts",
+    );
 
   reviews
     .command("list")
@@ -47,6 +49,6 @@ export function addReviewCommands(program: Command, installation: Installation):
           print(json, { id: encodeId("link", id), verdict, published });
         }),
       );
-  addDecision("keep", "Leave a link as it is, whatever the lists have", "kept");
+  addDecision("keep", "Leave a link as it is, whatever lists and visitors say", "kept");
   addDecision("take-down", "Take a link down, as links disable does", "taken_down");
 }

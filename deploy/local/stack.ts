@@ -172,6 +172,7 @@ export function appServices({
       LINKS_PUBLIC_KEYS: publicKeyOf(secrets.linksSigningKey),
       JOURNAL_DIR: join(dataDir, "journal"),
       LINKS_DIR: join(dataDir, "links"),
+      API_URL: urls.api,
       FAILURES_INTERVAL_SECONDS: "5",
       GEOIP_DATABASES: databases.join(","),
     }),

@@ -21,8 +21,8 @@ grant select, insert, update on webhook_deliveries to shorthop_worker;
 grant execute on function webhook_links(uuid[]) to shorthop_worker;
 grant execute on function account_plan(uuid) to shorthop_worker;
 -- Events are added and read; only functions of the owner number them and delete old ones.
-revoke update, delete on events, event_floors, event_heads from shorthop_api;
-revoke insert on event_floors, event_heads from shorthop_api;
+revoke update, delete on events, event_floors, event_cuts, event_heads from shorthop_api;
+revoke insert on event_floors, event_cuts, event_heads from shorthop_api;
 grant update (signature) on event_floors to shorthop_api;
 grant select, insert on events to shorthop_worker;
 grant select on event_readers to shorthop_worker;

@@ -2,10 +2,8 @@
  * Retains the files of acknowledged segments for a while: a NATS server that loses power or is
  * restored from a backup loses messages that it has acknowledged.
  */
+import { ACKED_RETENTION_MS } from "../../shared/contracts/click-segment.ts";
 import type { SealedSegment } from "./files.ts";
-
-/** Longer than the interval at which NATS syncs to disk by default (`sync_interval`, 2 minutes). */
-const ACKED_RETENTION_MS = 150_000;
 
 /** Beyond these bytes the oldest acknowledged segments are removed sooner. */
 const ACKED_RETENTION_BYTES_MAX = 256 * 1024 ** 2;

@@ -43,6 +43,15 @@ test("title, age and the last change of the site are shown where they are known"
   expect(german).toContain('<time datetime="2030-06-12">12. Juni 2030</time> (vor 3 Tagen)');
 });
 
+test("a link is reported where somebody can", () => {
+  expect(about()).not.toContain("Report");
+  const reportUrl = "https://api.example/report-link?url=https%3A%2F%2Fsho.rt%2Fabc";
+  expect(about({ reportUrl })).toContain(
+    `<a href="${reportUrl}" rel="nofollow">Report this link</a>`,
+  );
+  expect(about({ reportUrl }, "de")).toContain("Diesen Link melden");
+});
+
 test("everything is escaped, and bounded", () => {
   const content = about({
     title: `<img src=x onerror=alert(1)>"'&`,

@@ -25,6 +25,8 @@ export type AboutLink = {
   hostChangedAt?: number | undefined;
   /** The path of the short URL. */
   path: string;
+  /** Where a visitor reports the link; undefined where nobody can. */
+  reportUrl?: string | undefined;
 };
 
 /** The content of about pages in one language. */
@@ -42,7 +44,7 @@ export class AboutContent {
 
   /** Renders the content about a link, at an instant `now`. */
   render(link: AboutLink, now: number): string {
-    const { destination, varies, title, createdAt, hostChangedAt, path } = link;
+    const { destination, varies, title, createdAt, hostChangedAt, path, reportUrl } = link;
     const labels = this.#labels;
     const rows = [
       row(labels.site, `<strong>${Bun.escapeHTML(URL.parse(destination)?.host ?? "")}</strong>`),
@@ -58,7 +60,7 @@ export class AboutContent {
 <dl>
 ${rows.join("\n")}
 </dl>
-${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}" rel="nofollow noreferrer">${labels.follow}</a></p>`;
+${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}" rel="nofollow noreferrer">${labels.follow}</a></p>${reportUrl === undefined ? "" : reportLink(reportUrl, labels.report)}`;
   }
 
   /** A date (UTC), and how long ago it was. */
@@ -69,6 +71,9 @@ ${varies ? `<p>${labels.varies}</p>\n` : ""}<p><a href="${Bun.escapeHTML(path)}"
     return `<time datetime="${day}">${Bun.escapeHTML(this.#dates.format(instant))}</time> (${ago})`;
   }
 }
+
+const reportLink = (url: string, label: string): string =>
+  `\n<p><a href="${Bun.escapeHTML(url)}" rel="nofollow">${label}</a></p>`;
 
 const row = (label: string, value: string): string => `<dt>${label}</dt>\n<dd>${value}</dd>`;
 

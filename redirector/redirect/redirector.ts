@@ -98,15 +98,18 @@ export class Redirector implements RequestHandler {
   readonly #failures: FailureCounter;
   readonly #scheme: "http:" | "https:";
   readonly #root: PageResponse | undefined;
+  /** Where visitors report links; undefined where they cannot. */
+  readonly #reportPage: string | undefined;
   /** Hosts whose short links have no about page (`/alias+`). */
   readonly #aboutOffHosts: ReadonlySet<string>;
 
   constructor(config: Config, parts: RequestParts) {
-    const { SHORT_URL, ROOT_REDIRECT_URL, LINK_UNLOCK_SECRET = newUuid() } = config;
+    const { SHORT_URL, API_URL, ROOT_REDIRECT_URL, LINK_UNLOCK_SECRET = newUuid() } = config;
     const isSecure = SHORT_URL.startsWith("https:");
     this.#scheme = isSecure ? "https:" : "http:";
     this.#root =
       ROOT_REDIRECT_URL === undefined ? undefined : redirectResponse(uriOf(ROOT_REDIRECT_URL));
+    this.#reportPage = API_URL === undefined ? undefined : `${new URL(API_URL).origin}/report-link`;
     this.#aboutOffHosts = new Set(config.ABOUT_PAGE_OFF_HOSTS.map(normalizeHost));
     this.#journal = parts.journal;
     this.#isBehind = parts.isBehind;
@@ -203,6 +206,8 @@ export class Redirector implements RequestHandler {
   ): PageResponse {
     const active = record?.state === "active" ? record : undefined;
     const { split, preview } = this.#reader.settingsOf(link)?.settings ?? {};
+    const path = aliasPathOf(incoming.head, false);
+    const shortUrl = `${this.#scheme}//${incoming.head.host}${path}`;
     const about = {
       destination: toText(this.#reader.targetOf(incoming, link)?.url ?? link.destination),
       varies: link.rules !== null || split !== undefined,
@@ -210,7 +215,8 @@ export class Redirector implements RequestHandler {
       title: preview?.title,
       createdAt: active && creationTimeOf(active.link_id),
       hostChangedAt: active?.host_changed_at,
-      path: aliasPathOf(incoming.head, false),
+      path,
+      reportUrl: this.#reportPage && `${this.#reportPage}?url=${encodeURIComponent(shortUrl)}`,
     };
     return this.#redirects.pages.of(incoming.head).about(about, incoming.now);
   }

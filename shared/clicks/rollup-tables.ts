@@ -34,7 +34,7 @@ export type RollupTable = {
   selectFromLinks?(condition: string): string;
 };
 
-const QUARTER_HOUR_SECONDS = 900;
+export const QUARTER_HOUR_SECONDS = 900;
 
 const where = (...conditions: (string | undefined)[]): string => {
   const present = conditions.filter((condition) => condition !== undefined);

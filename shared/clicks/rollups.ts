@@ -200,7 +200,8 @@ export async function rebuildBuckets(
   }
 }
 
-async function rebuild(
+/** Makes the rows of a piece what they must be, by inserting the difference. */
+export async function rebuild(
   clickhouse: ClickHouse,
   { table, measures, ...rollup }: RollupTable,
   { expected, rows, parameters }: Piece,

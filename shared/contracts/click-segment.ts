@@ -23,6 +23,12 @@ export const SEGMENT_CLICKS_MAX = 2_000;
 /** Most bytes of a segment, header included; below the 1 MiB that NATS accepts by default. */
 export const SEGMENT_BYTES_MAX = 768 * 1024;
 
+/**
+ * How long a journal keeps a segment that JetStream has acknowledged: longer than the interval at
+ * which NATS syncs to disk by default (`sync_interval`, 2 minutes).
+ */
+export const ACKED_RETENTION_MS = 150_000;
+
 const MAGIC = 0x50434853; // "SHCP"
 const VERSION = 1;
 

@@ -63,7 +63,7 @@ export const passkeyListResponse = z.object({
   data: z.array(z.object({ id: z.string(), name: z.string(), created_at: z.iso.datetime() })),
 });
 
-export const memberResponse = z.object({
+const memberResponse = z.object({
   user_id: z.string(),
   email: z.string(),
   name: z.string(),

@@ -4,6 +4,7 @@
  * each records, or why it records nothing; one that is not in the table fails the test.
  */
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 
 import type { Command } from "commander";
 import * as z from "zod";
@@ -16,6 +17,7 @@ import { call } from "../harness/api.ts";
 import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
 import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
+import { createTemporaryDir } from "../harness/templates.ts";
 import { listRoutes } from "../hostile/routes.ts";
 
 const dns = await forFile(Dns.start());
@@ -306,6 +308,7 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     const id = await createWebhook("/");
     return () => send(`/v1/webhooks/${id}/test`, "POST");
   }),
+  "POST /report-link": { none: "Visitors', who change nothing; the queue has it." },
   "POST /unsubscribe/:token": {
     none: "A token of a mail is needed: api/mail/queue.test.ts has it.",
   },
@@ -429,6 +432,19 @@ const ELSEWHERE = "It needs streams or another machine; Installation.recordComma
 
 const COMMANDS: Readonly<Record<string, Recorded>> = {
   "accounts budgets": { none: READS },
+  "accounts erase": { none: "The account is gone: test/scenarios/erasure.test.ts." },
+  "accounts erase-clicks": { none: "It takes minutes: test/scenarios/erasure.test.ts." },
+  "accounts export": records(
+    "operator.command",
+    async () => () =>
+      admin(stack, [
+        "accounts",
+        "export",
+        account.id,
+        "--out",
+        join(createTemporaryDir("shorthop-export-"), "account.ndjson"),
+      ]),
+  ),
   "accounts create": { none: "The account has no feed before; its own begins with it." },
   "accounts list": { none: READS },
   "accounts set-plan": records(

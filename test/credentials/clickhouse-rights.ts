@@ -77,7 +77,7 @@ export const CLICKHOUSE_RIGHTS: readonly ClickHouseRight[] = [
       "ALTER TABLE shorthop.victim DROP PARTITION tuple()",
     ],
     may: ["owner"],
-    why: "`shorthop import undo` deletes the clicks of an import",
+    why: "`shorthop import undo` and `accounts erase` delete clicks",
   },
   {
     what: "empty and drop tables",

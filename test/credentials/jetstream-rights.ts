@@ -135,11 +135,17 @@ export const CALLS: readonly NatsRight[] = [
     "at its start; an existing stream does not change",
   ),
   publish(
+    "`CLICKS`, `LIMITS`: delete single messages",
+    calls([...CLICKS, ...LIMITS], "STREAM.MSG.DELETE"),
+    ["api"],
+    "`shorthop accounts erase`, as the API's user",
+  ),
+  publish(
     "purge or delete a stream or its messages in any other case",
     [
       ...calls([...DEAD_LETTERS, ...LIMITS], "STREAM.PURGE"),
       ...calls(STREAMS, "STREAM.DELETE"),
-      ...calls([...LINKS, ...CLICKS, ...LIMITS], "STREAM.MSG.DELETE"),
+      ...calls(LINKS, "STREAM.MSG.DELETE"),
     ],
     NOBODY,
   ),

@@ -112,7 +112,7 @@ may do everything in its region; it is for people, and no process has its passwo
 account.
 
 Permissions cover what a user sends. JetStream itself replies to any subject that a request names. So each of these
-passwords is enough to overwrite links and to empty streams, in spite of the tables ([security](../SECURITY.md)).
+passwords is enough to overwrite links and to empty streams, in spite of the tables ([security](security.md)).
 
 ### Messages
 

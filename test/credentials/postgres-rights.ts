@@ -29,6 +29,7 @@ const TABLE_GROUPS = {
   deliveries: ["webhook_deliveries"],
   events: ["events"],
   floors: ["event_floors"],
+  cuts: ["event_cuts"],
   heads: ["event_heads"],
   readers: ["event_readers"],
   progress: ["event_progress"],
@@ -166,6 +167,20 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
     statements: ["update event_floors set signature = null where false"],
     may: [OWNER, API],
     why: "the API has the key, and has just deleted them",
+  },
+  {
+    what: "read where erasures have cut the ledger's chains of hashes",
+    tables: "cuts",
+    privileges: ["select"],
+    may: [OWNER, API],
+    why: "whoever verifies them does",
+  },
+  {
+    what: "change that",
+    tables: "cuts",
+    privileges: ["insert", "update", "delete"],
+    may: [OWNER],
+    why: "`shorthop accounts erase` does",
   },
   {
     what: "read where the ledger's chains of hashes end",

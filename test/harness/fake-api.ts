@@ -106,6 +106,26 @@ export const fakeContext = (stores: Stores): SiteContext => ({
   noteCompleted: () => undefined,
 });
 
+/** Services of which only the given parts may be called. */
+export const fakeServices = (services: Services = {}): SiteServices => ({
+  links: fakeService("links", services.links),
+  analytics: fakeService("analytics", services.analytics),
+  failures: fakeService("failures", services.failures),
+  clicks: fakeService("clicks", services.clicks),
+  keys: fakeService("keys", services.keys),
+  domains: fakeService("domains", services.domains),
+  shares: fakeService("shares", services.shares),
+  tags: fakeService("tags", services.tags),
+  branding: fakeService("branding", services.branding),
+  views: fakeService("views", services.views),
+  webhooks: fakeService("webhooks", services.webhooks),
+  events: fakeService("events", services.events),
+  reports: fakeService("reports", services.reports),
+  unsubscriber: fakeService("unsubscriber", services.unsubscriber),
+  linkReports: fakeService("linkReports", services.linkReports),
+  shared: fakeService("shared", services.shared),
+});
+
 /** Creates an API with the given partial services, and stores in place of those in memory. */
 export function createFakeApi(
   services: Services = {},
@@ -113,27 +133,7 @@ export function createFakeApi(
 ): FakeApi {
   const memory = new MemoryStores();
   Object.assign(memory, stores);
-  const app = apiSite(
-    { ...fakeContext(memory), ...options },
-    {
-      links: fakeService("links", services.links),
-      analytics: fakeService("analytics", services.analytics),
-      failures: fakeService("failures", services.failures),
-      clicks: fakeService("clicks", services.clicks),
-      keys: fakeService("keys", services.keys),
-      domains: fakeService("domains", services.domains),
-      shares: fakeService("shares", services.shares),
-      tags: fakeService("tags", services.tags),
-      branding: fakeService("branding", services.branding),
-      views: fakeService("views", services.views),
-      webhooks: fakeService("webhooks", services.webhooks),
-      events: fakeService("events", services.events),
-      reports: fakeService("reports", services.reports),
-      unsubscriber: fakeService("unsubscriber", services.unsubscriber),
-      shared: fakeService("shared", services.shared),
-    },
-    compat,
-  );
+  const app = apiSite({ ...fakeContext(memory), ...options }, fakeServices(services), compat);
 
   return {
     addKey: (change) => memory.addKey(change),

@@ -56,6 +56,18 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "an insert is in the clicks and each rollup once, also repeated after ClickHouse died",
   },
   {
+    name: "erasure",
+    files: ["test/scenarios/erasure.test.ts"],
+    seconds: 480,
+    paths: [
+      "api/data-rights/**",
+      "cli/accounts/data-rights.ts",
+      "api/events/chain*.ts",
+      "test/harness/traces.ts",
+    ],
+    proves: "after an erasure a search of all that is stored finds the proof, and nothing else",
+  },
+  {
     name: "executables",
     files: ["test/scenarios/executables.test.ts"],
     seconds: 40,

@@ -34,6 +34,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Env> 
   const { DOMAIN, STORES, TLS } = settings;
   const host = inUrl(STORES);
   const shared = { SHORT_URL: `https://${DOMAIN}` };
+  const API_URL = `https://api.${DOMAIN}`;
   const nats = (user: string) =>
     `nats://${user}:${secrets[`NATS_${user.toUpperCase()}`]}@${host}:4222`;
   const database = (user: string, password: string | undefined) =>
@@ -49,6 +50,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Env> 
   return {
     redirector: {
       ...shared,
+      API_URL,
       NATS_URL: nats("redirector"),
       LINK_UNLOCK_SECRET: secrets["UNLOCK_SECRET"],
       LINKS_PUBLIC_KEYS: secrets["LINKS_PUBLIC_KEYS"],
@@ -56,7 +58,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Env> 
     },
     api: {
       ...shared,
-      API_URL: `https://api.${DOMAIN}`,
+      API_URL,
       DATABASE_URL: database("shorthop_api", secrets["API_PASSWORD"]),
       NATS_URL: nats("api"),
       LINKS_SIGNING_KEY: secrets["LINKS_SIGNING_KEY"],

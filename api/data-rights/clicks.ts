@@ -1,0 +1,178 @@
+/**
+ * The clicks of an account in ClickHouse: all, or those of a link, of whole days (UTC), or both.
+ * They are counted in, and erased from, the table of clicks, every rollup and the sums of failed
+ * requests.
+ */
+import { type ClickHouse, clickTables, clickTime, queryRows } from "../../shared/clicks/query.ts";
+import {
+  QUARTER_HOUR_SECONDS,
+  ROLLUP_TABLES,
+  type RollupTable,
+} from "../../shared/clicks/rollup-tables.ts";
+import { rebuild } from "../../shared/clicks/rollups.ts";
+import { TOTALS_TABLE } from "../../shared/clicks/totals.ts";
+import type { Uuid } from "../../shared/ids.ts";
+import type { ClickRange } from "./sql.ts";
+
+/** Time after which ClickHouse gives up the deletion from one table. */
+const DELETION_SECONDS_MAX = 3_000;
+
+/** Clicks of people and of bots that a link has among those that are erased. */
+export type LinkLoss = { link_id: Uuid; humans: number; bots: number };
+
+/**
+ * A table with rows of these clicks, which the condition selects. `isBefore` is true for those that
+ * have only clicks before the parameter `until`.
+ */
+type Selected = { table: string; condition: string; isBefore: string };
+
+export class AccountClicks {
+  readonly #clickhouse: ClickHouse;
+  readonly #range: ClickRange;
+  readonly #parameters: Record<string, unknown>;
+
+  /** `hosts` are the domains of an account that is erased as a whole. */
+  constructor(clickhouse: ClickHouse, account: Uuid, range: ClickRange, hosts: readonly string[]) {
+    this.#clickhouse = clickhouse;
+    this.#range = range;
+    const { link, from, to } = range;
+    this.#parameters = {
+      account,
+      hosts,
+      ...(link === undefined ? {} : { link }),
+      ...(from === undefined ? {} : { from: from.getTime() / 1_000 }),
+      ...(to === undefined ? {} : { to: to.getTime() / 1_000 }),
+    };
+  }
+
+  /** Rows of each table; with `until`, of clicks before it only. */
+  async count(until?: Date): Promise<Record<string, number>> {
+    const parameters = { ...this.#parameters, until: Math.floor((until?.getTime() ?? 0) / 1_000) };
+    const counts: Record<string, number> = {};
+    for (const { table, condition, isBefore } of this.#tables()) {
+      const bound = until === undefined ? "" : ` AND ${isBefore}`;
+      const query = `SELECT count() AS rows FROM ${table} WHERE ${condition}${bound}`;
+      const [row] = await queryRows<{ rows: string }>(this.#clickhouse, query, parameters);
+      counts[table] = Number(row?.rows);
+    }
+    return counts;
+  }
+
+  /** What links lose. */
+  async readLosses(): Promise<LinkLoss[]> {
+    const rows = await queryRows<Record<"link_id" | "humans" | "bots", string>>(
+      this.#clickhouse,
+      `SELECT link_id, sumIf(clicks, class = 'human') AS humans, sumIf(clicks, class = 'bot') AS bots
+         FROM ${TOTALS_TABLE} WHERE ${this.#of("link_id", "bucket")} GROUP BY link_id`,
+      this.#parameters,
+    );
+    return rows.map(({ link_id, humans, bots }) => ({
+      link_id,
+      humans: Number(humans),
+      bots: Number(bots),
+    }));
+  }
+
+  /**
+   * Deletes the rows. Sums of a whole account that have a link's clicks are then made anew, from
+   * those of its other links.
+   */
+  async erase(): Promise<void> {
+    const days = this.#range.link === undefined ? [] : await this.#readDays();
+    for (const selected of this.#tables()) await this.#delete(selected);
+    if (days.length === 0) return;
+    for (const rollup of ROLLUP_TABLES)
+      if (rollup.idColumn !== "link_id") await this.#sumAgain(rollup, days);
+  }
+
+  async #delete(
+    { table, condition }: Omit<Selected, "isBefore">,
+    parameters = this.#parameters,
+  ): Promise<void> {
+    const { suffix, onCluster } = await clickTables(this.#clickhouse);
+    await this.#clickhouse.command({
+      query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE ${condition}
+              SETTINGS lightweight_deletes_sync = 2, max_execution_time = ${DELETION_SECONDS_MAX}`,
+      query_params: parameters,
+    });
+  }
+
+  /** The days (UTC) on which the link has clicks, in Unix seconds. */
+  async #readDays(): Promise<number[]> {
+    const rows = await queryRows<{ day: number }>(
+      this.#clickhouse,
+      `SELECT DISTINCT toUnixTimestamp(bucket) AS day
+         FROM ${TOTALS_TABLE} WHERE ${this.#of("link_id", "bucket")}`,
+      this.#parameters,
+    );
+    return rows.map(({ day }) => day);
+  }
+
+  /**
+   * Makes the account's rows of these days anew. What workers insert in between can be counted
+   * twice; the hourly comparison of rollups corrects that.
+   */
+  async #sumAgain(rollup: RollupTable, days: readonly number[]): Promise<void> {
+    const ofDays =
+      "account_id = {account: UUID} AND has({days: Array(UInt32)}, toUnixTimestamp(toStartOfDay(bucket)))";
+    const rows = `${ofDays}${rollup.idColumn === "subject_id" ? " AND subject_id = account_id" : ""}`;
+    const parameters = { account: this.#parameters["account"], days };
+    await this.#delete({ table: rollup.table, condition: rows }, parameters);
+    const expected = rollup.selectFromLinks?.(ofDays) ?? sumOfHours(ofDays);
+    await rebuild(this.#clickhouse, rollup, { expected, rows, parameters, lacksAccounts: false });
+  }
+
+  /** The tables, without the sums of an account that have clicks of other links, too. */
+  #tables(): Selected[] {
+    const isWhole = this.#range.link === undefined && this.#range.from === undefined;
+    const ofHosts = "has({hosts: Array(String)}, domain)";
+    const failures = this.#of("link_id", "bucket");
+    const condition = isWhole ? `(${failures} OR ${ofHosts})` : failures;
+    const isBefore = bucketBefore(QUARTER_HOUR_SECONDS);
+    return [
+      {
+        table: "clicks",
+        condition: this.#of("link_id", "ts"),
+        isBefore: `ts < ${clickTime("until")}`,
+      },
+      ...ROLLUP_TABLES.flatMap(({ table, idColumn, bucketSeconds }) =>
+        this.#range.link !== undefined && idColumn === "account_id"
+          ? []
+          : [
+              {
+                table,
+                condition: this.#of(idColumn, "bucket"),
+                isBefore: bucketBefore(bucketSeconds),
+              },
+            ],
+      ),
+      { table: "failures", condition, isBefore },
+      ...(isWhole ? [{ table: "unknown_aliases", condition: ofHosts, isBefore }] : []),
+    ];
+  }
+
+  /** The condition of rows, by the columns of their subject and of their time. */
+  #of(idColumn: string, timeColumn: "ts" | "bucket"): string {
+    const { link, from, to } = this.#range;
+    const instant = timeColumn === "ts" ? clickTime : bucketTime;
+    return [
+      "account_id = {account: UUID}",
+      ...(link === undefined ? [] : [`${idColumn} = {link: UUID}`]),
+      ...(from === undefined ? [] : [`${timeColumn} >= ${instant("from")}`]),
+      ...(to === undefined ? [] : [`${timeColumn} < ${instant("to")}`]),
+    ].join(" AND ");
+  }
+}
+
+/** A bucket that has ended by then. */
+const bucketBefore = (seconds: number): string =>
+  `bucket + INTERVAL ${seconds} SECOND <= ${bucketTime("until")}`;
+
+const bucketTime = (parameter: string): string => `toDateTime({${parameter}: UInt32}, 'UTC')`;
+
+/** Hours of an account, as sums of those of its links. */
+const sumOfHours = (condition: string): string => `
+  SELECT account_id, mode, bucket, class, import, sum(clicks) AS clicks,
+         uniqCombined64MergeState(14)(visitors) AS visitors
+    FROM clicks_1h WHERE ${condition}
+   GROUP BY account_id, mode, bucket, class, import`;

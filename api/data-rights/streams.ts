@@ -1,0 +1,164 @@
+/**
+ * Erases clicks from what NATS has of them: segments stay in `CLICKS` for days after they are
+ * stored, in case ClickHouse loses them, and those that it rejected stay in `CLICKS_DLQ`. A segment
+ * has clicks of many accounts. So it is replaced by one with the same id and number of clicks, in
+ * which the erased ones are nobody's: workers know it as stored, and after a restore of ClickHouse
+ * the others' clicks have the ids that they had.
+ */
+import { type JetStreamManager, type NatsConnection, NatsError, type StoredMsg } from "nats";
+
+import {
+  type Click,
+  decodeClick,
+  encodeRawClick,
+  RECORD_BYTES_MAX,
+  toRawClick,
+} from "../../shared/contracts/click-record.ts";
+import {
+  decodeSegment,
+  scanSegment,
+  SEGMENT_HEADER_BYTES,
+} from "../../shared/contracts/click-segment.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  DEAD_LETTERS_STREAM,
+  jetStreamErrorCode,
+  LIMITS_STREAM,
+  limitSubject,
+  NO_MESSAGE,
+  STREAM_NOT_FOUND,
+} from "../../shared/contracts/streams.ts";
+import type { Uuid } from "../../shared/ids.ts";
+
+/** Clicks that are to be erased. */
+export type IsErased = (click: Click) => boolean;
+
+/** Messages that are read at once. */
+const READ_AT_ONCE = 16;
+
+const NOBODY = "00000000-0000-0000-0000-000000000000";
+
+/** Clicks of a stream of segments that are to be erased. */
+export async function countClicks(
+  nats: NatsConnection,
+  stream: typeof CLICKS_STREAM | typeof DEAD_LETTERS_STREAM,
+  isErased: IsErased,
+): Promise<number> {
+  let count = 0;
+  const manager = await nats.jetstreamManager();
+  for await (const { data } of readMessages(manager, stream))
+    count += decodeSegment(Buffer.from(data))?.clicks.filter(isErased).length ?? 0;
+  return count;
+}
+
+/**
+ * Replaces segments of both streams that have such clicks; what was a dead letter is for workers
+ * again. All that has them must be stored: nothing is published that was not.
+ */
+export async function eraseFromStreams(nats: NatsConnection, isErased: IsErased): Promise<void> {
+  const manager = await nats.jetstreamManager();
+  for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM] as const)
+    for await (const { seq, data } of readMessages(manager, stream)) {
+      const replaced = replaceClicks(Buffer.from(data), isErased);
+      if (replaced === undefined) continue;
+      // Another id of the message, as JetStream would drop the segment's own as a duplicate.
+      const options = { msgID: `erased:${stream}:${seq}:${Date.now()}` };
+      await nats.jetstream().publish(CLICKS_SUBJECT, replaced, options);
+      await manager.streams.deleteMessage(stream, seq);
+    }
+}
+
+/** How many of these ledgers of click limits there are. */
+export const countLedgers = async (
+  nats: NatsConnection,
+  ledgers: readonly Uuid[],
+): Promise<number> => (await findLedgers(await nats.jetstreamManager(), ledgers)).length;
+
+/** Deletes ledgers of click limits. */
+export async function deleteLedgers(nats: NatsConnection, ledgers: readonly Uuid[]): Promise<void> {
+  const manager = await nats.jetstreamManager();
+  for (const { seq } of await findLedgers(manager, ledgers))
+    await manager.streams.deleteMessage(LIMITS_STREAM, seq);
+}
+
+async function findLedgers(
+  manager: JetStreamManager,
+  ledgers: readonly Uuid[],
+): Promise<StoredMsg[]> {
+  const found: StoredMsg[] = [];
+  for (const ledger of ledgers) {
+    const query = { last_by_subj: limitSubject(ledger) };
+    const message = await findMessage(manager, LIMITS_STREAM, query);
+    if (message !== undefined) found.push(message);
+  }
+  return found;
+}
+
+/**
+ * Copies a segment with clicks of nobody in place of the erased ones; undefined if it has none.
+ * What is no click of it, as behind a torn record, is left out.
+ */
+export function replaceClicks(bytes: Buffer, isErased: IsErased): Buffer | undefined {
+  const parts: Buffer[] = [bytes.subarray(0, SEGMENT_HEADER_BYTES)];
+  let erased = 0;
+  for (const record of scanSegment(bytes)?.records ?? []) {
+    const click = decodeClick(bytes, record);
+    const goes = click !== undefined && isErased(click);
+    if (goes) erased++;
+    parts.push(goes ? encodeNobodys(click.time) : bytes.subarray(record.start, record.end));
+  }
+  return erased === 0 ? undefined : Buffer.concat(parts);
+}
+
+function encodeNobodys(time: number): Buffer {
+  const record = Buffer.alloc(RECORD_BYTES_MAX);
+  const click = toRawClick({
+    time,
+    linkId: NOBODY,
+    accountId: NOBODY,
+    mode: "live",
+    prefetch: false,
+    embedded: false,
+    scanned: false,
+    privacy: false,
+    address: "",
+    host: "",
+    userAgent: "",
+    referrer: "",
+    language: "",
+    query: "",
+  });
+  return record.subarray(0, encodeRawClick(record, 0, click));
+}
+
+/** The messages that a stream has now, oldest first; none if there is no such stream. */
+async function* readMessages(
+  manager: JetStreamManager,
+  stream: string,
+): AsyncGenerator<StoredMsg, void, undefined> {
+  const info = await unlessMissing(manager.streams.info(stream));
+  if (info === undefined || info.state.messages === 0) return;
+  const { state } = info;
+  for (let first = state.first_seq; first <= state.last_seq; first += READ_AT_ONCE) {
+    const length = Math.min(READ_AT_ONCE, state.last_seq - first + 1);
+    const read = Array.from({ length }, (_, i) => findMessage(manager, stream, { seq: first + i }));
+    for (const message of await Promise.all(read)) if (message !== undefined) yield message;
+  }
+}
+
+const findMessage = (
+  manager: JetStreamManager,
+  stream: string,
+  query: { seq: number } | { last_by_subj: string },
+): Promise<StoredMsg | undefined> => unlessMissing(manager.streams.getMessage(stream, query));
+
+async function unlessMissing<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    const code = error instanceof NatsError ? jetStreamErrorCode(error) : undefined;
+    if (code === NO_MESSAGE || code === STREAM_NOT_FOUND) return undefined;
+    throw error;
+  }
+}

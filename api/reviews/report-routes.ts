@@ -1,0 +1,116 @@
+/**
+ * `/report-link`: where visitors of a link report it, from the page about the link (`/alias+`).
+ * They have no account. `GET` asks why, and only that page can post, so that no other one makes its
+ * visitors report.
+ */
+import { Elysia } from "elysia";
+import * as z from "zod";
+
+import { inEachLanguage } from "../../shared/languages/catalogues.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
+import { escapeHtml } from "../http/html.ts";
+import { leaveUnread, readBody } from "../http/json-body.ts";
+import { requireSameOrigin } from "../http/origins.ts";
+import type { ResponseSettings } from "../http/request-context.ts";
+import { NetworkWindow } from "../limits/windows.ts";
+import { SHORT_URL_LENGTH_MAX } from "../links/short-url.ts";
+import {
+  pageHeaders,
+  type PageLanguage,
+  pageLanguageOf,
+  renderDocument,
+  sendPage,
+} from "../shares/public/document.ts";
+import type { AccessPlugin } from "../site.ts";
+import { type LinkReports, REASON_LENGTH_MAX } from "./link-reports.ts";
+
+/** Bytes of a posted form, of which each character can have 12 when it is percent-encoded. */
+const FORM_BYTES_MAX = 12 * (SHORT_URL_LENGTH_MAX + REASON_LENGTH_MAX) + 100;
+
+const query = z.object({ url: z.string().max(SHORT_URL_LENGTH_MAX) });
+
+/** `originOf` returns the site's own origin for a request. */
+export function linkReportRoutes(
+  auth: AccessPlugin,
+  reports: LinkReports,
+  originOf: (request: Request) => string,
+) {
+  const networks = new NetworkWindow("link_reports");
+  return new Elysia({ name: "link reports", prefix: "/report-link" })
+    .use(auth)
+    .get("", ({ query: { url }, request, set }) => respond(request, set, "question", url), {
+      access: "public",
+      query,
+      detail: { hide: true },
+    })
+    .post(
+      "",
+      async ({ call, request, set }) => {
+        requireSameOrigin(request, originOf(request));
+        const bytes = await readBody(request, FORM_BYTES_MAX);
+        const form = new URLSearchParams(new TextDecoder().decode(bytes));
+        const url = (form.get("url") ?? "").slice(0, SHORT_URL_LENGTH_MAX);
+        const reason = toReason(form.get("reason") ?? "");
+        if (reason === "") return respond(request, set, "no_reason", url);
+        if (!networks.consume(call.address).granted) return respond(request, set, "limited", url);
+        return respond(request, set, (await reports.report(url, reason)) ? "done" : "not_found");
+      },
+      { access: "public", parse: leaveUnread, detail: { hide: true } },
+    );
+}
+
+/** A text that an operator's terminal can show. */
+const toReason = (text: string): string =>
+  text
+    .slice(0, REASON_LENGTH_MAX)
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Cf}]+/gu, " ")
+    .trim();
+
+const STATUSES = {
+  question: 200,
+  no_reason: 400,
+  limited: 429,
+  not_found: 404,
+  done: 200,
+} as const;
+
+type Answer = keyof typeof STATUSES;
+
+/** `url` is that of the link, if the page has the form. */
+function respond(request: Request, set: ResponseSettings, answer: Answer, url?: string): Response {
+  const language = pageLanguageOf(request.headers.get("accept-language") ?? "");
+  const body = renderPage(language, answer, url);
+  return sendPage(
+    { status: STATUSES[answer], headers: pageHeaders(language, []), body },
+    request,
+    set,
+  );
+}
+
+/** The texts in a language by its code; English for others. */
+const textsIn = inEachLanguage((code, { report_link }) => textsOf(code, report_link));
+
+function renderPage(language: PageLanguage, answer: Answer, url: string | undefined): string {
+  const { title, ...texts } = textsIn(language.code);
+  const role = answer === "question" ? "" : ` role="${answer === "done" ? "status" : "alert"}"`;
+  const form =
+    url === undefined
+      ? ""
+      : `<p><code>${escapeHtml(url)}</code></p>
+<form method="post" action="/report-link" class="field">
+<input type="hidden" name="url" value="${escapeHtml(url)}">
+<label for="reason">${escapeHtml(texts.reason())}</label>
+<textarea id="reason" name="reason" rows="5" maxlength="${REASON_LENGTH_MAX}" required></textarea>
+<button type="submit" class="button button-plain">${escapeHtml(texts.submit())}</button>
+</form>`;
+  return renderDocument(
+    language,
+    title(),
+    `<main class="message card">
+<h1>${escapeHtml(title())}</h1>
+<p${role}>${escapeHtml(texts[answer]())}</p>
+${form}
+</main>`,
+  );
+}
