@@ -10,7 +10,13 @@ import { headers } from "nats";
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { HEARTBEAT_MS } from "../../shared/links-log/decisions.ts";
-import { decodeEntry, type Entry, type Head, parseHead } from "../../shared/links-log/entry.ts";
+import {
+  decodeEntry,
+  EMPTY_HEAD,
+  type Entry,
+  type Head,
+  parseHead,
+} from "../../shared/links-log/entry.ts";
 import { LogSigner, publicKeyOf } from "../../shared/links-log/signature.ts";
 import {
   HEAD_HEADER,
@@ -367,6 +373,21 @@ test("a host that asks for a heartbeat need not wait for the next one", async ()
   }
   expect(api.publisher.isSilent).toBe(false);
   expect(Math.min(...gapsMs)).toBeLessThan(HEARTBEAT_MS);
+});
+
+test("heartbeats go on when the last acknowledgement was lost, or another process got it, and nothing changes", async () => {
+  const other = startPublisher();
+  await commit("a");
+  expect(await other.publisher.publish()).toBe(true);
+  await other[Symbol.asyncDispose]();
+  const before = await readTail();
+  await postgres.sql`update link_log_head set acknowledged_position = acknowledged_position - 1`;
+  await using api = startPublisher();
+  await eventually(async () =>
+    expect((await readTail()).length).toBeGreaterThan(before.length + 1),
+  );
+  expect(await isAcknowledged(postgres.sql, before.at(-1) ?? EMPTY_HEAD)).toBe(true);
+  expect(api.publisher.head?.term).toBe(1);
 });
 
 test("without NATS a change is pending, and follows", async () => {

@@ -19,8 +19,8 @@ import {
 import { isHeartbeatDue, type Plan, planPublication } from "../../shared/links-log/decisions.ts";
 import {
   comparePositions,
+  EMPTY_HEAD,
   type Entry,
-  type Head,
   type Position,
 } from "../../shared/links-log/entry.ts";
 import type { LogSigner } from "../../shared/links-log/signature.ts";
@@ -230,6 +230,9 @@ export class LinksLogPublisher implements LinksPublisher {
     this.#isSilent = numbered.isEmpty && (known === "no entry" || last.strangers > 0);
     if (this.#isSilent) return true;
     const plan = planPublication(acknowledged, known, numbered);
+    // Another process has published it, or its acknowledgement was lost.
+    if (plan.from === "last" && typeof known !== "string")
+      this.#acknowledge(known, numbered.acknowledgedPosition);
     const head = await this.#raise(plan, numbered);
     const start = startOf(plan, last, head);
     const isAll = await this.#send(jetStream.client, start, last.sequence, head);
@@ -323,13 +326,16 @@ export class LinksLogPublisher implements LinksPublisher {
     throw failure.reason;
   }
 
-  /** Records what the tail has. Nobody waits for that: it is known of the tail as well. */
-  #acknowledge(entry: Head): void {
-    const { term, position } = entry;
-    if (comparePositions(entry, this.#acknowledged ?? { term: 0, position: 0 }) > 0)
-      this.#acknowledged = { term, position };
+  /**
+   * Records what the tail has, unless PostgreSQL knows as much. Nobody waits for that: it is known
+   * of the tail as well.
+   */
+  #acknowledge({ term, position }: Position, recorded = 0): void {
+    const entry = { term, position };
+    if (comparePositions(entry, this.#acknowledged ?? EMPTY_HEAD) > 0) this.#acknowledged = entry;
+    if (position <= recorded) return;
     this.#acknowledging = this.#acknowledging
-      .then(() => acknowledgeEntries(this.#context.sql, { term, position }))
+      .then(() => acknowledgeEntries(this.#context.sql, entry))
       .catch((error: unknown) => this.#context.log.warn({ error }, "links_log_not_acknowledged"));
   }
 }

@@ -264,6 +264,11 @@ export class World {
   /** Settles, and throws a {@link Violation} unless every host then equals PostgreSQL. */
   settle(): void {
     const random = createRandom(this.#now);
+    // Without any change, whatever happened to the last one.
+    this.#publishAll(random);
+    const { head } = this.#pg;
+    this.#publishAll(random);
+    if (this.#pg.head.hash === head.hash) throw this.#violation("heartbeats have stopped");
     // No snapshot can be had: what is taken down now is taken down on all hosts nevertheless.
     this.#commit(TAKEDOWNS, false);
     for (let round = 0; round < ROUNDS_MAX / 2; round++) this.#settleOnce(random, false);
@@ -472,7 +477,8 @@ export class World {
       sequence,
       rows: rows.slice(from),
       announced,
-      done: undefined,
+      // Another process has published it, or its acknowledgement was lost.
+      done: plan.from === "last" && typeof last !== "string" ? last : undefined,
     };
   }
 

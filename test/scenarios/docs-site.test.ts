@@ -163,9 +163,13 @@ describe.skipIf(chromiumPath === undefined)("in a browser", () => {
     ];
     await page.getByRole("button", { name: "Search" }).click();
     for (const [words = "", expected = ""] of rows) {
+      const results = page.locator("#localsearch-list a");
+      // Those of the words before stay until there are others.
+      await page.locator("#localsearch-input").fill("");
+      await results.first().waitFor({ state: "detached" });
       await page.locator("#localsearch-input").fill(words);
       await eventually(async () => {
-        const links = await page.locator("#localsearch-list a").all();
+        const links = await results.all();
         const found = await Promise.all(links.slice(0, 5).map((link) => link.getAttribute("href")));
         expect(found.map((link) => link?.slice(0, expected.length))).toContain(expected);
       }, 10_000);
