@@ -1,15 +1,18 @@
 /**
  * `bun run bench:import-history [LINKS] [VISITS]`: `shorthop import yourls` of a MariaDB on this
- * machine: rates and memory of the command, how late a click of a visitor is stored meanwhile, and
- * how long it takes to undo the import.
+ * machine: rates and memory of the command, how late a click of a visitor is stored meanwhile, how
+ * long it takes to undo the import, and what of the machine's processors each process took for a
+ * link and for a visit, which a machine that does other work says as well.
  */
+import { loadavg } from "node:os";
+
 import * as z from "zod";
 
 import { admin } from "../test/harness/admin.ts";
 import { call, linkSchema } from "../test/harness/api.ts";
 import { commandOf } from "../test/harness/executable.ts";
 import { hasMariaDb, TestMariaDb } from "../test/harness/mariadb.ts";
-import { treeBytes } from "../test/harness/process-usage.ts";
+import { readTreeCpu, treeBytes } from "../test/harness/process-usage.ts";
 import { atMost, median, publish, round, type Target } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { fillYourls } from "../test/harness/yourls.ts";
@@ -45,26 +48,36 @@ const live = linkSchema.parse(
   (await call(`${api_url}/v1/links`, { key, body: { url: "https://example.com/live" } })).body,
 );
 
-let [linksSeconds, memory, isRunning] = [NaN, 0, true];
+let [linksSeconds, memory, commandMs, isRunning] = [NaN, 0, 0, true];
 const alone = await measureLive(5);
 const run = Bun.spawn(
   await commandOf(["import", "yourls", source.url, "--account", account?.id ?? "", "--json"]),
   { env: { ...process.env, SHORTHOP_DATA_DIR: stack.dataDir }, stdout: "pipe", stderr: "inherit" },
 );
 const start = performance.now();
+const atStart = readProcessors();
+let atVisits = atStart;
 const watching = watch();
 const beside = await measureLive(Infinity);
 await watching;
 const seconds = (performance.now() - start) / 1_000;
 if ((await run.exited) !== 0) throw new Error("The import failed.");
+const atEnd = readProcessors();
 const [done] = await readImports();
 if (done?.visits !== VISITS) throw new Error(`${done?.visits} of ${VISITS} visits were imported.`);
+const linksRate = LINKS / linksSeconds;
+const visitsRate = VISITS / (seconds - linksSeconds);
+console.table(
+  Object.keys(atEnd).map((name) => ({
+    process: name,
+    "µs a link": microsOf(name, atStart, atVisits, LINKS),
+    "µs a visit": microsOf(name, atVisits, atEnd, VISITS),
+  })),
+);
+console.log(`${Math.round(linksRate)} links/s, ${Math.round(visitsRate)} visits/s`);
 const undoStart = performance.now();
 await admin(stack, ["import", "undo", done.id]);
 const undoSeconds = (performance.now() - undoStart) / 1_000;
-
-const linksRate = LINKS / linksSeconds;
-const visitsRate = VISITS / (seconds - linksSeconds);
 publish({
   name: "import-history",
   versions: { bun: Bun.version },
@@ -79,6 +92,7 @@ publish({
       "beside it, s": round(median(beside)),
       "latest, s": round(Math.max(...beside)),
       "undo, s": round(undoSeconds),
+      load: round(loadavg()[0] ?? 0),
     },
   ],
   targets: [
@@ -93,15 +107,36 @@ async function readImports() {
   return listed.parse(await admin(stack, ["import", "list"]));
 }
 
+/** The time of processors that each process has had so far, in milliseconds. */
+function readProcessors(): Record<string, number> {
+  const others = Object.entries({ ...stack.info().pids, mariadb: source.pid }).map(
+    ([name, pid]): [string, number] => [name, pid === null ? 0 : readTreeCpu(pid)],
+  );
+  return { command: commandMs, ...Object.fromEntries(others) };
+}
+
+function microsOf(
+  name: string,
+  from: Record<string, number>,
+  to: Record<string, number>,
+  count: number,
+): number {
+  return round((((to[name] ?? 0) - (from[name] ?? 0)) * 1_000) / count);
+}
+
 /** Samples the memory of the command, and notes when it came to visits. */
 async function watch(): Promise<void> {
   void run.exited.then(() => (isRunning = false));
   while (isRunning) {
     memory = Math.max(memory, treeBytes(run.pid));
+    // Of a process that has ended, nothing is left to read.
+    commandMs = Math.max(commandMs, readTreeCpu(run.pid));
     if (Number.isNaN(linksSeconds)) {
       const [found] = await readImports();
-      if (found !== undefined && found.state !== "links")
+      if (found !== undefined && found.state !== "links") {
         linksSeconds = (performance.now() - start) / 1_000;
+        atVisits = readProcessors();
+      }
     }
     await Bun.sleep(SAMPLE_MS);
   }

@@ -81,6 +81,10 @@ export class TestMariaDb {
     return new TestMariaDb(url, dir, server);
   }
 
+  get pid(): number {
+    return this.#server.pid;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.sql.close({ timeout: 1 });
     this.#server.kill("SIGKILL");
