@@ -3,34 +3,23 @@
  * the embedded ClickHouse; clicks of two accounts, and each rollup compared with the clicks that are
  * left.
  */
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-
-import type { ClickHouseClient } from "@clickhouse/client";
+import { beforeEach, expect, test } from "bun:test";
 
 import { queryRows } from "../../shared/clicks/query.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { TestClickHouse } from "../../test/harness/clickhouse.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { AccountClicks } from "./clicks.ts";
 import type { ClickRange } from "./sql.ts";
 
-setDefaultTimeout(120_000);
-
-let postgres: TestPostgres;
-let server: TestClickHouse;
-let clickhouse: ClickHouseClient;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  server = await TestClickHouse.start(postgres.url);
-  clickhouse = connectClickHouse(server.url);
-});
-afterAll(async () => {
-  await clickhouse.close();
-  await server[Symbol.asyncDispose]();
-  await postgres[Symbol.asyncDispose]();
-});
+const postgres = await forFile(startPostgres());
+const server = await forFile(TestClickHouse.start(postgres.url));
+const clickhouse = await forFile(connectClickHouse(server.url, 120_000), (client) =>
+  client.close(),
+);
 
 const [account, other] = [newUuid(), newUuid()];
 const [link, sibling, foreign] = [newUuid(), newUuid(), newUuid()];

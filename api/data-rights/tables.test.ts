@@ -3,18 +3,15 @@
  * tables that there are, each of which is in one of the lists; and an account that has been exported
  * and erased next to another one.
  */
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { forFile } from "../../test/harness/for-file.ts";
+import { startPostgres } from "../../test/harness/postgres.ts";
 import { countRows, deleteRows, findOwnUsers, readRows, Snapshot } from "./sql.ts";
 import { OTHER_TABLES, OWNED_TABLES, type Owner, SECRET_COLUMNS } from "./tables.ts";
 
-setDefaultTimeout(120_000);
-
-let postgres: TestPostgres;
-beforeAll(async () => void (postgres = await startPostgres()));
-afterAll(async () => await postgres[Symbol.asyncDispose]());
+const postgres = await forFile(startPostgres());
 
 test("every table is in one of the lists", async () => {
   const rows = await postgres.sql<{ name: string }[]>`

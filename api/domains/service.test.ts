@@ -339,6 +339,10 @@ describe("a proof", () => {
     const late = await domains.verify(next, id).catch((error: unknown) => error);
     expect(late).toMatchObject({ reason: "domain_taken" });
     txt.set(`_shorthop.${old.host}`, [verification_value]);
+    await makeStale(old.id, 6);
+    const found = await domains.verify(next, id).catch((error: unknown) => error);
+    expect(found).toMatchObject({ reason: "domain_taken" });
+    await makeStale(old.id, 8);
     expect((await domains.verify(next, id)).row.verified_at).toBeInstanceOf(Date);
     expect((await domains.get(old.owner, old.id)).verified_at).toBeNull();
     const settings = { root_url: "https://example.com/other" };

@@ -217,6 +217,23 @@ describe("a host that asks", () => {
   });
 });
 
+test("a failure is said until a check succeeds, also when no snapshot is due", async () => {
+  await using api = new Api();
+  const maker = api.startSnapshots();
+  await eventually(async () => expect(maker.storedAt).toBeDefined());
+  const { sql } = stores;
+  await sql`alter table link_log_head rename to link_log_head_away`;
+  try {
+    await eventually(async () => {
+      ask(1);
+      expect(maker.problem).toContain("can be made");
+    });
+  } finally {
+    await sql`alter table link_log_head_away rename to link_log_head`;
+  }
+  await eventually(async () => expect(maker.problem).toBeUndefined());
+});
+
 test("an operator's resync makes every host take a snapshot, and another database is adopted", async () => {
   const { sql, manager, nats } = stores;
   const hostNats = new NatsClient(nats.url, "redirector", log);

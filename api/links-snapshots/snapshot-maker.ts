@@ -135,6 +135,8 @@ export class SnapshotMaker {
     this.#context.log.warn({ error }, "links_snapshot_failed");
     const reason = error instanceof Error ? error.message : String(error);
     this.#failure = `no snapshot of the links can be made: ${reason}`;
+    // The next check says whether that still is so.
+    this.#checkedAt = -Infinity;
   }
 
   /**
@@ -146,17 +148,18 @@ export class SnapshotMaker {
     if (head === undefined || isSilent) return;
     const isOfTerm = this.#newest !== undefined && isUsable(this.#newest, head);
     if (isOfTerm && performance.now() - this.#checkedAt < CHECK_MS) return;
-    if (!(await this.#isDue(manager, head))) return;
-    const { sql, signer, replicas } = this.#context;
-    await ensureSnapshotsStream(manager, replicas);
-    await sql.begin(async (lock) => {
-      if (!(await lockSnapshot(lock)) || !(await this.#isDue(manager, head))) return;
-      await this.#store(client);
-      await removeOldSnapshots(manager, signer);
-      await truncate(manager, signer);
-    });
+    if (await this.#isDue(manager, head)) {
+      const { sql, signer, replicas } = this.#context;
+      await ensureSnapshotsStream(manager, replicas);
+      await sql.begin(async (lock) => {
+        if (!(await lockSnapshot(lock)) || !(await this.#isDue(manager, head))) return;
+        await this.#store(client);
+        await removeOldSnapshots(manager, signer);
+        await truncate(manager, signer);
+      });
+      this.#checkedAt = -Infinity;
+    }
     this.#failure = undefined;
-    this.#checkedAt = -Infinity;
   }
 
   async #isDue(manager: JetStreamManager, head: LogHead): Promise<boolean> {

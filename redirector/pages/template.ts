@@ -18,7 +18,7 @@ export const TEMPLATE = `<!doctype html>
 <title>{{title}}</title>
 <style>
 :root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
-body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;box-sizing:border-box}
+body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;box-sizing:border-box;background:Canvas;color:CanvasText}
 main{max-width:26rem;width:100%}
 h1{font-size:1.4rem;margin:0 0 .5rem}
 p{margin:0 0 1rem}
