@@ -110,6 +110,10 @@ const SLOWDOWN_SHORT = 3;
 const REJECTED = new Set([
   "redirector GET /cost-plain, unknown host",
   "redirector GET /cost-plain, unknown alias",
+  // No link has these aliases either.
+  "redirector GET /cost-plain, path of emoji",
+  "redirector GET /cost-plain, path of marks",
+  "redirector GET /cost-plain, path of segments",
 ]);
 
 /**
