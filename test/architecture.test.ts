@@ -178,7 +178,7 @@ const sqlSources = sources.filter(({ folder }) => folder === "api" || folder ===
  */
 const CEILINGS: Readonly<Record<Pattern, number>> = {
   factories: 1,
-  "parameter types": 8,
+  "parameter types": 7,
   "Pick<": 3,
   "ReturnType<": 1,
   "Parameters<": 0,
