@@ -151,7 +151,9 @@ async function readAhead() {
   await record(author, 1);
   await list(author);
   const ahead = Date.now() * 1_000 + 3_600_000_000;
-  await postgres.sql`update events set position = ${ahead} where account_id = ${author.accountId}`;
+  for (const table of ["events", "event_heads"])
+    await postgres.sql`
+      update ${postgres.sql(table)} set position = ${ahead} where account_id = ${author.accountId}`;
   const { next_cursor: after } = await list(author);
   return { author, after };
 }

@@ -232,7 +232,10 @@ function fillText({ maxLength, pattern, format }: BodySchema, context: Context):
       "a%20&b=",
     );
   if (/(?:^|_)url$/.test(name))
-    return `https://example.com/${nonce}`.padEnd(length(URL_LENGTH), "a/");
+    return `https://example.com/${nonce}`.padEnd(
+      length(Math.min(URL_LENGTH, maxLength ?? URL_LENGTH)),
+      "a/",
+    );
   const isHeader = (maxLength ?? 0) > VALUE_LENGTH_MAX;
   if (typeof example === "string" && LISTED.has(name) && !isHeader) return example;
   const isFixed = pattern !== undefined || format !== undefined || maxLength === undefined;
