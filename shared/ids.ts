@@ -25,6 +25,9 @@ export type IdKind =
 /** A UUID in canonical lower-case text. */
 export type Uuid = string;
 
+/** Nobody's id, before every other one (RFC 9562, 5.9). */
+export const NIL_UUID = "00000000-0000-0000-0000-000000000000";
+
 /** Creates a UUIDv7; later ones sort after earlier ones. */
 export const newUuid = (): Uuid => Bun.randomUUIDv7();
 

@@ -3,7 +3,7 @@
  * They are counted in, and erased from, the table of clicks, every rollup and the sums of failed
  * requests.
  */
-import { type ClickHouse, clickTables, clickTime, queryRows } from "../../shared/clicks/query.ts";
+import { type ClickHouse, clickTime, deleteRows, queryRows } from "../../shared/clicks/query.ts";
 import {
   QUARTER_HOUR_SECONDS,
   ROLLUP_TABLES,
@@ -13,9 +13,6 @@ import { rebuild } from "../../shared/clicks/rollups.ts";
 import { TOTALS_TABLE } from "../../shared/clicks/totals.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { ClickRange } from "./sql.ts";
-
-/** Time after which ClickHouse gives up the deletion from one table. */
-const DELETION_SECONDS_MAX = 3_000;
 
 /** Clicks of people and of bots that a link has among those that are erased. */
 export type LinkLoss = { link_id: Uuid; humans: number; bots: number };
@@ -79,22 +76,11 @@ export class AccountClicks {
    */
   async erase(): Promise<void> {
     const days = this.#range.link === undefined ? [] : await this.#readDays();
-    for (const selected of this.#tables()) await this.#delete(selected);
+    for (const { table, condition } of this.#tables())
+      await deleteRows(this.#clickhouse, table, condition, this.#parameters);
     if (days.length === 0) return;
     for (const rollup of ROLLUP_TABLES)
       if (rollup.idColumn !== "link_id") await this.#sumAgain(rollup, days);
-  }
-
-  async #delete(
-    { table, condition }: Omit<Selected, "isBefore">,
-    parameters = this.#parameters,
-  ): Promise<void> {
-    const { suffix, onCluster } = await clickTables(this.#clickhouse);
-    await this.#clickhouse.command({
-      query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE ${condition}
-              SETTINGS lightweight_deletes_sync = 2, max_execution_time = ${DELETION_SECONDS_MAX}`,
-      query_params: parameters,
-    });
   }
 
   /** The days (UTC) on which the link has clicks, in Unix seconds. */
@@ -117,7 +103,7 @@ export class AccountClicks {
       "account_id = {account: UUID} AND has({days: Array(UInt32)}, toUnixTimestamp(toStartOfDay(bucket)))";
     const rows = `${ofDays}${rollup.idColumn === "subject_id" ? " AND subject_id = account_id" : ""}`;
     const parameters = { account: this.#parameters["account"], days };
-    await this.#delete({ table: rollup.table, condition: rows }, parameters);
+    await deleteRows(this.#clickhouse, rollup.table, rows, parameters);
     const expected = rollup.selectFromLinks?.(ofDays) ?? sumOfHours(ofDays);
     await rebuild(this.#clickhouse, rollup, { expected, rows, parameters, lacksAccounts: false });
   }

@@ -7,12 +7,13 @@
  */
 import { type JetStreamManager, type NatsConnection, NatsError, type StoredMsg } from "nats";
 
+import { toSlice } from "../../shared/bytes.ts";
 import {
   type Click,
   decodeClick,
   encodeRawClick,
+  newRawClick,
   RECORD_BYTES_MAX,
-  toRawClick,
 } from "../../shared/contracts/click-record.ts";
 import {
   decodeSegment,
@@ -29,7 +30,7 @@ import {
   NO_MESSAGE,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
-import type { Uuid } from "../../shared/ids.ts";
+import { ID_BYTES, type Uuid } from "../../shared/ids.ts";
 
 /** Clicks that are to be erased. */
 export type IsErased = (click: Click) => boolean;
@@ -37,7 +38,8 @@ export type IsErased = (click: Click) => boolean;
 /** Messages that are read at once. */
 const READ_AT_ONCE = 16;
 
-const NOBODY = "00000000-0000-0000-0000-000000000000";
+/** The ids of a click whose link and account are nobody's. */
+const NOBODYS_IDS = toSlice(Buffer.alloc(2 * ID_BYTES));
 
 /** Clicks of a stream of segments that are to be erased. */
 export async function countClicks(
@@ -113,22 +115,7 @@ export function replaceClicks(bytes: Buffer, isErased: IsErased): Buffer | undef
 
 function encodeNobodys(time: number): Buffer {
   const record = Buffer.alloc(RECORD_BYTES_MAX);
-  const click = toRawClick({
-    time,
-    linkId: NOBODY,
-    accountId: NOBODY,
-    mode: "live",
-    prefetch: false,
-    embedded: false,
-    scanned: false,
-    privacy: false,
-    address: "",
-    host: "",
-    userAgent: "",
-    referrer: "",
-    language: "",
-    query: "",
-  });
+  const click = { ...newRawClick(), time, ids: NOBODYS_IDS };
   return record.subarray(0, encodeRawClick(record, 0, click));
 }
 

@@ -5,14 +5,14 @@
 import type { JSONValue } from "postgres";
 
 import { isAuditType, type LedgerType } from "../../shared/contracts/audit-types.ts";
-import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { encodeId, newUuid, NIL_UUID, type Uuid } from "../../shared/ids.ts";
 import { type AccountScope, type Actor, type Author, OPERATOR } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /** The ledger of the installation itself: of what concerns no account. */
 export const INSTALLATION = {
-  accountId: "00000000-0000-0000-0000-000000000000",
+  accountId: NIL_UUID,
   mode: "live",
 } as const satisfies AccountScope;
 

@@ -5,7 +5,7 @@
  */
 import { type ClickHouseReader, queryRows } from "../../shared/clicks/query.ts";
 import { NO_TOTALS, readTotals, TOTALS_TABLE } from "../../shared/clicks/totals.ts";
-import type { Uuid } from "../../shared/ids.ts";
+import { NIL_UUID, type Uuid } from "../../shared/ids.ts";
 import { errorCode, type Sql } from "../postgres.ts";
 import { chunksOf, inOrder } from "./pages.ts";
 import {
@@ -20,9 +20,6 @@ import {
 /** Links of one statement, and of which it is read at once that they have clicks. */
 const LINKS_AT_ONCE = 1_000;
 const CLICKED_AT_ONCE = 50_000;
-
-/** Before every other id. */
-const NO_LINK = "00000000-0000-0000-0000-000000000000";
 
 /** The SQLSTATE of a transaction that was ended for another to go on, and attempts of one. */
 const DEADLOCK = "40P01";
@@ -49,7 +46,7 @@ export class ImportCounters {
    * that the totals of some are read together, rather than from everywhere.
    */
   async *#clickedLinks(number: number): AsyncGenerator<Uuid[]> {
-    for (let after: Uuid | undefined = NO_LINK; after !== undefined;) {
+    for (let after: Uuid | undefined = NIL_UUID; after !== undefined;) {
       const rows: { link_id: Uuid }[] = await queryRows(
         this.#clickhouse,
         `SELECT link_id FROM ${TOTALS_TABLE}

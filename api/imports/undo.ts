@@ -9,7 +9,7 @@
  *
  * Each step can be repeated, and a run that is killed is followed by another.
  */
-import { type ClickHouse, clickTables } from "../../shared/clicks/query.ts";
+import { type ClickHouse, deleteRows } from "../../shared/clicks/query.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
@@ -24,9 +24,6 @@ const LINKS_AT_ONCE = 500;
 
 /** After this time no worker writes counters that it read before the clicks were deleted. */
 const COUNTERS_MS = 5_000;
-
-/** Time after which ClickHouse gives up the deletion from one table. */
-const DELETION_SECONDS_MAX = 3_000;
 
 /** What undoing an import did. */
 export type Undone = { links_deleted: number; links_kept: number };
@@ -83,13 +80,8 @@ export class ImportUndo {
   }
 
   async #deleteClicks(number: number): Promise<void> {
-    const { suffix, onCluster } = await clickTables(this.#clickhouse);
     for (const { table } of [...ROLLUP_TABLES, { table: "clicks" }])
-      await this.#clickhouse.command({
-        query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE import = {import: UInt32}
-                SETTINGS lightweight_deletes_sync = 2, max_execution_time = ${DELETION_SECONDS_MAX}`,
-        query_params: { import: number },
-      });
+      await deleteRows(this.#clickhouse, table, "import = {import: UInt32}", { import: number });
   }
 }
 

@@ -73,10 +73,28 @@ export const WITHOUT_CONDITION_CACHE = { use_query_condition_cache: 0 } as const
 export const clickTime = (parameter: string): string =>
   `toDateTime64({${parameter}: UInt32}, 3, 'UTC')`;
 
+/** Time after which ClickHouse gives up the deletion from one table. */
+const DELETION_SECONDS_MAX = 3_000;
+
+/** Deletes the rows of a table of clicks or rollups that a condition selects, on every shard. */
+export async function deleteRows(
+  clickhouse: ClickHouse,
+  table: string,
+  condition: string,
+  query_params: Record<string, unknown>,
+): Promise<void> {
+  const { suffix, onCluster } = await clickTables(clickhouse);
+  await clickhouse.command({
+    query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE ${condition}
+            SETTINGS lightweight_deletes_sync = 2, max_execution_time = ${DELETION_SECONDS_MAX}`,
+    query_params,
+  });
+}
+
 /**
  * How a statement names the tables that store clicks and rollups: on a cluster those of each shard.
  */
-export async function clickTables(
+async function clickTables(
   clickhouse: ClickHouseReader,
 ): Promise<{ suffix: "" | "_local"; onCluster: string }> {
   const [row] = await queryRows<{ cluster: string }>(

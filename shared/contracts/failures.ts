@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-import type { Uuid } from "../ids.ts";
+import { NIL_UUID, type Uuid } from "../ids.ts";
 import { isAlias } from "./alias.ts";
 import { LINK_FAILURES } from "./analytics.ts";
 
@@ -43,7 +43,7 @@ const requests = z.int().min(1);
 /**
  * Stored as account and link of an unknown alias, which has neither: its domain's owner may change.
  */
-export const NO_OWNER = "00000000-0000-0000-0000-000000000000";
+export const NO_OWNER = NIL_UUID;
 
 /** The id of a report, by which it is stored once if it is sent twice. */
 export const reportId = z.object({ id: z.guid() });
