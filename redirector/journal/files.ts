@@ -43,8 +43,9 @@ export type UnknownFile = { name: string; problem: string };
 /**
  * Recovers the segments that an earlier process left. Seals those that were still open at the end
  * of their last whole click, and returns all in order. Ignores files that hold no segment of this
- * version and returns their names and why. Quarantines files that cannot be read and returns an error for each; and one
- * for each that cannot be changed, as on a read-only disk: the next start recovers it.
+ * version and returns their names and why. Quarantines files that cannot be read and returns an
+ * error for each; and one for each that cannot be changed, as on a read-only disk: the next start
+ * recovers it.
  */
 export function recoverSegments(dir: string): {
   segments: SealedSegment[];
