@@ -36,6 +36,7 @@ import {
   toFailure,
   type Update,
 } from "./results.ts";
+import { forwardsPath } from "./settings.ts";
 import {
   deleteLinkRows,
   findConflicts,
@@ -237,7 +238,8 @@ const newNames = ({ old, row = old }: LockedChange): RequestedNames => ({
   id: row.id,
   domain_id: row.domain_id,
   folded: row.folded,
-  alias: isMoved(old, row) ? row.alias : null,
+  alias: isMoved(old, row) || (forwardsPath(row) && !forwardsPath(old)) ? row.alias : null,
+  forwards: forwardsPath(row),
   external_id: row.external_id === old.external_id ? null : row.external_id,
 });
 

@@ -5,6 +5,7 @@
  */
 import type { JSONValue } from "postgres";
 
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { actorJson } from "../events/record.ts";
@@ -93,9 +94,17 @@ const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[]) =
   select pg_advisory_xact_lock(hashtextextended(name, 1)) is not null as held
     from (select name from unnest(${lockNamesOf(shortLinks)}::text[]) with ordinality as sorted (name, place) order by place) names`;
 
-/** Names of locks: each once and sorted, so that no two transactions wait for each other. */
-const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
-  [...new Set(shortLinks.map(keyOf))].toSorted();
+/**
+ * Names of locks: each once and sorted, so that no two transactions wait for each other. A link at
+ * the first segment of an alias may forward its path (`refuse_foreign_path`).
+ */
+const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] => {
+  const links = shortLinks.flatMap(({ domain, alias }) => {
+    const first = domain === DEFAULT_DOMAIN ? alias.split("/", 1).join("") : alias;
+    return [alias, first].map((name) => keyOf({ domain, alias: name }));
+  });
+  return [...new Set(links)].toSorted();
+};
 
 /** Locks short links until the transaction ends. */
 export async function lockAliases(
@@ -161,8 +170,8 @@ const grantAll = (sql: Sql) => sql`
 /**
  * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
  * daily quota for each, unless it is unlimited. If the quota does not suffice, inserts none. A
- * taken name violates `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then
- * nothing is written or consumed. Locks the short links first and the quota second, so that all
+ * taken name or path violates `links_alias_key`, `links_folded_alias_key` or
+ * `links_external_id_key`; then nothing is written or consumed. Locks the short links first and the quota second, so that all
  * creations lock in the same order.
  */
 export async function insertLinks(
@@ -258,6 +267,8 @@ export type RequestedNames = {
   domain_id: Uuid | null;
   folded: boolean;
   alias: string | null;
+  /** Whether it is to have the paths beneath its alias. */
+  forwards: boolean;
   external_id: string | null;
 };
 
@@ -314,6 +325,7 @@ export async function findConflicts(
            or requested.domain_id is null
               and exists (select from links link
                            where link.domain_id is null and link.alias = requested.alias and link.id <> requested.id)
+           or requested.domain_id is null and is_foreign_path(${accountId}, requested.alias, requested.forwards)
            or requested.folded
               and exists (select from links link
                            where link.domain_id = requested.domain_id and fold_alias(link.alias) = fold_alias(requested.alias)
@@ -323,7 +335,7 @@ export async function findConflicts(
                       and link.external_id = requested.external_id and link.id <> requested.id) as external_id_taken,
            exists (select from links link where link.id = requested.id) as id_taken
       from jsonb_to_recordset(${sql.json([...requested])}::jsonb)
-        as requested (id uuid, domain_id uuid, folded boolean, external_id text, alias text)`;
+        as requested (id uuid, domain_id uuid, folded boolean, external_id text, alias text, forwards boolean)`;
   return new Map(rows.map((row) => [row.id, row]));
 }
 
