@@ -16,7 +16,6 @@ import { People } from "../dashboard/app.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { makeReset } from "../sessions/resets.ts";
 import { UserService } from "../sessions/users.ts";
-import { CALLBACK_PATH } from "./service.ts";
 import { claimsSchema, type OidcSettings, roleOf } from "./settings.ts";
 
 const ORIGIN = "http://localhost:3001";
@@ -26,7 +25,7 @@ const BREAK_GLASS = "break-glass@corp.example";
 const lines: string[] = [];
 
 const postgres = await forFile(startPostgres());
-const provider = await forFile(TestProvider.start(`${ORIGIN}${CALLBACK_PATH}`, `${ORIGIN}/`));
+const provider = await forFile(TestProvider.start(ORIGIN));
 
 let accountId: Uuid;
 let people: People;
@@ -34,8 +33,8 @@ let count = 0;
 
 const settingsWith = (more: Partial<OidcSettings> = {}): OidcSettings => ({
   issuer: provider.issuer,
-  clientId: TestProvider.CLIENT_ID,
-  clientSecret: TestProvider.CLIENT_SECRET,
+  clientId: provider.clientId,
+  clientSecret: provider.clientSecret,
   name: "Corp",
   scopes: ["openid", "email", "profile", "offline_access"],
   accountId,
@@ -59,7 +58,7 @@ const peopleWith = (more: Partial<OidcSettings> = {}): People =>
   });
 
 beforeEach(async () => {
-  provider.isUp = true;
+  provider.state = "up";
   accountId = await postgres.addAccount();
   people = peopleWith();
 });
@@ -237,10 +236,10 @@ describe("a sign-in", () => {
   });
 
   test("is not possible while the provider is down", async () => {
-    provider.isUp = false;
+    provider.state = "down";
     const down = peopleWith();
     expect(await oidcOf(down).begin(new Headers()).catch(reasonOf)).toBe("unavailable");
-    provider.isUp = true;
+    provider.state = "up";
     expect((await signIn(down)).path).toBe("/");
   });
 });
@@ -385,7 +384,7 @@ describe("a session", () => {
   test("ends when the provider cannot be asked for as long", async () => {
     meet();
     const { headers } = await signIn();
-    provider.isUp = false;
+    provider.state = "down";
     await pass(5);
     expect(await isIn(headers)).toBe(true);
     await pass(8);
@@ -414,7 +413,7 @@ describe("a session", () => {
       { email: BREAK_GLASS, password: PASSWORD },
       { ...clientOf(), address: "198.51.100.3" },
     );
-    provider.isUp = false;
+    provider.state = "down";
     await pass(60);
     await pass(60);
     expect(await isIn(cookieOf(cookies))).toBe(true);
