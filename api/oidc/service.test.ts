@@ -356,11 +356,11 @@ describe("an address that somebody has here", () => {
 });
 
 /** As if the provider had last been asked, and had last vouched for everybody, so long ago. */
-const pass = async (minutes: number): Promise<void> => {
+const pass = async (minutes: number, of: People = people): Promise<void> => {
   await postgres.sql`
     update credentials set asked_at = asked_at - make_interval(mins => ${minutes}),
                            confirmed_at = confirmed_at - make_interval(mins => ${minutes})`;
-  await oidcOf(people).confirmSessions();
+  await oidcOf(of).confirmSessions();
 };
 
 describe("a session", () => {
@@ -387,6 +387,7 @@ describe("a session", () => {
     provider.state = "down";
     await pass(5);
     expect(await isIn(headers)).toBe(true);
+    expect(oidcOf(people).problem).toContain("responds with 503");
     await pass(8);
     await pass(1);
     expect(await isIn(headers)).toBe(false);
@@ -442,5 +443,41 @@ describe("a session", () => {
     for (const row of rows)
       for (const token of [row.access_token, row.refresh_token])
         if (token !== null) expect(token.length).toBeGreaterThan(80);
+  });
+});
+
+describe("a process that starts while the provider is away", () => {
+  test("says so, and asks it about sessions and signs in as soon as it is back", async () => {
+    meet();
+    const { headers } = await signIn();
+    provider.state = "down";
+    const later = peopleWith();
+    await pass(5, later);
+    expect(oidcOf(later).problem).toContain("responds with 503");
+    provider.state = "up";
+    await pass(5, later);
+    expect(oidcOf(later).problem).toBeUndefined();
+    await pass(5, later);
+    expect(await isIn(headers)).toBe(true);
+    expect((await signIn(later)).path).toBe("/");
+  });
+
+  test("lets nobody wait for it but those who sign in with it", async () => {
+    await people.members.createProven({ email: BREAK_GLASS, name: "B", password: PASSWORD });
+    provider.state = "silent";
+    const later = peopleWith();
+    const begun = oidcOf(later).begin(new Headers()).catch(reasonOf);
+    const client = { ...clientOf(), address: "198.51.100.5" };
+    const { cookies } = await later.sessions.signIn(
+      { email: BREAK_GLASS, password: PASSWORD },
+      client,
+    );
+    const headers = cookieOf(cookies);
+    const session = await later.sessions.find(headers);
+    const { url } = await later.sessions.signOut(session, { ...client, headers });
+    expect([url, await isIn(headers)]).toEqual([undefined, false]);
+    expect(await begun).toBe("unavailable");
+    expect(oidcOf(later).problem).toContain("does not answer");
+    await people.members.removeUser(BREAK_GLASS);
   });
 });
