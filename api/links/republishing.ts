@@ -91,7 +91,7 @@ async function enqueueWhole(
   verified: boolean,
   after: Uuid | null,
 ): Promise<LinkRow[]> {
-  const links = await lockDomainLinks(transaction, domainId, { after, limit: BATCH, only: "any" });
+  const links = await lockDomainLinks(transaction, domainId, after, false);
   // The domain has changed hands meanwhile: the job starts again with the current state.
   if (links.some(({ served }) => served !== verified)) return [];
   await lockNames(transaction, links);
@@ -134,8 +134,7 @@ async function enqueueSwitched(
   domainId: Uuid,
   after: Uuid | null,
 ): Promise<LinkRow[]> {
-  const part = { after, limit: BATCH, only: "with_case" } as const;
-  const links = await lockDomainLinks(transaction, domainId, part);
+  const links = await lockDomainLinks(transaction, domainId, after, true);
   await lockNames(transaction, links);
   const taken = await findTakenAliases(transaction, domainId, links.map(formerAlias));
   // On a domain that has become case-sensitive, another link may have the lower-case alias.
@@ -183,25 +182,21 @@ async function* readDomain(sql: Sql, id: Uuid | null): AsyncGenerator<ActiveLink
   }
 }
 
-type Selection = {
-  /** The last link of the previous batch; null for the first batch. */
-  after: Uuid | null;
-  limit: number;
-  /** All links, or only those whose aliases contain upper-case letters. */
-  only: "any" | "with_case";
-};
-
-/** Locks links of a domain, in id order. */
+/**
+ * Locks the next links of a domain after one, in id order: all of them, or only those whose aliases
+ * have upper-case letters.
+ */
 async function lockDomainLinks(
   transaction: Transaction,
   domainId: Uuid,
-  { after, limit, only }: Selection,
+  after: Uuid | null,
+  hasCase: boolean,
 ): Promise<LinkRow[]> {
-  const condition = only === "any" ? transaction`` : transaction`and alias <> fold_alias(alias)`;
+  const condition = hasCase ? transaction`and alias <> fold_alias(alias)` : transaction``;
   const locked = await transaction<{ id: Uuid }[]>`
     select id from links
      where domain_id = ${domainId} ${condition} and (${after}::uuid is null or id > ${after})
-     order by id limit ${limit} for update`;
+     order by id limit ${BATCH} for update`;
   const ids = locked.map(({ id }) => id);
   return ids.length === 0 ? [] : await findLinksInOrder(transaction, ids);
 }
