@@ -3,11 +3,7 @@
  * and case-insensitive aliases. During a switch redirectors look up both aliases.
  */
 import { foldAlias } from "../../shared/contracts/alias.ts";
-import {
-  type ActiveLink,
-  DEFAULT_DOMAIN,
-  type LinkRecord,
-} from "../../shared/contracts/link-record.ts";
+import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
@@ -242,23 +238,16 @@ async function findTakenAliases(
   return new Set(rows.map(({ alias }) => alias));
 }
 
-/**
- * Returns the aliases (as the log names them) that belong to links on a domain of the log: the
- * verified domain of a host, or the service's own.
- */
+/** Returns the aliases (as the log names them) that links of a verified domain have. */
 async function findServedAliases(
-  sql: Sql | Transaction,
-  domain: string,
+  transaction: Transaction,
+  host: string,
   aliases: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const rows =
-    domain === DEFAULT_DOMAIN
-      ? await sql<{ alias: string }[]>`
-          select alias from links where domain_id is null and alias = any (${[...aliases]}::text[])`
-      : await sql<{ alias: string }[]>`
-          select case when link.folded then fold_alias(link.alias) else link.alias end as alias
-            from domains domain join links link on link.domain_id = domain.id
-           where domain.host = ${domain} and domain.verified_at is not null
-             and (link.alias = any (${[...aliases]}::text[]) or link.folded and fold_alias(link.alias) = any (${[...aliases]}::text[]))`;
+  const rows = await transaction<{ alias: string }[]>`
+    select case when link.folded then fold_alias(link.alias) else link.alias end as alias
+      from domains domain join links link on link.domain_id = domain.id
+     where domain.host = ${host} and domain.verified_at is not null
+       and (link.alias = any (${[...aliases]}::text[]) or link.folded and fold_alias(link.alias) = any (${[...aliases]}::text[]))`;
   return new Set(rows.map(({ alias }) => alias));
 }
