@@ -171,8 +171,8 @@ const grantAll = (sql: Sql) => sql`
  * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
  * daily quota for each, unless it is unlimited. If the quota does not suffice, inserts none. A
  * taken name or path violates `links_alias_key`, `links_folded_alias_key` or
- * `links_external_id_key`; then nothing is written or consumed. Locks the short links first and the quota second, so that all
- * creations lock in the same order.
+ * `links_external_id_key`; then nothing is written or consumed. Locks the short links first and the
+ * quota second, so that all creations lock in the same order.
  */
 export async function insertLinks(
   sql: Sql,
