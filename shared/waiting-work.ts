@@ -109,7 +109,7 @@ export const QUEUES: Readonly<Record<string, string>> = {
   "api/passwords/hashing.ts": "passwords: accounts take turns after users; `link_passwords`",
   "redirector/failures/reporter.ts":
     "reports of failures: counts of all links, by a bound of their number",
-  "redirector/journal/publisher.ts":
+  "redirector/journal/publisher.worker.ts":
     "segments of clicks: of all links in one order; the journal's size",
   "redirector/passwords/password.ts": "passwords of links: networks take turns",
   "shared/time-slice.ts": "turns of the event loop: each piece of work has one",
@@ -137,7 +137,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   "redirector/failures/reporter.ts": "counts of failures: of the service",
   "redirector/http/server.ts": "connections that are idle: of the service",
   "redirector/journal/journal.ts": "writing clicks to disk: of the service",
-  "redirector/journal/publisher.ts": "sending clicks on: of the service",
+  "redirector/journal/publisher.worker.ts": "sending clicks on: of the service",
   "redirector/limits/click-limits.ts": "uses of click limits: of the service",
   "redirector/limits/continuity.ts": "the position of their stream: of the service",
   "redirector/links/host-links.ts": "the store of links: of the service",
