@@ -11,8 +11,8 @@ import type { LinkService } from "../links/service.ts";
 import { type ColumnFilter, LINK_PROPERTIES, type LinkProperty, toShownValue } from "./filters.ts";
 import type { BreakdownRequest } from "./model.ts";
 import { IN_CLASSES, RAW_RANGE, readWithVisitors, whereClicks } from "./plan.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 import { type AccountBreakdownResponse, completeFrom, percentageOf } from "./responses.ts";
-import type { AnalyticsQuery } from "./scope.ts";
 import { type Reader, readLinkNames } from "./top-links.ts";
 
 /** Dimensions that are columns of `clicks`. */
