@@ -1,10 +1,13 @@
-/** Work that is called for, waits or begins by itself: who takes turns in it, and who pays. */
+/**
+ * All work whose amount is not that of one request: calls and the budgets that they take from,
+ * queues and who takes turns in them, and jobs that begin by themselves.
+ */
 import type { AccountBudgetName } from "./budgets.ts";
 
 /**
- * What each call of the API takes from the budgets of its account, beside the requests of its plan.
- * One that takes from none reads or writes a bounded number of rows. A new one fails a test until
- * it is named here and takes what is said.
+ * The budgets of its account that each call of the API takes from, beside the requests of its plan.
+ * A call that takes from none reads or writes a bounded number of rows. A test fails for a call
+ * that is not named here, or that takes from other budgets.
  */
 export const CALLS: Readonly<Record<string, readonly AccountBudgetName[]>> = {
   "POST /v1/links": ["changed_links", "ledger_bytes", "link_passwords"],
