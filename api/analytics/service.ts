@@ -66,7 +66,7 @@ export type Condition = { condition: string; params: Record<string, unknown> };
 /** The single clicks that a question is about, of one link or of all, and where they are read. */
 export type SelectedClicks = {
   clickhouse: ClicksClient;
-  scope: Condition;
+  where: Condition;
   range: RetainedSpan;
   link: Uuid | undefined;
 };
@@ -220,8 +220,8 @@ export class AnalyticsService {
     const link = linkId === undefined ? undefined : decodeId("link", linkId);
     const subject = linkId === undefined ? "account" : { link };
     const query = await this.#queries.resolve(reader, subject, ofEveryClass(request));
-    const scope = { condition: whereOwn(query), params: paramsOf(query) };
-    return { clickhouse: query.clickhouse, scope, range: query.range, link };
+    const where = { condition: whereOwn(query), params: paramsOf(query) };
+    return { clickhouse: query.clickhouse, where, range: query.range, link };
   }
 }
 

@@ -341,7 +341,7 @@ export async function updateLinkRows(
      where ${isOneOf(transaction, ids)} and link.id = (changed ->> 'id')::uuid`;
 }
 
-/** Deletes links with their counters, and then what is to be checked of these. */
+/** Deletes links with their counters and the checks of their limits. */
 export async function deleteLinkRows(
   transaction: Transaction,
   ids: readonly Uuid[],
@@ -349,6 +349,6 @@ export async function deleteLinkRows(
   // In this order, which is that of a worker that counts clicks.
   await Promise.all([
     transaction`delete from links link where ${isOneOf(transaction, ids)}`,
-    transaction`delete from limit_checks link where link_id = any (${[...ids]}::uuid[])`,
+    transaction`delete from limit_checks where link_id = any (${[...ids]}::uuid[])`,
   ]);
 }
