@@ -252,7 +252,7 @@ export class ReadabilityWatch {
     });
   }
 
-  /** A warning to the operator with the remedy; undefined unless a stream is known to be damaged. */
+  /** A warning to the operator and the remedy; undefined unless a stream is known as damaged. */
   warning(): string | undefined {
     const [first] = this.#damaged;
     return first === undefined
