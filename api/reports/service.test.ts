@@ -13,11 +13,9 @@ import type { FailureService } from "../analytics/failures/service.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
-import { ReportStatistics } from "./content.ts";
-import { ReportMaker } from "./maker.ts";
+import { deleteOldRuns, ReportMaker, ReportStatistics } from "./maker.ts";
 import { toReportResponse } from "./model.ts";
 import { ReportService } from "./service.ts";
-import { deleteOldRuns } from "./sql.ts";
 
 const WEEKLY = { name: "Weekly", period: "weekly" } as const;
 

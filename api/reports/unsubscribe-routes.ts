@@ -18,7 +18,7 @@ import {
   sendPage,
 } from "../shares/public/document.ts";
 import type { AccessPlugin } from "../site.ts";
-import type { Unsubscriber } from "./unsubscriber.ts";
+import type { Unsubscriber } from "./mails.ts";
 
 /** No schema of a token: one that is malformed gets the page of one that is invalid. */
 const TOKEN_LENGTH_MAX = 100;

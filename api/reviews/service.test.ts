@@ -9,9 +9,7 @@ import { dirForFile, forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { parseDestination } from "../links/destinations.ts";
 import { HostLists } from "../links/host-lists.ts";
-import { LinkReports } from "./link-reports.ts";
-import { decideReview, HostListWatch } from "./service.ts";
-import { addReview, listReviews } from "./sql.ts";
+import { addReview, decideReview, HostListWatch, LinkReports, findReviews } from "./service.ts";
 
 const folder = dirForFile("reviews-");
 const path = join(folder, "list");
@@ -28,7 +26,7 @@ async function addLink(url: string): Promise<Uuid> {
 }
 
 const queue = async (all = false) =>
-  (await listReviews(postgres.sql, all, 100)).map(({ link_id, list, verdict }) => ({
+  (await findReviews(postgres.sql, all, 100)).map(({ link_id, list, verdict }) => ({
     link_id,
     list,
     verdict,
@@ -108,7 +106,7 @@ test("a link that visitors report waits with what they wrote, unless somebody ha
     expect(await reports.report(url, "r")).toBe(false);
   for (let i = 1; i <= 25; i++)
     expect(await reports.report("https://sho.rt/Reported", `reason ${i}`)).toBe(true);
-  const [review] = await listReviews(postgres.sql, false, 100);
+  const [review] = await findReviews(postgres.sql, false, 100);
   expect(review).toMatchObject({ link_id: id, list: null });
   expect([review?.reports.length, review?.reports.at(0)]).toEqual([20, "reason 1"]);
   expect(await decideReview(postgres.sql, id, "kept")).toBe(true);

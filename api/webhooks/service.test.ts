@@ -9,8 +9,7 @@ import { EventPositions } from "../events/service.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
 import type { CreateWebhookBody } from "./model.ts";
-import { WebhookService } from "./service.ts";
-import { deleteOldDeliveries } from "./sql.ts";
+import { deleteOldDeliveries, WebhookService } from "./service.ts";
 
 const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [],

@@ -1,8 +1,7 @@
 /** `shorthop admin keys …`: manages API keys. */
 import { type Command, Option } from "commander";
 
-import { toKeyResponse } from "../../api/keys/model.ts";
-import { KeyService } from "../../api/keys/service.ts";
+import { KeyService, toKeyResponse } from "../../api/keys/service.ts";
 import { type Scope, SCOPES } from "../../shared/contracts/key-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";

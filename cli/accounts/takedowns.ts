@@ -4,7 +4,7 @@
  */
 import type { Command } from "commander";
 
-import { parseDomain } from "../../api/domains/host.ts";
+import { parseDomain } from "../../api/domains/model.ts";
 import { releaseHost } from "../../api/domains/verification.ts";
 import { findTakenDown, takeLinkDown } from "../../api/links/takedown.ts";
 import type { Sql } from "../../api/postgres.ts";

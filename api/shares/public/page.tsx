@@ -18,7 +18,7 @@ import {
   PointRows,
 } from "../../../shared/statistics/time-chart.tsx";
 import { WorldMap } from "../../../shared/statistics/world-map.tsx";
-import { type Brand, toLogoUrl } from "../../branding/model.ts";
+import { type Brand, toLogoUrl } from "../../branding/service.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
 import { buildScript } from "./build-script.ts" with { type: "macro" };
 import {

@@ -44,7 +44,7 @@ export const SCHEMA_BOUNDS = [
   "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX",
   "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX",
   "shared/contracts/qr-style.ts MARGIN_MAX",
-  "api/branding/logo.ts PIXELS_MAX",
+  "api/branding/service.ts PIXELS_MAX",
   "api/shares/model.ts EMBED_ORIGINS_MAX",
   "api/links/explain.ts HEADER_LENGTH_MAX",
   "api/links/model.ts URL_LENGTH_MAX",

@@ -248,7 +248,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX": longest("query"),
   "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX": longestList("events", "domains"),
   "shared/contracts/qr-style.ts MARGIN_MAX": greatest("margin"),
-  "api/branding/logo.ts PIXELS_MAX": pixels,
+  "api/branding/service.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),
   "api/shares/public/routes.ts FORM_BYTES_MAX": formBytes,
   "api/links/explain.ts HEADER_LENGTH_MAX": longest("user_agent"),
