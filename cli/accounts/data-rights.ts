@@ -6,10 +6,9 @@ import { open } from "node:fs/promises";
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import { Erasure } from "../../api/data-rights/erasure.ts";
+import { Erasure, type Left, Proof } from "../../api/data-rights/erasure.ts";
 import { exportAccount, recordExport } from "../../api/data-rights/export.ts";
-import { findJournals } from "../../api/data-rights/journals.ts";
-import { type Left, Proof } from "../../api/data-rights/proof.ts";
+import { findJournals } from "../../api/data-rights/streams.ts";
 import { postgresPool, type Sql } from "../../api/postgres.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
