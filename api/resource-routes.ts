@@ -4,9 +4,8 @@
  */
 import { Elysia } from "elysia";
 
-import { failureRoutes } from "./analytics/failures/routes.ts";
-import type { FailureService } from "./analytics/failures/service.ts";
-import { analyticsRoutes } from "./analytics/routes.ts";
+import type { FailureService } from "./analytics/failures.ts";
+import { analyticsRoutes, failureRoutes } from "./analytics/routes.ts";
 import type { AnalyticsService } from "./analytics/service.ts";
 import { brandingRoutes } from "./branding/routes.ts";
 import type { BrandingService } from "./branding/service.ts";
@@ -21,7 +20,7 @@ import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
 import { limitRoutes } from "./limits-routes.ts";
 import { bulkLinkRoutes } from "./links/bulk-routes.ts";
-import { qrRoutes } from "./links/qr-routes.ts";
+import { qrRoutes } from "./links/qr/routes.ts";
 import { linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
 import type { Unsubscriber } from "./reports/mails.ts";

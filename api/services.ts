@@ -2,7 +2,7 @@
 import { ownHosts } from "../shared/hosts.ts";
 import { ReceiverRules } from "../shared/webhooks/variables.ts";
 import { ClickPoller, readLiveRows } from "./analytics/click-poller.ts";
-import { FailureService } from "./analytics/failures/service.ts";
+import { FailureService } from "./analytics/failures.ts";
 import { LiveClicks } from "./analytics/live.ts";
 import { AnalyticsService } from "./analytics/service.ts";
 import { BrandingService } from "./branding/service.ts";

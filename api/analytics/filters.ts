@@ -12,7 +12,7 @@ import { toUtmValue } from "../../shared/contracts/utm.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
-import { FILTER_VALUES_MAX, filterParameter, type Values } from "../http/filter-parameter.ts";
+import { FILTER_VALUES_MAX, filterParameter, type Values } from "../http/query.ts";
 
 export type ColumnFilter = (typeof COLUMN_FILTERS)[number];
 

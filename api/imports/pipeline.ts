@@ -25,8 +25,16 @@ import {
   toSegments,
 } from "./clicks.ts";
 import type { ImportCounters } from "./counters.ts";
-import { chunksOf, inOrder, pagesOf } from "./pages.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import {
+  chunksOf,
+  type Cursor,
+  inOrder,
+  type Page,
+  pagesOf,
+  type Source,
+  type SourceLink,
+  type SourceVisits,
+} from "./source.ts";
 import {
   findImport,
   findImportLinks,

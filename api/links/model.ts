@@ -24,8 +24,8 @@ import { instant } from "../../shared/contracts/text.ts";
 import { toUtmValue, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
-import { filterParameter } from "../http/filter-parameter.ts";
 import { listQuery } from "../http/pagination.ts";
+import { filterParameter } from "../http/query.ts";
 import type { LinkSettings } from "./settings.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
 

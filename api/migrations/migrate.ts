@@ -1,7 +1,9 @@
 /** Brings PostgreSQL's schema up to date, and says whether it is; makes a database without any. */
+import type { DestinationStream } from "pino";
 import postgres, { type ReservedSql } from "postgres";
 
-import type { Log } from "../../shared/log.ts";
+import { loadConfig } from "../../shared/env.ts";
+import { type Log, processLog } from "../../shared/log.ts";
 import {
   type AppliedMigration,
   checksumOf,
@@ -9,7 +11,8 @@ import {
   pendingMigrations,
 } from "../../shared/migrations.ts";
 import { databaseOf, withDatabase } from "../../shared/postgres.ts";
-import { errorCode, postgresPool, type Sql } from "../postgres.ts";
+import { migrateConfigSchema } from "../config.ts";
+import { errorCode, postgresPool, type Sql, usePostgres } from "../postgres.ts";
 import accounts from "./0001_accounts.sql" with { type: "text" };
 import quotas from "./0002_quotas.sql" with { type: "text" };
 import links from "./0003_links.sql" with { type: "text" };
@@ -19,6 +22,20 @@ import events from "./0006_events.sql" with { type: "text" };
 import reports from "./0007_reports.sql" with { type: "text" };
 import imports from "./0008_imports.sql" with { type: "text" };
 import reviews from "./0009_reviews.sql" with { type: "text" };
+
+/**
+ * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations. Logs to
+ * standard output, or to `output`.
+ */
+export async function migrate(
+  env: Record<string, string | undefined>,
+  output?: DestinationStream,
+): Promise<void> {
+  const config = loadConfig(migrateConfigSchema, env);
+  const log = processLog("api", config.LOG_LEVEL, output);
+  await ensureDatabase(config.DATABASE_URL, log);
+  await usePostgres(config.DATABASE_URL, (sql) => migratePostgres(sql, log));
+}
 
 /**
  * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
@@ -190,7 +207,7 @@ const CREATED_MEANWHILE = new Set(["42P04", "23505"]);
  * Creates the database of a URL if it does not exist. The user then needs the right to create
  * databases.
  */
-export async function ensureDatabase(url: string, log: Log): Promise<void> {
+async function ensureDatabase(url: string, log: Log): Promise<void> {
   const sql = postgresPool(url, 1);
   try {
     await sql`select 1`;

@@ -9,7 +9,7 @@ import { reportContent } from "../../shared/reports/content.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import type { FailureService } from "../analytics/failures/service.ts";
+import type { FailureService } from "../analytics/failures.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";

@@ -10,9 +10,14 @@ import { DomainService } from "../../api/domains/service.ts";
 import { SegmentPublisher } from "../../api/imports/clicks.ts";
 import { ImportCounters } from "../../api/imports/counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "../../api/imports/pipeline.ts";
-import { type ImportRow, ImportService, unwrittenImport } from "../../api/imports/service.ts";
+import {
+  type ImportRow,
+  ImportService,
+  ImportUndo,
+  type Undone,
+  unwrittenImport,
+} from "../../api/imports/service.ts";
 import type { Source } from "../../api/imports/source.ts";
-import { ImportUndo, type Undone } from "../../api/imports/undo.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
 import { LinkChanges } from "../../api/links/change-links.ts";
 import { type DestinationRules, requireDestination } from "../../api/links/destinations.ts";

@@ -258,8 +258,8 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     most(hosts(request).map(({ length }) => length)),
   "api/links/destinations.ts LABEL_LENGTH_MAX": (request) =>
     most(hosts(request).flatMap((host) => host.split(".").map(({ length }) => length))),
-  "api/http/filter-parameter.ts FILTER_VALUES_MAX": filterValues,
-  "api/http/filter-parameter.ts FILTER_VALUE_LENGTH_MAX": longest("city", "referrer_path"),
+  "api/http/query.ts FILTER_VALUES_MAX": filterValues,
+  "api/http/query.ts FILTER_VALUE_LENGTH_MAX": longest("city", "referrer_path"),
   "api/analytics/model.ts DIMENSIONS_MAX": (request) =>
     most(
       values(request)
