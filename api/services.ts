@@ -1,6 +1,6 @@
 /** The operations of the API, and their work in the background, which stops with the process. */
 import { ownHosts } from "../shared/hosts.ts";
-import { ReceiverRules } from "../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../shared/webhooks.ts";
 import { ClickPoller, readLiveRows } from "./analytics/click-poller.ts";
 import { FailureService } from "./analytics/failures.ts";
 import { LiveClicks } from "./analytics/live.ts";

@@ -14,7 +14,7 @@ import { printCheck, printFindings } from "../shared/preflight.ts";
 import { answerStatus } from "../shared/status.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
 import { GeoDatabases } from "../shared/visitors/geo.ts";
-import { ReceiverRules } from "../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../shared/webhooks.ts";
 import { BatchesTable } from "./batches/batch-log.ts";
 import { ClicksTable } from "./batches/clicks-table.ts";
 import { checks, migrateChecks } from "./checks.ts";
@@ -28,13 +28,12 @@ import { Enricher } from "./enrich/rows.ts";
 import { ClickRecorder } from "./events/recorder.ts";
 import { FailureReports } from "./failure-reports.ts";
 import { updateDatabase } from "./geoip-update.ts";
-import { clusterSchema } from "./migrations/cluster.ts";
-import { migrate, migrations, statementsOf } from "./migrations/migrate.ts";
+import { clusterSchema, migrate, migrations, statementsOf } from "./migrations/migrate.ts";
 import { Repairs } from "./repairs.ts";
 import { type Parts, watchParts } from "./watched-parts.ts";
 import { Transport } from "./webhooks/attempt.ts";
 import { Deliverer } from "./webhooks/deliverer.ts";
-import { resolveBy } from "./webhooks/receiver.ts";
+import { resolveBy } from "./webhooks/post.ts";
 
 async function runWorker(): Promise<void> {
   const config = loadConfig(configSchema, process.env);

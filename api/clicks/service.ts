@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
-import type { UtmName } from "../../shared/contracts/utm.ts";
+import type { UtmName } from "../../shared/contracts/query-string.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { analyticsQuery } from "../analytics/model.ts";
 import {

@@ -20,8 +20,8 @@ import {
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
+import { toUtmValue, type UtmName } from "../../shared/contracts/query-string.ts";
 import { instant } from "../../shared/contracts/text.ts";
-import { toUtmValue, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";

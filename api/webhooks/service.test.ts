@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { EventPositions } from "../events/service.ts";

@@ -8,8 +8,13 @@ import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { ALL_EVENTS } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
-import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
+import {
+  deriveKey,
+  newSalt,
+  portOf,
+  type ReceiverRules,
+  writeSecret,
+} from "../../shared/webhooks.ts";
 import { actorJson, recordEvents } from "../events/record.ts";
 import type { EventPositions } from "../events/service.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";

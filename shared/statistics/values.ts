@@ -1,6 +1,6 @@
+import { readableHost } from "../contracts/host-names.ts";
 /** How the values of a breakdown are displayed. */
 import { languageName } from "../contracts/languages.ts";
-import { readableHost } from "../contracts/readable-host.ts";
 import { countryName } from "./format.ts";
 import type { StatisticsLanguage, StatisticsText } from "./language.ts";
 

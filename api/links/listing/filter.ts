@@ -1,7 +1,6 @@
+import { readableHost, toAsciiHost } from "../../../shared/contracts/host-names.ts";
 /** Filters of link lists: how they are read from a query, and what is known of them. */
-import { toAsciiHost } from "../../../shared/contracts/ascii-host.ts";
-import { readableHost } from "../../../shared/contracts/readable-host.ts";
-import { UTM_NAMES, type UtmName } from "../../../shared/contracts/utm.ts";
+import { UTM_NAMES, type UtmName } from "../../../shared/contracts/query-string.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { AccountScope } from "../../http/principal.ts";

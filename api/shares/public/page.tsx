@@ -6,7 +6,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 
 import { PERIODS } from "../../../shared/contracts/analytics.ts";
 import { toBrandColors } from "../../../shared/contracts/colors.ts";
-import { readableUrl } from "../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import type { Text } from "../../../shared/languages/messages.ts";
 import { Card, StatCards, ValueList, ValueText } from "../../../shared/statistics/cards.tsx";
 import { type Point, untilNow } from "../../../shared/statistics/chart-series.ts";

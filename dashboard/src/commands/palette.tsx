@@ -7,7 +7,7 @@ import { type KeyboardEvent, type RefObject, useEffect, useId, useRef, useState 
 import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
-import { readableUrl } from "../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import { completeUrl } from "../../../shared/contracts/web-url.ts";
 import { useCommands } from "../data/commands.ts";
 import { isWebUrl } from "../data/destination.ts";

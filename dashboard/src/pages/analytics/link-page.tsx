@@ -5,7 +5,7 @@ import { useMemo, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl, withReadableHost } from "../../../../shared/contracts/readable-host.ts";
+import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
 import { useTagClass } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";

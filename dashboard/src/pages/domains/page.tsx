@@ -4,7 +4,7 @@ import { Fragment, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { Domain } from "../../../../clients/typescript/src/index.ts";
-import { readableHost } from "../../../../shared/contracts/readable-host.ts";
+import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import { useDomainsQuery } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";

@@ -1,8 +1,8 @@
 /** Dialogs of bulk actions: their input, and the report of their outcome. */
 import { type ReactNode, useState } from "react";
 
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { readList } from "../../data/complete-list.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";

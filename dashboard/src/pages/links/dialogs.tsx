@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
 import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";

@@ -2,8 +2,8 @@
 import { ListFilter } from "lucide-react";
 import { type FormEvent, useId, useState } from "react";
 
-import { readableHost } from "../../../../shared/contracts/readable-host.ts";
-import type { UtmName } from "../../../../shared/contracts/utm.ts";
+import { readableHost } from "../../../../shared/contracts/host-names.ts";
+import type { UtmName } from "../../../../shared/contracts/query-string.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { fieldName } from "../../languages/errors.ts";

@@ -4,7 +4,7 @@ import { useState } from "react";
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
-import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/utm.ts";
+import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/query-string.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";

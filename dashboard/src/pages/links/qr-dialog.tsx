@@ -7,13 +7,13 @@ import { Download } from "lucide-react";
 import { useState } from "react";
 
 import type { Link, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import {
   DEFAULT_QR_STYLE,
   findContrastProblem,
   MARGIN_MAX,
   type QrStyle,
 } from "../../../../shared/contracts/qr-style.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";

@@ -2,7 +2,7 @@
 import { Bookmark, Search, X } from "lucide-react";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
-import { readableHost } from "../../../../shared/contracts/readable-host.ts";
+import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import { useActors } from "../../data/account-lists.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { fieldName } from "../../languages/errors.ts";

@@ -5,7 +5,7 @@ import { useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { getClient, getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";

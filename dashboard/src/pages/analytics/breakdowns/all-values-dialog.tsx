@@ -5,7 +5,7 @@
 import { Download } from "lucide-react";
 import { useState } from "react";
 
-import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../../../shared/contracts/host-names.ts";
 import { describePlace, describeValue } from "../../../../../shared/statistics/values.ts";
 import { statisticsLanguage, t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
