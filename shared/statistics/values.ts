@@ -1,5 +1,5 @@
-import { readableHost } from "../contracts/host-names.ts";
 /** How the values of a breakdown are displayed. */
+import { readableHost } from "../contracts/host-names.ts";
 import { languageName } from "../contracts/languages.ts";
 import { countryName } from "./format.ts";
 import type { StatisticsLanguage, StatisticsText } from "./language.ts";

@@ -1,5 +1,5 @@
-import { readableHost, toAsciiHost } from "../../../shared/contracts/host-names.ts";
 /** Filters of link lists: how they are read from a query, and what is known of them. */
+import { readableHost, toAsciiHost } from "../../../shared/contracts/host-names.ts";
 import { UTM_NAMES, type UtmName } from "../../../shared/contracts/query-string.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { Uuid } from "../../../shared/ids.ts";

@@ -20,10 +20,10 @@ import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, ChoiceField, ColorField, isColor, SelectField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
+import { useDebounced } from "../../ui/search-state.ts";
 import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { describeRule } from "../../ui/validation.ts";
 
