@@ -2,9 +2,8 @@
 import { Command, type OutputConfiguration } from "commander";
 
 import { version } from "../shared/version.ts";
-import { addAccountCommands } from "./accounts/accounts.ts";
+import { addAccountCommands, addKeyCommands } from "./accounts/accounts.ts";
 import { addImportCommands } from "./accounts/imports.ts";
-import { addKeyCommands } from "./accounts/keys.ts";
 import { addDomainCommands, addReviewCommands, addTakedownCommands } from "./accounts/takedowns.ts";
 import { addUserCommands } from "./accounts/users.ts";
 import { Installation } from "./installation.ts";
