@@ -108,7 +108,7 @@ export class ImportCounters {
   }
 }
 
-/** What links have now. */
+/** Reads the totals and the last clicks of links, 0 for none. */
 export async function readFigures(
   clickhouse: ClickHouseReader,
   links: readonly Uuid[],

@@ -226,7 +226,7 @@ const readKuttLinks = async (
       where links.id > ${Math.trunc(after)} order by links.id limit ${max}`,
   );
 
-/** What a row of visits counts of each kind. */
+/** The columns of a row of visits that count, by kind. */
 const COUNTS = [
   "br_chrome",
   "br_edge",

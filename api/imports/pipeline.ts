@@ -284,7 +284,7 @@ function judgedPages(
   });
 }
 
-/** What becomes of links: the source refuses some of them itself. */
+/** Decides about links, but for those that the source has refused itself. */
 async function judge(links: readonly SourceLink[], decide: Decide): Promise<LinkReport[]> {
   const outcomes = await decide(links.filter(({ refused }) => refused === undefined));
   let decided = 0;

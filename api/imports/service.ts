@@ -104,7 +104,6 @@ const LINKS_AT_ONCE = 500;
 /** After this time no worker writes counters that it read before the clicks were deleted. */
 const COUNTERS_MS = 5_000;
 
-/** What undoing an import did. */
 export type Undone = { links_deleted: number; links_kept: number };
 
 export class ImportUndo {

@@ -18,7 +18,7 @@ export type SourceLink = {
   expiresAt?: Date;
   /** Further members of a link as `POST /v1/links` takes them, such as rules. */
   settings?: Readonly<Record<string, unknown>>;
-  /** What the source has and we do not: said in the report. */
+  /** Settings that we do not have, for the report. */
   left?: readonly string[];
   /** Why it must not be imported, as a sentence. */
   refused?: string;
@@ -94,7 +94,7 @@ export async function* pagesOf<Read extends Page<unknown>>(
   }
 }
 
-/** What becomes of items, in their order: while one is awaited, the next is worked on. */
+/** Works on items and yields them with their results, in order; works on the next meanwhile. */
 export async function* inOrder<Item, Result>(
   items: AsyncIterable<Item>,
   work: (item: Item) => Promise<Result>,

@@ -25,7 +25,7 @@ const CONNECT_SECONDS = 10;
 /** Prefixes of tables, which are part of a statement. */
 const PREFIX = /^\w{0,50}$/;
 
-/** What YOURLS writes where a visit had no referrer. */
+/** YOURLS's word for no referrer. */
 const NO_REFERRER = "direct";
 
 export class Yourls implements Source {

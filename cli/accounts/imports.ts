@@ -185,7 +185,6 @@ async function openSource(
 /** Processes of the API publish what is in the outbox. */
 const OUTBOX: LinksPublisher = { publish: () => Promise.resolve(false) };
 
-/** What runs imports. */
 class Importer {
   readonly imports: ImportService;
   readonly #sql: Sql;

@@ -132,7 +132,6 @@ export const RESOURCES: Readonly<Record<string, Readonly<Record<string, string>>
   limits: { get: "getLimits" },
 };
 
-/** What the document says of an operation. */
 type Operation = {
   id: string;
   method: string;

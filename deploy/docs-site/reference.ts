@@ -122,7 +122,7 @@ function printParameter({ name, in: place, required, description, schema }: Para
   });
 }
 
-/** What is returned, and the codes of errors by their status. */
+/** The results, and the codes of errors, by their status. */
 function printResponses(responses: Operation["responses"]): string {
   const results: string[] = [];
   const errors: string[] = [];

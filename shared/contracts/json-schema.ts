@@ -1,4 +1,4 @@
-/** What our OpenAPI document uses of JSON Schema, for the programs that read it. */
+/** The JSON Schema of our OpenAPI document, for the programs that read it. */
 export type Schema = {
   $ref?: string;
   type?: string | readonly string[];

@@ -270,7 +270,7 @@ function copyEntry(from: string, to: string): void {
   }
 }
 
-/** What dpkg adds to the control file of a package; further lines of a field begin with a space. */
+/** Fields that dpkg adds to a control file; further lines of a field begin with a space. */
 const ADDED_FIELDS = /^(?:Status|Conffiles|Config-Version):.*\n(?: .*\n)*/gm;
 
 /** Whether `SHA256SUMS` lies beside the files. */

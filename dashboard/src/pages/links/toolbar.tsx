@@ -339,7 +339,7 @@ function MoreFields({ query, onChange }: Omit<FilterProps, "shownTags">) {
 
 type Texts = Record<UtmName | "from" | "to" | "created_by", string>;
 
-/** What the fields say of a query; of several values, of which fields have none, the first. */
+/** The texts of the fields for a query: a field has one value, of several the first. */
 const textsOf = ({ utm, ...query }: ListQuery): Texts => ({
   utm_source: shownValue(utm.utm_source),
   utm_medium: shownValue(utm.utm_medium),

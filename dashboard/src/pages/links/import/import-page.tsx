@@ -121,7 +121,6 @@ function describeFile(
     : t("import.file.known", { ...values, service });
 }
 
-/** What the export of a service itself loses. */
 function serviceWarning(service: string | undefined): string | undefined {
   if (service === "Dub") return t("import.file.dubWarning");
   return service === "Shlink" ? t("import.file.shlinkWarning") : undefined;
