@@ -216,7 +216,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "shared/contracts/link-rules.ts NAME_LENGTH_MAX": (request) =>
     most(values(request).map(({ value }) => queryName(value).length)),
   "shared/contracts/link-rules.ts VALUE_LENGTH_MAX": longest("in"),
-  "shared/contracts/link-split.ts ARMS_MAX": longestList("arms"),
+  "shared/contracts/link-settings.ts ARMS_MAX": longestList("arms"),
   "shared/contracts/link-settings.ts TITLE_LENGTH_MAX": longest("title"),
   "shared/contracts/link-settings.ts DESCRIPTION_LENGTH_MAX": longest("description"),
   "shared/contracts/link-record.ts LINK_RECORD_BYTES_MAX": bodyBytes,

@@ -6,7 +6,7 @@ import { Plus, Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { LABEL_LENGTH_MAX } from "../../../../shared/contracts/link-split.ts";
+import { LABEL_LENGTH_MAX } from "../../../../shared/contracts/link-settings.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
