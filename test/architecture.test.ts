@@ -97,7 +97,7 @@ const IS_HTTP = /[/-]routes\.ts$|plugin\.ts$|\/(?:app|site|model)\.ts$|^api\/htt
  * the schema of a backup, and queries of other products' databases.
  */
 const RUNS_TEXTS =
-  /^api\/(?:migrations\/migrate|imports\/(?:kutt|yourls))\.ts$|^cli\/machines\/(?:upgrade\/upgrade|backup\/sql)\.ts$/;
+  /^api\/(?:migrations\/migrate|imports\/(?:kutt|yourls))\.ts$|^cli\/machines\/(?:upgrade\/upgrade|backup\/postgres)\.ts$/;
 
 /** Statements of a resource that several of its files run; others stand in the file that does. */
 const IS_SQL = /(?:^|[/-])sql\.ts$/;

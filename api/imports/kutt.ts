@@ -197,7 +197,7 @@ const TIMES: Readonly<Record<KuttDatabase, (column: string) => string>> = {
   sqlite: (column) => `strftime('%Y-%m-%d %H:%M:%S', ${column})`,
 };
 
-export type KuttLink = {
+type KuttLink = {
   id: number;
   address: string;
   domain: string | null;

@@ -120,7 +120,7 @@ const TITLE_LENGTH_MAX = 1_000;
 /** Times as they are in the tables, without a zone. */
 const TIME = "'%Y-%m-%d %H:%i:%s'";
 
-export type YourlsLink = { keyword: string; url: string; title: string | null; created: string };
+type YourlsLink = { keyword: string; url: string; title: string | null; created: string };
 
 /** Reads the next links after one, in the order of their creation. */
 async function readYourlsLinks(
@@ -140,7 +140,7 @@ async function readYourlsLinks(
   );
 }
 
-export type YourlsVisit = {
+type YourlsVisit = {
   click_id: number;
   at: string;
   shorturl: string;

@@ -188,7 +188,7 @@ async function setVerdict(sql: Transaction, linkId: Uuid, verdict: Verdict): Pro
 }
 
 /** How far the links were compared with lists. */
-export type Sweep = { lists: string; changed_at: Date; link_id: Uuid | null; done: boolean };
+type Sweep = { lists: string; changed_at: Date; link_id: Uuid | null; done: boolean };
 
 /** Reads that for one process at a time; undefined while another one compares. */
 async function lockSweep(sql: Transaction): Promise<Sweep | undefined> {

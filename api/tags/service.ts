@@ -1,5 +1,5 @@
 /** The operations on tags. A tag exists while a link has it. */
-import * as z from "zod";
+import type * as z from "zod";
 
 import type { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
 import { recordEvents } from "../events/record.ts";

@@ -156,7 +156,7 @@ async function runGrants(sql: Sql, statements: string): Promise<void> {
 /** The package of the executable, which migrates before the processes are replaced. */
 const BASE = "shorthop";
 
-export type Package = { name: string; version: string; path: string };
+type Package = { name: string; version: string; path: string };
 
 /** The files of the base package and of the others. */
 type Release = { version: string; base: Package; others: Package[] };
