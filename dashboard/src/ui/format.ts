@@ -86,31 +86,3 @@ export function describeChange(before: number, now: number): Change | undefined 
       : t("statistics.percent", { value: formatCount(Math.abs(percent)) });
   return { direction, text };
 }
-
-// Time zones, and local times without one: the values of `datetime-local` inputs, converted from
-// and to instants.
-
-/**
- * Converts a local time to an ISO 8601 instant. Returns invalid text unchanged, for validation to
- * reject.
- */
-export function toInstant(local: string): string {
-  const instant = new Date(local);
-  return Number.isNaN(instant.getTime()) ? local : instant.toISOString();
-}
-
-/** Converts an ISO 8601 instant to the value of a `datetime-local` input. */
-export function toLocalTime(instant: string | null): string {
-  if (instant === null) return "";
-  const at = new Date(instant);
-  const shifted = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
-  return shifted.toISOString().slice(0, 16);
-}
-
-/** The time zone of this device. */
-export const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
-
-/** All time zones, each once, with one that is chosen. */
-export const listTimeZones = (chosen: string): string[] => [
-  ...new Set(["UTC", chosen, ...Intl.supportedValuesOf("timeZone")]),
-];

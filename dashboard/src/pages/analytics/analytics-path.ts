@@ -5,7 +5,7 @@
 import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/analytics.ts";
 import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { getLocalZone } from "../../ui/format.ts";
+import { getLocalZone } from "../../ui/local-time.ts";
 import { type Filter, readFilters, toFilterQuery } from "./filters.ts";
 
 /** The options for the comparison. */

@@ -5,7 +5,7 @@ import { PERIODS } from "../../../../shared/contracts/analytics.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, SegmentedControl } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { listTimeZones } from "../../ui/format.ts";
+import { listTimeZones } from "../../ui/local-time.ts";
 import { updateSearch } from "../../ui/search-state.ts";
 import {
   CALENDAR_NAMES,

@@ -27,7 +27,8 @@ import {
   useDialog,
 } from "../../ui/dialog.tsx";
 import { CheckField, Disclosure, formField, PasswordField, TextField } from "../../ui/field.tsx";
-import { formatDate, formatDateTime, toInstant } from "../../ui/format.ts";
+import { formatDate, formatDateTime } from "../../ui/format.ts";
+import { toInstant } from "../../ui/local-time.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";

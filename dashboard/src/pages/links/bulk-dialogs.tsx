@@ -20,7 +20,7 @@ import {
   TagsField,
   TextField,
 } from "../../ui/field.tsx";
-import { toInstant } from "../../ui/format.ts";
+import { toInstant } from "../../ui/local-time.ts";
 import { validateWith } from "../../ui/validation.ts";
 import {
   type BulkDialogProps,

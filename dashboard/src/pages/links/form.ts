@@ -8,7 +8,7 @@ import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.t
 import { readList } from "../../data/complete-list.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
-import { toInstant, toLocalTime } from "../../ui/format.ts";
+import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 export const UTM_FIELDS = [

@@ -3,7 +3,7 @@ import type { Query } from "../../../../clients/typescript/src/index.ts";
 import type { UtmName } from "../../../../shared/contracts/query-string.ts";
 import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
-import { toLocalTime } from "../../ui/format.ts";
+import { toLocalTime } from "../../ui/local-time.ts";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 
 const SORTS = ["created_at", "clicks", "last_click_at"] as const;

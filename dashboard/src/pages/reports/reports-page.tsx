@@ -19,13 +19,8 @@ import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
 import { formField, SelectField, TextField } from "../../ui/field.tsx";
-import {
-  formatCount,
-  formatDate,
-  formatDateTime,
-  getLocalZone,
-  listTimeZones,
-} from "../../ui/format.ts";
+import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
+import { getLocalZone, listTimeZones } from "../../ui/local-time.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
