@@ -185,6 +185,8 @@ const REMEDIES: Record<PartName, string> = {
   counters: "Start PostgreSQL and ClickHouse (docs/runbook.md#shorthopcountersnotwritten).",
   geoip: "Run shorthop geoip update.",
   webhooks: "Look at the worker's log and at PostgreSQL (docs/runbook.md#shorthopwebhookslate).",
+  provider:
+    "Start the provider of OIDC_ISSUER, or let this host reach it; meanwhile the owner of OIDC_BREAK_GLASS signs in (docs/sign-in.md#with-a-provider).",
   click_limits:
     "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopnotready).",
 };

@@ -17,7 +17,6 @@ import {
   hasRawClicks,
   IN_CLASSES,
   isLowVolume,
-  needsRawClicks,
   OF_ACCOUNT,
   RAW_RANGE,
   readRows,
@@ -97,8 +96,8 @@ function planRollups(query: AnalyticsQuery): RollupPlan | undefined {
   const { table, rolledTo, isSplit } = splitRange(range);
   if (table === "clicks" || filters.columns.size > 0) return undefined;
   if (isLowVolume(query) && hasRawClicks(range)) return undefined;
-  // Bots are counted from raw clicks too.
-  const whereRaw = whereClicks(query, isSplit || needsRawClicks(query));
+  // Bots are counted too, also those of links that no person has followed in the range.
+  const whereRaw = whereClicks(query, true);
   const common = { whereRaw, isSplit, rolledTo };
   const byLink = { table, where: whereRaw };
   if (subject !== "account" || selectsLinks(selected))

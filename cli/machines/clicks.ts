@@ -14,7 +14,7 @@ import {
   restoreQuarantine,
 } from "../../shared/clicks/quarantine.ts";
 import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
-import { decodeSegment, scanSegment } from "../../shared/contracts/click-segment.ts";
+import { decodeSegment, scanSegment, whyNoSegment } from "../../shared/contracts/click-segment.ts";
 import {
   dropDeadLetter,
   listDeadLetters,
@@ -102,7 +102,12 @@ function describeFile(path: string, file: string, state: string): Record<string,
   }
   const scan = scanSegment(bytes);
   if (scan === undefined)
-    return { file, state: state === "quarantined" ? state : "invalid", bytes: bytes.length };
+    return {
+      file,
+      state: state === "quarantined" ? state : "invalid",
+      bytes: bytes.length,
+      problem: whyNoSegment(bytes),
+    };
   const { segment, records, whole: complete } = scan;
   return { file, state, segment, clicks: records.length, bytes: bytes.length, complete };
 }

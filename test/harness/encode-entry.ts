@@ -1,5 +1,5 @@
 /** Encodes an entry of the links log, as PostgreSQL does (`number_link_log()`). */
-import type { EntryHeader } from "../../shared/links-log/entry.ts";
+import { ENTRY_FORMAT, type EntryHeader } from "../../shared/links-log/entry.ts";
 
 const NEWLINE = Buffer.from("\n");
 
@@ -7,6 +7,6 @@ export function encodeEntry(
   { database, term, position, previous }: EntryHeader,
   states: readonly Uint8Array[],
 ): Uint8Array {
-  const header = JSON.stringify({ database, term, position, previous });
+  const header = JSON.stringify({ format: ENTRY_FORMAT, database, term, position, previous });
   return Buffer.concat([Buffer.from(header), ...states.flatMap((state) => [NEWLINE, state])]);
 }

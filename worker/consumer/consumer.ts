@@ -13,6 +13,7 @@ import {
   formatSegmentId,
   readSegmentId,
   type SegmentId,
+  whyNoSegment,
 } from "../../shared/contracts/click-segment.ts";
 import { REASON_HEADER } from "../../shared/contracts/dead-letters.ts";
 import { DEAD_LETTERS_SUBJECT, PULL_SEGMENTS } from "../../shared/contracts/streams.ts";
@@ -298,7 +299,7 @@ export class Consumer {
     }
     const enriched = await this.#parts.enricher.enrich(data);
     if (enriched === undefined) {
-      const reason = id === undefined ? "not a segment of clicks" : "a record is no valid click";
+      const reason = id === undefined ? whyNoSegment(data) : "a record is no valid click";
       return await acknowledger.deadLetter([message], { id, clicks: 0, reason });
     }
     if (enriched.clicks === 0) return acknowledger.acknowledge([message], enriched.whole, 0);
