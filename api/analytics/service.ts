@@ -1,12 +1,12 @@
 /**
  * Answers questions about clicks. A route parses each question (`model.ts`); here it passes the
- * other stages: its scope is resolved (`scope.ts`), tables are planned (`plan.ts`), queried, and
- * the rows shaped into the response, in one file for each kind of question.
+ * other stages: it is resolved to a query (`query-resolver.ts`), tables are planned (`plan.ts`),
+ * queried, and the rows shaped into the response, in one file for each kind of question.
  */
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, formatUuid, type Uuid } from "../../shared/ids.ts";
-import type { ClicksReader, ClicksReading, ClicksSource } from "../clickhouse.ts";
+import type { ClicksClient, ClicksReader, ClicksSource } from "../clickhouse.ts";
 import { notFound } from "../http/errors.ts";
 import type { Confirm } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
@@ -40,6 +40,7 @@ import {
   whereClicks,
   whereOwn,
 } from "./plan.ts";
+import { type AnalyticsQuery, QueryResolver, type Subject } from "./query-resolver.ts";
 import {
   type AccountBreakdownResponse,
   type AccountDevicesResponse,
@@ -53,7 +54,6 @@ import {
   type Summary,
   type TargetsResponse,
 } from "./responses.ts";
-import { type AnalyticsQuery, Scope, type Subject } from "./scope.ts";
 import {
   type OverviewRequest,
   readDevices,
@@ -69,8 +69,8 @@ export type Condition = { condition: string; params: Record<string, unknown> };
 
 /** The single clicks that a question is about, of one link or of all, and where they are read. */
 export type SelectedClicks = {
-  clickhouse: ClicksReading;
-  scope: Condition;
+  clickhouse: ClicksClient;
+  where: Condition;
   range: RetainedSpan;
   link: Uuid | undefined;
 };
@@ -80,7 +80,7 @@ export type SelectedClicks = {
  * `invalid_request`, and `rate_limited` for an account that has used up its time.
  */
 export class AnalyticsService {
-  readonly #scope: Scope;
+  readonly #queries: QueryResolver;
   readonly #links: LinkService;
   readonly #live: LiveClicks;
 
@@ -91,20 +91,20 @@ export class AnalyticsService {
     live: LiveClicks,
     clicksRetentionDays: number,
   ) {
-    this.#scope = new Scope(clickhouse, links, clicksRetentionDays);
+    this.#queries = new QueryResolver(clickhouse, links, clicksRetentionDays);
     this.#links = links;
     this.#live = live;
   }
 
   /** Returns totals and a time series. */
   async summary(reader: ClicksReader, subject: Subject, request: SummaryRequest): Promise<Summary> {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     return await readOverTime(query, request);
   }
 
   /** As `summary` for all links of an account, with the links with the most clicks. */
   async account(reader: Reader, request: AccountRequest): Promise<AccountSummary> {
-    const query = await this.#scope.resolve(reader, "account", request);
+    const query = await this.#queries.resolve(reader, "account", request);
     const [summary, top_links] = await Promise.all([
       readOverTime(query, request),
       readTopLinks(this.#links, reader, query, request.limit),
@@ -119,7 +119,7 @@ export class AnalyticsService {
     request: ClicksRequest,
     values: OverviewRequest,
   ) {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     const [{ period, summary, clicks_over_time }, breakdowns] = await Promise.all([
       readOverTime(query, request),
       readOverviewValues(query, values),
@@ -132,7 +132,7 @@ export class AnalyticsService {
     subject: Subject,
     request: GeoRequest,
   ): Promise<AccountGeoResponse> {
-    return await readGeo(await this.#scope.resolve(reader, subject, request), request);
+    return await readGeo(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns clicks by device, browser and system. */
@@ -141,7 +141,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ClicksRequest,
   ): Promise<AccountDevicesResponse> {
-    return await readDevices(await this.#scope.resolve(reader, subject, request));
+    return await readDevices(await this.#queries.resolve(reader, subject, request));
   }
 
   async referrers(
@@ -149,7 +149,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ReferrersRequest,
   ): Promise<AccountReferrersResponse> {
-    return await readReferrers(await this.#scope.resolve(reader, subject, request), request);
+    return await readReferrers(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns clicks by one or two dimensions. */
@@ -158,7 +158,7 @@ export class AnalyticsService {
     subject: Subject,
     request: BreakdownRequest,
   ): Promise<AccountBreakdownResponse> {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     return await readBreakdown(this.#links, reader, query, request);
   }
 
@@ -168,7 +168,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ClicksRequest,
   ): Promise<AccountTimesResponse> {
-    return await readTimes(await this.#scope.resolve(reader, subject, request), request);
+    return await readTimes(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns a link's clicks by rule and arm. */
@@ -177,7 +177,7 @@ export class AnalyticsService {
     link: Uuid | undefined,
     request: ClicksRequest,
   ): Promise<TargetsResponse> {
-    const query = await this.#scope.resolve(reader, { link }, request);
+    const query = await this.#queries.resolve(reader, { link }, request);
     if (query.subject === "account" || !("link" in query.subject)) throw notFound("link");
     const { subject } = query;
     const targets = await readTargets(query, subject.link);
@@ -187,7 +187,7 @@ export class AnalyticsService {
   /** Returns counts of many links; lists links that the reader does not have in `errors`. */
   async bulk(reader: ClicksReader, body: BulkBody): Promise<BulkResponse> {
     const ids = body.link_ids.flatMap((id) => decodeId("link", id) ?? []);
-    return await readLinks(await this.#scope.resolveLinks(reader, ids, body), body);
+    return await readLinks(await this.#queries.resolveLinks(reader, ids, body), body);
   }
 
   /**
@@ -201,7 +201,7 @@ export class AnalyticsService {
     filters: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await this.#links.find(owner, id);
-    const matches = await this.#scope.resolveMatcher(owner, link.id, ofEveryClass(filters));
+    const matches = await this.#queries.resolveMatcher(owner, link.id, ofEveryClass(filters));
     return await this.#live.open({
       matches,
       owner,
@@ -223,9 +223,9 @@ export class AnalyticsService {
   ): Promise<SelectedClicks> {
     const link = linkId === undefined ? undefined : decodeId("link", linkId);
     const subject = linkId === undefined ? "account" : { link };
-    const query = await this.#scope.resolve(reader, subject, ofEveryClass(request));
-    const scope = { condition: whereOwn(query), params: paramsOf(query) };
-    return { clickhouse: query.clickhouse, scope, range: query.range, link };
+    const query = await this.#queries.resolve(reader, subject, ofEveryClass(request));
+    const where = { condition: whereOwn(query), params: paramsOf(query) };
+    return { clickhouse: query.clickhouse, where, range: query.range, link };
   }
 }
 
