@@ -21,7 +21,7 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
   "dedup-id": {
     ...UNDER_CHAOS,
     faults: ["kill nats"],
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/publisher.worker.ts",
     replace: [["msgID: formatSegmentId(segment),", ""]],
   },
   token: {
@@ -112,7 +112,7 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
     // Otherwise a worker has read what is lost, and stores it.
     ...UNDER_CHAOS,
     faults: ["roll back nats during an insert"],
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/publisher.worker.ts",
     replace: [
       ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
     ],
@@ -191,7 +191,7 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     does: "Redirectors publish the clicks that they retain again.",
     scenario: "NATS: one bit flipped",
     problem: CLICKS_OF_DRILL,
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/publisher.worker.ts",
     replace: [
       ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
     ],

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { readRedirectors } from "../../../../cli/machines/reconciliation.ts";
+import { readRedirectors } from "../../../../cli/machines/clicks.ts";
 import { presentFolder, storePath } from "../../../../redirector/links/store-files.ts";
 import { admin } from "../../../harness/admin.ts";
 import { type Disk, moveToDisk } from "../../../harness/disks.ts";
