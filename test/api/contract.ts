@@ -5,18 +5,7 @@
  */
 import * as z from "zod";
 
-type Schema = {
-  $ref?: string;
-  type?: string | string[];
-  enum?: unknown[];
-  const?: unknown;
-  anyOf?: Schema[];
-  oneOf?: Schema[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  additionalProperties?: Schema | boolean;
-};
+import type { Schema } from "../../shared/contracts/json-schema.ts";
 
 const schemaType = z.custom<Schema>((value) => typeof value === "object" && value !== null);
 const contents = z.record(z.string(), z.looseObject({ schema: schemaType.optional() }));

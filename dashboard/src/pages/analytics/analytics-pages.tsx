@@ -1,26 +1,30 @@
-/** The analytics of one link. */
+/** The pages of analytics: of one link, of all together, and of those with a tag or on a domain. */
 import { useQuery } from "@tanstack/react-query";
 import { ArrowLeft, ExternalLink, Pencil, QrCode, Split } from "lucide-react";
 import { useMemo, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl, withReadableHost } from "../../../../shared/contracts/readable-host.ts";
+import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
+import { describeValue } from "../../../../shared/statistics/values.ts";
 import { useTagClass } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { isNotFound } from "../../languages/errors.ts";
-import { t } from "../../languages/translate.ts";
+import { statisticsLanguage, t } from "../../languages/translate.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
+import { useLastSegment } from "../../ui/search-state.ts";
 import { Empty, ErrorState } from "../../ui/states.tsx";
 import { LinkDialog, type LinkDialogKind } from "../links/link-dialog.tsx";
 import { StateBadges, StateMeanings } from "../links/state.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
 import { useReadAnalyticsQuery } from "./analytics-query.ts";
+import { TopLinks } from "./breakdowns/breakdown-cards.tsx";
+import { only } from "./filters.ts";
 import { LiveClicks } from "./live-page.tsx";
-import { ShareButton } from "./shares/share-button.tsx";
+import { ShareButton } from "./share-button.tsx";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {
   const { scope } = useAccountContext();
@@ -120,5 +124,46 @@ function LinkActions({ link }: { link: FullLink }) {
         <LinkDialog kind={dialog} link={link} onClose={() => setDialog(undefined)} />
       )}
     </>
+  );
+}
+
+const TOP_LINKS = <TopLinks />;
+
+export function AccountAnalyticsPage() {
+  const analyticsQuery = useReadAnalyticsQuery();
+  return (
+    <Page
+      title={t("shell.pages.analytics")}
+      intro={t("analytics.allLinks")}
+      actions={<ShareButton link={null} />}
+    >
+      <AnalyticsCards analyticsQuery={analyticsQuery}>{TOP_LINKS}</AnalyticsCards>
+    </Page>
+  );
+}
+
+/**
+ * The analytics of the links that currently have a tag, or are on a domain; the URL's path ends
+ * with its name.
+ */
+export function PropertyAnalyticsPage({ name }: { name: "tag" | "domain" }) {
+  const value = useLastSegment();
+  const analyticsQuery = useReadAnalyticsQuery(undefined, only(name, value));
+  const list = `/links?${new URLSearchParams({ [name]: value }).toString()}`;
+  return (
+    <Page
+      title={describeValue(name, value, statisticsLanguage())}
+      intro={name === "tag" ? t("analytics.ofTag") : t("analytics.ofDomain")}
+      actions={
+        <PageLink href={list} className="button button-plain">
+          {t("analytics.showLinks")}
+        </PageLink>
+      }
+    >
+      {/* The key resets the cards' state when another tag or domain is opened. */}
+      <AnalyticsCards key={value} analyticsQuery={analyticsQuery}>
+        {TOP_LINKS}
+      </AnalyticsCards>
+    </Page>
   );
 }

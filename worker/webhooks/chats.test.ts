@@ -7,10 +7,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as z from "zod";
 
-import type { ReportContent } from "../../../shared/reports/content.ts";
-import { casesOf } from "../../../test/harness/property-runs.ts";
-import { REPORT_CONTENT } from "../../../test/harness/report-content.ts";
-import { writeMessage } from "./message.ts";
+import type { ReportContent } from "../../shared/reports/content.ts";
+import { casesOf } from "../../test/harness/property-runs.ts";
+import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
+import { writeMessage } from "./events.ts";
 
 const HOSTILE = "<!channel> <@U1|x> & @everyone [x](https://evil.example) **b** `c` | ~d~ > # e";
 
