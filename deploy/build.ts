@@ -1,7 +1,7 @@
 /**
  * `bun run build`: builds the executable, the dashboard's files with the packed client beside them,
- * and, unless `--only-binaries` is given, Debian packages, a tarball and the documentation site with
- * their checksums. `--revision N` is the packages' Debian revision, 1 by default. `--arch
+ * and, unless `--only-binaries` is given, Debian packages, a tarball and the documentation site,
+ * with their checksums. `--revision N` is the packages' Debian revision, 1 by default. `--arch
  * amd64|arm64` builds for another architecture, `--arch all` for both. Files have the time of the
  * commit, so that a commit has the same bytes in each build.
  */
@@ -133,7 +133,7 @@ async function buildTree(architecture: Architecture): Promise<string> {
   return name;
 }
 
-/** A bill of materials with the time of the commit, and a serial number that follows from its text. */
+/** A bill of materials with the time of the commit, and a serial number of its text. */
 function atSourceDate(sbom: string): string {
   const timestamp = new Date(Number(SOURCE_DATE) * 1_000).toISOString();
   const text = sbom.replace(/"timestamp": "[^"]*"/, `"timestamp": "${timestamp}"`);
