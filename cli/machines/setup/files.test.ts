@@ -32,6 +32,7 @@ import { completeSecrets, Mask, rotate, type Secrets, secretsFor } from "./secre
 import { clickhouseFiles, natsFiles } from "./server-files.ts";
 import { completeSettings, type Settings } from "./settings.ts";
 import { runSteps, type Step } from "./step.ts";
+import { Setup } from "./steps.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 
@@ -335,6 +336,28 @@ describe("settings", () => {
     expect(loadConfig(z.object(oidcVariables), environmentOf("api")).OIDC_ROLES).toEqual([
       { value: "shorthop.dev", role: "member" },
     ]);
+  });
+
+  test("of a provider are complete with the first account, and known from then on", async () => {
+    settings = await completeSettings({
+      DOMAIN: "go.shorthop.dev",
+      EMAIL: "a@shorthop.dev",
+      OIDC_ISSUER: "https://login.shorthop.dev",
+      OIDC_CLIENT_ID: "client-7",
+      OIDC_CLIENT_SECRET: "a-secret-of-theirs",
+    });
+    await run();
+    const setup = new Setup(settings, secrets, host);
+    setup.created.account = "acct_01k9z3v6x7e8w9r0t1y2n3h4m5";
+    const added = setup.steps().filter(({ name }) => name === "signing in");
+    expect((await run(added)).count).toBe(2);
+    expect(environmentOf("api")["OIDC_ACCOUNT"]).toBe(setup.created.account);
+    // As the next run reads them.
+    settings = await completeSettings(environmentOf("setup"));
+    expect(settings).toEqual(setup.settings);
+    expect((await run()).count).toBe(0);
+    const names = new Setup(settings, secrets, host).steps().map(({ name }) => name);
+    expect(names).not.toContain("signing in");
   });
 
   test("of a provider that are wrong or missing have a line with their name", () => {
