@@ -118,10 +118,10 @@ export const formatFinding = ({ check, status, detail, mend }: Finding): string 
     ...(mend === undefined ? [] : [`\t${mend}`]),
   ].join("\n");
 
-/** Beyond this, counts of the last minutes and expiries are visibly wrong. */
+/** Offset beyond which counts of the last minutes and expiries are visibly wrong. */
 const WARNING_SECONDS = 1;
 
-/** Beyond this, certificates, sessions and time buckets are wrong. */
+/** Offset beyond which certificates, sessions and time buckets are wrong. */
 const FAILURE_SECONDS = 60;
 
 /**

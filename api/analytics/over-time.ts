@@ -24,8 +24,8 @@ import {
   splitRange,
   whereClicks,
 } from "./plan.ts";
+import type { AnalyticsQuery, QueryRange } from "./query-resolver.ts";
 import { completeFrom, type Summary } from "./responses.ts";
-import type { AnalyticsQuery, QueryRange } from "./scope.ts";
 
 /** Clicks of the counted classes, their distinct visitors, and clicks of bots and prefetches. */
 type Counts = { clicks: number; unique: number; bots: number; prefetches: number };

@@ -7,7 +7,7 @@ import { encodeId, newUuid } from "../../shared/ids.ts";
 import { createFakeApi, errorCodeOf, type FakeKey } from "../../test/harness/fake-api.ts";
 import { notFound, unavailable } from "../http/errors.ts";
 import { resolveRange } from "./period.ts";
-import type { Subject } from "./scope.ts";
+import type { Subject } from "./query-resolver.ts";
 
 const LINK = newUuid();
 const link_id = encodeId("link", LINK);

@@ -1,16 +1,17 @@
 /**
  * Answers questions about clicks. A route parses each question (`model.ts`); here it passes the
- * other stages: its scope is resolved (`scope.ts`), tables are planned (`plan.ts`), queried, and
- * the rows shaped into the response, in one file for each kind of question.
+ * other stages: it is resolved to a query (`query-resolver.ts`), tables are planned (`plan.ts`),
+ * queried, and the rows shaped into the response, in one file for each kind of question.
  */
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
+import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, formatUuid, type Uuid } from "../../shared/ids.ts";
-import type { ClicksReader, ClicksReading, ClicksSource } from "../clickhouse.ts";
+import type { ClicksClient, ClicksReader, ClicksSource } from "../clickhouse.ts";
 import { notFound } from "../http/errors.ts";
 import type { Confirm } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { LinkService } from "../links/service.ts";
-import { readBreakdown } from "./breakdown.ts";
+import { readBreakdown, type Reader, readTopLinks } from "./breakdown.ts";
 import { readLinks } from "./bulk.ts";
 import { EVERY_CLASS, type FilterQuery } from "./filters.ts";
 import type { LiveClicks } from "./live.ts";
@@ -24,16 +25,22 @@ import type {
   SummaryRequest,
 } from "./model.ts";
 import { readOverTime } from "./over-time.ts";
+import { type PeriodQuery, resolveOffsets } from "./period.ts";
 import {
+  BUCKET_RANGE,
   IN_CLASSES,
   needsRawClicks,
   paramsOf,
+  QUARTER_MS,
   RAW_RANGE,
+  readRows,
   readWithVisitors,
   type RetainedSpan,
+  tableOf,
   whereClicks,
   whereOwn,
 } from "./plan.ts";
+import { type AnalyticsQuery, QueryResolver, type Subject } from "./query-resolver.ts";
 import {
   type AccountBreakdownResponse,
   type AccountDevicesResponse,
@@ -47,9 +54,6 @@ import {
   type Summary,
   type TargetsResponse,
 } from "./responses.ts";
-import { type AnalyticsQuery, Scope, type Subject } from "./scope.ts";
-import { readTimes } from "./times.ts";
-import { type Reader, readTopLinks } from "./top-links.ts";
 import {
   type OverviewRequest,
   readDevices,
@@ -65,8 +69,8 @@ export type Condition = { condition: string; params: Record<string, unknown> };
 
 /** The single clicks that a question is about, of one link or of all, and where they are read. */
 export type SelectedClicks = {
-  clickhouse: ClicksReading;
-  scope: Condition;
+  clickhouse: ClicksClient;
+  where: Condition;
   range: RetainedSpan;
   link: Uuid | undefined;
 };
@@ -76,7 +80,7 @@ export type SelectedClicks = {
  * `invalid_request`, and `rate_limited` for an account that has used up its time.
  */
 export class AnalyticsService {
-  readonly #scope: Scope;
+  readonly #queries: QueryResolver;
   readonly #links: LinkService;
   readonly #live: LiveClicks;
 
@@ -87,20 +91,20 @@ export class AnalyticsService {
     live: LiveClicks,
     clicksRetentionDays: number,
   ) {
-    this.#scope = new Scope(clickhouse, links, clicksRetentionDays);
+    this.#queries = new QueryResolver(clickhouse, links, clicksRetentionDays);
     this.#links = links;
     this.#live = live;
   }
 
   /** Returns totals and a time series. */
   async summary(reader: ClicksReader, subject: Subject, request: SummaryRequest): Promise<Summary> {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     return await readOverTime(query, request);
   }
 
   /** As `summary` for all links of an account, with the links with the most clicks. */
   async account(reader: Reader, request: AccountRequest): Promise<AccountSummary> {
-    const query = await this.#scope.resolve(reader, "account", request);
+    const query = await this.#queries.resolve(reader, "account", request);
     const [summary, top_links] = await Promise.all([
       readOverTime(query, request),
       readTopLinks(this.#links, reader, query, request.limit),
@@ -115,7 +119,7 @@ export class AnalyticsService {
     request: ClicksRequest,
     values: OverviewRequest,
   ) {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     const [{ period, summary, clicks_over_time }, breakdowns] = await Promise.all([
       readOverTime(query, request),
       readOverviewValues(query, values),
@@ -128,7 +132,7 @@ export class AnalyticsService {
     subject: Subject,
     request: GeoRequest,
   ): Promise<AccountGeoResponse> {
-    return await readGeo(await this.#scope.resolve(reader, subject, request), request);
+    return await readGeo(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns clicks by device, browser and system. */
@@ -137,7 +141,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ClicksRequest,
   ): Promise<AccountDevicesResponse> {
-    return await readDevices(await this.#scope.resolve(reader, subject, request));
+    return await readDevices(await this.#queries.resolve(reader, subject, request));
   }
 
   async referrers(
@@ -145,7 +149,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ReferrersRequest,
   ): Promise<AccountReferrersResponse> {
-    return await readReferrers(await this.#scope.resolve(reader, subject, request), request);
+    return await readReferrers(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns clicks by one or two dimensions. */
@@ -154,7 +158,7 @@ export class AnalyticsService {
     subject: Subject,
     request: BreakdownRequest,
   ): Promise<AccountBreakdownResponse> {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     return await readBreakdown(this.#links, reader, query, request);
   }
 
@@ -164,7 +168,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ClicksRequest,
   ): Promise<AccountTimesResponse> {
-    return await readTimes(await this.#scope.resolve(reader, subject, request), request);
+    return await readTimes(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns a link's clicks by rule and arm. */
@@ -173,7 +177,7 @@ export class AnalyticsService {
     link: Uuid | undefined,
     request: ClicksRequest,
   ): Promise<TargetsResponse> {
-    const query = await this.#scope.resolve(reader, { link }, request);
+    const query = await this.#queries.resolve(reader, { link }, request);
     if (query.subject === "account" || !("link" in query.subject)) throw notFound("link");
     const { subject } = query;
     const targets = await readTargets(query, subject.link);
@@ -183,7 +187,7 @@ export class AnalyticsService {
   /** Returns counts of many links; lists links that the reader does not have in `errors`. */
   async bulk(reader: ClicksReader, body: BulkBody): Promise<BulkResponse> {
     const ids = body.link_ids.flatMap((id) => decodeId("link", id) ?? []);
-    return await readLinks(await this.#scope.resolveLinks(reader, ids, body), body);
+    return await readLinks(await this.#queries.resolveLinks(reader, ids, body), body);
   }
 
   /**
@@ -197,7 +201,7 @@ export class AnalyticsService {
     filters: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await this.#links.find(owner, id);
-    const matches = await this.#scope.resolveMatcher(owner, link.id, ofEveryClass(filters));
+    const matches = await this.#queries.resolveMatcher(owner, link.id, ofEveryClass(filters));
     return await this.#live.open({
       matches,
       owner,
@@ -219,9 +223,9 @@ export class AnalyticsService {
   ): Promise<SelectedClicks> {
     const link = linkId === undefined ? undefined : decodeId("link", linkId);
     const subject = linkId === undefined ? "account" : { link };
-    const query = await this.#scope.resolve(reader, subject, ofEveryClass(request));
-    const scope = { condition: whereOwn(query), params: paramsOf(query) };
-    return { clickhouse: query.clickhouse, scope, range: query.range, link };
+    const query = await this.#queries.resolve(reader, subject, ofEveryClass(request));
+    const where = { condition: whereOwn(query), params: paramsOf(query) };
+    return { clickhouse: query.clickhouse, where, range: query.range, link };
   }
 }
 
@@ -279,4 +283,84 @@ function describe(target: string, known: ReadonlyMap<string, Known>, ownUrl: str
   const id = encodeId(kind, formatUuid(target.slice(target.indexOf(":") + 1)));
   const { label = null, url = null } = known.get(id) ?? {};
   return { kind, id, label, url };
+}
+
+// When people click: the first and the last click of a range, and clicks by weekday and hour of the
+// time zone.
+
+const DAYS = 7;
+const HOURS = 24;
+
+/** 1 January 1970 was a Thursday, three days after a Monday. */
+const EPOCH_WEEKDAY = 3;
+
+/** An hour of the week; instants are Unix milliseconds. */
+type Cell = { cell: number; counted: string; first: string; last: string };
+
+/** Returns when people clicked, in the time zone of the request; throws `invalid_request`. */
+async function readTimes(
+  query: AnalyticsQuery,
+  request: PeriodQuery,
+): Promise<AccountTimesResponse> {
+  const rollup = rollupOf(query);
+  const offsets = resolveOffsets(request, query.range);
+  const cells = await readRows<Cell>(query, selectCells(query, rollup), {
+    starts: offsets.map(({ from }) => Math.floor(from / 1_000)),
+    offsets: offsets.map(({ seconds }) => seconds),
+  });
+  const heatmap = Array.from({ length: DAYS }, () => Array.from({ length: HOURS }, () => 0));
+  let [first, last] = [Infinity, -Infinity];
+  for (const { cell, counted, ...instants } of cells) {
+    const day = heatmap[Math.floor(cell / HOURS)];
+    if (day !== undefined) day[cell % HOURS] = Number(counted);
+    first = Math.min(first, Number(instants.first));
+    last = Math.max(last, Number(instants.last));
+  }
+  if (cells.length > 0 && rollup !== undefined)
+    ({ first, last } = await readExactEnds(query, first, last));
+  const toText = (ms: number) => (cells.length === 0 ? null : new Date(ms).toISOString());
+  return {
+    period: query.range.period,
+    first_click_at: toText(first),
+    last_click_at: toText(last),
+    heatmap,
+    ...completeFrom(query.range, query.filters.columns.size > 0),
+  };
+}
+
+/** The rollup by quarter hour; undefined if raw clicks are needed. */
+function rollupOf({ subject, range, filters }: AnalyticsQuery): string | undefined {
+  if (filters.columns.size > 0 || tableOf({ ...range, buckets: [] }) === "clicks") return undefined;
+  return subject === "account" ? "clicks_15m_of_account" : "clicks_15m";
+}
+
+/** Local time is UTC plus the offset in force. */
+const selectCells = (query: AnalyticsQuery, rollup: string | undefined): string => `
+  SELECT toUInt32((intDiv(local, ${DAY_SECONDS}) + ${EPOCH_WEEKDAY}) % ${DAYS} * ${HOURS} + intDiv(local % ${DAY_SECONDS}, ${HOUR_SECONDS})) AS cell,
+         sum(weight) AS counted, min(at) AS first, max(at) AS last
+    FROM (
+      SELECT ${rollup === undefined ? "toUnixTimestamp64Milli(ts) AS at, 1 AS weight" : "toInt64(toUnixTimestamp(bucket)) * 1000 AS at, clicks AS weight"},
+             intDiv(at, 1000) AS seconds,
+             seconds + {offsets: Array(Int64)}[indexOf({starts: Array(Int64)}, roundDown(seconds, {starts: Array(Int64)}))] AS local
+        FROM ${rollup ?? "clicks"}
+       WHERE ${whereClicks(query)} AND ${rollup === undefined ? RAW_RANGE : BUCKET_RANGE} AND ${IN_CLASSES}
+    )
+   GROUP BY cell`;
+
+/**
+ * Reads the first and the last click, in Unix milliseconds, within the first and the last quarter
+ * hour that has clicks. A deleted click counts as the start of its quarter hour.
+ */
+async function readExactEnds(query: AnalyticsQuery, first: number, last: number) {
+  const [exact] = await readRows<{ first: string; last: string; counted: string }>(
+    query,
+    `SELECT toUnixTimestamp64Milli(min(ts)) AS first, toUnixTimestamp64Milli(max(ts)) AS last, count() AS counted
+       FROM clicks
+      WHERE ${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
+        AND (ts < fromUnixTimestamp64Milli({first_end: Int64}) OR ts >= fromUnixTimestamp64Milli({last: Int64}))`,
+    { first_end: first + QUARTER_MS, last },
+  );
+  if (exact === undefined || exact.counted === "0") return { first, last };
+  const isRetained = first >= query.range.rawFrom;
+  return { first: isRetained ? Number(exact.first) : first, last: Number(exact.last) };
 }

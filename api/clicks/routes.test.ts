@@ -14,8 +14,7 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { resolveRange } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { LedgerWriter } from "../events/record.ts";
-import type { PACE } from "./running-exports.ts";
-import { ClicksService } from "./service.ts";
+import { ClicksService, type PACE } from "./service.ts";
 
 // Megabytes are sent, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -60,7 +59,7 @@ function startApi({
     selectClicks: () =>
       Promise.resolve({
         clickhouse: { ...clickhouse, query: unused, command: unused },
-        scope: { condition: "1", params: {} },
+        where: { condition: "1", params: {} },
         range: { ...resolveRange({ period: "24h" }, 0, Date.now()), rawFrom: 0 },
         link: LINK,
       }),

@@ -25,8 +25,16 @@ import {
   toSegments,
 } from "./clicks.ts";
 import type { ImportCounters } from "./counters.ts";
-import { chunksOf, inOrder, pagesOf } from "./pages.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import {
+  chunksOf,
+  type Cursor,
+  inOrder,
+  type Page,
+  pagesOf,
+  type Source,
+  type SourceLink,
+  type SourceVisits,
+} from "./source.ts";
 import {
   findImport,
   findImportLinks,
@@ -183,6 +191,9 @@ export class ImportRun {
 
 const COUNTS = ["created", "same", "taken", "refused", "visits", "left_out"] as const;
 
+/** Visits of a link within a day: each becomes a click, and a source may say any number. */
+const COUNT_MAX = 10_000_000;
+
 /** The clicks of a page of visits, in the order of their months, and what is left out of it. */
 class VisitsOfPage {
   readonly #row: ImportRow;
@@ -191,7 +202,10 @@ class VisitsOfPage {
   readonly count: number;
   readonly leftOut: number;
 
-  /** Visits of links that were not imported are left out, and those of no time. */
+  /**
+   * Visits of links that were not imported are left out, and those of no time. Throws for a row of
+   * more than a link can have had.
+   */
   constructor(
     row: ImportRow,
     links: ReadonlyMap<string, ImportLink>,
@@ -200,6 +214,9 @@ class VisitsOfPage {
     this.#row = row;
     this.#links = links;
     const now = Date.now();
+    const wrong = visits.find(({ count }) => !(count >= 0 && count <= COUNT_MAX));
+    if (wrong !== undefined)
+      throw new Error(`The source says that a link had ${wrong.count} visits within a day.`);
     this.#taken = visits.filter(({ linkId, at }) => links.has(linkId) && isTime(at, now));
     this.count = sumOf(this.#taken);
     this.leftOut = sumOf(visits) - this.count;
@@ -276,7 +293,7 @@ function judgedPages(
   });
 }
 
-/** What becomes of links: the source refuses some of them itself. */
+/** Decides about links, but for those that the source has refused itself. */
 async function judge(links: readonly SourceLink[], decide: Decide): Promise<LinkReport[]> {
   const outcomes = await decide(links.filter(({ refused }) => refused === undefined));
   let decided = 0;

@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 
-import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
+import { toAsciiHost } from "../../shared/contracts/host-names.ts";
 import { envHosts, envList } from "../../shared/env.ts";
 import { isWithin, normalizeHost } from "../../shared/hosts.ts";
 import type { Log } from "../../shared/log.ts";
@@ -47,8 +47,9 @@ export class HostLists {
     return [...this.#lists.values()].map(({ digest }) => digest).join(" ");
   }
 
-  /** The list that has a host, or a name above it with all below; undefined when none has. */
-  find(host: string): string | undefined {
+  /** The list that has a URL's host, or a name above it with all below; undefined for none. */
+  find(hostname: string): string | undefined {
+    const host = normalizeHost(hostname);
     if (this.#lists.size === 0 || isWithin(this.#exceptions, host)) return undefined;
     for (const [source, { hosts }] of this.#lists) if (hosts.has(host)) return source;
     return undefined;

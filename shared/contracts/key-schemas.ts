@@ -27,8 +27,8 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Longest time that a rotated key stays valid beside its replacement: a week. */
-const GRACE_SECONDS_MAX = 7 * 86_400;
+/** Longest time that a rotated key stays valid beside its replacement. */
+const GRACE_SECONDS_MAX = 7 * DAY_SECONDS;
 
 const KEY_NAME_LENGTH_MAX = 255;
 
@@ -45,7 +45,7 @@ export const newKeyBody = z
     name: plainText(KEY_NAME_LENGTH_MAX).min(1).meta(keyNameMeta),
     type: z.enum(["live", "test"]).optional().meta({
       description:
-        "`live` or `test`; that of the calling key when left out. No key creates one of the other type.",
+        "`live` or `test`; the type of the calling key when left out. A key creates only keys of its own type.",
     }),
     scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).meta(scopesMeta),
     expires_at: instant
