@@ -1,11 +1,11 @@
-import { readCpu } from "../test/harness/process-usage.ts";
-import { publish, round, type Target } from "../test/harness/report.ts";
-import { scrape } from "../test/harness/scrape.ts";
 /**
  * `bun run bench:fleet [SECONDS]`: whether the click pipeline carries many redirectors with a
  * little traffic each, and what a click costs there, compared with the same clicks from one
  * redirector in full segments. Each scenario has a stack of its own, whose own redirector is idle.
  */
+import { readCpu } from "../test/harness/process-usage.ts";
+import { scrape } from "../test/harness/prometheus.ts";
+import { publish, round, type Target } from "../test/harness/report.ts";
 import { type Stack, startStack } from "../test/harness/stack.ts";
 import { type Fleet, type Published, runFleet } from "./fleet/redirectors.ts";
 

@@ -8,7 +8,7 @@ import * as z from "zod";
 import { run } from "../../deploy/packages/run.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { CLICKHOUSE_SETTINGS, startGateway } from "./clickhouse.ts";
-import { readBlocks } from "./document.ts";
+import { readBlocks } from "./install.ts";
 import { bootMachine, type Machine, type Network } from "./machine.ts";
 import { createRoot } from "./root.ts";
 

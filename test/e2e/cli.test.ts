@@ -17,7 +17,7 @@ import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
 import { freePort } from "../harness/ports.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const NODE = Bun.which("node") ?? "node";

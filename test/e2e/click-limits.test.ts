@@ -5,7 +5,7 @@ import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { DESTINATION, OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
 const links = await OwnLinks.start(stack);

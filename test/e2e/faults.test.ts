@@ -18,10 +18,10 @@ import { call, callOnce, summarySchema } from "../harness/api.ts";
 import { BatchWorkers, INSERT, MANIFEST } from "../harness/batch-workers.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { signerOf } from "../harness/links-log.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { LONG } from "../harness/property-runs.ts";
 import { killNats, pidOf, readReadiness, readWarnings } from "../harness/services.ts";
-import { signerOf } from "../harness/signing.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { createDataDir, findProcesses, removeDataDir, startStack } from "../harness/stack.ts";
 

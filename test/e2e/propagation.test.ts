@@ -7,7 +7,7 @@ import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 /** The scenario has more. */
 const ROUNDS = Number(process.env["SHORTHOP_TEST_ROUNDS"] ?? 100);

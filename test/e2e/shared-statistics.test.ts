@@ -12,7 +12,7 @@ import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { type ApiResponse, call, CHROME, codeOf, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 /** Clicks of people and of bots; a number that occurs nowhere else. */
 const CLICKS = 17;

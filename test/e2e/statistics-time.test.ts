@@ -10,7 +10,7 @@ import { runQuery } from "../harness/analytics-data.ts";
 import { type ApiResponse, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { forFile } from "../harness/for-file.ts";
 import { insertClicksOf } from "../harness/generated-clicks.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const CLICKS = 300_000;
 

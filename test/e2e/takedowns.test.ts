@@ -11,7 +11,7 @@ import { call, callOnce } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
 const second = await forFile(startRedirector(stack), (second) => second.stop());

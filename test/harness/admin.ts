@@ -4,8 +4,8 @@ import { KeyService } from "../../api/keys/service.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { parseId, parseScopes } from "../../cli/arguments.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { connectPrimary } from "../../shared/postgres.ts";
-import { commandOf } from "./executable.ts";
+import { connectPrimary, withDatabase } from "../../shared/postgres.ts";
+import { commandOf, runProgram } from "./executable.ts";
 import type { SharedStack } from "./stack.ts";
 
 const POOL = {
@@ -140,4 +140,20 @@ function poolOf(url: string): Sql {
   const pool = pools.get(url) ?? connectPrimary(url, POOL);
   pools.set(url, pool);
   return pool;
+}
+
+/** A stack with another database of its PostgreSQL in place of its own. */
+const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
+  ...stack,
+  info() {
+    const info = stack.info();
+    return { ...info, database_url: withDatabase(info.database_url, name) };
+  },
+});
+
+/** Makes such a database, with the schema. */
+export async function withOwnDatabase(stack: SharedStack, name: string): Promise<SharedStack> {
+  const own = onDatabase(stack, name);
+  await runProgram(["api", "migrate"], { DATABASE_URL: own.info().database_url }, own.root);
+  return own;
 }

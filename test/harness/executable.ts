@@ -6,6 +6,7 @@ import { join } from "node:path";
 
 import { buildExecutable } from "../../deploy/build-executable.ts";
 import { hashFiles } from "../../shared/make-once.ts";
+import { PROJECT_DIR } from "./stack.ts";
 import { makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -38,4 +39,24 @@ async function makeExecutable(): Promise<string> {
   const path = join(ROOT, ".local/test-executable", hashFiles(ROOT, SOURCES));
   await makeTemplate(path, async (unfinished) => buildExecutable(unfinished, { bytecode: true }));
   return path;
+}
+
+/**
+ * Runs a program of a project folder, with further variables; returns what it printed, and throws
+ * when it fails.
+ */
+export async function runProgram(
+  words: readonly string[],
+  env: Record<string, string>,
+  root = PROJECT_DIR,
+): Promise<string> {
+  const child = Bun.spawn(await commandOf(words, root), {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const stdout = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error(`${words.join(" ")} failed:\n${stdout}`);
+  return stdout;
 }

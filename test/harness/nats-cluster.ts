@@ -21,7 +21,7 @@ import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
-import type { NatsProgram } from "./nats-versions.ts";
+import type { NatsProgram } from "./nats.ts";
 import { freePort } from "./ports.ts";
 import { PROJECT_DIR } from "./stack.ts";
 

@@ -12,7 +12,7 @@ import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
-import { ownNatsServer } from "./nats-versions.ts";
+import { ownNatsServer } from "./nats.ts";
 import { freePort } from "./ports.ts";
 
 const START_TIMEOUT_MS = 20_000;

@@ -3,9 +3,14 @@ import { expect, test } from "bun:test";
 
 import { findSeers, viewOf } from "./affected.ts";
 
-const E2E = ["dashboard", "propagation", "click-limits", "shared-statistics", "main-job", "metrics"].map(
-  (name) => `test/e2e/${name}.test.ts`,
-);
+const E2E = [
+  "dashboard",
+  "propagation",
+  "click-limits",
+  "shared-statistics",
+  "main-job",
+  "metrics",
+].map((name) => `test/e2e/${name}.test.ts`);
 const UNIT = [
   "redirector/redirect/redirector.test.ts",
   "api/shares/routes.test.ts",

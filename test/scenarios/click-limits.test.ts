@@ -8,13 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { LIMITS_STREAM } from "../../shared/contracts/streams.ts";
-import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { createAccount, UNLIMITED, withOwnDatabase } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { laterNatsServer } from "../harness/nats-versions.ts";
-import { startNats } from "../harness/nats.ts";
-import { withOwnDatabase } from "../harness/own-database.ts";
+import { laterNatsServer, startNats } from "../harness/nats.ts";
 import { OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { type SharedStack, startStack } from "../harness/stack.ts";

@@ -19,8 +19,8 @@ import { findingSchema } from "../../shared/preflight.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
+import { SIGNING_KEY } from "../harness/links-log.ts";
 import { freePort } from "../harness/ports.ts";
-import { SIGNING_KEY } from "../harness/signing.ts";
 import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const START_MS = 20_000;

@@ -10,7 +10,7 @@ import * as z from "zod";
 
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
-import { isRunning } from "../harness/proc.ts";
+import { isRunning } from "../harness/process-usage.ts";
 import {
   attachStack,
   createDataDir,

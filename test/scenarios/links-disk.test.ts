@@ -21,7 +21,7 @@ import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tai
 import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { activeLink } from "../harness/link-record.ts";
+import { activeLink } from "../harness/links-log.ts";
 import { startNats } from "../harness/nats.ts";
 import { redirectorConfig } from "../harness/redirector-config.ts";
 import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { withMutation } from "../harness/mutations.ts";
 import type { Result } from "./parts.ts";
 import { PROTECTIONS } from "./protections.ts";
-import { resultPath } from "./results.ts";
+import { resultPath } from "./scenario.ts";
 
 /** How often the faults of a protection are injected. */
 const ROUNDS = 2;

@@ -12,10 +12,10 @@ import { decodeId, newUuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { admin } from "../harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
-import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
+import { encodeSegment } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 
 const stack = await forFile(startStack());

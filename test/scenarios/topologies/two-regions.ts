@@ -8,12 +8,12 @@ import type { NatsConnection } from "nats";
 
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { eventually } from "../../harness/eventually.ts";
+import { runProgram } from "../../harness/executable.ts";
 import { NatsCluster } from "../../harness/nats-cluster.ts";
-import type { NatsProgram } from "../../harness/nats-versions.ts";
+import type { NatsProgram } from "../../harness/nats.ts";
 import { createNetworkHost, type NetworkHost } from "../../harness/netns.ts";
 import { freePort } from "../../harness/ports.ts";
 import { type ExtraProcess, startRedirector } from "../../harness/processes.ts";
-import { runProgram } from "../../harness/run-program.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
 import { TcpProxy } from "../../harness/tcp-proxy.ts";
 import { OneStack } from "./one-stack.ts";
