@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 
 import { Elysia } from "elysia";
 
+import { findFreePort } from "../deploy/local/ports.ts";
 import { createFakeApi, errorCodeOf, fakeContext, MemoryStores } from "../test/harness/fake-api.ts";
-import { freePort } from "../test/harness/ports.ts";
 import { ApiKeyAuthenticator } from "./auth/api-key-auth.ts";
 import { Authorizer } from "./auth/authorizer.ts";
 import { listenOptions, Site } from "./site.ts";
@@ -66,7 +66,7 @@ const serve = (port: number, shared: boolean) =>
   });
 
 test("only processes that are meant to share a port can", async () => {
-  const port = freePort();
+  const port = findFreePort();
   const first = serve(port, true);
   const second = serve(port, true);
   expect(() => serve(port, false)).toThrow();

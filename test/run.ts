@@ -11,9 +11,8 @@ import { SHARED_POSTGRES, startMigratedServer } from "./harness/postgres-server.
 import { createTemporaryDir } from "./harness/templates.ts";
 import { findAffected } from "./runner/affected.ts";
 import type { Failure, NamedOutcome } from "./runner/bun-test.ts";
-import { countCores } from "./runner/cores.ts";
+import { countCores, suitShortLives } from "./runner/cores.ts";
 import { findFiles, type Lanes, runInLanes, runsOfFiles, runsOfFolders } from "./runner/lanes.ts";
-import { suitShortLives } from "./runner/short-lives.ts";
 import {
   collectStarts,
   readRecordedTimes,

@@ -10,13 +10,13 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { PROJECT_DIR, useStack } from "../harness/stack.ts";
 
@@ -36,7 +36,7 @@ type Edge = {
  */
 function startCaddy(edits: Edits): Edge {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-caddy-"));
-  const [httpPort, httpsPort, askPort] = [freePort(), freePort(), freePort()];
+  const [httpPort, httpsPort, askPort] = [findFreePort(), findFreePort(), findFreePort()];
   const options = [
     "local_certs",
     "skip_install_trust",
@@ -69,7 +69,7 @@ function startHaproxy(edits: Edits): Edge {
     join(certificates, "own.pem"),
     readFileSync(cert, "utf8") + readFileSync(key, "utf8"),
   );
-  const [httpPort, httpsPort] = [freePort(), freePort()];
+  const [httpPort, httpsPort] = [findFreePort(), findFreePort()];
   const config = join(dir, "haproxy.cfg");
   const file = edit(join(PROJECT_DIR, "deploy/haproxy/haproxy.cfg"), {
     ...edits,

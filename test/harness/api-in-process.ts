@@ -10,6 +10,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { configSchema } from "../../api/config.ts";
 import { ApiContext } from "../../api/context.ts";
 import { type Listening, runApi } from "../../api/process.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { appServices, type StackUrls } from "../../deploy/local/stack.ts";
 import {
@@ -26,7 +27,6 @@ import { createAccount } from "./admin.ts";
 import { type ApiResponse, call, type CallOptions } from "./api.ts";
 import { TestClickHouse } from "./clickhouse.ts";
 import { startNats, type TestNats } from "./nats.ts";
-import { freePort } from "./ports.ts";
 import { type OwnPostgres, startOwnPostgres } from "./postgres.ts";
 import { createDataDir, PROJECT_DIR, type SharedStack, type StackInfo } from "./stack.ts";
 
@@ -126,8 +126,8 @@ export class ApiInProcess implements SharedStack {
     resources.use(nats);
     const store = clickhouse ? resources.use(await TestClickHouse.start(database.url)) : undefined;
     const urls = {
-      api: `http://127.0.0.1:${freePort()}`,
-      dashboard: `http://localhost:${freePort()}`,
+      api: `http://127.0.0.1:${findFreePort()}`,
+      dashboard: `http://localhost:${findFreePort()}`,
       short: "http://sho.rt",
       database: database.url,
       apiDatabase: database.url,

@@ -6,6 +6,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import {
   databaseUrl,
   postgresService,
@@ -13,7 +14,6 @@ import {
   removeInstallation,
 } from "../../deploy/local/postgres.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 import { createTemporaryDir } from "./templates.ts";
 
 const START_TIMEOUT_MS = 30_000;
@@ -63,7 +63,7 @@ export async function startDebianPostgres(programs: string): Promise<DebianPostg
     { cwd: dir, ...installation.user },
   );
   if (initdb.exitCode !== 0) throw new Error(initdb.stderr.toString());
-  const port = freePort();
+  const port = findFreePort();
   const service = postgresService(installation, port, PASSWORD);
   const server = Bun.spawn(endWithParent([...service.command, "-c", "fsync=off"], "QUIT"), {
     env: { ...process.env, ...service.env },

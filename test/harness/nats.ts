@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { connect, type NatsConnection } from "nats";
 
 import { acceptsClients, downloadPackage, findNatsServer } from "../../deploy/local/nats.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { makeOnce } from "../../shared/make-once.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 const START_TIMEOUT_MS = 20_000;
@@ -40,9 +40,9 @@ export async function startNats(settings = ""): Promise<TestNats> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-nats-"));
   const config = `${dir}.conf`;
   writeFileSync(config, settings);
-  const port = freePort();
+  const port = findFreePort();
   const url = `nats://127.0.0.1:${port}`;
-  const monitoringPort = freePort();
+  const monitoringPort = findFreePort();
   let server: Bun.Subprocess | undefined;
 
   async function start(store: "retained" | "lost"): Promise<void> {

@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 
 import { type JWKS, type KoaContextWithOIDC, Provider } from "oidc-provider";
 
-import { freePort } from "./ports.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 
 export type Person = {
   sub: string;
@@ -72,7 +72,7 @@ export class TestProvider {
 
   /** `callback` and `after` are where it sends people back, signed in and out. */
   static async start(callback: string, after: string): Promise<TestProvider> {
-    const port = freePort();
+    const port = findFreePort();
     const provider = new TestProvider(port, callback, after);
     await new Promise<void>((resolve) => provider.#server.listen(port, "127.0.0.1", resolve));
     return provider;

@@ -6,6 +6,7 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import {
   databaseUrl,
   findPrograms,
@@ -20,7 +21,6 @@ import { processLog } from "../../shared/log.ts";
 import { hashFiles } from "../../shared/make-once.ts";
 import { connectPrimary, databaseOf, withDatabase } from "../../shared/postgres.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";
 
 /**
@@ -125,7 +125,7 @@ async function startServer(prepare: (installation: PostgresInstallation) => void
   mkdirSync(dirname(home));
   const installation = prepareInstallation(await findPrograms(), home, () => undefined);
   await prepare(installation);
-  const port = freePort();
+  const port = findFreePort();
   const service = postgresService(installation, port, PASSWORD);
   const [program, ...args] = service.command;
   const server = Bun.spawn([program, ...args, ...SETTINGS.flatMap((setting) => ["-c", setting])], {

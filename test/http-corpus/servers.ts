@@ -6,11 +6,11 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { LinkCache } from "../../redirector/cache/link-cache.ts";
 import { FORM_BYTES_MAX } from "../../redirector/passwords/password.ts";
 import type { ActiveLink } from "../../shared/contracts/link-record.ts";
 import { eventually } from "../harness/eventually.ts";
-import { freePort } from "../harness/ports.ts";
 import { redirectorConfig, serveCached } from "../harness/redirector-config.ts";
 
 export type CorpusServer = { port: number; stop(): Promise<void> };
@@ -62,7 +62,7 @@ export async function startNginx(version: string): Promise<CorpusServer | undefi
   const { stderr } = Bun.spawnSync([program, "-v"]);
   if (!stderr.toString().includes(`nginx/${version}.`)) return undefined;
   const dir = mkdtempSync(join(tmpdir(), "shorthop-nginx-"));
-  const port = freePort();
+  const port = findFreePort();
   const config = join(dir, "nginx.conf");
   writeFileSync(config, createNginxConfig(dir, port));
   const child = Bun.spawn([program, "-p", dir, "-c", config, "-e", join(dir, "error.log")], {

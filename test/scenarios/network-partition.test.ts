@@ -7,13 +7,13 @@ import { expect, test } from "bun:test";
 import { connect } from "nats";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { removeUnusedConsumers } from "../harness/log-consumers.ts";
 import { canCreateNetworkHosts, createNetworkHost } from "../harness/netns.ts";
-import { freePort } from "../harness/ports.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { startStack } from "../harness/stack.ts";
 import { replaceHost, TcpProxy } from "../harness/tcp-proxy.ts";
@@ -41,7 +41,7 @@ test.skipIf(!possible)(
     const hosts = await Promise.all(
       machines.map(async (host) => {
         const nats = new TcpProxy(natsPort, host.servicesAddress);
-        const port = freePort();
+        const port = findFreePort();
         const env = {
           NATS_URL: replaceHost(stack.info().nats_url, host.servicesAddress, nats.port),
           REDIRECTOR_HOST: "0.0.0.0",

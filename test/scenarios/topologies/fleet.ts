@@ -11,6 +11,7 @@ import type { NatsConnection } from "nats";
 import * as z from "zod";
 
 import { endWithParent } from "../../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../../deploy/local/ports.ts";
 import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
 import { presentFolder } from "../../../redirector/links/store-files.ts";
 import { StoreReader } from "../../../redirector/links/store-reader.ts";
@@ -21,7 +22,6 @@ import { eventually } from "../../harness/eventually.ts";
 import { runProgram } from "../../harness/executable.ts";
 import { NatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats.ts";
-import { freePort } from "../../harness/ports.ts";
 import { type PostgresPair, startPostgresPair } from "../../harness/postgres-pair.ts";
 import {
   type ExtraProcess,
@@ -191,14 +191,14 @@ async function startMembers(
   };
   const [apis, workers, redirectors] = await Promise.all([
     two(() => {
-      const API_PORT = String(freePort());
+      const API_PORT = String(findFreePort());
       return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
     }),
     two(() => add(() => startWorker(services, settingsOf("worker")))),
     two(async (i) => {
       const JOURNAL_DIR = join(dataDir, `journal-${i}`);
       mkdirSync(JOURNAL_DIR);
-      const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
+      const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(findFreePort()) };
       const member = await add(() =>
         startRedirector(services, { ...settingsOf("redirector"), ...own }),
       );
@@ -212,7 +212,7 @@ const two = <T>(start: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all([start(1), start(2)]);
 
 async function startClickHouse(dataDir: string) {
-  const port = freePort();
+  const port = findFreePort();
   const { command, env, isReady } = clickhouseService(dataDir, port, CLICKHOUSE_PASSWORD);
   const child = Bun.spawn(endWithParent(command), {
     cwd: PROJECT_DIR,

@@ -6,13 +6,13 @@
  */
 import type { NatsConnection } from "nats";
 
+import { findFreePort } from "../../../deploy/local/ports.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { runProgram } from "../../harness/executable.ts";
 import { NatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats.ts";
 import { createNetworkHost, type NetworkHost } from "../../harness/netns.ts";
-import { freePort } from "../../harness/ports.ts";
 import { type ExtraProcess, startRedirector } from "../../harness/processes.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
 import { TcpProxy } from "../../harness/tcp-proxy.ts";
@@ -169,7 +169,7 @@ const lastSequence = (nats: NatsCluster): Promise<number> =>
 const farEnvironment = (far: NatsCluster, { clientAddress }: NetworkHost) => ({
   NATS_URL: far.url("redirector"),
   REDIRECTOR_HOST: "0.0.0.0",
-  REDIRECTOR_PORT: String(freePort()),
+  REDIRECTOR_PORT: String(findFreePort()),
   REDIRECTOR_METRICS_HOST: clientAddress,
   SHORT_HOSTS: clientAddress,
   FAILURES_INTERVAL_SECONDS: "1",
