@@ -124,37 +124,34 @@ test.skipIf(!canMount)("without any room on the disk, the store is in memory", a
   }
 });
 
-test.skipIf(!canMount)(
-  "on a disk that gets full, changes go on in the reserve",
-  async () => {
-    const disk = join(dir, "disk");
-    mkdirSync(disk);
-    mountDisk(disk, "600m");
-    try {
-      await publish(1, "reserve");
-      const thread = start(disk);
-      await expectVersion("reserve", 1, disk);
-      expect(hasReserve(disk)).toBe(true);
-      // All that is left.
-      const { exitCode } = Bun.spawnSync([
-        "dd",
-        "if=/dev/zero",
-        `of=${join(disk, "other")}`,
-        "bs=64k",
-      ]);
-      expect(exitCode).not.toBe(0);
-      for (let i = 0; i < MANY_LINKS; i += AT_ONCE)
-        await publish(1, ...Array.from({ length: AT_ONCE }, (_, j) => `many-${i + j}`));
-      await publish(2, "reserve");
-      await expectVersion("reserve", 2, disk);
-      expect(versionOf(`many-${MANY_LINKS - 1}`, disk)).toBe(1);
-      expect(hasReserve(disk)).toBe(false);
-      await thread.stop();
-    } finally {
-      unmountDisk(disk);
-    }
-  },
-);
+test.skipIf(!canMount)("on a disk that gets full, changes go on in the reserve", async () => {
+  const disk = join(dir, "disk");
+  mkdirSync(disk);
+  mountDisk(disk, "600m");
+  try {
+    await publish(1, "reserve");
+    const thread = start(disk);
+    await expectVersion("reserve", 1, disk);
+    expect(hasReserve(disk)).toBe(true);
+    // All that is left.
+    const { exitCode } = Bun.spawnSync([
+      "dd",
+      "if=/dev/zero",
+      `of=${join(disk, "other")}`,
+      "bs=64k",
+    ]);
+    expect(exitCode).not.toBe(0);
+    for (let i = 0; i < MANY_LINKS; i += AT_ONCE)
+      await publish(1, ...Array.from({ length: AT_ONCE }, (_, j) => `many-${i + j}`));
+    await publish(2, "reserve");
+    await expectVersion("reserve", 2, disk);
+    expect(versionOf(`many-${MANY_LINKS - 1}`, disk)).toBe(1);
+    expect(hasReserve(disk)).toBe(false);
+    await thread.stop();
+  } finally {
+    unmountDisk(disk);
+  }
+});
 
 test.skipIf(!canMount)(
   "without room for a snapshot beside it, the store stays, has later changes, and says so",
