@@ -381,6 +381,60 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   });
 });
 
+describe("a request", () => {
+  test("has its key in the Authorization header and nowhere else, and no response repeats it", async () => {
+    const key = account.key;
+    const elsewhere = await call(api(`/v1/links?api_key=${key}`), {
+      headers: { "x-api-key": key, cookie: `key=${key}` },
+    });
+    expect(codeOf(elsewhere)).toEqual([401, "unauthorized"]);
+    const { status } = await call(api("/v1/links"), {
+      headers: { authorization: `bearer ${key}` },
+    });
+    expect(status).toBe(200);
+    const refused = await call(api("/v1/keys"), { key: await keyWith("links:read") });
+    const text = JSON.stringify([refused.body, ...refused.headers]);
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  });
+
+  test("for an unknown path gets 404, and with a wrong method 405 with the methods it takes", async () => {
+    expect(codeOf(await call(api("/v1/nothing")))).toEqual([404, "not_found"]);
+    const put = (path: string) => call(api(path), { method: "PUT", key: account.key });
+    const wrong = await put("/v1/links");
+    expect(codeOf(wrong)).toEqual([405, "method_not_allowed"]);
+    expect(wrong.headers.get("allow")).toBe("GET, POST");
+    for (const path of ["bulk", "lookup"]
+      .map((name) => `/v1/links/${name}`)
+      .concat("/v1/tags/merge"))
+      expect([path, (await put(path)).status]).toEqual([path, 405]);
+    // Not an id: the path exists as it is, and the message names what does what was meant.
+    const fixed = await call(api("/v1/links/bulk"), { method: "DELETE", key: account.key });
+    expect([fixed.status, fixed.headers.get("allow")]).toEqual([405, "PATCH, POST"]);
+    const message =
+      "This resource takes PATCH, POST; below it are POST /v1/links/bulk/check, POST /v1/links/bulk/delete.";
+    expect(fixed.body).toMatchObject({ error: { message } });
+  });
+
+  test("has an id: the client's own if it is safe", async () => {
+    const idOf = async (sent: string) =>
+      (await call(api("/healthz"), { headers: { "x-request-id": sent } })).headers.get(
+        "x-request-id",
+      );
+    expect(await idOf("abc-1.2")).toBe("abc-1.2");
+    expect(await idOf("<script>")).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await idOf("x".repeat(129))).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("without a key is rate-limited by its address, and no other address is", async () => {
+    const from = (address: string) =>
+      call(api("/v1/links"), { headers: { "x-forwarded-for": address } });
+    const statuses = new Set<number>();
+    for (let i = 0; i < 100; i++) statuses.add((await from("203.0.113.7")).status);
+    expect([...statuses]).toEqual([401, 429]);
+    expect((await from("203.0.113.8")).status).toBe(401);
+  });
+});
+
 const keyRecord = z.strictObject({
   id: z.string().startsWith("key_"),
   name: z.string(),
