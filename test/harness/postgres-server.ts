@@ -3,7 +3,15 @@
  * durability, which tests of SQL do not need; a run of many tests shares one, and each has a
  * database of its own there.
  */
-import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
 import { findFreePort } from "../../deploy/local/ports.ts";
@@ -64,16 +72,26 @@ export class PostgresServer implements AsyncDisposable {
     return PostgresServer.#start(copyTemplate);
   }
 
+  /** Starts an empty server of other programs: see {@link findDebianPostgres}. */
+  static startEmpty(programs: string): Promise<PostgresServer> {
+    return PostgresServer.#start(initialiseEarlier, programs);
+  }
+
   /** Starts a server in a temporary folder; `prepare` creates its database cluster. */
   static async #start(
     prepare: (installation: PostgresInstallation) => void | Promise<void>,
+    programs?: string,
   ): Promise<PostgresServer> {
     const dir = createTemporaryDir("shorthop-postgres-");
     // As root, the server runs as another user, which must be able to traverse the folder.
     chmodSync(dir, 0o755);
     const home = homeIn(dir);
     mkdirSync(dirname(home));
-    const installation = prepareInstallation(await findPrograms(), home, () => undefined);
+    const installation = prepareInstallation(
+      programs ?? (await findPrograms()),
+      home,
+      () => undefined,
+    );
     await prepare(installation);
     const port = findFreePort();
     const service = postgresService(installation, port, PASSWORD);
@@ -144,6 +162,43 @@ async function copyTemplate({ home }: PostgresInstallation): Promise<void> {
   const template = join(ROOT, ".local/test-postgres", hashFiles(ROOT, SOURCES));
   await makeTemplate(template, PostgresServer.makeCluster);
   copyFiles(template, join(home, "data"));
+}
+
+const VERSIONS = "/usr/lib/postgresql";
+
+/**
+ * The folder of the machine's latest PostgreSQL with `pg_dump`, which that of npm does not have, and
+ * which refuses a server that is later than itself; undefined, with a warning, without any.
+ */
+export function findDebianPostgres(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : [];
+  const found = versions
+    .toSorted((a, b) => b - a)
+    .map((version) => join(VERSIONS, String(version)))
+    .find((path) => ["postgres", "pg_dump"].every((name) => existsSync(join(path, "bin", name))));
+  if (found === undefined)
+    console.warn("\n!!! PostgreSQL with pg_dump is not installed: backups are NOT TESTED\n");
+  return found;
+}
+
+/** Creates a cluster also with a PostgreSQL before 17, which has no locale of its own. */
+function initialiseEarlier({ programs, home, user }: PostgresInstallation): void {
+  const passwordFile = join(home, "..", "password");
+  writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
+  const { exitCode, stderr } = Bun.spawnSync(
+    [
+      join(programs, "bin", "initdb"),
+      `--pgdata=${join(home, "data")}`,
+      "--username=shorthop",
+      `--pwfile=${passwordFile}`,
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      "--locale=C.UTF-8",
+      "--no-sync",
+    ],
+    { cwd: home, ...user },
+  );
+  if (exitCode !== 0) throw new Error(stderr.toString());
 }
 
 /** Makes a copy of the database of a server; returns its URL. It goes with the server. */

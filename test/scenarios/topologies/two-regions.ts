@@ -12,7 +12,7 @@ import { eventually } from "../../harness/eventually.ts";
 import { runProgram } from "../../harness/executable.ts";
 import { NatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats.ts";
-import { createNetworkHost, type NetworkHost } from "../../harness/netns.ts";
+import { NetworkHost } from "../../harness/netns.ts";
 import { type ExtraProcess, startRedirector } from "../../harness/processes.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
 import { TcpProxy } from "../../harness/tcp-proxy.ts";
@@ -39,7 +39,7 @@ export class TwoRegions extends OneStack {
   static async start(program: NatsProgram): Promise<TwoRegions> {
     await using cleanup = new AsyncDisposableStack();
     // Another number than those of other tests, which may run at the same time.
-    const host = createNetworkHost(3);
+    const host = new NetworkHost(3);
     cleanup.defer(host.remove);
     const hubRegion = { domain: "hub", addresses: [host.servicesAddress] } as const;
     const hub = cleanup.use(
