@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { createFakeApi } from "../../test/harness/fake-api.ts";
+import { FakeApi, type FakeOptions } from "../../test/harness/fake-api.ts";
 import { dirForFile } from "../../test/harness/for-file.ts";
 import { filterParameters } from "../analytics/filters.ts";
 import { PLACEHOLDERS } from "./document.ts";
@@ -36,7 +36,7 @@ const documentSchema = z.object({
 });
 
 /** The document as it is served. */
-const document = documentSchema.parse((await createFakeApi().send("/v1/openapi.json")).body);
+const document = documentSchema.parse((await new FakeApi().send("/v1/openapi.json")).body);
 
 /** Its operations; a name is such as `get /v1/links`. */
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -110,8 +110,8 @@ const PAGES = ["/v1/openapi.json", "/docs", "/docs/start.js", "/docs/errors"];
 const OF_EXAMPLES =
   /(?:^|\.)example\.com$|^(?:apps\.apple\.com|news\.ycombinator\.com|www\.google\.com)$/;
 
-async function readPages(options: Parameters<typeof createFakeApi>[1]): Promise<string[]> {
-  const api = createFakeApi({}, options);
+async function readPages(options: FakeOptions): Promise<string[]> {
+  const api = new FakeApi({}, options);
   const pages = await Promise.all(PAGES.map(async (path) => await api.send(path)));
   expect(pages.map(({ status }) => status)).toEqual(PAGES.map(() => 200));
   return pages.map(({ text }) => text);
@@ -158,7 +158,7 @@ test("every tag of an operation has a description, and every description an oper
 });
 
 test("errors name the page about them at the configured address, whatever host a request names", async () => {
-  const { body } = await createFakeApi({}, OWN).send("/v1/limits");
+  const { body } = await new FakeApi({}, OWN).send("/v1/limits");
   expect(body).toMatchObject({ error: { doc_url: `${OWN.apiUrl}/docs/errors#unauthorized` } });
 });
 
@@ -166,7 +166,7 @@ const folder = dirForFile("shorthop-client-");
 
 test("the client is unavailable while it is packed, as everything else that is, and then there", async () => {
   const clientFile = join(folder, "client.tgz");
-  const api = createFakeApi({}, { clientFile });
+  const api = new FakeApi({}, { clientFile });
   const early = await api.send("/client.tgz");
   expect([early.status, early.headers.get("cache-control")]).toEqual([503, "no-store"]);
   expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
@@ -179,6 +179,6 @@ test("the client is unavailable while it is packed, as everything else that is, 
 });
 
 test("an API without a dashboard has no client", async () => {
-  const api = createFakeApi({}, { clientFile: join(folder, "missing", "client.tgz") });
+  const api = new FakeApi({}, { clientFile: join(folder, "missing", "client.tgz") });
   expect((await api.send("/client.tgz")).status).toBe(404);
 });

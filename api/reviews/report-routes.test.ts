@@ -1,7 +1,7 @@
 /** Goal: visitors report a link by a form that only its own page can post, a few times an hour. */
 import { beforeEach, expect, test } from "bun:test";
 
-import { createFakeApi, type FakeApi } from "../../test/harness/fake-api.ts";
+import { FakeApi } from "../../test/harness/fake-api.ts";
 
 const URL_OF_LINK = "https://sho.rt/abc";
 
@@ -9,7 +9,7 @@ let reported: [url: string, reason: string][];
 let api: FakeApi;
 beforeEach(() => {
   reported = [];
-  api = createFakeApi({
+  api = new FakeApi({
     linkReports: {
       async report(url, reason) {
         reported.push([url, reason]);

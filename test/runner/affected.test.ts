@@ -13,7 +13,7 @@ const E2E = [
 ].map((name) => `test/e2e/${name}.test.ts`);
 const UNIT = [
   "redirector/redirect/redirector.test.ts",
-  "api/idempotency/idempotency.test.ts",
+  "api/compat/serve.test.ts",
   "shared/ids.test.ts",
 ];
 
