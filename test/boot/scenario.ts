@@ -10,7 +10,7 @@ import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.t
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
-import { API_URL, Calls, SERVICES, SHORT_HOST } from "./calls.ts";
+import { API_URL, Calls, Load, SERVICES } from "./calls.ts";
 import { type Context, readBlocks } from "./install.ts";
 import type { Machine } from "./machine.ts";
 
@@ -365,13 +365,6 @@ async function examine(context: Context): Promise<void> {
   await new Calls(context).waitUntilReady();
 }
 
-const LOAD = join(import.meta.dir, "load.ts");
-
-/** Few enough that also a slow machine stores the clicks while they arrive. */
-const PER_SECOND = 50;
-
-const countsSchema = z.record(z.string(), z.number());
-
 /** An upgrade to a newer build while requests arrive. */
 async function upgrade(context: Context): Promise<void> {
   const { machine, key } = context;
@@ -381,27 +374,19 @@ async function upgrade(context: Context): Promise<void> {
   const before = await readProcesses(context);
   const starts = await countWorkerStarts(context);
 
-  const load = (url: string, perSecond: number, ...rest: string[]) =>
-    machine.spawnInNetwork([process.execPath, LOAD, url, SHORT_HOST, String(perSecond), ...rest]);
   const loads = [
-    load(`http://127.0.0.1/${link.alias}`, PER_SECOND),
-    load(`${API_URL}/healthz`, PER_SECOND),
+    { url: `http://127.0.0.1/${link.alias}` },
+    { url: `${API_URL}/healthz` },
     // Below the limit of the account's plan.
-    load(`${API_URL}/v1/links/${link.id}`, 4, key),
-  ];
+    { url: `${API_URL}/v1/links/${link.id}`, perSecond: 4, key },
+  ].map((requests) => new Load(machine, requests));
+  let counts: Record<string, number>[] = [];
   try {
-    await Promise.all([
-      context.runBlock("upgrade", { revision: 2 }),
-      context.bulk?.change(LINKS_CHANGED),
-    ]);
+    const changing = context.bulk?.change(LINKS_CHANGED);
+    await Promise.all([context.runBlock("upgrade", { revision: 2 }), changing]);
   } finally {
-    for (const child of loads) child.kill("SIGTERM");
+    counts = await Promise.all(loads.map((load) => load.end()));
   }
-  const counts = await Promise.all(
-    loads.map(async ({ stdout }) =>
-      countsSchema.parse(JSON.parse(await new Response(stdout).text())),
-    ),
-  );
 
   console.log(`    redirects, health checks, reads: ${JSON.stringify(counts)}`);
   assert.deepEqual(
