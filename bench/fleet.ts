@@ -3,6 +3,7 @@
  * little traffic each, and what a click costs there, compared with the same clicks from one
  * redirector in full segments. Each scenario has a stack of its own, whose own redirector is idle.
  */
+import { runQuery } from "../test/harness/admin.ts";
 import { readCpu } from "../test/harness/process-usage.ts";
 import { scrape } from "../test/harness/prometheus.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
@@ -179,10 +180,4 @@ async function readUsage(stack: Stack) {
 
 async function countStored(stack: Stack): Promise<number> {
   return Number(await runQuery(stack, "SELECT count() FROM clicks"));
-}
-
-async function runQuery(stack: Stack, query: string): Promise<string> {
-  const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
-  if (!response.ok) throw new Error(await response.text());
-  return (await response.text()).trim();
 }

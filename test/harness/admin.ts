@@ -1,4 +1,4 @@
-/** What operators do on a stack's database. */
+/** What operators do on the stores of a stack. */
 import { accountLimits, AccountService, type Plan } from "../../api/accounts/service.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { Sql } from "../../api/postgres.ts";
@@ -124,6 +124,19 @@ export const setPlan = (
       accountLimits.parse(limits ?? {}),
     ),
   );
+
+/** Runs a statement in a stack's ClickHouse; returns what it prints, without blanks around it. */
+export async function runQuery(
+  stack: { info(): { clickhouse_url: string } },
+  query: string,
+  parameters = new URLSearchParams(),
+): Promise<string> {
+  const url = `${stack.info().clickhouse_url}/?${parameters.toString()}`;
+  const response = await fetch(url, { method: "POST", body: query });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text.trim();
+}
 
 /** The pools of the databases that this process has used, by their URLs. */
 const pools = new Map<string, Sql>();

@@ -15,7 +15,14 @@ import type { ChainEnd } from "../../api/events/chain.ts";
 import { decodeId, type IdKind } from "../../shared/ids.ts";
 import { chunkIndex, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import { admin, createAccount, type NewAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
+import {
+  admin,
+  createAccount,
+  type NewAccount,
+  runAdmin,
+  runQuery,
+  UNLIMITED,
+} from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { createUser, signIn } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -79,17 +86,13 @@ const unescapeBytes = (row: string): string =>
   row.replaceAll(/"\\\\x([0-9a-f]+)"/g, (_, hex: string) => Buffer.from(hex, "hex").toString());
 
 async function* readClickHouse(stack: Stack): AsyncGenerator<Part> {
-  const query = async (text: string): Promise<string> => {
-    const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: text });
-    if (!response.ok) throw new Error(await response.text());
-    return await response.text();
-  };
-  const tables = await query(
+  const tables = await runQuery(
+    stack,
     "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' FORMAT TSV",
   );
-  for (const name of tables.trim().split("\n")) {
-    const rows = await query(`SELECT * FROM ${name} FORMAT JSONEachRow`);
-    for (const row of rows.trim().split("\n"))
+  for (const name of tables.split("\n")) {
+    const rows = await runQuery(stack, `SELECT * FROM ${name} FORMAT JSONEachRow`);
+    for (const row of rows.split("\n"))
       yield { where: `ClickHouse ${name}`, bytes: Buffer.from(row) };
   }
 }
