@@ -273,6 +273,14 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   });
 });
 
+/** The id of a response to a request with this one. */
+const idOf = async (sent: string) =>
+  (await call(api("/healthz"), { headers: { "x-request-id": sent } })).headers.get("x-request-id");
+
+/** A request without a key, from an address. */
+const sendFrom = (address: string) =>
+  call(api("/v1/links"), { headers: { "x-forwarded-for": address } });
+
 describe("a request", () => {
   test("has its key in the Authorization header and nowhere else, and no response repeats it", async () => {
     const key = account.key;
@@ -308,22 +316,16 @@ describe("a request", () => {
   });
 
   test("has an id: the client's own if it is safe", async () => {
-    const idOf = async (sent: string) =>
-      (await call(api("/healthz"), { headers: { "x-request-id": sent } })).headers.get(
-        "x-request-id",
-      );
     expect(await idOf("abc-1.2")).toBe("abc-1.2");
     expect(await idOf("<script>")).toMatch(/^[0-9a-f-]{36}$/);
     expect(await idOf("x".repeat(129))).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   test("without a key is rate-limited by its address, and no other address is", async () => {
-    const from = (address: string) =>
-      call(api("/v1/links"), { headers: { "x-forwarded-for": address } });
     const statuses = new Set<number>();
-    for (let i = 0; i < 100; i++) statuses.add((await from("203.0.113.7")).status);
+    for (let i = 0; i < 100; i++) statuses.add((await sendFrom("203.0.113.7")).status);
     expect([...statuses]).toEqual([401, 429]);
-    expect((await from("203.0.113.8")).status).toBe(401);
+    expect((await sendFrom("203.0.113.8")).status).toBe(401);
   });
 });
 

@@ -1,4 +1,4 @@
-/** Builds releases, and installs them with the named code blocks of documents, ```` ```sh NAME ````. */
+/** Builds releases, and installs them by named code blocks of documents: ```` ```sh NAME ````. */
 import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 

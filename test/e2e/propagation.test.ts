@@ -51,17 +51,17 @@ async function expectSoon(alias: string, status: number, location?: string) {
   slowest = Math.max(slowest, performance.now() - before);
 }
 
-test("links redirect at once on two redirectors, and their changes and deletions take effect within a second", async () => {
-  async function round(i: number): Promise<void> {
-    const alias = `round-${i}`;
-    const { id } = await client.links.create({ url: `https://example.com/${i}`, alias });
-    expect(await followAll(alias)).toEqual(onBoth(302, `https://example.com/${i}`));
-    await client.links.update(id, { url: `https://example.com/${i}/changed` });
-    await expectSoon(alias, 302, `https://example.com/${i}/changed`);
-    await client.links.delete(id);
-    await expectSoon(alias, 404);
-  }
+async function round(i: number): Promise<void> {
+  const alias = `round-${i}`;
+  const { id } = await client.links.create({ url: `https://example.com/${i}`, alias });
+  expect(await followAll(alias)).toEqual(onBoth(302, `https://example.com/${i}`));
+  await client.links.update(id, { url: `https://example.com/${i}/changed` });
+  await expectSoon(alias, 302, `https://example.com/${i}/changed`);
+  await client.links.delete(id);
+  await expectSoon(alias, 404);
+}
 
+test("links redirect at once on two redirectors, and their changes and deletions take effect within a second", async () => {
   for (let start = 0; start < ROUNDS; start += CONCURRENCY) {
     await Promise.all(Array.from({ length: CONCURRENCY }, (_, i) => round(start + i)));
   }

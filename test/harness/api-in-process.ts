@@ -39,7 +39,7 @@ type Options = {
   /** Settings in place of those of a local stack. */
   env?: Record<string, string>;
   clickhouse?: boolean;
-  /** Whether its PostgreSQL is a server of its own, which can be paused, and not that of the run. */
+  /** Whether its PostgreSQL is a server of its own, which can be paused. */
   ownServer?: boolean;
 };
 

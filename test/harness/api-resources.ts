@@ -41,7 +41,7 @@ export class ApiResources {
     this.#onSecret = onSecret;
   }
 
-  /** Makes those that are named in a text as `:link`; of the others it returns what is not there. */
+  /** Makes those that a text names, as `:link`; of the others it returns what is not there. */
   async create(owner: string, text: string): Promise<Resources> {
     const makers: [RegExp, (owner: string) => Promise<Partial<Resources>>][] = [
       [/:(?:link|alias|tag|external)/, (key) => this.#createLink(key)],

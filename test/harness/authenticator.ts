@@ -1,6 +1,6 @@
 /**
- * What people have on their devices to sign in: an authenticator of passkeys (WebAuthn), which makes
- * keys and signs, and an app for one-time codes (RFC 6238).
+ * What people have on their devices to sign in: an authenticator of passkeys (WebAuthn), which
+ * makes keys and signs, and an app for one-time codes (RFC 6238).
  */
 import {
   createHash,

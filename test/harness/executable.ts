@@ -6,7 +6,6 @@ import { join } from "node:path";
 
 import { buildExecutable } from "../../deploy/build-executable.ts";
 import { hashFiles } from "../../shared/make-once.ts";
-import { PROJECT_DIR } from "./stack.ts";
 import { makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -48,7 +47,7 @@ async function makeExecutable(): Promise<string> {
 export async function runProgram(
   words: readonly string[],
   env: Record<string, string>,
-  root = PROJECT_DIR,
+  root = ROOT,
 ): Promise<string> {
   const child = Bun.spawn(await commandOf(words, root), {
     cwd: root,

@@ -36,7 +36,7 @@ export class NetworkHost {
     this.clientAddress = this.#addLink("c", 1).far;
   }
 
-  /** Cuts the services link at the far end: packets are dropped silently, and senders get no error. */
+  /** Cuts the services link, at its far end: packets are dropped, and senders get no error. */
   cut(): void {
     this.#run("link", "set", `s${this.#n}`, "down");
   }

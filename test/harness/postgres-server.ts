@@ -167,8 +167,8 @@ async function copyTemplate({ home }: PostgresInstallation): Promise<void> {
 const VERSIONS = "/usr/lib/postgresql";
 
 /**
- * The folder of the machine's latest PostgreSQL with `pg_dump`, which that of npm does not have, and
- * which refuses a server that is later than itself; undefined, with a warning, without any.
+ * The folder of the machine's latest PostgreSQL with `pg_dump`, which that of npm does not have,
+ * and which refuses a server that is later than itself; undefined, with a warning, without any.
  */
 export function findDebianPostgres(): string | undefined {
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : [];

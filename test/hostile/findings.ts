@@ -1,6 +1,6 @@
 /**
- * Checks the responses to inputs, counts them, and collects what is wrong: each kind at each location
- * once, with the bytes to reproduce it, and the inputs that cause a stall on their own.
+ * Checks the responses to inputs, counts them, and collects what is wrong: each kind at each
+ * location once, with the bytes to reproduce it, and the inputs that cause a stall on their own.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
