@@ -94,14 +94,14 @@ const summary = z.object({
   elapsed_ns: z.coerce.number(),
 });
 
-/** Reads clicks, and its chunks. */
-export type ClicksReading = ClickHouse & ClickChunks;
+/** ClickHouse as a client that returns rows, or chunks of them as they arrive. */
+export type ClicksClient = ClickHouse & ClickChunks;
 
 /** Who reads: an account, whose budget pays; its own calls' unless another is named. */
 export type ClicksReader = AccountScope & Payer & { paysWith?: StatisticsBudget };
 
 /** Where accounts read clicks. */
-export type ClicksSource = { for(reader: ClicksReader): ClicksReading };
+export type ClicksSource = { for(reader: ClicksReader): ClicksClient };
 
 /**
  * ClickHouse for accounts. Each pays for what its queries take from a budget, and accounts take
@@ -131,12 +131,12 @@ export class MeasuredClickHouse implements ClicksSource {
    * ClickHouse for a reader. Throws `rate_limited` while its account has nothing left of the
    * budget, and so does each query; a query also throws {@link QueueFull}.
    */
-  for(reader: ClicksReader): ClicksReading {
+  for(reader: ClicksReader): ClicksClient {
     const budget = reader.paysWith ?? "statistics";
     this.#budgets.require(reader, budget);
     const { accountId } = reader;
     const spend = (ms: number): void => this.#budgets.spend(reader, budget, ms);
-    return this.#reading(spend, async (start) => {
+    return this.#clientWith(spend, async (start) => {
       let reserved = 0;
       const reserve = (ms: number): void => {
         this.#budgets.spend(reader, budget, ms - reserved);
@@ -159,17 +159,17 @@ export class MeasuredClickHouse implements ClicksSource {
   }
 
   /** ClickHouse for work that the service does for all accounts at once. */
-  forService(): ClicksReading {
-    return this.#reading(paidByNobody, (start) =>
+  forService(): ClicksClient {
+    return this.#clientWith(paidByNobody, (start) =>
       this.#queue.run(SERVICE, () => this.#measure(start, paidByNobody)),
     );
   }
 
   /** `run` runs a statement in its turn; `spend` is told of what its rows take that follow. */
-  #reading(
+  #clientWith(
     spend: (ms: number) => void,
     run: <T extends { response_headers: ResponseHeaders }>(start: () => Promise<T>) => Promise<T>,
-  ): ClicksReading {
+  ): ClicksClient {
     const client = this.#client;
     return {
       query: (params) => run(() => client.query(params)),

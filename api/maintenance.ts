@@ -1,6 +1,6 @@
 /**
- * The rounds of every API process in the background: it notices what happens to links by itself,
- * looks up the proofs of domains, and deletes what has expired. Several processes may do so
+ * The rounds of every API process in the background: it records which links have ended, looks up
+ * the proofs of domains, and deletes what has expired. Several processes may do so
  * concurrently.
  */
 import { LogSigner } from "../shared/links-log/signature.ts";
@@ -12,7 +12,7 @@ import { deleteAndSign, extendChains } from "./events/chain.ts";
 import { forgetReaders } from "./events/sql.ts";
 import { deleteExpiredRequests } from "./idempotency/idempotency.ts";
 import { deleteExpiredLimits } from "./limits/quotas.ts";
-import { noticeEvents } from "./links/notices.ts";
+import { recordEndedLinks } from "./links/ended-links.ts";
 import type { UsedClicks } from "./links/used-clicks.ts";
 import type { Sql } from "./postgres.ts";
 import { deleteOldRuns } from "./reports/sql.ts";
@@ -22,8 +22,8 @@ import { deleteExpiredSessions } from "./sessions/sql.ts";
 import { deleteOldMails } from "./webhooks/mails.ts";
 import { deleteOldDeliveries } from "./webhooks/sql.ts";
 
-/** Time between two notices, and between two rounds of anything else. */
-const NOTICE_MS = 5_000;
+/** Time between two records of ended links, and between two rounds of anything else. */
+const ENDED_LINKS_MS = 5_000;
 const INTERVAL_MS = 60_000;
 
 /** Proofs that one round looks up in sequence: each takes a few seconds at most. */
@@ -44,10 +44,10 @@ export class Maintenance {
     const { config, sql, log, shortUrl } = context;
     const retentionDays = config.EVENTS_RETENTION_DAYS;
     const signer = new LogSigner(config);
-    const notice = () => noticeEvents(sql, usedClicks, shortUrl);
+    const recordEnds = () => recordEndedLinks(sql, usedClicks, shortUrl);
     this.#log = log;
     this.#rounds = [
-      this.#start("notices_failed", notice, 0, NOTICE_MS),
+      this.#start("ended_links_failed", recordEnds, 0, ENDED_LINKS_MS),
       this.#start("event_deletion_failed", () => deleteEvents(sql, signer, retentionDays), 0),
       this.#start("ledger_not_extended", () => extendChains(sql)),
       this.#start("proof_checks_failed", () => domains.checkProofs(PROOFS_MAX)),

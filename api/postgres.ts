@@ -183,6 +183,12 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+/** SQLSTATEs of a text that no field can contain: one with NUL, also as JSON. */
+const UNSTORABLE = new Set(["22021", "22P05"]);
+
+/** Whether PostgreSQL rejected a statement for the characters of a text in it. */
+export const isUnstorable = (error: unknown): boolean => UNSTORABLE.has(errorCode(error) ?? "");
+
 /** Whether an error is a violation of the named unique constraint. */
 export const isUniqueViolation = (error: unknown, constraint: string): boolean =>
   error instanceof postgres.PostgresError &&

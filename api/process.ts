@@ -15,6 +15,7 @@ import { describeOutbox, readOutbox } from "./links-log/log.ts";
 import { LinksLogPublisher } from "./links-log/publisher.ts";
 import { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import { schemaState } from "./migrations/migrate.ts";
+import type { OidcService } from "./oidc/service.ts";
 import { Services } from "./services.ts";
 import { listenOptions, stopSite } from "./site.ts";
 import { lagWarning } from "./webhooks/service.ts";
@@ -32,9 +33,10 @@ export function runApi(context: ApiContext): Listening {
   const services = new Services(context, linksLog.publisher);
   context.metrics.watchSnapshots(linksLog.snapshots);
   context.metrics.watchLoad(services);
-  const { url, dashboard_url } = listenSites(context, services);
-  const internal_url = listenInternally(context, services, linksLog);
-  const listening = { url, internal_url, dashboard_url };
+  const { url, dashboard } = listenSites(context, services);
+  const health = healthOf(context, linksLog, dashboard?.oidc);
+  const internal_url = listenInternally(context, services, health);
+  const listening = { url, internal_url, dashboard_url: dashboard?.url };
   context.log.info(listening, "listening");
   return listening;
 }
@@ -62,27 +64,23 @@ class LinksLog {
   }
 }
 
-/** Listens for `/v1` and, if it is configured, the dashboard. Returns their URLs. */
-function listenSites(
-  context: ApiContext,
-  services: Services,
-): { url: string | undefined; dashboard_url: string | undefined } {
+/** Listens for `/v1` and, if it is configured, the dashboard. */
+function listenSites(context: ApiContext, services: Services) {
   const { config, lifecycle } = context;
   const shared = config.INSTANCE !== undefined;
   const app = apiSite(context, services, config.COMPAT);
   app.listen({ hostname: config.API_HOST, port: config.API_PORT, ...listenOptions(shared) });
   lifecycle.onStop("server", () => stopSite(app.server, shared));
-  const dashboard_url = listenDashboard(context, services);
+  const dashboard = listenDashboard(context, services);
   // Stops before the servers, which wait for their open connections.
   lifecycle.onStop("live streams", () => services.live.stop());
   lifecycle.onStop("waits for events", () => services.waits.stop());
-  return { url: app.server?.url.origin, dashboard_url };
+  return { url: app.server?.url.origin, dashboard };
 }
 
 /** Answers operators: health, metrics and status. Returns the URL of the internal server. */
-function listenInternally(context: ApiContext, services: Services, linksLog: LinksLog): string {
+function listenInternally(context: ApiContext, services: Services, health: HealthSource): string {
   const { config, sql, nats, replies, metrics, eventLoop, lifecycle, log } = context;
-  const health = healthOf(context, linksLog);
   answerStatus(
     nats.connection,
     replies,
@@ -110,6 +108,7 @@ const OTHER_DATABASE = `PostgreSQL has no account, and the stream ${LINK_LOG_STR
 const healthOf = (
   context: ApiContext,
   { publisher, snapshots, replicas, readability }: LinksLog,
+  oidc: OidcService | undefined,
 ): HealthSource => ({
   readiness: async () => ({
     process: context.isStopping() ? "stopping" : "ok",
@@ -125,6 +124,7 @@ const healthOf = (
     replicas: replicas.warning(),
     streams: readability.warning(),
     webhooks: await lagWarning(context.sql),
+    provider: oidc?.problem,
   }),
 });
 

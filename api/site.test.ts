@@ -4,7 +4,15 @@ import { expect, test } from "bun:test";
 import { Elysia } from "elysia";
 
 import { findFreePort } from "../deploy/local/ports.ts";
-import { errorCodeOf, FakeApi, fakeContext, MemoryStores } from "../test/harness/fake-api.ts";
+import { aliasProblem } from "../shared/contracts/alias.ts";
+import {
+  errorCodeOf,
+  FakeApi,
+  fakeContext,
+  fakeServices,
+  MemoryStores,
+} from "../test/harness/fake-api.ts";
+import { apiSite } from "./app.ts";
 import { ApiKeyAuthenticator } from "./auth/api-key-auth.ts";
 import { Authorizer } from "./auth/authorizer.ts";
 import { listenOptions, Site } from "./site.ts";
@@ -44,6 +52,15 @@ const app = new Elysia()
   .use(site.journey)
   .get("/", ({ query }) => ({ names: Object.keys(query) }))
   .post("/unread", ({ request }) => ({ read: request.bodyUsed }));
+
+test("no link of the service's own domain has a path of the API, which may be there too", () => {
+  const { routes } = apiSite(fakeContext(stores), fakeServices());
+  const others = ["/v4/shorten", "/rest/v3/short-urls", "/yourls-api.php"];
+  const taken = [...routes.map(({ path }) => path), ...others].filter(
+    (path) => aliasProblem(path.split("/")[1] ?? "", null) === undefined,
+  );
+  expect(taken).toEqual([]);
+});
 
 test("the framework parses no query: routes with an access rule read it after authentication", async () => {
   const response = await app.handle(new Request("http://localhost/?a=1&b=%41"));

@@ -43,7 +43,7 @@ import {
 import { RouteTable } from "./http/route-table.ts";
 import { installValidation, INTERNAL_MESSAGE, type ValidatedRoute } from "./http/validation.ts";
 import { rateLimited, rateLimitHeaders } from "./limits/windows.ts";
-import { isUnavailable } from "./postgres.ts";
+import { isUnavailable, isUnstorable } from "./postgres.ts";
 import type { Stores } from "./stores.ts";
 
 /** A request that has got its response. */
@@ -280,6 +280,9 @@ export class Site {
       return new ApiError("invalid_request", "The body is not valid JSON.", { cause: error });
     }
     if (error instanceof QueueFull) return busy(error);
+    // No check before it has to know which texts of a request reach a statement.
+    if (isUnstorable(error))
+      return new ApiError("invalid_request", "The request has a character that no text may have.");
     if (isUnavailable(error) || isClickHouseUnavailable(error)) return unavailable(error);
     return new ApiError("internal", INTERNAL_MESSAGE, { cause: error });
   }

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { connect } from "nats";
 import postgres from "postgres";
 
-import { selectOutboxStats } from "../api/links-log/sql.ts";
+import { readOutbox } from "../api/links-log/log.ts";
 import { resyncHosts } from "../api/links-snapshots/hosts.ts";
 import { buildSnapshot } from "../api/links-snapshots/snapshot.ts";
 import { decodeId } from "../shared/ids.ts";
@@ -125,7 +125,7 @@ async function measureCatchingUp(): Promise<void> {
              'state', 'active', 'version', version, 'domain', '', 'alias', alias, 'link_id', id, 'account_id', account_id,
              'mode', mode, 'destination', target_url, 'expires_at', null, 'password_hash', null, 'forward_query', false)::text
       from links limit ${MISSED}`;
-  await waitUntil(async () => (await selectOutboxStats(sql)).pending === 0);
+  await waitUntil(async () => (await readOutbox(sql)).pending === 0);
   const { state } = await manager.streams.info(LINK_LOG_STREAM);
   process.kill(redirector ?? 0, "SIGCONT");
   const startedAt = performance.now();

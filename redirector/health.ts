@@ -16,7 +16,7 @@ export function readWarnings(parts: Parts, config: Config) {
   const linksDir = linksDirOf(config);
   return {
     links_feed: logHealth.warning(),
-    links_log: logHealth.strangersWarning(),
+    links_log: logHealth.ignoredWarning(),
     replicas: replicas.warning(),
     geoip: geo.warning(),
     // While no link has a limit, none can be exceeded.

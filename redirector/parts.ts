@@ -107,7 +107,7 @@ export class Parts {
     this.journal = new Journal(dir, config.JOURNAL_BYTES_MAX, {
       sealed: (segment) => this.publisher.add(segment),
       failed: (error) => log.error({ error }, "journal_failed"),
-      unknownFile: (name) => log.warn({ name }, "journal_unknown_file"),
+      unknownFile: (file) => log.warn(file, "journal_unknown_file"),
     });
     lifecycle.onStop("journal", async () => {
       this.journal.close();

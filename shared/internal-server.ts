@@ -112,7 +112,8 @@ export type PartName =
   | "counters"
   | "geoip"
   | "click_limits"
-  | "webhooks";
+  | "webhooks"
+  | "provider";
 
 /** The state of each part: `ok`, or the reason why it is not ready. */
 type Readiness = Partial<Record<PartName, string>>;

@@ -118,10 +118,10 @@ export const formatFinding = ({ check, status, detail, mend }: Finding): string 
     ...(mend === undefined ? [] : [`\t${mend}`]),
   ].join("\n");
 
-/** Beyond this, counts of the last minutes and expiries are visibly wrong. */
+/** Offset beyond which counts of the last minutes and expiries are visibly wrong. */
 const WARNING_SECONDS = 1;
 
-/** Beyond this, certificates, sessions and time buckets are wrong. */
+/** Offset beyond which certificates, sessions and time buckets are wrong. */
 const FAILURE_SECONDS = 60;
 
 /**
@@ -185,6 +185,8 @@ const REMEDIES: Record<PartName, string> = {
   counters: "Start PostgreSQL and ClickHouse (docs/runbook.md#shorthopcountersnotwritten).",
   geoip: "Run shorthop geoip update.",
   webhooks: "Look at the worker's log and at PostgreSQL (docs/runbook.md#shorthopwebhookslate).",
+  provider:
+    "Start the provider of OIDC_ISSUER, or let this host reach it; meanwhile the owner of OIDC_BREAK_GLASS signs in (docs/sign-in.md#with-a-provider).",
   click_limits:
     "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopnotready).",
 };

@@ -1,6 +1,6 @@
 /**
- * Checks of the JetStream streams: of their settings for `shorthop doctor`, and while a process
- * runs whether they can be read and have enough replicas.
+ * Checks the JetStream streams: their settings, for `shorthop doctor`; and while a process runs,
+ * whether they can be read and have enough replicas.
  */
 import {
   connect,
@@ -103,7 +103,7 @@ async function readabilityProblem(
 function settingsProblem(stream: string, config: StreamConfig): Problem | undefined {
   const detail = PROBLEMS[stream]?.(config);
   if (detail === undefined) return undefined;
-  const mend = `Compare nats stream info ${stream} with docs/architecture.md, and mend it with nats stream edit; a storage of memory needs a new stream.`;
+  const mend = `Compare nats stream info ${stream} with docs/architecture.md, and mend it with nats stream edit; a stream that is stored in memory must be replaced by a new one.`;
   return { status: "failed", detail, mend };
 }
 
@@ -151,7 +151,7 @@ function replicasProblem(
   if (replicas > 1 || (nats.info?.cluster ?? "") === "") return undefined;
   return {
     status: "warning",
-    detail: "it has one replica in a cluster: without that server it is away",
+    detail: "it has one replica in a cluster: while that server is down, it is unavailable",
     mend: `Set NATS_REPLICAS=3 for all processes. ${mend}`,
   };
 }
@@ -222,7 +222,7 @@ async function isReadable({ streams }: JetStreamManager, stream: string): Promis
 const openManager = async (nats: Promise<NatsConnection>): Promise<JetStreamManager> =>
   (await nats).jetstreamManager({ timeout: REQUEST_TIMEOUT_MS, checkAPI: false });
 
-/** Time between two reads: by far less than redirectors retain what was acknowledged (150 s). */
+/** Time between two reads: far less than `ACKED_RETENTION_MS`. */
 const READ_INTERVAL_MS = 10_000;
 
 /**
@@ -252,10 +252,7 @@ export class ReadabilityWatch {
     });
   }
 
-  /**
-   * A warning to the operator with the remedy; undefined when each stream can be read, or when that
-   * is unknown.
-   */
+  /** A warning to the operator and the remedy; undefined unless a stream is known as damaged. */
   warning(): string | undefined {
     const [first] = this.#damaged;
     return first === undefined
@@ -284,7 +281,7 @@ export class ReadabilityWatch {
 /** Time between two comparisons. */
 const COMPARE_INTERVAL_MS = 60_000;
 
-/** The same after a failed attempt, or before the streams exist. */
+/** Time after a failed comparison, as before the streams exist. */
 const COMPARE_RETRY_MS = 5_000;
 
 /**
@@ -321,10 +318,7 @@ export class ReplicaWatch {
     );
   }
 
-  /**
-   * A warning to the operator; undefined when each stream has enough replicas, or when that is
-   * unknown.
-   */
+  /** A warning to the operator; undefined unless a stream is known to have too few replicas. */
   warning(): string | undefined {
     const named = [...this.#found]
       .filter(([, replicas]) => replicas < this.#expected)

@@ -1,10 +1,13 @@
-/** Work that is called for, waits or begins by itself: who takes turns in it, and who pays. */
+/**
+ * All work whose amount is not that of one request: calls and the budgets that they take from,
+ * queues and who takes turns in them, and jobs that begin by themselves.
+ */
 import type { AccountBudgetName } from "./budgets.ts";
 
 /**
- * What each call of the API takes from the budgets of its account, beside the requests of its plan.
- * One that takes from none reads or writes a bounded number of rows. A new one fails a test until
- * it is named here and takes what is said.
+ * The budgets of its account that each call of the API takes from, beside the requests of its plan.
+ * A call that takes from none reads or writes a bounded number of rows. A test fails for a call
+ * that is not named here, or that takes from other budgets.
  */
 export const CALLS: Readonly<Record<string, readonly AccountBudgetName[]>> = {
   "POST /v1/links": ["changed_links", "ledger_bytes", "link_passwords"],
@@ -109,7 +112,7 @@ export const QUEUES: Readonly<Record<string, string>> = {
   "api/passwords/hashing.ts": "passwords: accounts take turns after users; `link_passwords`",
   "redirector/failures/reporter.ts":
     "reports of failures: counts of all links, by a bound of their number",
-  "redirector/journal/publisher.ts":
+  "redirector/journal/publisher.worker.ts":
     "segments of clicks: of all links in one order; the journal's size",
   "redirector/passwords/password.ts": "passwords of links: networks take turns",
   "shared/time-slice.ts": "turns of the event loop: each piece of work has one",
@@ -137,7 +140,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   "redirector/failures/reporter.ts": "counts of failures: of the service",
   "redirector/http/server.ts": "connections that are idle: of the service",
   "redirector/journal/journal.ts": "writing clicks to disk: of the service",
-  "redirector/journal/publisher.ts": "sending clicks on: of the service",
+  "redirector/journal/publisher.worker.ts": "sending clicks on: of the service",
   "redirector/limits/click-limits.ts": "uses of click limits: of the service",
   "redirector/limits/continuity.ts": "the position of their stream: of the service",
   "redirector/links/host-links.ts": "the store of links: of the service",

@@ -42,6 +42,9 @@ const CORES = Math.min(CORES_MAX, countCores());
 const RERUN_FILES_MAX = 3;
 const ALONE: Lanes = { all: 1, waiting: 0 };
 
+/** How fast-check's errors begin. */
+const FAILED_PROPERTY = "Property failed after";
+
 const END_TO_END = ["test/api", "test/e2e"];
 
 const UPDATE_TIMINGS = "--update-timings";
@@ -143,9 +146,11 @@ async function runAll(): Promise<NamedOutcome[]> {
 
 /**
  * Runs the files of failed tests again, alone, unless they are too many; finds the failures that
- * did not come again.
+ * did not come again. A property is not among them: it has found an input that is answered wrongly,
+ * and would be run with others.
  */
-async function findFlaky(failed: readonly Failure[]): Promise<Failure[]> {
+async function findFlaky(all: readonly Failure[]): Promise<Failure[]> {
+  const failed = all.filter(({ message }) => !message.includes(FAILED_PROPERTY));
   const again = [...new Set(failed.map(({ file }) => file))].filter((file) =>
     /^\S+\.test\.tsx?$/.test(file),
   );

@@ -5,8 +5,20 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "./harness/browser.ts";
-import { listViews, openView, VARIANTS } from "./harness/dashboard-views.ts";
+import {
+  chromiumPath,
+  openBrowser,
+  openContext,
+  openSignIn,
+  signInOnPage,
+} from "./harness/browser.ts";
+import {
+  listViews,
+  openSignInView,
+  openView,
+  SIGN_IN_VIEWS,
+  VARIANTS,
+} from "./harness/dashboard-views.ts";
 import { Dns } from "./harness/dns.ts";
 import { seedAccount } from "./harness/seeded-account.ts";
 import { PROJECT_DIR, startStack } from "./harness/stack.ts";
@@ -21,6 +33,15 @@ await using stack = await startStack({ env: { DNS_SERVERS: dns.address } });
 await using browser = await openBrowser();
 const seeded = await seedAccount(stack, dns);
 for (const { name: variant, ...options } of VARIANTS) {
+  for (const locale of ["en", "de"]) {
+    const { page } = await openContext(browser, stack, { ...options, locale });
+    for (const view of SIGN_IN_VIEWS) {
+      await openSignInView(page, view);
+      const path = join(folder, `${view.name}-${locale}-${variant}.png`);
+      await page.screenshot({ path, fullPage: true });
+    }
+    await page.context().close();
+  }
   const { page } = await openSignIn(browser, stack, options);
   const screenshot = async (name: string) => {
     // Cards beyond the screen are not painted otherwise.
@@ -29,8 +50,6 @@ for (const { name: variant, ...options } of VARIANTS) {
     );
     await page.screenshot({ path: join(folder, `${name}-${variant}.png`), fullPage: true });
   };
-  await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  await screenshot("sign-in");
   await signInOnPage(page, seeded.user);
   for (const view of listViews(seeded)) {
     await openView(page, view);

@@ -1,6 +1,6 @@
 /**
- * Breaks down clicks by one or two dimensions, with visitors, from single clicks: by columns of
- * clicks, and of an account also by link, or by the tags or domains that its links have now.
+ * Breaks down clicks and visitors by one or two dimensions, which are columns of raw clicks. Clicks
+ * of an account are also broken down by link, or by the tags or domains that its links have now.
  */
 import * as z from "zod";
 
@@ -11,16 +11,16 @@ import type { LinkService } from "../links/service.ts";
 import { type ColumnFilter, LINK_PROPERTIES, type LinkProperty, toShownValue } from "./filters.ts";
 import type { BreakdownRequest } from "./model.ts";
 import { IN_CLASSES, RAW_RANGE, readWithVisitors, whereClicks } from "./plan.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 import { type AccountBreakdownResponse, completeFrom, percentageOf } from "./responses.ts";
-import type { AnalyticsQuery } from "./scope.ts";
 import { type Reader, readLinkNames } from "./top-links.ts";
 
 /** Dimensions that are columns of `clicks`. */
 type BreakdownColumn = ColumnFilter | "link";
 
 /**
- * Breaks clicks down; links have their names. Throws `invalid_request` for an invalid cursor, and
- * for dimensions or links that are too many.
+ * Returns clicks by dimension; links with their names. Throws `invalid_request` for an invalid
+ * cursor, and for too many dimensions or links.
  */
 export async function readBreakdown(
   links: LinkService,
@@ -31,7 +31,10 @@ export async function readBreakdown(
   const property = LINK_PROPERTIES.find((name) => by.includes(name));
   if (property !== undefined) {
     if (by.length > 1 || starting_after !== undefined)
-      throw invalidField("by", `"${property}" stands alone, on one page`);
+      throw invalidField(
+        "by",
+        `"${property}" cannot be combined with another dimension or with a cursor`,
+      );
     return await readPropertyValues(links, query, property, limit);
   }
   const columns = by.filter((name) => name !== "tag" && name !== "domain");
@@ -105,7 +108,7 @@ export async function readColumnValues(
   const cursor = readCursor(cursorSchema, startingAfter);
   const columns = [...new Set(by.flatMap(columnsOf))];
   if (cursor !== undefined && cursor.values.length !== columns.length)
-    throw invalidField("starting_after", "is of other dimensions");
+    throw invalidField("starting_after", "belongs to other dimensions");
   const totalOf = ([first]: readonly ValuesRow[]) => Number(first?.total ?? 0);
   const rows = await readWithVisitors<ValuesRow>(
     query,

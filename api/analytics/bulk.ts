@@ -15,8 +15,8 @@ import {
   tableOf,
   whereClicks,
 } from "./plan.ts";
+import type { AnalyticsQuery, QueryRange } from "./query-resolver.ts";
 import { type BulkResponse, completeFrom } from "./responses.ts";
-import type { AnalyticsQuery, QueryRange } from "./scope.ts";
 import { selectByDimension } from "./top-values.ts";
 
 /** Countries in the response per link. */

@@ -6,7 +6,7 @@ import { casesOf } from "../../test/harness/property-runs.ts";
 import { type CountsOverTime, resolveEarlier, toComparison, toTimeSeries } from "./over-time.ts";
 import { type PeriodQuery, resolveRange } from "./period.ts";
 import { splitRange, tableOf } from "./plan.ts";
-import type { QueryRange } from "./scope.ts";
+import type { QueryRange } from "./query-resolver.ts";
 
 const NOW = Date.parse("2026-11-20T00:05:00Z");
 

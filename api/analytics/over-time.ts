@@ -17,7 +17,6 @@ import {
   hasRawClicks,
   IN_CLASSES,
   isLowVolume,
-  needsRawClicks,
   OF_ACCOUNT,
   RAW_RANGE,
   readRows,
@@ -25,8 +24,8 @@ import {
   splitRange,
   whereClicks,
 } from "./plan.ts";
+import type { AnalyticsQuery, QueryRange } from "./query-resolver.ts";
 import { completeFrom, type Summary } from "./responses.ts";
-import type { AnalyticsQuery, QueryRange } from "./scope.ts";
 
 /** Clicks of the counted classes, their distinct visitors, and clicks of bots and prefetches. */
 type Counts = { clicks: number; unique: number; bots: number; prefetches: number };
@@ -97,8 +96,8 @@ function planRollups(query: AnalyticsQuery): RollupPlan | undefined {
   const { table, rolledTo, isSplit } = splitRange(range);
   if (table === "clicks" || filters.columns.size > 0) return undefined;
   if (isLowVolume(query) && hasRawClicks(range)) return undefined;
-  // Bots are counted from raw clicks too.
-  const whereRaw = whereClicks(query, isSplit || needsRawClicks(query));
+  // Bots are counted too, also those of links that no person has followed in the range.
+  const whereRaw = whereClicks(query, true);
   const common = { whereRaw, isSplit, rolledTo };
   const byLink = { table, where: whereRaw };
   if (subject !== "account" || selectsLinks(selected))

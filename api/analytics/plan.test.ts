@@ -5,7 +5,7 @@ import type * as z from "zod";
 
 import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
-import type { ClicksReading } from "../clickhouse.ts";
+import type { ClicksClient } from "../clickhouse.ts";
 import { readFilters } from "./filters.ts";
 import { filtersQuery } from "./model.ts";
 import { resolveRange } from "./period.ts";
@@ -61,7 +61,7 @@ const RANGE = { from: Date.UTC(2026, 0, 1, 12), to: Date.UTC(2026, 0, 8) };
 /** Answers with the sum of the table that a statement reads. */
 function clickHouseWith(sums: Record<string, number>) {
   const statements: string[] = [];
-  const clickhouse: ClicksReading = {
+  const clickhouse: ClicksClient = {
     async query({ query }) {
       statements.push(query);
       const [, table = ""] = /FROM (\w+)/.exec(query) ?? [];
@@ -77,7 +77,7 @@ function clickHouseWith(sums: Record<string, number>) {
   return { clickhouse, statements };
 }
 
-const isFew = (request: z.input<typeof filtersQuery>, clickhouse: ClicksReading) =>
+const isFew = (request: z.input<typeof filtersQuery>, clickhouse: ClicksClient) =>
   areFew({
     reader: { accountId: newUuid(), mode: "live", plan: "free" },
     clickhouse,

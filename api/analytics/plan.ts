@@ -8,7 +8,7 @@ import { DAY_MS, HOUR_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { CASELESS, type Filters } from "./filters.ts";
 import type { Range, Span } from "./period.ts";
-import type { AnalyticsQuery, LinkSets, QueryRange } from "./scope.ts";
+import type { AnalyticsQuery, LinkSets, QueryRange } from "./query-resolver.ts";
 
 /** The shortest bucket of a rollup. */
 export const QUARTER_MS = 900_000;

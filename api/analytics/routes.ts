@@ -26,6 +26,7 @@ import {
   referrersQuery,
   summaryQuery,
 } from "./model.ts";
+import type { Subject } from "./query-resolver.ts";
 import {
   accountBreakdownResponse,
   accountDevicesResponse,
@@ -42,7 +43,6 @@ import {
   targetsResponse,
   timesResponse,
 } from "./responses.ts";
-import type { Subject } from "./scope.ts";
 import type { AnalyticsService } from "./service.ts";
 
 /** The order of the routes is that of the OpenAPI document. */

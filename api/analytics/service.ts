@@ -1,11 +1,11 @@
 /**
  * Answers questions about clicks. A route parses each question (`model.ts`); here it passes the
- * other stages: its scope is resolved (`scope.ts`), tables are planned (`plan.ts`), queried, and
- * the rows shaped into the response, in one file for each kind of question.
+ * other stages: it is resolved to a query (`query-resolver.ts`), tables are planned (`plan.ts`),
+ * queried, and the rows shaped into the response, in one file for each kind of question.
  */
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
 import { decodeId, encodeId, formatUuid, type Uuid } from "../../shared/ids.ts";
-import type { ClicksReader, ClicksReading, ClicksSource } from "../clickhouse.ts";
+import type { ClicksClient, ClicksReader, ClicksSource } from "../clickhouse.ts";
 import { notFound } from "../http/errors.ts";
 import type { Confirm } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
@@ -34,6 +34,7 @@ import {
   whereClicks,
   whereOwn,
 } from "./plan.ts";
+import { type AnalyticsQuery, QueryResolver, type Subject } from "./query-resolver.ts";
 import {
   type AccountBreakdownResponse,
   type AccountDevicesResponse,
@@ -47,7 +48,6 @@ import {
   type Summary,
   type TargetsResponse,
 } from "./responses.ts";
-import { type AnalyticsQuery, Scope, type Subject } from "./scope.ts";
 import { readTimes } from "./times.ts";
 import { type Reader, readTopLinks } from "./top-links.ts";
 import {
@@ -65,8 +65,8 @@ export type Condition = { condition: string; params: Record<string, unknown> };
 
 /** The single clicks that a question is about, of one link or of all, and where they are read. */
 export type SelectedClicks = {
-  clickhouse: ClicksReading;
-  scope: Condition;
+  clickhouse: ClicksClient;
+  where: Condition;
   range: RetainedSpan;
   link: Uuid | undefined;
 };
@@ -76,7 +76,7 @@ export type SelectedClicks = {
  * `invalid_request`, and `rate_limited` for an account that has used up its time.
  */
 export class AnalyticsService {
-  readonly #scope: Scope;
+  readonly #queries: QueryResolver;
   readonly #links: LinkService;
   readonly #live: LiveClicks;
 
@@ -87,20 +87,20 @@ export class AnalyticsService {
     live: LiveClicks,
     clicksRetentionDays: number,
   ) {
-    this.#scope = new Scope(clickhouse, links, clicksRetentionDays);
+    this.#queries = new QueryResolver(clickhouse, links, clicksRetentionDays);
     this.#links = links;
     this.#live = live;
   }
 
   /** Returns totals and a time series. */
   async summary(reader: ClicksReader, subject: Subject, request: SummaryRequest): Promise<Summary> {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     return await readOverTime(query, request);
   }
 
   /** As `summary` for all links of an account, with the links with the most clicks. */
   async account(reader: Reader, request: AccountRequest): Promise<AccountSummary> {
-    const query = await this.#scope.resolve(reader, "account", request);
+    const query = await this.#queries.resolve(reader, "account", request);
     const [summary, top_links] = await Promise.all([
       readOverTime(query, request),
       readTopLinks(this.#links, reader, query, request.limit),
@@ -115,7 +115,7 @@ export class AnalyticsService {
     request: ClicksRequest,
     values: OverviewRequest,
   ) {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     const [{ period, summary, clicks_over_time }, breakdowns] = await Promise.all([
       readOverTime(query, request),
       readOverviewValues(query, values),
@@ -128,7 +128,7 @@ export class AnalyticsService {
     subject: Subject,
     request: GeoRequest,
   ): Promise<AccountGeoResponse> {
-    return await readGeo(await this.#scope.resolve(reader, subject, request), request);
+    return await readGeo(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns clicks by device, browser and system. */
@@ -137,7 +137,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ClicksRequest,
   ): Promise<AccountDevicesResponse> {
-    return await readDevices(await this.#scope.resolve(reader, subject, request));
+    return await readDevices(await this.#queries.resolve(reader, subject, request));
   }
 
   async referrers(
@@ -145,7 +145,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ReferrersRequest,
   ): Promise<AccountReferrersResponse> {
-    return await readReferrers(await this.#scope.resolve(reader, subject, request), request);
+    return await readReferrers(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns clicks by one or two dimensions. */
@@ -154,7 +154,7 @@ export class AnalyticsService {
     subject: Subject,
     request: BreakdownRequest,
   ): Promise<AccountBreakdownResponse> {
-    const query = await this.#scope.resolve(reader, subject, request);
+    const query = await this.#queries.resolve(reader, subject, request);
     return await readBreakdown(this.#links, reader, query, request);
   }
 
@@ -164,7 +164,7 @@ export class AnalyticsService {
     subject: Subject,
     request: ClicksRequest,
   ): Promise<AccountTimesResponse> {
-    return await readTimes(await this.#scope.resolve(reader, subject, request), request);
+    return await readTimes(await this.#queries.resolve(reader, subject, request), request);
   }
 
   /** Returns a link's clicks by rule and arm. */
@@ -173,7 +173,7 @@ export class AnalyticsService {
     link: Uuid | undefined,
     request: ClicksRequest,
   ): Promise<TargetsResponse> {
-    const query = await this.#scope.resolve(reader, { link }, request);
+    const query = await this.#queries.resolve(reader, { link }, request);
     if (query.subject === "account" || !("link" in query.subject)) throw notFound("link");
     const { subject } = query;
     const targets = await readTargets(query, subject.link);
@@ -183,7 +183,7 @@ export class AnalyticsService {
   /** Returns counts of many links; lists links that the reader does not have in `errors`. */
   async bulk(reader: ClicksReader, body: BulkBody): Promise<BulkResponse> {
     const ids = body.link_ids.flatMap((id) => decodeId("link", id) ?? []);
-    return await readLinks(await this.#scope.resolveLinks(reader, ids, body), body);
+    return await readLinks(await this.#queries.resolveLinks(reader, ids, body), body);
   }
 
   /**
@@ -197,7 +197,7 @@ export class AnalyticsService {
     filters: FilterQuery,
   ): Promise<ReadableStream<Uint8Array>> {
     const link = await this.#links.find(owner, id);
-    const matches = await this.#scope.resolveMatcher(owner, link.id, ofEveryClass(filters));
+    const matches = await this.#queries.resolveMatcher(owner, link.id, ofEveryClass(filters));
     return await this.#live.open({
       matches,
       owner,
@@ -219,9 +219,9 @@ export class AnalyticsService {
   ): Promise<SelectedClicks> {
     const link = linkId === undefined ? undefined : decodeId("link", linkId);
     const subject = linkId === undefined ? "account" : { link };
-    const query = await this.#scope.resolve(reader, subject, ofEveryClass(request));
-    const scope = { condition: whereOwn(query), params: paramsOf(query) };
-    return { clickhouse: query.clickhouse, scope, range: query.range, link };
+    const query = await this.#queries.resolve(reader, subject, ofEveryClass(request));
+    const where = { condition: whereOwn(query), params: paramsOf(query) };
+    return { clickhouse: query.clickhouse, where, range: query.range, link };
   }
 }
 

@@ -13,8 +13,8 @@ import {
   tableOf,
   whereClicks,
 } from "./plan.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 import { type AccountTimesResponse, completeFrom } from "./responses.ts";
-import type { AnalyticsQuery } from "./scope.ts";
 
 const DAYS = 7;
 const HOURS = 24;

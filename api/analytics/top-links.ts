@@ -21,8 +21,8 @@ import {
   whereClicks,
   whereOwn,
 } from "./plan.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 import type { AccountSummary, LinkName } from "./responses.ts";
-import type { AnalyticsQuery } from "./scope.ts";
 
 /** The caller; names of links need the scope `links:read`. */
 export type Reader = ClicksReader & { scopes: readonly string[] };

@@ -22,6 +22,7 @@ import {
   whereClicks,
   whereSubjects,
 } from "./plan.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 import {
   type AccountDevicesResponse,
   type AccountGeoResponse,
@@ -29,7 +30,6 @@ import {
   completeFrom,
   percentageOf,
 } from "./responses.ts";
-import type { AnalyticsQuery } from "./scope.ts";
 
 /**
  * Far more than the number of devices, browsers and operating systems, so the response contains all

@@ -10,7 +10,7 @@ import { inChunks } from "../../test/harness/chunks.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { exportClicks } from "./export.ts";
 
-const SCOPE = { condition: "account_id = {account_id: UUID}", params: {} };
+const WHERE = { condition: "account_id = {account_id: UUID}", params: {} };
 const RANGE = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
 
 type Row = { link: Uuid; ms: number; journal: Uuid; idx: number };
@@ -72,7 +72,7 @@ function makeRows(links: number, ofFirst: number): Row[] {
 async function readExport(
   clickhouse: ReturnType<typeof clickHouseWith>["clickhouse"],
 ): Promise<string> {
-  const chunks = exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE);
+  const chunks = exportClicks(clickhouse, { where: WHERE, link: undefined }, RANGE);
   return Buffer.concat(await Array.fromAsync(chunks)).toString();
 }
 
@@ -102,7 +102,7 @@ test("ends with an error when ClickHouse breaks off", async () => {
   const { clickhouse } = clickHouseWith(rows, { failAt: 2 });
   let text = "";
   const read = async () => {
-    const chunks = exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE);
+    const chunks = exportClicks(clickhouse, { where: WHERE, link: undefined }, RANGE);
     for await (const chunk of chunks) text += Buffer.from(chunk).toString();
   };
   expect(await read().catch((error: unknown) => error)).toBeInstanceOf(Error);
@@ -117,7 +117,7 @@ test("ends with an error when ClickHouse breaks off", async () => {
 
 test("reads one part ahead of its reader, and no more", async () => {
   const { clickhouse, countParts } = clickHouseWith(makeRows(10_000, 10));
-  const lines = exportClicks(clickhouse, { scope: SCOPE, link: undefined }, RANGE);
+  const lines = exportClicks(clickhouse, { where: WHERE, link: undefined }, RANGE);
   await lines.next();
   await lines.return(undefined);
   // No further part is read meanwhile.

@@ -19,7 +19,7 @@ import {
   selectClicked,
 } from "../analytics/plan.ts";
 import type { Condition } from "../analytics/service.ts";
-import { type ClicksScope, selectFields, SETTINGS, type SingleClick } from "./single-clicks.ts";
+import { type ClicksSelection, selectFields, SETTINGS, type SingleClick } from "./single-clicks.ts";
 
 /**
  * Clicks of one part: about 45 MB. With smaller parts, starting each statement takes a third of the
@@ -46,11 +46,11 @@ type Reading = ClickHouseReader & ClickChunks;
  */
 export async function* exportClicks(
   clickhouse: Reading,
-  { scope, link }: ClicksScope,
+  { where, link }: ClicksSelection,
   range: Span,
 ): AsyncGenerator<Uint8Array, undefined> {
-  const groups = link === undefined ? groupLinks(clickhouse, scope, range) : [[link]];
-  for await (const chunks of aheadOf(readParts(clickhouse, scope, range, groups))) yield* chunks;
+  const groups = link === undefined ? groupLinks(clickhouse, where, range) : [[link]];
+  for await (const chunks of aheadOf(readParts(clickhouse, where, range, groups))) yield* chunks;
   return undefined;
 }
 
@@ -77,7 +77,7 @@ async function* aheadOf<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Va
  */
 async function* groupLinks(
   clickhouse: Reading,
-  scope: Condition,
+  where: Condition,
   range: Span,
 ): AsyncGenerator<readonly Uuid[]> {
   let after: Uuid | undefined;
@@ -88,7 +88,7 @@ async function* groupLinks(
         ${after === undefined ? "" : "WHERE link_id > {after: UUID}"}
         ORDER BY link_id LIMIT {limit: UInt32}`,
       {
-        ...scope.params,
+        ...where.params,
         ...clickedParams(range),
         limit: LOOKUP_LINKS,
         ...(after === undefined ? {} : { after }),
@@ -104,7 +104,7 @@ async function* groupLinks(
 /** Reads the clicks of each group of links, in parts. */
 async function* readParts(
   clickhouse: Reading,
-  scope: Condition,
+  where: Condition,
   range: Span,
   groups: AsyncIterable<readonly Uuid[]> | Iterable<readonly Uuid[]>,
 ): AsyncGenerator<Uint8Array[]> {
@@ -112,7 +112,7 @@ async function* readParts(
   for await (const links of groups) {
     let after: ExportPosition | undefined;
     for (let isWhole = false; !isWhole;) {
-      const { chunks, lines } = await readPart(clickhouse, scope, range, { links, after, limit });
+      const { chunks, lines } = await readPart(clickhouse, where, range, { links, after, limit });
       if (chunks.length === 0) break;
       // Throws when ClickHouse failed midway and ended the response with an error message.
       after = positionOf(chunks);

@@ -60,7 +60,7 @@ function startApi({
     selectClicks: () =>
       Promise.resolve({
         clickhouse: { ...clickhouse, query: unused, command: unused },
-        scope: { condition: "1", params: {} },
+        where: { condition: "1", params: {} },
         range: { ...resolveRange({ period: "24h" }, 0, Date.now()), rawFrom: 0 },
         link: LINK,
       }),

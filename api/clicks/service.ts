@@ -40,13 +40,13 @@ export class ClicksService {
    * `rate_limited`.
    */
   async list(owner: ClicksReader, query: ClicksQuery): Promise<ClicksResponse> {
-    const { clickhouse, range, ...scope } = await this.#analytics.selectClicks(
+    const { clickhouse, range, ...selection } = await this.#analytics.selectClicks(
       owner,
       query.link_id,
       query,
     );
     const cursor = readCursor(clickCursor, query.starting_after);
-    const rows = await readNewestClicks(clickhouse, scope, range, query.limit + 1, cursor);
+    const rows = await readNewestClicks(clickhouse, selection, range, query.limit + 1, cursor);
     const data = rows.slice(0, query.limit);
     const last = data.at(-1);
     const next_cursor =
@@ -66,7 +66,7 @@ export class ClicksService {
     query: ExportQuery,
     confirm: Confirm,
   ): Promise<ReadableStream<Uint8Array>> {
-    const { clickhouse, range, ...scope } = await this.#analytics.selectClicks(
+    const { clickhouse, range, ...selection } = await this.#analytics.selectClicks(
       owner,
       query.link_id,
       query,
@@ -79,7 +79,7 @@ export class ClicksService {
     const { stalledMs, confirmedMs } = this.#bounds;
     const ending = new AbortController();
     const start = () =>
-      whileConfirmed(exportClicks(clickhouse, scope, range), confirm, confirmedMs);
+      whileConfirmed(exportClicks(clickhouse, selection, range), confirm, confirmedMs);
     const chunks = this.#running.run(owner.accountId, start, () => ending.abort());
     return await streamChunks(chunks, stalledMs, ending.signal);
   }

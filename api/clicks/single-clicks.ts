@@ -21,9 +21,9 @@ import type { Condition } from "../analytics/service.ts";
 
 /**
  * The clicks to read: a condition with its parameters, including `classes`; and their link, unless
- * the scope is an account.
+ * the selection is an account's.
  */
-export type ClicksScope = { scope: Condition; link: Uuid | undefined };
+export type ClicksSelection = { where: Condition; link: Uuid | undefined };
 
 export type SingleClick = { id: string; time: string; link_id: string } & Record<
   (typeof CLICK_COLUMNS)[number],
@@ -66,7 +66,7 @@ const WINDOWS_MS = [HOUR_MS, DAY_MS, 8 * DAY_MS, Infinity];
  */
 export async function readNewestClicks(
   clickhouse: ClickHouseReader,
-  { scope, link }: ClicksScope,
+  { where, link }: ClicksSelection,
   { from, to }: Span,
   limit: number,
   cursor: ClickCursor | undefined,
@@ -79,12 +79,12 @@ export async function readNewestClicks(
       clickhouse,
       `${selectFields()}
          FROM clicks AS click
-        WHERE ${allOf(scope.condition, ofLinks, RAW_RANGE, IN_CLASSES)}
+        WHERE ${allOf(where.condition, ofLinks, RAW_RANGE, IN_CLASSES)}
           ${cursor === undefined ? "" : `AND (toUnixTimestamp64Milli(ts), ${ID}) < ({cursor_ms: Int64}, {cursor_id: String})`}
         ORDER BY ts DESC, id DESC
         LIMIT {limit: UInt32} ${SETTINGS}`,
       {
-        ...scope.params,
+        ...where.params,
         ...clickedParams({ from: start, to: end + SECOND_MS }),
         from: clampInstant(start),
         to: clampInstant(end),

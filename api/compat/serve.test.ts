@@ -56,6 +56,17 @@ test.each(WITH_BODY)("no body is read without a key that works: %s %s", async (m
   expect(await status(api.addKey().key)).toBe(400);
 });
 
+test.each([
+  ["of one name", "a&".repeat(30_000), 400],
+  ["of many names", Array.from({ length: 5_000 }, (_, i) => `${i}=`).join("&"), 400],
+  ["within the bound", "a=1&".repeat(199), 401],
+])("a form of too many fields is not parsed: %s", async (_, body, expected) => {
+  const api = new FakeApi({}, { compat });
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const { status, text } = await api.send("/yourls-api.php", { headers, body });
+  expect([status, text.includes("too many fields")]).toEqual([expected, expected === 400]);
+});
+
 test("what a key may not do by /v1, and what fails there, is refused in the other shape", async () => {
   const api = new FakeApi(
     { links: { lookUp: () => Promise.reject(new Error("a secret of the database")) } },

@@ -20,7 +20,7 @@ const DB_VERSION = "507";
 /** Maximum bytes of a form, which is read before the key that is in it. */
 const FORM_BYTES_MAX = 64 * 1024;
 
-/** Maximum fields of a request: without a bound, looking at them costs more than reading it. */
+/** Maximum fields of a form: without a bound, parsing it costs more than reading it. */
 const FIELDS_MAX = 200;
 
 /** Maximum links in one answer. */
@@ -60,21 +60,25 @@ async function readFields(request: Request): Promise<Fields> {
     fields.set(name, [values].flat().at(-1) ?? "");
   const bytes = await readBody(request, FORM_BYTES_MAX);
   if (bytes.length > 0) {
+    requireFewFields(bytes);
     const type = headers.get("content-type") ?? "";
     const form = new Response(bytes, { headers: { "content-type": type } });
     const sent = await form.formData().catch((cause: unknown) => {
       throw new ApiError("invalid_request", "The body is not a form.", { cause });
     });
-    for (const [name, value] of sent) {
-      if (typeof value === "string") fields.set(name, value);
-      if (fields.size > FIELDS_MAX)
-        throw new ApiError(
-          "invalid_request",
-          `The form has too many fields: ${FIELDS_MAX} at most.`,
-        );
-    }
+    for (const [name, value] of sent) if (typeof value === "string") fields.set(name, value);
   }
   return new Map([...fields].filter(([, value]) => value.trim() !== ""));
+}
+
+const AMPERSAND = 0x26;
+
+/** Throws for a form of many fields before it is parsed, also if they have one name. */
+function requireFewFields(bytes: Uint8Array): void {
+  let separators = 0;
+  for (const byte of bytes) if (byte === AMPERSAND) separators++;
+  if (separators >= FIELDS_MAX)
+    throw new ApiError("invalid_request", `The form has too many fields: ${FIELDS_MAX} at most.`);
 }
 
 /** The API key, as a signature or as a password. */

@@ -78,11 +78,14 @@ export class People {
   }
 }
 
+/** Where the dashboard is, and with whom people sign in there, if with anybody. */
+type Dashboard = { url: string; oidc: OidcService | undefined };
+
 /**
- * Listens for the dashboard until the process stops. Returns its URL; undefined where none is
- * configured. Throws when its files are missing.
+ * Listens for the dashboard until the process stops; undefined where none is configured. Throws
+ * when its files are missing.
  */
-export function listenDashboard(context: ApiContext, services: Services): string | undefined {
+export function listenDashboard(context: ApiContext, services: Services): Dashboard | undefined {
   const { config, sql, lifecycle, log, dashboardUrl: origin } = context;
   const { DASHBOARD_SECRET: secret, DASHBOARD_HOST: hostname, DASHBOARD_PORT: port } = config;
   if (origin === undefined || secret === undefined) return undefined;
@@ -95,7 +98,7 @@ export function listenDashboard(context: ApiContext, services: Services): string
   const shared = config.INSTANCE !== undefined;
   app.listen({ hostname, port, ...listenOptions(shared) });
   lifecycle.onStop("dashboard", () => stopSite(app.server, shared));
-  return origin;
+  return { url: origin, oidc: people.oidc };
 }
 
 /**

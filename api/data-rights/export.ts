@@ -6,6 +6,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 
 import { WITHOUT_CONDITION_CACHE } from "../../shared/clicks/query.ts";
 import { encodeId, type IdKind, type Uuid } from "../../shared/ids.ts";
+import { version } from "../../shared/version.ts";
 import { LedgerWriter } from "../events/record.ts";
 import { OPERATOR } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
@@ -34,8 +35,17 @@ const CLICK_TABLES = [
   { table: "unknown_aliases", without: "", where: "has({hosts: Array(String)}, domain)" },
 ] as const;
 
-/** A row of an export: of which table, and its columns. The last line has the number of each. */
-type Line = { table: string; row: Record<string, unknown> } | { rows: Record<string, number> };
+/** The format of exports. A later version may add tables and columns to it. */
+export const exportFormat = 1;
+
+/**
+ * The first line has the format and the version of Shorthop; then each is a row, with its table and
+ * its columns; the last one has the number of rows of each table.
+ */
+type Line =
+  | { format: number; version: string }
+  | { table: string; row: Record<string, unknown> }
+  | { rows: Record<string, number> };
 
 /** Records an export in the account's ledger, before it is made. Throws without an account. */
 export async function recordExport(sql: Sql, account: Uuid): Promise<void> {
@@ -52,6 +62,7 @@ export async function* exportAccount(
   clickhouse: ClickHouseClient,
   account: Uuid,
 ): AsyncGenerator<string, void, undefined> {
+  yield JSON.stringify({ format: exportFormat, version } satisfies Line);
   const rows: Record<string, number> = {};
   for await (const line of readAll(sql, clickhouse, account)) {
     rows[line.table] = (rows[line.table] ?? 0) + 1;

@@ -1,7 +1,7 @@
 /**
- * The counters of an import's links. Workers write those of links with live clicks as these are
- * stored; imported ones would be in their way. So an import writes its links' when all is stored,
- * and takes them back when it is undone.
+ * The counters of the links of an import. Workers count live clicks as they store them, and leave
+ * imported ones out, which would delay the counters of all other links. So an import raises the
+ * counters of its links itself, once all its clicks are stored, and lowers them when it is undone.
  */
 import { type ClickHouseReader, queryRows } from "../../shared/clicks/query.ts";
 import { NO_TOTALS, readTotals, TOTALS_TABLE } from "../../shared/clicks/totals.ts";
@@ -17,11 +17,11 @@ import {
   raiseCounters,
 } from "./sql.ts";
 
-/** Links of one statement, and of which it is read at once that they have clicks. */
+/** Maximum links of one statement, and of one query for links that have clicks. */
 const LINKS_AT_ONCE = 1_000;
 const CLICKED_AT_ONCE = 50_000;
 
-/** The SQLSTATE of a transaction that was ended for another to go on, and attempts of one. */
+/** The SQLSTATE of a transaction that was aborted to resolve a deadlock, and maximum attempts. */
 const DEADLOCK = "40P01";
 const ATTEMPTS_MAX = 20;
 
@@ -42,8 +42,8 @@ export class ImportCounters {
   }
 
   /**
-   * The links with clicks of an import, some at a time. In the order of ClickHouse's tables, so
-   * that the totals of some are read together, rather than from everywhere.
+   * Yields the links with clicks of an import, some at a time, in the order in which ClickHouse
+   * sorts them: so the totals of these are close to each other.
    */
   async *#clickedLinks(number: number): AsyncGenerator<Uuid[]> {
     for (let after: Uuid | undefined = NIL_UUID; after !== undefined;) {
@@ -66,7 +66,10 @@ export class ImportCounters {
       await noteDeletedClicks(this.#sql, id, await this.#readLosses(links, number));
   }
 
-  /** Takes from counters what was noted, when the clicks are deleted; returns how many are left. */
+  /**
+   * Lowers the counters by the losses that were noted, after the clicks were deleted; returns how
+   * many links remain.
+   */
   async lower({ id }: ImportRow): Promise<number> {
     let left = 0;
     for await (const links of this.#links(id)) {
@@ -77,7 +80,7 @@ export class ImportCounters {
     return left;
   }
 
-  /** The links of an import that are still there, some at a time. */
+  /** Yields the links of an import that still exist, some at a time. */
   async *#links(id: Uuid): AsyncGenerator<Uuid[]> {
     for (let after = ""; ;) {
       const links = await findKeptLinks(this.#sql, id, after, LINKS_AT_ONCE);
@@ -88,7 +91,7 @@ export class ImportCounters {
     }
   }
 
-  /** The clicks that links have of an import. */
+  /** Reads how many clicks of an import links have. */
   async #readLosses(links: readonly Uuid[], number: number): Promise<LinkFigures[]> {
     const rows = await queryRows<{ link_id: Uuid; humans: string; bots: string }>(
       this.#clickhouse,
@@ -108,7 +111,7 @@ export class ImportCounters {
   }
 }
 
-/** What links have now. */
+/** Reads the totals of links as they are now. */
 export async function readFigures(
   clickhouse: ClickHouseReader,
   links: readonly Uuid[],
@@ -123,8 +126,8 @@ export async function readFigures(
 }
 
 /**
- * Last clicks by people, in Unix milliseconds; where retention has deleted them, the begin of their
- * day.
+ * Reads the last clicks by people, in Unix milliseconds; where retention has deleted the click, the
+ * start of its day.
  */
 async function readLastClicks(
   clickhouse: ClickHouseReader,
@@ -146,7 +149,10 @@ async function readLastClicks(
   return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
 }
 
-/** Workers write the counters of the same links, in another order. */
+/**
+ * Repeats work that PostgreSQL aborted because of a deadlock: workers write the counters of the
+ * same links in another order.
+ */
 export async function retryDeadlock<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

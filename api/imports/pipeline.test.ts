@@ -313,6 +313,34 @@ describe("an import", () => {
     for (const { size } of months) expect(size).toBe(1);
   });
 
+  test("leaves paths to the account whose link forwards them", async () => {
+    const [first, second] = [await postgres.addWriter(), await postgres.addWriter()];
+    const settings = { forward_path: "append" };
+    const forwarding = [link(1, { alias: "forwarding", settings })];
+    const { created } = await run(await begin(first.accountId), new MemorySource(forwarding, []));
+    expect(created).toBe(1);
+    const reports = new Reports();
+    const links = ["forwarding/a", "not-forwarding/b"].map((alias, i) => link(i, { alias }));
+    const done = await run(await begin(second.accountId), new MemorySource(links, []), reports);
+    expect(done).toMatchObject({ state: "done", created: 1, taken: 1 });
+    expect(reports.links.map(({ outcome }) => outcome.outcome)).toEqual(["taken", "new"]);
+  });
+
+  test.each([9e15, Number.NaN, -1])(
+    "ends where its source says that a link had %p visits on a day",
+    async (count) => {
+      const { accountId } = await postgres.addWriter();
+      const row = await begin(accountId);
+      const source = new MemorySource(
+        [link(1, { alias: `many-${count}` })],
+        [visit(1, 0, { count })],
+      );
+      const error = await run(row, source).catch((thrown: unknown) => thrown);
+      expect(String(error)).toContain(`had ${count} visits`);
+      expect(worker.clicksOf(row.id)).toEqual([]);
+    },
+  );
+
   test("that is only checked says the same, and changes nothing", async () => {
     const { accountId } = await postgres.addWriter();
     const row = await begin(accountId);

@@ -183,6 +183,9 @@ export class ImportRun {
 
 const COUNTS = ["created", "same", "taken", "refused", "visits", "left_out"] as const;
 
+/** Visits of a link within a day: each becomes a click, and a source may say any number. */
+const COUNT_MAX = 10_000_000;
+
 /** The clicks of a page of visits, in the order of their months, and what is left out of it. */
 class VisitsOfPage {
   readonly #row: ImportRow;
@@ -191,7 +194,10 @@ class VisitsOfPage {
   readonly count: number;
   readonly leftOut: number;
 
-  /** Visits of links that were not imported are left out, and those of no time. */
+  /**
+   * Visits of links that were not imported are left out, and those of no time. Throws for a row of
+   * more than a link can have had.
+   */
   constructor(
     row: ImportRow,
     links: ReadonlyMap<string, ImportLink>,
@@ -200,6 +206,9 @@ class VisitsOfPage {
     this.#row = row;
     this.#links = links;
     const now = Date.now();
+    const wrong = visits.find(({ count }) => !(count >= 0 && count <= COUNT_MAX));
+    if (wrong !== undefined)
+      throw new Error(`The source says that a link had ${wrong.count} visits within a day.`);
     this.#taken = visits.filter(({ linkId, at }) => links.has(linkId) && isTime(at, now));
     this.count = sumOf(this.#taken);
     this.leftOut = sumOf(visits) - this.count;

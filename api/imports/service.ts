@@ -13,18 +13,17 @@ export class ImportService {
     this.#sql = sql;
   }
 
-  /** The account with an id, or the only one. Throws when there is none, or which is not said. */
+  /** Finds an account: by its id or, without one, the only account. Throws if that is not one. */
   async findAccount(id: Uuid | undefined): Promise<Uuid> {
     const [first, second] = await findAccounts(this.#sql, id);
     if (first === undefined) throw new Error("The account does not exist.");
-    if (second !== undefined)
-      throw new Error("There are several accounts: say which by --account.");
+    if (second !== undefined) throw new Error("There are several accounts: name one by --account.");
     return first.id;
   }
 
   /**
-   * Begins the import of a source into an account, or returns the one that the account has of it.
-   * `options` are how it is read, without credentials.
+   * Begins to import a source into an account, or returns the account's earlier import of it.
+   * `options` say how the source is read, without credentials.
    */
   async begin(
     owner: AccountScope,
@@ -45,7 +44,7 @@ export class ImportService {
   }
 }
 
-/** An import that is not written: of a check, which changes nothing. */
+/** The import of a check, which is not stored: a check changes nothing. */
 export const unwrittenImport = (
   { accountId, mode }: AccountScope,
   source: string,

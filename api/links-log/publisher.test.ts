@@ -32,9 +32,8 @@ import { SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
-import { addToOutbox, isAcknowledged, numberLog } from "./log.ts";
+import { addToOutbox, isAcknowledged, numberLog, selectEntries } from "./log.ts";
 import { LinksLogPublisher } from "./publisher.ts";
-import { selectEntries } from "./sql.ts";
 
 /** What the first entry follows. */
 let beginning: string;

@@ -38,8 +38,14 @@ import { LimitedLog, type Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { isDiskFull, type Sql } from "../postgres.ts";
-import { type LogHead, numberLog } from "./log.ts";
-import { acknowledgeEntries, type LogEntry, readAcknowledged, selectEntries } from "./sql.ts";
+import {
+  acknowledgeEntries,
+  type LogEntry,
+  type LogHead,
+  numberLog,
+  readAcknowledged,
+  selectEntries,
+} from "./log.ts";
 
 /** How long a request waits for the tail before it responds with `X-Propagation: pending`. */
 const PUBLISH_TIMEOUT_MS = 2_000;

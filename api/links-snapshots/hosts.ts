@@ -7,7 +7,9 @@ import { listSnapshots } from "../../shared/links-log/snapshots.ts";
 import { type ProcessStatus, requestStatuses } from "../../shared/status.ts";
 import { cutLog } from "../links-log/log.ts";
 import type { Sql } from "../postgres.ts";
-import { countServedLinks, type ServedLinks } from "./sql.ts";
+
+/** Bounds of the number of links that every host has. */
+type ServedLinks = { least: number; most: number };
 
 /** Names the hosts that have too few links, or too many; undefined if there are none. */
 export function describeHostCounts(
@@ -47,6 +49,22 @@ export async function compareHostCounts(
     if (problem === undefined || i === COMPARISONS) return problem;
     await Bun.sleep(COMPARE_AGAIN_MS);
   }
+}
+
+/**
+ * Counts the links that redirect; those of a domain that changes hands are on their way. Takes
+ * milliseconds, because totals are kept per account, and few domains are unverified or newly
+ * verified.
+ */
+async function countServedLinks(sql: Sql): Promise<ServedLinks> {
+  const [row] = await sql<[ServedLinks]>`
+    select (total - waiting - moving)::float8 as least, (total - waiting)::float8 as most
+      from (select coalesce(sum(links), 0) as total from link_totals) totals,
+           (select count(*) filter (where not domain.republishing) as waiting,
+                   count(*) filter (where domain.republishing) as moving
+              from links link join domains domain on domain.id = link.domain_id
+             where domain.verified_at is null or domain.republishing) others`;
+  return row;
 }
 
 const POLL_MS = 200;

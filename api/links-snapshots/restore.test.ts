@@ -28,8 +28,7 @@ import { cutLog } from "../links-log/log.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { resyncHosts } from "./hosts.ts";
-import { SnapshotMaker } from "./snapshot-maker.ts";
-import { lockSnapshot } from "./sql.ts";
+import { lockSnapshot, SnapshotMaker } from "./snapshot-maker.ts";
 
 const WITHIN_MS = 20_000;
 const LINKS = 300;

@@ -29,8 +29,8 @@ import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { type LogHead, numberLog } from "../links-log/log.ts";
 import type { LinksLogPublisher, LogContext } from "../links-log/publisher.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import { buildSnapshot, removeOldSnapshots, storeSnapshot } from "./snapshot.ts";
-import { claimAnswer, lockSnapshot } from "./sql.ts";
 
 /** Maximum time of a request to JetStream. */
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -224,6 +224,30 @@ const isUsable = ({ manifest }: StoredSnapshot, { database, term }: LogHead): bo
   manifest.format === STORE_FORMAT &&
   manifest.database === database &&
   manifest.start.term === term;
+
+/**
+ * PostgreSQL's advisory lock for making a snapshot. It has two numbers, as locks with one are those
+ * of aliases.
+ */
+const SNAPSHOT_LOCK = 7_302_117;
+
+/** Takes the lock for a snapshot until the transaction ends; false when another process has it. */
+export async function lockSnapshot(transaction: Transaction): Promise<boolean> {
+  const [row] = await transaction<[{ locked: boolean }]>`
+    select pg_try_advisory_xact_lock(${SNAPSHOT_LOCK}::integer, 0) as locked`;
+  return row.locked;
+}
+
+/** How often hosts that ask for a snapshot are answered at most, by all processes together. */
+const ANSWERED_EVERY = "1 minute";
+
+/** Whether a host that asks for a snapshot may be answered now; then no other one for a while. */
+async function claimAnswer(sql: Sql): Promise<boolean> {
+  const { count } = await sql`
+    update link_log_head set answered_at = now()
+     where answered_at is null or answered_at not between now() - ${ANSWERED_EVERY}::interval and now()`;
+  return count > 0;
+}
 
 /** Removes entries from the tail that no host needs which takes a snapshot. */
 async function truncate(manager: JetStreamManager, verifier: LogVerifier): Promise<void> {

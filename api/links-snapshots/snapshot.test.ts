@@ -18,8 +18,7 @@ import { toChange } from "../../shared/links-store/schema.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { LinksStores } from "../../test/harness/links-stores.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { numberLog } from "../links-log/log.ts";
-import { selectEntries } from "../links-log/sql.ts";
+import { numberLog, selectEntries } from "../links-log/log.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { buildSnapshot } from "./snapshot.ts";
 

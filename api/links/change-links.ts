@@ -36,6 +36,7 @@ import {
   toFailure,
   type Update,
 } from "./results.ts";
+import { forwardsPath } from "./settings.ts";
 import {
   deleteLinkRows,
   findConflicts,
@@ -101,10 +102,10 @@ export class LinkChanges {
     let failure: unknown;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       try {
-        const { results, isPublic } = await this.#sql.begin((transaction) =>
+        const { results, mustPublish } = await this.#sql.begin((transaction) =>
           this.#commit(transaction, owner, changes),
         );
-        return { results, propagated: !isPublic || (await this.#publisher.publish()) };
+        return { results, propagated: !mustPublish || (await this.#publisher.publish()) };
       } catch (error) {
         if (isForeignKeyViolation(error))
           throw new ApiError("conflict", "The domain was removed meanwhile; nothing was changed.");
@@ -124,7 +125,7 @@ export class LinkChanges {
     transaction: Transaction,
     owner: Writer,
     changes: readonly (Change | Failure)[],
-  ): Promise<{ results: LinkResult[]; isPublic: boolean }> {
+  ): Promise<{ results: LinkResult[]; mustPublish: boolean }> {
     const results: LinkResult[] = [];
     const locked = await lockChanges(transaction, owner, changes, results);
     const versions = await lockNames(transaction, locked);
@@ -137,7 +138,7 @@ export class LinkChanges {
       addToOutbox(transaction, records),
       recordEvents(transaction, owner, events),
     ]);
-    return { results, isPublic: records.length > 0 };
+    return { results, mustPublish: records.length > 0 };
   }
 }
 
@@ -237,7 +238,8 @@ const newNames = ({ old, row = old }: LockedChange): RequestedNames => ({
   id: row.id,
   domain_id: row.domain_id,
   folded: row.folded,
-  alias: isMoved(old, row) ? row.alias : null,
+  alias: isMoved(old, row) || (forwardsPath(row) && !forwardsPath(old)) ? row.alias : null,
+  forwards: forwardsPath(row),
   external_id: row.external_id === old.external_id ? null : row.external_id,
 });
 

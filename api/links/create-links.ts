@@ -27,6 +27,7 @@ import {
   prepareAll,
   requireWriting,
 } from "./results.ts";
+import { forwardsPath } from "./settings.ts";
 import {
   findConflicts,
   findOwnedLinks,
@@ -246,7 +247,7 @@ const namesOf = (
   alias: string | null = body.alias ?? null,
 ): RequestedNames => {
   const { id, domain_id, folded, external_id } = link;
-  return { id, domain_id, folded, alias, external_id };
+  return { id, domain_id, folded, alias, forwards: forwardsPath(link), external_id };
 };
 
 const remainingOf = ({ allowed, used }: Consumption): number => Math.max(0, allowed - used);

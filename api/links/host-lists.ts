@@ -47,8 +47,9 @@ export class HostLists {
     return [...this.#lists.values()].map(({ digest }) => digest).join(" ");
   }
 
-  /** The list that has a host, or a name above it with all below; undefined when none has. */
-  find(host: string): string | undefined {
+  /** The list that has a URL's host, or a name above it with all below; undefined for none. */
+  find(hostname: string): string | undefined {
+    const host = normalizeHost(hostname);
     if (this.#lists.size === 0 || isWithin(this.#exceptions, host)) return undefined;
     for (const [source, { hosts }] of this.#lists) if (hosts.has(host)) return source;
     return undefined;

@@ -13,6 +13,7 @@ import type { DestinationRules } from "./destinations.ts";
 import { conflictError, isNameTaken, NameClaims } from "./names.ts";
 import type { LinkPreparation, PreparedCreation } from "./prepare-link.ts";
 import { type Creation, type Failure, isFailure, toFailure } from "./results.ts";
+import { forwardsPath } from "./settings.ts";
 import {
   type AliasHolder,
   findAliasHolders,
@@ -113,12 +114,16 @@ export class LinkImports {
     if (candidates.length === 0) return [];
     const names = candidates.map(namesOf);
     const holders = await findAliasHolders(this.#sql, names);
-    const hasExternalIds = names.some(({ external_id }) => external_id !== null);
-    const conflicts = hasExternalIds ? await findConflicts(this.#sql, owner, names) : undefined;
+    // Nearly all links have only an alias, without paths beneath one.
+    const haveMore = names.some(
+      ({ external_id, alias, forwards }) =>
+        external_id !== null || forwards || alias?.includes("/") === true,
+    );
+    const conflicts = haveMore ? await findConflicts(this.#sql, owner, names) : undefined;
     return candidates.filter((candidate) => {
       const { id } = candidate.link;
       const holder = holders.get(id);
-      const conflict = conflictError({ ...namesOf(candidate), alias: null }, conflicts?.get(id));
+      const conflict = conflictError(namesOf(candidate), conflicts?.get(id));
       if (holder === undefined && conflict === undefined) return true;
       outcomes[candidate.index] =
         holder === undefined
@@ -191,7 +196,7 @@ function toCandidate(
 
 const namesOf = ({ link, alias }: Candidate): RequestedNames => {
   const { id, domain_id, folded, external_id } = link;
-  return { id, domain_id, folded, alias, external_id };
+  return { id, domain_id, folded, alias, forwards: forwardsPath(link), external_id };
 };
 
 const toOutcome = ({ reason, message }: ApiError): ImportOutcome => ({

@@ -21,7 +21,7 @@ import {
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { instant } from "../../shared/contracts/text.ts";
-import { toUtmValue, type UtmName } from "../../shared/contracts/utm.ts";
+import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { filterParameter } from "../http/filter-parameter.ts";
@@ -207,8 +207,20 @@ export type ListLinksQuery = z.output<typeof listLinksQuery>;
 
 export type Utm = Record<UtmName, string | null>;
 
+/** Columns with the text of the field of the same name; null without one. */
+export const TEXT_COLUMNS = ["title", "notes", "external_id", ...UTM_NAMES] as const;
+
+type Texts<Text> = Record<(typeof TEXT_COLUMNS)[number], Text>;
+
+/** The text columns of a link that has these fields. */
+export const toTextColumns = (fields: Partial<Texts<string | null | undefined>>) =>
+  // The names are those of the columns.
+  Object.fromEntries(TEXT_COLUMNS.map((name) => [name, fields[name] ?? null])) as Texts<
+    string | null
+  >;
+
 /** A link as stored in PostgreSQL, with its click counters. */
-export type LinkRow = Utm & {
+export type LinkRow = Texts<string | null> & {
   id: Uuid;
   account_id: Uuid;
   mode: Mode;
@@ -217,15 +229,12 @@ export type LinkRow = Utm & {
   alias: string;
   original_url: string;
   target_url: string;
-  title: string | null;
-  notes: string | null;
   /** The public id of the key or the user. */
   created_by: string | null;
   password_hash: string | null;
   expires_at: Date | null;
   forward_query: boolean;
   tags: string[];
-  external_id: string | null;
   /** Settings beyond the destination; null for most links. */
   extras: LinkSettings | null;
   archived: boolean;

@@ -30,15 +30,19 @@ const UNIQUE_CONSTRAINTS = [
 
 /** The error of a link that requests a name of another; undefined if its names are free. */
 export function conflictError(
-  { alias }: RequestedNames,
+  { alias, forwards }: RequestedNames,
   conflict: Omit<Conflict, "id" | "id_taken"> | undefined,
 ): ApiError | undefined {
-  if (alias !== null && conflict?.alias_taken === true) return aliasTaken(alias);
+  if (alias !== null && conflict?.alias_taken === true) return aliasTaken(alias, forwards);
   return conflict?.external_id_taken === true ? externalIdTaken() : undefined;
 }
 
-const aliasTaken = (alias: string): ApiError =>
-  new ApiError("alias_taken", `The alias "${alias}" is already in use.`, { param: "alias" });
+const aliasTaken = (alias: string, forwards: boolean): ApiError =>
+  new ApiError(
+    "alias_taken",
+    `The alias "${alias}" is already in use${forwards ? ", or another account has one beneath it" : ""}.`,
+    { param: "alias" },
+  );
 
 const externalIdTaken = (): ApiError =>
   new ApiError("external_id_taken", "Another link has this external_id.", { param: "external_id" });

@@ -12,13 +12,14 @@ import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { type CustomHosts, type DestinationRules, requireDestination } from "./destinations.ts";
-import type {
-  CreateLinkBody,
-  LinkRow,
-  ManyChangeBody,
-  NewLink,
-  UpdateLinkBody,
-  UpsertLinkBody,
+import {
+  type CreateLinkBody,
+  type LinkRow,
+  type ManyChangeBody,
+  type NewLink,
+  toTextColumns,
+  type UpdateLinkBody,
+  type UpsertLinkBody,
 } from "./model.ts";
 import { requireAlias } from "./names.ts";
 import { sizeProblem } from "./record.ts";
@@ -119,19 +120,12 @@ export class LinkPreparation {
       ...place,
       original_url: destination.original,
       target_url: destination.href,
-      title: body.title ?? null,
-      notes: body.notes ?? null,
+      ...toTextColumns(body),
       created_by: actorJson(owner.actor).id ?? null,
       password_hash: null,
       expires_at,
-      utm_source: body.utm_source ?? null,
-      utm_medium: body.utm_medium ?? null,
-      utm_campaign: body.utm_campaign ?? null,
-      utm_term: body.utm_term ?? null,
-      utm_content: body.utm_content ?? null,
       forward_query: body.forward_query ?? false,
       tags: body.tags ?? [],
-      external_id: body.external_id ?? null,
       extras: changeSettings(null, settings),
       archived: body.archived ?? false,
       taken_down: false,

@@ -3,11 +3,7 @@
  * and case-insensitive aliases. During a switch redirectors look up both aliases.
  */
 import { foldAlias } from "../../shared/contracts/alias.ts";
-import {
-  type ActiveLink,
-  DEFAULT_DOMAIN,
-  type LinkRecord,
-} from "../../shared/contracts/link-record.ts";
+import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
@@ -91,7 +87,7 @@ async function enqueueWhole(
   verified: boolean,
   after: Uuid | null,
 ): Promise<LinkRow[]> {
-  const links = await lockDomainLinks(transaction, domainId, { after, limit: BATCH, only: "any" });
+  const links = await lockDomainLinks(transaction, domainId, after, false);
   // The domain has changed hands meanwhile: the job starts again with the current state.
   if (links.some(({ served }) => served !== verified)) return [];
   await lockNames(transaction, links);
@@ -134,8 +130,7 @@ async function enqueueSwitched(
   domainId: Uuid,
   after: Uuid | null,
 ): Promise<LinkRow[]> {
-  const part = { after, limit: BATCH, only: "with_case" } as const;
-  const links = await lockDomainLinks(transaction, domainId, part);
+  const links = await lockDomainLinks(transaction, domainId, after, true);
   await lockNames(transaction, links);
   const taken = await findTakenAliases(transaction, domainId, links.map(formerAlias));
   // On a domain that has become case-sensitive, another link may have the lower-case alias.
@@ -183,25 +178,21 @@ async function* readDomain(sql: Sql, id: Uuid | null): AsyncGenerator<ActiveLink
   }
 }
 
-type Selection = {
-  /** The last link of the previous batch; null for the first batch. */
-  after: Uuid | null;
-  limit: number;
-  /** All links, or only those whose aliases contain upper-case letters. */
-  only: "any" | "with_case";
-};
-
-/** Locks links of a domain, in id order. */
+/**
+ * Locks the next links of a domain after one, in id order: all of them, or only those whose aliases
+ * have upper-case letters.
+ */
 async function lockDomainLinks(
   transaction: Transaction,
   domainId: Uuid,
-  { after, limit, only }: Selection,
+  after: Uuid | null,
+  hasCase: boolean,
 ): Promise<LinkRow[]> {
-  const condition = only === "any" ? transaction`` : transaction`and alias <> fold_alias(alias)`;
+  const condition = hasCase ? transaction`and alias <> fold_alias(alias)` : transaction``;
   const locked = await transaction<{ id: Uuid }[]>`
     select id from links
      where domain_id = ${domainId} ${condition} and (${after}::uuid is null or id > ${after})
-     order by id limit ${limit} for update`;
+     order by id limit ${BATCH} for update`;
   const ids = locked.map(({ id }) => id);
   return ids.length === 0 ? [] : await findLinksInOrder(transaction, ids);
 }
@@ -247,23 +238,16 @@ async function findTakenAliases(
   return new Set(rows.map(({ alias }) => alias));
 }
 
-/**
- * Returns the aliases (as the log names them) that belong to links on a domain of the log: the
- * verified domain of a host, or the service's own.
- */
+/** Returns the aliases (as the log names them) that links of a verified domain have. */
 async function findServedAliases(
-  sql: Sql | Transaction,
-  domain: string,
+  transaction: Transaction,
+  host: string,
   aliases: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const rows =
-    domain === DEFAULT_DOMAIN
-      ? await sql<{ alias: string }[]>`
-          select alias from links where domain_id is null and alias = any (${[...aliases]}::text[])`
-      : await sql<{ alias: string }[]>`
-          select case when link.folded then fold_alias(link.alias) else link.alias end as alias
-            from domains domain join links link on link.domain_id = domain.id
-           where domain.host = ${domain} and domain.verified_at is not null
-             and (link.alias = any (${[...aliases]}::text[]) or link.folded and fold_alias(link.alias) = any (${[...aliases]}::text[]))`;
+  const rows = await transaction<{ alias: string }[]>`
+    select case when link.folded then fold_alias(link.alias) else link.alias end as alias
+      from domains domain join links link on link.domain_id = domain.id
+     where domain.host = ${host} and domain.verified_at is not null
+       and (link.alias = any (${[...aliases]}::text[]) or link.folded and fold_alias(link.alias) = any (${[...aliases]}::text[]))`;
   return new Set(rows.map(({ alias }) => alias));
 }

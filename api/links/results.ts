@@ -31,7 +31,7 @@ export type LinkResult = { link: LinkRow } | Failure;
 
 /**
  * The outcomes of all rows, in their order. `propagated` is false when the links log was
- * unreachable: the changes are committed, and the outbox relay publishes them later.
+ * unreachable: the changes are committed, and a later run of the publisher publishes them.
  */
 export type LinkResults = { results: LinkResult[]; propagated: boolean };
 

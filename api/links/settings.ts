@@ -174,7 +174,13 @@ export async function requireUrls(
   throw new ApiError("invalid_url", first.message, { param: first.param, details });
 }
 
-function urlsOf({ expired_url, rules, split, preview }: SettingsBody): UrlField[] {
+/** The URLs of settings: all but the destination to which a link leads. */
+export function urlsOf({
+  expired_url,
+  rules,
+  split,
+  preview,
+}: SettingsBody | LinkSettings): UrlField[] {
   const fields: (readonly [string, string | null | undefined])[] = [
     ["expired_url", expired_url],
     ...(rules ?? []).map(({ url }, i) => [`rules.${i}.url`, url] as const),
@@ -227,6 +233,10 @@ export function changeSettings(
   const settings = Object.entries(merged).filter(([, value]) => value !== undefined);
   return settings.length === 0 ? null : Object.fromEntries(settings);
 }
+
+/** Whether a link has the paths beneath its alias. */
+export const forwardsPath = ({ extras }: { extras: LinkSettings | null }): boolean =>
+  extras?.forward_path !== undefined;
 
 /** The body without its settings. */
 export function withoutSettings<Body extends SettingsBody>(

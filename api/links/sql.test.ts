@@ -9,7 +9,7 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
-import { type LinkRow, listLinksQuery, type UpdateLinkBody } from "./model.ts";
+import { type LinkRow, type ListLinksQuery, listLinksQuery, type UpdateLinkBody } from "./model.ts";
 
 const postgres = await forFile(startPostgres());
 
@@ -19,7 +19,7 @@ const create = (
   more: { url?: string; title?: string; tags?: string[] } = {},
 ) => postgres.links.create(owner, newUuid(), { url: "https://example.com/", alias, ...more });
 
-const list = (owner: Writer, more: { search?: string; tag?: string } = {}) =>
+const list = (owner: Writer, more: Partial<ListLinksQuery> = {}) =>
   postgres.links.list(
     owner,
     { limit: 10, sort: "created_at", order: "desc", ...more },

@@ -5,23 +5,59 @@
  */
 import type { JSONValue } from "postgres";
 
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { actorJson } from "../events/record.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { Consumption } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { LinkRow, NewLink } from "./model.ts";
+import { type LinkRow, type NewLink, TEXT_COLUMNS } from "./model.ts";
+
+/** The columns that an update can change. */
+const CHANGED_COLUMNS = [
+  "domain_id",
+  "folded",
+  "alias",
+  "original_url",
+  "target_url",
+  ...TEXT_COLUMNS,
+  "password_hash",
+  "expires_at",
+  "forward_query",
+  "tags",
+  "extras",
+  "archived",
+  "updated_at",
+] as const satisfies readonly (keyof LinkRow)[];
+
+/** The columns of a new link, but for its version. */
+const COLUMNS = [
+  "id",
+  "account_id",
+  "mode",
+  "created_by",
+  "created_at",
+  ...CHANGED_COLUMNS,
+] as const satisfies readonly (keyof LinkRow)[];
+
+/** Columns that rows have as they are stored; the others are null for no. */
+const READ_COLUMNS = COLUMNS.filter((name) => name !== "folded" && name !== "archived");
+
+/** A list of columns. A statement of its own, because the library guesses by the text before it. */
+const listColumns = (sql: Sql | Transaction, columns: readonly string[]) => sql`${sql(columns)}`;
+
+const columnsOf = (sql: Sql | Transaction, table: string, columns: readonly string[]) =>
+  listColumns(
+    sql,
+    columns.map((name) => `${table}.${name}`),
+  );
 
 /** The SELECT and FROM clauses that read a whole {@link LinkRow}. */
 export const selectLinks = (sql: Sql | Transaction) => sql`
-    select link.id, link.account_id, link.mode, link.domain_id, domain.host as domain_host, link.alias,
-           link.original_url, link.target_url, link.title, link.notes, link.created_by, link.password_hash, link.expires_at,
-           link.utm_source, link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content,
-           link.forward_query, link.tags, link.external_id, link.extras, link.archived is true as archived,
+    select ${columnsOf(sql, "link", READ_COLUMNS)}, domain.host as domain_host, link.archived is true as archived,
            link.taken_down is true as taken_down, link.folded is true as folded,
            (link.domain_id is null or domain.verified_at is not null) as served, link.version::float8 as version,
-           link.created_at, link.updated_at,
            counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks,
            nullif(counters.last_click_at, 'epoch') as last_click_at
       from links link
@@ -51,51 +87,22 @@ export async function findLinksInOrder(
      order by array_position(${[...ids]}::uuid[], link.id)`;
 }
 
-/** The columns that an update can change. */
-const CHANGED_COLUMNS = [
-  "domain_id",
-  "folded",
-  "alias",
-  "original_url",
-  "target_url",
-  "title",
-  "notes",
-  "password_hash",
-  "expires_at",
-  "utm_source",
-  "utm_medium",
-  "utm_campaign",
-  "utm_term",
-  "utm_content",
-  "forward_query",
-  "tags",
-  "external_id",
-  "extras",
-  "archived",
-  "updated_at",
-] as const satisfies readonly (keyof LinkRow)[];
-
-/** The columns of a new link, but for its version. */
-const COLUMNS = [
-  "id",
-  "account_id",
-  "mode",
-  "created_by",
-  "created_at",
-  ...CHANGED_COLUMNS,
-] as const satisfies readonly (keyof LinkRow)[];
-
-/** A list of columns. A statement of its own, because the library guesses by the text before it. */
-const listColumns = (sql: Sql | Transaction, columns: readonly string[]) => sql`${sql(columns)}`;
-
 /** Takes the advisory locks of short links, in their order, until the transaction ends. */
 const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[]) => sql`
   select pg_advisory_xact_lock(hashtextextended(name, 1)) is not null as held
     from (select name from unnest(${lockNamesOf(shortLinks)}::text[]) with ordinality as sorted (name, place) order by place) names`;
 
-/** Names of locks: each once and sorted, so that no two transactions wait for each other. */
-const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] =>
-  [...new Set(shortLinks.map(keyOf))].toSorted();
+/**
+ * Names of locks: each once and sorted, so that no two transactions wait for each other. A link at
+ * the first segment of an alias may forward its path (`refuse_foreign_path`).
+ */
+const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] => {
+  const links = shortLinks.flatMap(({ domain, alias }) => {
+    const first = domain === DEFAULT_DOMAIN ? alias.split("/", 1).join("") : alias;
+    return [alias, first].map((name) => keyOf({ domain, alias: name }));
+  });
+  return [...new Set(links)].toSorted();
+};
 
 /** Locks short links until the transaction ends. */
 export async function lockAliases(
@@ -161,9 +168,9 @@ const grantAll = (sql: Sql) => sql`
 /**
  * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
  * daily quota for each, unless it is unlimited. If the quota does not suffice, inserts none. A
- * taken name violates `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then
- * nothing is written or consumed. Locks the short links first and the quota second, so that all
- * creations lock in the same order.
+ * taken name or path violates `links_alias_key`, `links_folded_alias_key` or
+ * `links_external_id_key`; then nothing is written or consumed. Locks the short links first and the
+ * quota second, so that all creations lock in the same order.
  */
 export async function insertLinks(
   sql: Sql,
@@ -196,10 +203,7 @@ export async function insertLinks(
        order by place
     ), link as (
       insert into links (${listColumns(sql, COLUMNS)}, version)
-      select ${listColumns(
-        sql,
-        COLUMNS.map((name) => `fields.${name}`),
-      )}, drawn.version
+      select ${columnsOf(sql, "fields", COLUMNS)}, drawn.version
         from jsonb_populate_recordset(null::links, ${sql.json(fields)}::jsonb) fields
         join drawn on drawn.link_id = fields.id
     ), counters as (
@@ -258,6 +262,8 @@ export type RequestedNames = {
   domain_id: Uuid | null;
   folded: boolean;
   alias: string | null;
+  /** Whether it is to have the paths beneath its alias. */
+  forwards: boolean;
   external_id: string | null;
 };
 
@@ -314,6 +320,7 @@ export async function findConflicts(
            or requested.domain_id is null
               and exists (select from links link
                            where link.domain_id is null and link.alias = requested.alias and link.id <> requested.id)
+           or requested.domain_id is null and is_foreign_path(${accountId}, requested.alias, requested.forwards)
            or requested.folded
               and exists (select from links link
                            where link.domain_id = requested.domain_id and fold_alias(link.alias) = fold_alias(requested.alias)
@@ -323,7 +330,7 @@ export async function findConflicts(
                       and link.external_id = requested.external_id and link.id <> requested.id) as external_id_taken,
            exists (select from links link where link.id = requested.id) as id_taken
       from jsonb_to_recordset(${sql.json([...requested])}::jsonb)
-        as requested (id uuid, domain_id uuid, folded boolean, external_id text, alias text)`;
+        as requested (id uuid, domain_id uuid, folded boolean, external_id text, alias text, forwards boolean)`;
   return new Map(rows.map((row) => [row.id, row]));
 }
 
@@ -346,7 +353,7 @@ export async function updateLinkRows(
      where ${isOneOf(transaction, ids)} and link.id = (changed ->> 'id')::uuid`;
 }
 
-/** Deletes links with their counters, and then what is to be checked of these. */
+/** Deletes links with their counters and the checks of their limits. */
 export async function deleteLinkRows(
   transaction: Transaction,
   ids: readonly Uuid[],
@@ -354,6 +361,6 @@ export async function deleteLinkRows(
   // In this order, which is that of a worker that counts clicks.
   await Promise.all([
     transaction`delete from links link where ${isOneOf(transaction, ids)}`,
-    transaction`delete from limit_checks link where link_id = any (${[...ids]}::uuid[])`,
+    transaction`delete from limit_checks where link_id = any (${[...ids]}::uuid[])`,
   ]);
 }

@@ -17,13 +17,12 @@ import { lockAliasesAndDrawVersions, selectLinks } from "./sql.ts";
  */
 export async function takeLinkDown(
   sql: Sql,
-  { domain, alias }: ShortLink,
+  name: ShortLink,
   down: boolean,
   actor: Actor = OPERATOR,
 ): Promise<boolean> {
   return await sql.begin(async (transaction) => {
-    const host = domain === DEFAULT_DOMAIN ? null : domain;
-    const link = await lockLinkByName(transaction, host, alias);
+    const link = await lockLinkByName(transaction, name);
     if (link === undefined) return false;
     const [version = 0] = await lockAliasesAndDrawVersions(transaction, [shortLinkOf(link)], 1);
     const row = { ...link, taken_down: down, version };
@@ -38,28 +37,41 @@ export async function takeLinkDown(
   });
 }
 
-/**
- * Finds and locks the link with an alias on a domain, of any account; `host` is null for the
- * service's own domain.
- */
+/** Finds and locks the link with an alias on a domain, of any account. */
 async function lockLinkByName(
   transaction: Transaction,
-  host: string | null,
-  alias: string,
+  name: ShortLink,
 ): Promise<LinkRow | undefined> {
   const [found] = await transaction<{ id: Uuid }[]>`
-    select link.id
-      from links link left join domains domain on domain.id = link.domain_id
-     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
-           and (link.domain_id is null and ${host}::text is null
-                or domain.host = ${host} and domain.verified_at is not null)
-       for update of link`;
+    ${selectByName(transaction, name)} for update of link`;
   if (found === undefined) return undefined;
   const [row] = await transaction<
     LinkRow[]
   >`${selectLinks(transaction)} where link.id = ${found.id}`;
   return row;
 }
+
+/** The id of the link with an alias on a domain, of any account; undefined for none. */
+export async function findLinkByName(
+  sql: Sql | Transaction,
+  name: ShortLink,
+): Promise<Uuid | undefined> {
+  const [found] = await sql<{ id: Uuid }[]>`${selectByName(sql, name)}`;
+  return found?.id;
+}
+
+/**
+ * Names a domain before its aliases, as the indexes of these begin with it: strangers look links
+ * up. Of two links with one alias in two cases, while a domain switches, the one as written counts.
+ */
+const selectByName = (sql: Sql | Transaction, { domain, alias }: ShortLink) =>
+  domain === DEFAULT_DOMAIN
+    ? sql`select link.id from links link where link.domain_id is null and link.alias = ${alias}`
+    : sql`
+        select link.id from links link
+         where link.domain_id = (select id from domains where host = ${domain} and verified_at is not null)
+           and (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
+         order by link.alias <> ${alias} limit 1`;
 
 /**
  * Links that were taken down individually, of all accounts; `host` is null on the service's own

@@ -116,6 +116,36 @@ create trigger links_keep_moved_case before update of domain_id on links
   for each row when (new.domain_id is not null and new.domain_id is distinct from old.domain_id)
   execute function refuse_other_case();
 
+-- On the service's own domain, where any account has aliases, the paths beneath an alias whose link forwards them are that
+-- account's: whether a link with an alias would be in the way of another account's, or has aliases of others beneath it.
+create function is_foreign_path(p_account_id uuid, p_alias text, p_forwards boolean) returns boolean language sql stable as $$
+  select p_alias like '%/%' and exists (
+           select from links where domain_id is null and alias = split_part(p_alias, '/', 1)
+                               and extras ? 'forward_path' and account_id <> p_account_id)
+      or p_forwards and exists (
+           select from links where domain_id is null and alias > p_alias || '/' and alias < p_alias || '0'
+                               and account_id <> p_account_id)
+$$;
+
+-- Those who write have locked the alias, and its first segment (api/links/sql.ts).
+create function refuse_foreign_path() returns trigger language plpgsql as $$
+begin
+  if is_foreign_path(new.account_id, new.alias, new.extras ? 'forward_path') then
+    raise exception 'The path is that of another account.' using errcode = '23505', constraint = 'links_alias_key';
+  end if;
+  return new;
+end
+$$;
+
+create trigger links_keep_paths before insert on links
+  for each row when (new.domain_id is null and (new.alias like '%/%' or new.extras ? 'forward_path'))
+  execute function refuse_foreign_path();
+create trigger links_keep_moved_paths before update of alias, domain_id, extras on links
+  for each row when (new.domain_id is null and (new.alias like '%/%' or new.extras ? 'forward_path')
+    and (new.alias, new.domain_id is null, coalesce(new.extras ? 'forward_path', false))
+        is distinct from (old.alias, old.domain_id is null, coalesce(old.extras ? 'forward_path', false)))
+  execute function refuse_foreign_path();
+
 -- Accounts and destination hosts whose links an operator has taken down.
 create table takedowns (
   kind text not null check (kind in ('account', 'host')),

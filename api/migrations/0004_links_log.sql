@@ -81,7 +81,7 @@ begin
   -- database that was restored differ from those that it lost.
   head.position := greatest(head.position + 1, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint);
   entry := convert_to(
-    format('{"database":"%s","term":%s,"position":%s,"previous":"%s"}', head.database, head.term, head.position, head.hash)
+    format('{"format":1,"database":"%s","term":%s,"position":%s,"previous":"%s"}', head.database, head.term, head.position, head.hash)
       || lines,
     'UTF8');
   head.hash := encode(sha256(entry), 'hex');

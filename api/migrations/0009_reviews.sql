@@ -7,7 +7,9 @@ create table link_reviews (
   reports text[] not null default '{}',
   created_at timestamptz(3) not null default now(),
   -- null while nobody has decided
-  verdict text check (verdict in ('kept', 'taken_down'))
+  verdict text check (verdict in ('kept', 'taken_down')),
+  -- the version of the link that was decided about: a later one may lead elsewhere
+  decided_version bigint
 );
 create index link_reviews_open on link_reviews (created_at desc, link_id) where verdict is null;
 

@@ -13,19 +13,18 @@ import { passProvider, TestProvider } from "../../test/harness/oidc-provider.ts"
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { dashboardSite, People } from "../dashboard/app.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
-import { CALLBACK_PATH } from "./service.ts";
 
 const ORIGIN = "http://localhost:3001";
 const EMAIL = "somebody@corp.example";
 
 const postgres = await forFile(startPostgres());
-const provider = await forFile(TestProvider.start(`${ORIGIN}${CALLBACK_PATH}`, `${ORIGIN}/`));
+const provider = await forFile(TestProvider.start(ORIGIN));
 provider.know({ sub: "1", email: EMAIL, email_verified: true, name: "Some Body", groups: [] });
 
 const settings = {
   issuer: provider.issuer,
-  clientId: TestProvider.CLIENT_ID,
-  clientSecret: TestProvider.CLIENT_SECRET,
+  clientId: provider.clientId,
+  clientSecret: provider.clientSecret,
   name: "Corp",
   scopes: ["openid", "email", "profile", "offline_access"],
   accountId: await postgres.addAccount(),

@@ -16,7 +16,6 @@ import { People } from "../dashboard/app.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { makeReset } from "../sessions/resets.ts";
 import { UserService } from "../sessions/users.ts";
-import { CALLBACK_PATH } from "./service.ts";
 import { claimsSchema, type OidcSettings, roleOf } from "./settings.ts";
 
 const ORIGIN = "http://localhost:3001";
@@ -26,7 +25,7 @@ const BREAK_GLASS = "break-glass@corp.example";
 const lines: string[] = [];
 
 const postgres = await forFile(startPostgres());
-const provider = await forFile(TestProvider.start(`${ORIGIN}${CALLBACK_PATH}`, `${ORIGIN}/`));
+const provider = await forFile(TestProvider.start(ORIGIN));
 
 let accountId: Uuid;
 let people: People;
@@ -34,8 +33,8 @@ let count = 0;
 
 const settingsWith = (more: Partial<OidcSettings> = {}): OidcSettings => ({
   issuer: provider.issuer,
-  clientId: TestProvider.CLIENT_ID,
-  clientSecret: TestProvider.CLIENT_SECRET,
+  clientId: provider.clientId,
+  clientSecret: provider.clientSecret,
   name: "Corp",
   scopes: ["openid", "email", "profile", "offline_access"],
   accountId,
@@ -59,7 +58,7 @@ const peopleWith = (more: Partial<OidcSettings> = {}): People =>
   });
 
 beforeEach(async () => {
-  provider.isUp = true;
+  provider.state = "up";
   accountId = await postgres.addAccount();
   people = peopleWith();
 });
@@ -237,10 +236,10 @@ describe("a sign-in", () => {
   });
 
   test("is not possible while the provider is down", async () => {
-    provider.isUp = false;
+    provider.state = "down";
     const down = peopleWith();
     expect(await oidcOf(down).begin(new Headers()).catch(reasonOf)).toBe("unavailable");
-    provider.isUp = true;
+    provider.state = "up";
     expect((await signIn(down)).path).toBe("/");
   });
 });
@@ -357,11 +356,11 @@ describe("an address that somebody has here", () => {
 });
 
 /** As if the provider had last been asked, and had last vouched for everybody, so long ago. */
-const pass = async (minutes: number): Promise<void> => {
+const pass = async (minutes: number, of: People = people): Promise<void> => {
   await postgres.sql`
     update credentials set asked_at = asked_at - make_interval(mins => ${minutes}),
                            confirmed_at = confirmed_at - make_interval(mins => ${minutes})`;
-  await oidcOf(people).confirmSessions();
+  await oidcOf(of).confirmSessions();
 };
 
 describe("a session", () => {
@@ -385,9 +384,10 @@ describe("a session", () => {
   test("ends when the provider cannot be asked for as long", async () => {
     meet();
     const { headers } = await signIn();
-    provider.isUp = false;
+    provider.state = "down";
     await pass(5);
     expect(await isIn(headers)).toBe(true);
+    expect(oidcOf(people).problem).toContain("responds with 503");
     await pass(8);
     await pass(1);
     expect(await isIn(headers)).toBe(false);
@@ -414,7 +414,7 @@ describe("a session", () => {
       { email: BREAK_GLASS, password: PASSWORD },
       { ...clientOf(), address: "198.51.100.3" },
     );
-    provider.isUp = false;
+    provider.state = "down";
     await pass(60);
     await pass(60);
     expect(await isIn(cookieOf(cookies))).toBe(true);
@@ -443,5 +443,41 @@ describe("a session", () => {
     for (const row of rows)
       for (const token of [row.access_token, row.refresh_token])
         if (token !== null) expect(token.length).toBeGreaterThan(80);
+  });
+});
+
+describe("a process that starts while the provider is away", () => {
+  test("says so, and asks it about sessions and signs in as soon as it is back", async () => {
+    meet();
+    const { headers } = await signIn();
+    provider.state = "down";
+    const later = peopleWith();
+    await pass(5, later);
+    expect(oidcOf(later).problem).toContain("responds with 503");
+    provider.state = "up";
+    await pass(5, later);
+    expect(oidcOf(later).problem).toBeUndefined();
+    await pass(5, later);
+    expect(await isIn(headers)).toBe(true);
+    expect((await signIn(later)).path).toBe("/");
+  });
+
+  test("lets nobody wait for it but those who sign in with it", async () => {
+    await people.members.createProven({ email: BREAK_GLASS, name: "B", password: PASSWORD });
+    provider.state = "silent";
+    const later = peopleWith();
+    const begun = oidcOf(later).begin(new Headers()).catch(reasonOf);
+    const client = { ...clientOf(), address: "198.51.100.5" };
+    const { cookies } = await later.sessions.signIn(
+      { email: BREAK_GLASS, password: PASSWORD },
+      client,
+    );
+    const headers = cookieOf(cookies);
+    const session = await later.sessions.find(headers);
+    const { url } = await later.sessions.signOut(session, { ...client, headers });
+    expect([url, await isIn(headers)]).toEqual([undefined, false]);
+    expect(await begun).toBe("unavailable");
+    expect(oidcOf(later).problem).toContain("does not answer");
+    await people.members.removeUser(BREAK_GLASS);
   });
 });

@@ -14,6 +14,7 @@ import { type Role, userName } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat } from "../../shared/repeat.ts";
+import { withTimeout } from "../../shared/timeout.ts";
 import { ApiError } from "../http/errors.ts";
 import type { MemberService } from "../members/service.ts";
 import type { Sql } from "../postgres.ts";
@@ -24,7 +25,7 @@ import { recordSignIn } from "../sessions/sign-ins.ts";
 import { claimsSchema, domainOf, type OidcSettings, roleOf } from "./settings.ts";
 
 /** The path to which the provider sends people back. */
-export const CALLBACK_PATH = "/auth/oidc/callback";
+const CALLBACK_PATH = "/auth/oidc/callback";
 
 /** Time between two rounds. */
 const ROUND_MS = 30_000;
@@ -42,7 +43,7 @@ const UNCONFIRMED_MINUTES = 13;
 const ASKED_MAX = 500;
 const ASKED_AT_ONCE_MAX = 8;
 
-/** How long the provider may take to answer about somebody. */
+/** How long the provider may take to answer, also about somebody. */
 const ANSWER_MS = 5_000;
 
 /** Why the provider's word is not enough, as the sign-in page is told. */
@@ -68,13 +69,12 @@ export class OidcService implements Provider {
   readonly #sql: Sql;
   readonly #settings: OidcSettings;
   readonly #members: MemberService;
+  readonly #options: LibrarySettings;
   readonly #log: Log;
-  readonly #api;
-  readonly #context;
+  /** Undefined until the provider has answered for the first time. */
+  #library: ProviderLibrary | undefined;
+  #problem: string | undefined;
   readonly #signIns = new AsyncLocalStorage<SignIn>();
-  readonly #hooks = {
-    session: { create: { before: ({ userId }: { userId: Uuid }) => this.#admit(userId) } },
-  };
 
   /** `options` are those of the library without a provider. */
   constructor(
@@ -87,47 +87,60 @@ export class OidcService implements Provider {
     this.#sql = sql;
     this.#settings = settings;
     this.#members = members;
+    this.#options = options;
     this.#log = log;
-    const auth = betterAuth({
-      ...options,
-      user: {
-        ...options.user,
-        validateUserInfo: ({ user, source }) =>
-          this.#validate(user.id, source.action, source.oauth?.profile),
-      },
-      account: {
-        ...options.account,
-        encryptOAuthTokens: true,
-        // `#validate` decides instead, and the user keeps no other credentials.
-        accountLinking: { requireLocalEmailVerified: false },
-      },
-      // The provider sends people back from another site.
-      advanced: { ...options.advanced, cookies: { state: { attributes: { sameSite: "lax" } } } },
-      plugins: [
-        genericOAuth({ config: [providerOf(settings, options.baseURL)] }),
-        { id: "roles", init: () => ({ options: { databaseHooks: this.#hooks } }) },
-      ],
-    });
-    this.#api = auth.api;
-    this.#context = auth.$context;
   }
 
-  get name(): string {
-    return this.#settings.name;
+  /** Why the provider cannot be used, as far as is known; undefined while it can. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Asks the provider for its endpoints unless they are known; undefined without an answer. */
+  async #reach(): Promise<ProviderLibrary | undefined> {
+    if (this.#library === undefined) await this.#look();
+    return this.#library;
+  }
+
+  /** Looks whether the provider answers; what it says of its endpoints is read once. */
+  async #look(): Promise<void> {
+    const before = this.#problem;
+    this.#problem = await withTimeout(this.#findProblem(), ANSWER_MS).catch(
+      (error: unknown) =>
+        `${this.#settings.issuer} does not answer: ${error instanceof Error ? error.message : ""}`,
+    );
+    if (this.#problem !== undefined && this.#problem !== before)
+      this.#log.warn({ reason: this.#problem }, "oidc_provider_unreachable");
+  }
+
+  async #findProblem(): Promise<string | undefined> {
+    const url = discoveryOf(this.#settings);
+    const { ok, status, body } = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) });
+    await body?.cancel();
+    if (!ok) return `${url} responds with ${status}`;
+    if (this.#library !== undefined) return undefined;
+    const library = new ProviderLibrary(this.#settings, this.#options, {
+      validate: (...user) => this.#validate(...user),
+      admit: (userId) => this.#admit(userId),
+    });
+    const { socialProviders } = await library.context;
+    if (!socialProviders.some(({ id }) => id === PROVIDER))
+      return `${url} does not say where to sign in, get tokens and find the keys of ID tokens`;
+    this.#library = library;
+    return undefined;
   }
 
   /** The page of the provider on which somebody signs in. Throws `unavailable`. */
   async begin(headers: Headers): Promise<{ url: string; cookies: string[] }> {
+    const library = await this.#reach();
+    if (library === undefined) throw unreachable();
     const begun = await translateErrors(
-      this.#api.signInSocial({
+      library.api.signInSocial({
         body: { provider: PROVIDER, callbackURL: "/", disableRedirect: true },
         headers,
         returnHeaders: true,
       }),
-      () =>
-        new ApiError("unavailable", "The provider cannot be reached. Try again shortly.", {
-          retryAfterSeconds: 5,
-        }),
+      unreachable,
     );
     return { url: begun.response.url ?? "/", cookies: begun.headers.getSetCookie() };
   }
@@ -141,8 +154,10 @@ export class OidcService implements Provider {
     { headers, origin }: ClientInfo,
   ): Promise<{ path: string; cookies: string[] }> {
     const signIn: SignIn = {};
+    const library = await this.#reach();
+    if (library === undefined) return { path: "/?sign-in=failed", cookies: [] };
     const response = await this.#signIns.run(signIn, () =>
-      this.#api.callbackOAuth({
+      library.api.callbackOAuth({
         method: "GET",
         params: { id: PROVIDER },
         query,
@@ -169,10 +184,14 @@ export class OidcService implements Provider {
     return { path: `/?sign-in=${reason}`, cookies: cookies.filter((cookie) => !isSession(cookie)) };
   }
 
-  /** Ends the session of a request; returns the page of the provider that ends its own. */
-  async signOut(headers: Headers): Promise<SignedOut> {
+  /**
+   * Ends the session of a request; returns the page of the provider that ends its own. Undefined
+   * if the provider is not known yet: then nothing is done.
+   */
+  async signOut(headers: Headers): Promise<SignedOut | undefined> {
+    if (this.#library === undefined) return undefined;
     const { response, headers: set } = await translateErrors(
-      this.#api.signOut({ body: { disableRedirect: true }, headers, returnHeaders: true }),
+      this.#library.api.signOut({ body: { disableRedirect: true }, headers, returnHeaders: true }),
     );
     return { cookies: set.getSetCookie(), url: response.url };
   }
@@ -197,10 +216,13 @@ export class OidcService implements Provider {
          where provider_id = ${PROVIDER}
            and confirmed_at < clock_timestamp() - make_interval(mins => ${UNCONFIRMED_MINUTES}))`;
     if (this.#settings.only) await this.#endLocalSessions();
+    await this.#look();
+    const library = this.#library;
+    if (library === undefined) return;
     const users = await takeUsersToAsk(sql);
     const askSome = async (): Promise<void> => {
       for (let user = users.pop(); user !== undefined; user = users.pop())
-        if (await this.#vouchesFor(user))
+        if (await vouchesFor(library, user))
           await sql`
             update credentials set confirmed_at = clock_timestamp()
              where user_id = ${user.user_id} and provider_id = ${PROVIDER}`;
@@ -216,20 +238,6 @@ export class OidcService implements Provider {
          where email <> ${this.#settings.breakGlass ?? ""}
            and not exists (select from credentials c
                             where c.user_id = users.id and c.provider_id = ${PROVIDER}))`;
-  }
-
-  /** Whether the provider says that somebody is still there; false if it does not answer. */
-  async #vouchesFor({ id, user_id: userId, has_refresh_token }: AskedUser): Promise<boolean> {
-    const account = { body: { accountId: id, userId } };
-    const ask = async (): Promise<boolean> => {
-      if (has_refresh_token) return (await this.#api.refreshToken(account)).accessToken !== "";
-      const { accessToken } = await this.#api.getAccessToken(account);
-      const { socialProviders } = await this.#context;
-      const provider = socialProviders.find((one) => one.id === PROVIDER);
-      return accessToken !== undefined && (await provider?.getUserInfo({ accessToken })) != null;
-    };
-    const late = Bun.sleep(ANSWER_MS).then(() => false);
-    return await Promise.race([ask().catch(() => false), late]);
   }
 
   /** Decides whether somebody may sign in as a user, or as a new one without an id. */
@@ -283,6 +291,72 @@ export class OidcService implements Provider {
   }
 }
 
+/** What the library asks about people, before they become users and get sessions. */
+type Gate = {
+  validate: (
+    userId: Uuid | undefined,
+    action: string,
+    profile: unknown,
+  ) => Promise<{ error: string } | undefined>;
+  admit: (userId: Uuid) => Promise<void>;
+};
+
+/** Better Auth with the provider, whose endpoints it reads as it begins. */
+class ProviderLibrary {
+  readonly api;
+  readonly context;
+
+  /** `options` are those of the library without a provider. */
+  constructor(settings: OidcSettings, options: LibrarySettings, { validate, admit }: Gate) {
+    const databaseHooks = {
+      session: { create: { before: ({ userId }: { userId: Uuid }) => admit(userId) } },
+    };
+    const auth = betterAuth({
+      ...options,
+      user: {
+        ...options.user,
+        validateUserInfo: ({ user, source }) =>
+          validate(user.id, source.action, source.oauth?.profile),
+      },
+      account: {
+        ...options.account,
+        encryptOAuthTokens: true,
+        // `validate` decides instead, and the user keeps no other credentials.
+        accountLinking: { requireLocalEmailVerified: false },
+      },
+      // The provider sends people back from another site.
+      advanced: { ...options.advanced, cookies: { state: { attributes: { sameSite: "lax" } } } },
+      plugins: [
+        genericOAuth({ config: [providerOf(settings, options.baseURL)] }),
+        { id: "roles", init: () => ({ options: { databaseHooks } }) },
+      ],
+    });
+    this.api = auth.api;
+    this.context = auth.$context;
+  }
+}
+
+/** Whether the provider says that somebody is still there; false if it does not answer. */
+async function vouchesFor(
+  { api, context }: ProviderLibrary,
+  { id, user_id: userId, has_refresh_token }: AskedUser,
+): Promise<boolean> {
+  const account = { body: { accountId: id, userId } };
+  const ask = async (): Promise<boolean> => {
+    if (has_refresh_token) return (await api.refreshToken(account)).accessToken !== "";
+    const { accessToken } = await api.getAccessToken(account);
+    const { socialProviders } = await context;
+    const provider = socialProviders.find((one) => one.id === PROVIDER);
+    return accessToken !== undefined && (await provider?.getUserInfo({ accessToken })) != null;
+  };
+  return await withTimeout(ask(), ANSWER_MS).catch(() => false);
+}
+
+const unreachable = (): ApiError =>
+  new ApiError("unavailable", "The provider cannot be reached. Try again shortly.", {
+    retryAfterSeconds: 5,
+  });
+
 const isSession = (cookie: string): boolean =>
   /^(?:__Secure-)?shorthop\.session_token=/.test(cookie);
 
@@ -296,9 +370,12 @@ function nameOf(profile: unknown): string {
   return said.name ?? said.preferred_username ?? said.email ?? "";
 }
 
+const discoveryOf = ({ issuer }: OidcSettings): string =>
+  `${issuer}/.well-known/openid-configuration`;
+
 const providerOf = (settings: OidcSettings, origin: string) => ({
   providerId: PROVIDER,
-  discoveryUrl: `${settings.issuer}/.well-known/openid-configuration`,
+  discoveryUrl: discoveryOf(settings),
   clientId: settings.clientId,
   clientSecret: settings.clientSecret,
   scopes: settings.scopes,

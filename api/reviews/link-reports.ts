@@ -1,6 +1,8 @@
 /** Reports of links by their visitors, which put them into the queue of an operator. */
+import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { withoutPort } from "../links/listing/filter.ts";
 import { readShortUrl } from "../links/short-url.ts";
+import { findLinkByName } from "../links/takedown.ts";
 import type { Sql } from "../postgres.ts";
 import { addReport } from "./sql.ts";
 
@@ -23,9 +25,10 @@ export class LinkReports {
   async report(url: string, reason: string): Promise<boolean> {
     const { domain, aliases } = readShortUrl(url) ?? { domain: "", aliases: [] };
     const host = withoutPort(domain, this.#shortUrl);
+    const own = this.#ownHosts.has(host) ? DEFAULT_DOMAIN : host;
     for (const alias of aliases) {
-      const name = { host: this.#ownHosts.has(host) ? null : host, alias };
-      if (await addReport(this.#sql, name, reason)) return true;
+      const id = await findLinkByName(this.#sql, { domain: own, alias });
+      if (id !== undefined) return await addReport(this.#sql, id, reason);
     }
     return false;
   }

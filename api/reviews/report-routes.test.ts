@@ -1,7 +1,7 @@
 /** Goal: visitors report a link by a form that only its own page can post, a few times an hour. */
 import { beforeEach, expect, test } from "bun:test";
 
-import { FakeApi } from "../../test/harness/fake-api.ts";
+import { errorCodeOf, FakeApi } from "../../test/harness/fake-api.ts";
 
 const URL_OF_LINK = "https://sho.rt/abc";
 
@@ -22,8 +22,8 @@ beforeEach(() => {
 let visitors = 0;
 const newAddress = (): string => `10.7.${++visitors >> 8}.${visitors & 255}`;
 
-const post = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
-  api.send("/report-link", {
+const post = (fields: Record<string, string>, headers: Record<string, string> = {}, to = api) =>
+  to.send("/report-link", {
     method: "POST",
     body: new URLSearchParams(fields).toString(),
     headers: {
@@ -69,6 +69,20 @@ test("nothing is reported without a reason, nor by another page or a program", a
     expect((await post(fields, headers)).status).toBe(403);
   expect((await post({ ...fields, reason: "x".repeat(50_000) })).status).toBe(413);
   expect(reported).toEqual([]);
+});
+
+test.each([
+  ["22021", 400, "invalid_request"],
+  ["22P05", 400, "invalid_request"],
+  ["42601", 500, "internal"],
+])("PostgreSQL's %s, as for a text with NUL, is %i %s", async (code, status, reason) => {
+  const broken = new FakeApi({
+    linkReports: {
+      report: () => Promise.reject(Object.assign(new Error("rejected"), { code })),
+    },
+  });
+  const response = await post({ url: "https://a\0b/abc", reason: "r" }, {}, broken);
+  expect([response.status, errorCodeOf(response)]).toEqual([status, reason]);
 });
 
 test("a network reports a few times an hour", async () => {

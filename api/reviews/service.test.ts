@@ -9,6 +9,8 @@ import { dirForFile, forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { parseDestination } from "../links/destinations.ts";
 import { HostLists } from "../links/host-lists.ts";
+import type { CreateLinkBody } from "../links/model.ts";
+import { findLinkByName } from "../links/takedown.ts";
 import { LinkReports } from "./link-reports.ts";
 import { decideReview, HostListWatch } from "./service.ts";
 import { addReview, listReviews } from "./sql.ts";
@@ -21,9 +23,9 @@ const postgres = await forFile(startPostgres());
 const owner = await postgres.addWriter();
 beforeEach(async () => void (await postgres.sql`delete from link_reviews`));
 
-async function addLink(url: string): Promise<Uuid> {
+async function addLink(url: string, settings: Partial<CreateLinkBody> = {}): Promise<Uuid> {
   const id = newUuid();
-  await postgres.links.create(owner, id, { url });
+  await postgres.links.create(owner, id, { url, ...settings });
   return id;
 }
 
@@ -63,6 +65,34 @@ test("links to a host on a changed list wait for an operator, once", async () =>
   await compareWith("||bad-one.example^\n# changed", "review");
   expect(await queue()).toEqual([]);
   expect(await queue(true)).toEqual([{ ...waiting, verdict: "kept" }]);
+});
+
+const fine = "https://fine.example/";
+const rulesTo = (url: string) => [{ url, conditions: [{ type: "os" as const, in: ["iOS"] }] }];
+
+test.each<[what: string, url: string, settings: Partial<CreateLinkBody>, isFound: boolean]>([
+  ["a destination", "https://bad.example/", {}, true],
+  ["a dot after the host", "https://bad.example./", {}, true],
+  ["a port and a dot", "https://www.bad.example.:8443/", {}, true],
+  ["a rule", fine, { rules: rulesTo("https://bad.example/") }, true],
+  ["a rule in capitals", fine, { rules: rulesTo("HTTPS://BAD.EXAMPLE/") }, true],
+  ["a rule with backslashes", fine, { rules: rulesTo("https:\\\\bad.example\\x") }, true],
+  ["a rule without slashes", fine, { rules: rulesTo("https:bad.example") }, true],
+  [
+    "an arm of a split",
+    fine,
+    { split: { arms: [{ url: "Http://bad.example", weight: 1 }] } },
+    true,
+  ],
+  ["an expired URL", fine, { expired_url: "https://bad.example.?x" }, true],
+  ["a card's image", fine, { preview: { title: "t", image: "https:/bad.example/x.png" } }, true],
+  ["a name that ends alike", "https://notbad.example/", {}, false],
+  ["a host in a query", "https://fine.example/?to=https://bad.example/", {}, false],
+  ["a host in a title", fine, { preview: { title: "https://bad.example/" } }, false],
+])("%s on a list is found, however it is written", async (what, url, settings, isFound) => {
+  const id = await addLink(url, settings);
+  await compareWith(`||bad.example^\n# ${what}`, "review");
+  expect((await queue()).some(({ link_id }) => link_id === id)).toBe(isFound);
 });
 
 test("they are taken down by themselves where that is configured", async () => {
@@ -114,4 +144,38 @@ test("a link that visitors report waits with what they wrote, unless somebody ha
   expect(await decideReview(postgres.sql, id, "kept")).toBe(true);
   await reports.report("https://sho.rt/Reported", "again");
   expect(await queue()).toEqual([]);
+  // It leads elsewhere now than where the operator has looked.
+  await postgres.links.update(owner, id, { url: "https://other.example/" });
+  expect(await queue()).toEqual([]);
+  await reports.report("https://sho.rt/Reported", "phishing");
+  expect(await listReviews(postgres.sql, false, 100)).toMatchObject([
+    { link_id: id, verdict: null, reports: ["phishing"] },
+  ]);
+  expect(await decideReview(postgres.sql, id, "taken_down")).toBe(true);
+  await postgres.links.update(owner, id, { url: "https://example.com/" });
+  await reports.report("https://sho.rt/Reported", "again");
+  expect(await queue()).toEqual([]);
 });
+
+test("a decision about a link on a list is no longer one when the link is changed", async () => {
+  const id = await addLink("https://bad-three.example/");
+  await compareWith("||bad-three.example^", "review");
+  expect(await decideReview(postgres.sql, id, "kept")).toBe(true);
+  await postgres.links.update(owner, id, { title: "changed" });
+  await compareWith("||bad-three.example^\n# changed", "review");
+  expect(await queue()).toEqual([{ link_id: id, list: path, verdict: null }]);
+});
+
+test.each(["", "links.example.com"])(
+  "no visitor makes the database read all links, of domain %p",
+  async (domain) => {
+    await postgres.sql.begin(async (sql) => {
+      await sql`set local enable_seqscan = off`;
+      const scans = async () =>
+        (await sql`select pg_stat_get_xact_numscans('links'::regclass)::integer as scans`)[0];
+      const before = await scans();
+      expect(await findLinkByName(sql, { domain, alias: "nowhere" })).toBeUndefined();
+      expect(await scans()).toEqual(before);
+    });
+  },
+);

@@ -9,6 +9,7 @@ import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { recordCommand } from "../events/record.ts";
 import { SYSTEM } from "../http/principal.ts";
 import { type HostLists, nameOf, REFRESH_MS } from "../links/host-lists.ts";
+import { urlsOf } from "../links/settings.ts";
 import { takeLinkDown } from "../links/takedown.ts";
 import type { Sql } from "../postgres.ts";
 import {
@@ -114,7 +115,8 @@ export class HostListWatch {
 
   /** The list that has the host of one of a link's URLs. */
   #findList({ target_url, extras }: Compared): string | undefined {
-    const urls = [target_url, ...(JSON.stringify(extras ?? "").match(/https?:\/\/[^"\\]+/g) ?? [])];
+    // Those of settings are as they were given.
+    const urls = [target_url, ...urlsOf(extras ?? {}).map(([, url]) => url)];
     for (const url of urls) {
       const list = this.#lists.find(URL.parse(url)?.hostname ?? "");
       if (list !== undefined) return list;

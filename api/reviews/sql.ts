@@ -1,11 +1,13 @@
 /** SQL statements on the queue of links that an operator should look at. */
 import type { Uuid } from "../../shared/ids.ts";
+import type { LinkSettings } from "../links/settings.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 export type Verdict = "kept" | "taken_down";
 
-/** Adds a link to the queue; one about which somebody has decided stays out of it. */
+/** Adds a link to the queue; one about which somebody has decided as it is stays out of it. */
 export async function addReview(sql: Sql | Transaction, linkId: Uuid, list: string): Promise<void> {
+  await forgetOutdated(sql, linkId);
   await sql`
     insert into link_reviews (link_id, list) values (${linkId}, ${list})
     on conflict (link_id) do update set list = excluded.list`;
@@ -14,25 +16,22 @@ export async function addReview(sql: Sql | Transaction, linkId: Uuid, list: stri
 /** Reports of a link that are kept: one more says nothing new. */
 const REPORTS_MAX = 20;
 
-/**
- * Adds a report of the link with a name, on the service's own domain without a host; false if there
- * is no such link. One about which somebody has decided stays out of the queue.
- */
-export async function addReport(
-  sql: Sql,
-  { host, alias }: { host: string | null; alias: string },
-  reason: string,
-): Promise<boolean> {
+/** As {@link addReview}, with the reason of a visitor; false when the link is gone. */
+export async function addReport(sql: Sql, linkId: Uuid, reason: string): Promise<boolean> {
+  await forgetOutdated(sql, linkId);
   const { count } = await sql`
     insert into link_reviews as review (link_id, reports)
-    select link.id, array[${reason}::text]
-      from links link left join domains domain on domain.id = link.domain_id
-     where (link.alias = ${alias} or link.folded and fold_alias(link.alias) = fold_alias(${alias}))
-       and (link.domain_id is null and ${host}::text is null
-            or domain.host = ${host} and domain.verified_at is not null)
-     limit 1
+    select id, array[${reason}::text] from links where id = ${linkId}
     on conflict (link_id) do update set reports = (review.reports || excluded.reports)[:${REPORTS_MAX}]`;
   return count > 0;
+}
+
+/** Forgets a decision about a link that has been changed since, and may lead elsewhere. */
+async function forgetOutdated(sql: Sql | Transaction, linkId: Uuid): Promise<void> {
+  await sql`
+    delete from link_reviews review using links link
+     where review.link_id = ${linkId} and link.id = review.link_id
+       and review.decided_version <> link.version and link.taken_down is not true`;
 }
 
 /** A link in the queue. */
@@ -71,10 +70,11 @@ export async function findReviewed(
   return row;
 }
 
-/** Decides about a link in the queue. */
+/** Decides about a link in the queue, as it is now. */
 export async function setVerdict(sql: Transaction, linkId: Uuid, verdict: Verdict): Promise<void> {
   await sql`
-    update link_reviews set verdict = ${verdict} where link_id = ${linkId}`;
+    update link_reviews set verdict = ${verdict}, decided_version = link.version
+      from links link where link_id = ${linkId} and link.id = link_id`;
 }
 
 /** How far the links were compared with lists. */
@@ -97,10 +97,10 @@ export type Compared = {
   host: string | null;
   alias: string;
   target_url: string;
-  extras: unknown;
+  extras: LinkSettings | null;
 };
 
-/** Links after one, in the order of their ids, that are not taken down. */
+/** Links after one, in the order of their ids. */
 export const listCompared = (
   sql: Transaction,
   after: Uuid | null,

@@ -1,5 +1,6 @@
 /**
- * Who may have a password, and which: a library (zxcvbn) knows common passwords and patterns.
+ * Decides who may have a password, and rejects passwords that are easy to guess: a library (zxcvbn)
+ * knows common ones and patterns.
  */
 import { ZxcvbnFactory } from "@zxcvbn-ts/core";
 import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
@@ -7,7 +8,7 @@ import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
 import { ApiError } from "../http/errors.ts";
 
 /**
- * Maximum characters evaluated: the time grows with the cube of their number, up to 25 ms for 24. A
+ * Maximum characters evaluated: the time grows with the cube of their number, up to 25 ms. A
  * password with a strong prefix is strong as a whole.
  */
 const SCORED_LENGTH_MAX = 24;

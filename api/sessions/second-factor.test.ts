@@ -216,6 +216,28 @@ describe("setting it up", () => {
     expect(await person.begin().catch(reasonOf)).toBe("invalid_request");
   });
 
+  test("ends the sessions that a password alone has begun", async () => {
+    const person = await addPerson();
+    const other = new Browser(person.email);
+    expect(await other.signIn()).toBe("in");
+    await enrol(person);
+    expect([await person.isIn(), await other.isIn()]).toEqual([true, false]);
+  });
+
+  test("is not done again by a session alone, which would tell whether a code is right", async () => {
+    const person = await addPerson();
+    const { uri } = await enrol(person);
+    const session = await person.session();
+    for (const code of [codeOf(uri), "000000"])
+      expect(await services.factors.confirm(session, code, person.client).catch(reasonOf)).toBe(
+        "invalid_request",
+      );
+    const changes = await postgres.sql`
+      select from events where object_id = ${session.user.id} and type = 'user.second_factor_changed'`;
+    expect(changes.count).toBe(1);
+    expect(await new Browser(person.email).signIn()).toBe("code");
+  });
+
   test("needs the password, whose wrong attempts count", async () => {
     const person = await addPerson();
     const outcomes: string[] = [];

@@ -6,12 +6,14 @@ import QRCode from "qrcode";
 import * as z from "zod";
 
 import type { Enrolment, SecondFactorState } from "../../shared/contracts/user-responses.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import { recordOwn } from "./sign-ins.ts";
+import { endSessions } from "./sql.ts";
 
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
 export class SecondFactors {
@@ -27,9 +29,7 @@ export class SecondFactors {
 
   /** Whether the user has a second factor, and how many recovery codes are left. */
   async state({ user }: Session): Promise<SecondFactorState> {
-    const { count } = await this
-      .#sql`select from users where id = ${user.id} and has_second_factor`;
-    if (count === 0) return { enabled: false, recovery_codes_left: 0 };
+    if (!(await this.#isEnabled(user.id))) return { enabled: false, recovery_codes_left: 0 };
     const codes = await translateErrors(
       this.#library.api.viewBackupCodes({ body: { userId: user.id } }),
     );
@@ -51,15 +51,36 @@ export class SecondFactors {
     return { uri, qr, recovery_codes };
   }
 
-  /** From now on the user signs in with a code, too. Throws `invalid_request` for a wrong one. */
+  /**
+   * From now on the user signs in with a code, too; other sessions, which a password alone has
+   * begun, end. Throws `invalid_request` for a wrong code, and when there is a second factor.
+   */
   async confirm(session: Session, code: string, client: ClientInfo): Promise<string[]> {
     const { headers } = client;
+    // Otherwise a session alone would tell whether a code is right, as often as it asks.
+    if (await this.#isEnabled(session.user.id)) throw refusalOf("");
     const confirmed = await translateErrors(
       this.#library.api.verifyTOTP({ body: { code }, headers, returnHeaders: true }),
       () => new ApiError("invalid_request", WRONG_CODE),
     );
+    const cookies = confirmed.headers.getSetCookie();
+    await this.#endOthers(session, cookies);
     await this.#record(session, client, "set up");
-    return confirmed.headers.getSetCookie();
+    return cookies;
+  }
+
+  /** Ends all sessions of a user but the one that these cookies are of. */
+  async #endOthers({ user }: Session, cookies: readonly string[]): Promise<void> {
+    const cookie = cookies.map((one) => one.split(";", 1).join("")).join("; ");
+    const kept = await translateErrors(
+      this.#library.api.getSession({
+        headers: new Headers({ cookie }),
+        query: { disableRefresh: true },
+      }),
+    );
+    await this.#sql.begin((sql) =>
+      endSessions(sql, user.id, kept === null ? {} : { except: kept.session.id }),
+    );
   }
 
   /** Makes other recovery codes. */
@@ -79,6 +100,12 @@ export class SecondFactors {
     );
     await this.#record(session, client, "removed");
     return [...result.headers.getSetCookie(), cookie];
+  }
+
+  async #isEnabled(userId: Uuid): Promise<boolean> {
+    const { count } = await this.#sql`
+      select from users where id = ${userId} and has_second_factor`;
+    return count > 0;
   }
 
   #record({ user }: Session, { origin }: ClientInfo, change: string): Promise<void> {

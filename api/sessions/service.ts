@@ -30,7 +30,8 @@ export type SignedOut = { cookies: string[]; url: string | undefined };
 
 /** With whom some sign in. */
 export interface Provider {
-  signOut(headers: Headers): Promise<SignedOut>;
+  /** Ends the session of a request; undefined if it has not, as the provider is not known yet. */
+  signOut(headers: Headers): Promise<SignedOut | undefined>;
 }
 
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
@@ -209,7 +210,8 @@ export class SessionService {
       const actor = userActor(user.id, origin);
       await recordOfUser(sql, user.id, actor, "session.ended", { sessions: others + 1 });
     });
-    if (this.#provider !== undefined) return await this.#provider.signOut(headers);
+    const signedOut = await this.#provider?.signOut(headers);
+    if (signedOut !== undefined) return signedOut;
     const response = await translateErrors(
       this.#library.api.signOut({ headers, returnHeaders: true }),
     );

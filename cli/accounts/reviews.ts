@@ -49,6 +49,10 @@ export function addReviewCommands(program: Command, installation: Installation):
           print(json, { id: encodeId("link", id), verdict, published });
         }),
       );
-  addDecision("keep", "Leave a link as it is, whatever lists and visitors say", "kept");
+  addDecision(
+    "keep",
+    "Leave a link as it is, whatever lists and visitors say, until it is changed",
+    "kept",
+  );
   addDecision("take-down", "Take a link down, as links disable does", "taken_down");
 }

@@ -13,7 +13,7 @@ import {
   quarantinedPath,
   restoreQuarantine,
 } from "../../shared/clicks/quarantine.ts";
-import { scanSegment } from "../../shared/contracts/click-segment.ts";
+import { scanSegment, whyNoSegment } from "../../shared/contracts/click-segment.ts";
 import {
   dropDeadLetter,
   listDeadLetters,
@@ -96,7 +96,12 @@ function describeFile(path: string, file: string, state: string): Record<string,
   }
   const scan = scanSegment(bytes);
   if (scan === undefined)
-    return { file, state: state === "quarantined" ? state : "invalid", bytes: bytes.length };
+    return {
+      file,
+      state: state === "quarantined" ? state : "invalid",
+      bytes: bytes.length,
+      problem: whyNoSegment(bytes),
+    };
   const { segment, records, whole: complete } = scan;
   return { file, state, segment, clicks: records.length, bytes: bytes.length, complete };
 }

@@ -9,7 +9,7 @@ const isUsable = (python: string): boolean => {
   return path !== null && Bun.spawnSync([path, "-c", USABLE], { stderr: "ignore" }).exitCode === 0;
 };
 
-/** A Python that can run the client; undefined, and said so, where there is none. */
+/** The first Python that can run the client; undefined, with a warning, if there is none. */
 export const PYTHON = CANDIDATES.find(isUsable);
 
 if (PYTHON === undefined)

@@ -1,4 +1,5 @@
 /** The demo account and user. */
+import type { DemoProvider } from "./provider.ts";
 import type { StackFile } from "./stack.ts";
 
 /** Attempts to have the API check the key, which needs PostgreSQL, and the pause between two. */
@@ -33,8 +34,11 @@ export async function canSignIn(dashboardUrl: string, password: string): Promise
   return response.ok;
 }
 
-/** The text printed when the stack is ready. */
-export const banner = (stack: Omit<StackFile, "pids">): string => `
+/** The text printed when the stack is ready; `provider` is one to sign in with. */
+export const banner = (
+  stack: Omit<StackFile, "pids">,
+  provider: DemoProvider | undefined,
+): string => `
   Shorthop is ready.
 
     API           ${stack.api_url}/v1
@@ -42,7 +46,7 @@ export const banner = (stack: Omit<StackFile, "pids">): string => `
     Live key      ${stack.api_key}
     Test key      ${stack.test_api_key}
     Dashboard     ${stack.dashboard_url}
-                  sign in as ${stack.dashboard_email}, password ${stack.dashboard_password}
+                  sign in as ${stack.dashboard_email}, password ${stack.dashboard_password}${describeProvider(stack, provider)}
 
   Create a short link:
 
@@ -59,3 +63,13 @@ export const banner = (stack: Omit<StackFile, "pids">): string => `
 
   Ctrl-C stops everything; links and clicks are kept.
 `;
+
+const describeProvider = (
+  { dashboard_password }: Omit<StackFile, "pids">,
+  provider: DemoProvider | undefined,
+): string =>
+  provider === undefined
+    ? ""
+    : `
+    Provider      ${provider.issuer}
+                  sign in as ${provider.email}, password ${dashboard_password}`;

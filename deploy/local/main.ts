@@ -13,11 +13,13 @@ import { configSchema } from "./config.ts";
 import { buildDashboard, packClient } from "./dashboard.ts";
 import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
 import { filesOf, LocalStack, type StackInfo } from "./local-stack.ts";
+import { findFreePort } from "./ports.ts";
 import { makeRoles, removeInstallation } from "./postgres.ts";
+import type { DemoProvider } from "./provider.ts";
 import { watchCode, withReload } from "./reload.ts";
-import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets } from "./secrets.ts";
+import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets, type Secrets } from "./secrets.ts";
 import { appServices, metricsUrl, type StackUrls } from "./stack.ts";
-import { choosePortsFor, Stores } from "./stores.ts";
+import { choosePortsFor, type Ports, Stores } from "./stores.ts";
 import { seconds } from "./supervisor.ts";
 
 /** Folders of the data directory that `--fresh` removes. */
@@ -26,13 +28,14 @@ const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "log
 async function run(): Promise<void> {
   // Before anything is written: only the user may read links, clicks and secrets.
   process.umask(PRIVATE_UMASK);
-  const { fresh, remove, watch } = new Command("npm start --")
+  const { fresh, remove, watch, oidc } = new Command("npm start --")
     .description("Run all of Shorthop on this machine.")
     .option("--fresh", "start empty: remove all stored data", false)
     .option("--remove", "remove all stored data, wherever it is, and end", false)
     .option("--watch", "reload processes and the dashboard when their code changes", false)
+    .option("--oidc", "also start a provider of OpenID Connect, to try signing in with one", false)
     .parse()
-    .opts<{ fresh: boolean; remove: boolean; watch: boolean }>();
+    .opts<{ fresh: boolean; remove: boolean; watch: boolean; oidc: boolean }>();
   const config = loadConfig(configSchema, process.env);
   const dataDir = config.SHORTHOP_DATA_DIR;
   const files = filesOf(dataDir);
@@ -51,10 +54,12 @@ async function run(): Promise<void> {
   const stack = new LocalStack(config, secrets);
   stack.stopOnSignals();
   try {
-    const info = await runAll(stack, watch);
+    const ports = choosePortsFor(config, stack.logger);
+    const provider = oidc ? await startProvider(ports, secrets) : undefined;
+    const info = await runAll(stack, ports, watch, provider);
     stack.onReady(info);
     stack.logger.log(`Ready after ${seconds(Date.now() - started)}.`);
-    console.log(banner(info));
+    console.log(banner(info, provider));
   } catch (error) {
     await stack.stop(error instanceof Error ? error.message : String(error));
   }
@@ -76,11 +81,26 @@ function removeData(dataDir: string): void {
   }
 }
 
+/** Starts a provider that knows one person; its package takes a while to load. */
+async function startProvider(
+  { DASHBOARD_PORT: { port } }: Ports,
+  { demoPassword }: Secrets,
+): Promise<DemoProvider> {
+  const { DemoProvider } = await import("./provider.ts");
+  const provider = new DemoProvider(findFreePort(), `http://localhost:${port}`, demoPassword);
+  await provider.listen();
+  return provider;
+}
+
 /** Starts stores and processes, and creates the demo account; returns where all of them are. */
-async function runAll(stack: LocalStack, watch: boolean): Promise<StackInfo> {
+async function runAll(
+  stack: LocalStack,
+  ports: Ports,
+  watch: boolean,
+  provider: DemoProvider | undefined,
+): Promise<StackInfo> {
   const { config, secrets, logger, supervisor } = stack;
   const dashboard = buildDashboard();
-  const ports = choosePortsFor(config, logger);
   const stores = new Stores(stack, ports);
   const { urls } = stores;
   const schemas = migrateStores(stack, stores);
@@ -106,6 +126,8 @@ async function runAll(stack: LocalStack, watch: boolean): Promise<StackInfo> {
   await Promise.all(
     (watch ? withReload(services) : services).map(async (service) => {
       await needs[service.name];
+      if (service.name === "api" && provider !== undefined)
+        Object.assign(service.env, provider.settingsOf(await findDemoAccount(urls)));
       await supervisor.start(service);
       // A redirector is ready once it has all links, and the links log begins with an account.
       if (service.name === "api") await ensureDemo(stack, urls);
@@ -158,12 +180,15 @@ function migrateStores(
 /** What makes accounts and users takes a third of a second to load, and most starts have both. */
 const loadDemo = () => import("../../api/demo.ts");
 
+const findDemoAccount = async ({ database }: StackUrls): Promise<string> =>
+  (await loadDemo()).ensureDemoAccount(database);
+
 /** Creates the demo account's keys and user, unless they work. */
 async function ensureDemo({ config, secrets }: LocalStack, urls: StackUrls): Promise<void> {
   const known = secrets.demoKeys;
   if (known === undefined || !(await keyWorks(urls.api, known.live))) {
-    const { addDemoAccount } = await loadDemo();
-    secrets.demoKeys = await addDemoAccount(urls.database);
+    const { addDemoKeys } = await loadDemo();
+    secrets.demoKeys = await addDemoKeys(urls.database);
     saveSecrets(filesOf(config.SHORTHOP_DATA_DIR).secrets, secrets);
   }
   if (await canSignIn(urls.dashboard, secrets.demoPassword)) return;

@@ -22,6 +22,7 @@ import {
   readSegmentId,
   scanSegment,
   type SegmentId,
+  whyNoSegment,
 } from "../../shared/contracts/click-segment.ts";
 import type { Log } from "../../shared/log.ts";
 
@@ -36,20 +37,24 @@ export const segmentPath = (
   state: "open" | "segment",
 ): string => join(dir, `${journalId}-${String(segment).padStart(10, "0")}.${state}`);
 
+/** A file with the name of a segment that holds none, or another one. */
+export type UnknownFile = { name: string; problem: string };
+
 /**
  * Recovers the segments that an earlier process left. Seals those that were still open at the end
- * of their last whole click, and returns all in order. Ignores files that hold no segment and
- * returns their names. Quarantines files that cannot be read and returns an error for each; and one
- * for each that cannot be changed, as on a read-only disk: the next start recovers it.
+ * of their last whole click, and returns all in order. Ignores files that hold no segment of this
+ * version and returns their names and why. Quarantines files that cannot be read and returns an
+ * error for each; and one for each that cannot be changed, as on a read-only disk: the next start
+ * recovers it.
  */
 export function recoverSegments(dir: string): {
   segments: SealedSegment[];
-  unknown: string[];
+  unknown: UnknownFile[];
   unreadable: Error[];
   unchangeable: Error[];
 } {
   const segments: SealedSegment[] = [];
-  const unknown: string[] = [];
+  const unknown: UnknownFile[] = [];
   const unreadable: Error[] = [];
   const unchangeable: Error[] = [];
   for (const name of readdirSync(dir).toSorted()) {
@@ -64,7 +69,7 @@ export function recoverSegments(dir: string): {
     }
     try {
       const segment = recoverSegment(path, bytes);
-      if (segment === "unknown") unknown.push(name);
+      if (segment === "unknown") unknown.push({ name, problem: whyUnknown(bytes) });
       else if (segment !== undefined) segments.push(segment);
     } catch (cause) {
       unchangeable.push(new Error(`${path} cannot be recovered.`, { cause }));
@@ -102,6 +107,9 @@ function recoverSegment(path: string, bytes: Buffer): SealedSegment | "unknown" 
   renameSync(path, sealedPath);
   return { journalId, segment, path: sealedPath, bytes: end, clicks };
 }
+
+const whyUnknown = (bytes: Buffer): string =>
+  readSegmentId(bytes) === undefined ? whyNoSegment(bytes) : "the segment of another name";
 
 /** One file that cannot be read must not keep a redirector from starting. */
 function quarantineUnreadable(path: string, cause: unknown): Error {

@@ -49,7 +49,7 @@ function open(bytesMax = 10_000_000) {
   const journal = new Journal(dir, bytesMax, {
     sealed: (segment) => void sealed.push(segment),
     failed: (error) => void errors.push(error),
-    unknownFile: (name) => void unknown.push(name),
+    unknownFile: ({ name }) => void unknown.push(name),
   });
   const clicks = () =>
     sealed.flatMap(({ path }) => decodeSegment(readFileSync(path))?.clicks ?? []);

@@ -33,7 +33,7 @@ import {
 } from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { tryLock } from "../../shared/process-lock.ts";
-import { recoverSegments, type SealedSegment, segmentPath } from "./files.ts";
+import { recoverSegments, type SealedSegment, segmentPath, type UnknownFile } from "./files.ts";
 
 /**
  * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click is
@@ -54,8 +54,8 @@ export interface JournalEvents {
   /** A segment is ready to be published; first those recovered from earlier processes. */
   sealed(segment: SealedSegment): void;
   failed(error: unknown): void;
-  /** A file in the directory holds no segment, or a segment with a different name. */
-  unknownFile(name: string): void;
+  /** A file in the directory is left as it is: it holds no segment of its name. */
+  unknownFile(file: UnknownFile): void;
 }
 
 /** Where the clicks of requests go. */
@@ -167,7 +167,7 @@ export class Journal implements ClickLog {
   #recover(): void {
     const events = this.#events;
     const { segments, unknown, unreadable, unchangeable } = recoverSegments(this.#dir);
-    for (const name of unknown) events.unknownFile(name);
+    for (const file of unknown) events.unknownFile(file);
     for (const error of [...unreadable, ...unchangeable]) events.failed(error);
     this.#quarantined = unreadable.length;
     for (const segment of segments) {

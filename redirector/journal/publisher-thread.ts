@@ -1,6 +1,6 @@
 /**
- * The publisher in a thread of its own (`publisher.worker.ts`), so that publishing clicks does not
- * slow down redirects: sends segments to it and counts its reports.
+ * The main thread's side of the publisher (`publisher.worker.ts`): sends segments to it and counts
+ * its reports.
  */
 import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";

@@ -27,7 +27,7 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import { encodeClick } from "../../test/harness/segments.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
-import { Publisher } from "./publisher.ts";
+import { Publisher, type PublisherEvent } from "./publisher.worker.ts";
 
 /** More segments than the publisher has in flight at a time. */
 const MORE_THAN_IN_FLIGHT = 9;
@@ -75,16 +75,12 @@ function start({ journalBytesMax = 1024 ** 3 } = {}) {
     CLICKS_BYTES_MAX: STREAM_BYTES_MAX,
     JOURNAL_BYTES_MAX: journalBytesMax,
   });
-  const events = {
-    delivered: () => void counts.delivered++,
-    quarantined(pending: boolean) {
-      counts.quarantined++;
-      if (pending) counts.stillPending++;
-    },
-    released: () => void counts.released++,
+  const count = (event: PublisherEvent): void => {
+    if (event.kind !== "stopped") counts[event.kind]++;
+    if (event.kind === "quarantined" && event.pending) counts.stillPending++;
   };
   const log = processLog("test", "silent");
-  const publisher = new Publisher(Promise.resolve(nats), config, events, log);
+  const publisher = new Publisher(Promise.resolve(nats), config, count, log);
   return { publisher, counts };
 }
 

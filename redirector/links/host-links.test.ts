@@ -6,7 +6,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts";
@@ -23,7 +23,13 @@ import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";
 import { CHANGES_KEPT, LogStore } from "./log-store.ts";
-import { currentFolder, damageMarkPath, setCurrentFolder, storePath } from "./store-files.ts";
+import {
+  currentFolder,
+  damageMarkPath,
+  newFolder,
+  setCurrentFolder,
+  storePath,
+} from "./store-files.ts";
 
 setDefaultTimeout(180_000);
 
@@ -207,10 +213,10 @@ describe("the links of a host", () => {
     write(store, [activeLink("changed", 2), activeLink("gone", 2), evil, takedowns()], complete);
     using process = startProcess();
     for (const alias of ["changed", "gone", "evil"]) await process.links.fetch("", alias);
-    const name = newUuid();
-    using next = new LogStore(join(dir, name), 0);
+    const folder = newFolder(dir);
+    using next = new LogStore(folder, 0);
     write(next, [activeLink("changed", 1), evil, takedowns("evil.example")]);
-    setCurrentFolder(dir, name);
+    setCurrentFolder(dir, basename(folder));
     await eventually(async () => expect(process.links.find("", "gone")).toBeNull(), WITHIN_MS);
     expect(process.links.find("", "changed")).toMatchObject({ version: 1 });
     expect(process.cached("gone")).toBeUndefined();

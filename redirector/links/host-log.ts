@@ -4,11 +4,10 @@
  * older state than before.
  */
 import { rmSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
 
-import { newUuid } from "../../shared/ids.ts";
 import { type Candidate, judgeCandidate, lacksEntries } from "../../shared/links-log/decisions.ts";
 import type { Head } from "../../shared/links-log/entry.ts";
 import {
@@ -27,6 +26,8 @@ import { BrokenSnapshotError, NoRoomError, SnapshotReader } from "./snapshot-rea
 import {
   currentFolder,
   makeFolder,
+  newFolder,
+  otherFormats,
   removeOtherFolders,
   setCurrentFolder,
   storePath,
@@ -81,6 +82,9 @@ export class HostLog {
     this.#events = events;
     makeFolder(dir);
     removeOtherFolders(dir);
+    const others = otherFormats(dir);
+    if (others.length > 0)
+      source.log.warn({ format: STORE_FORMAT, others }, "links_store_of_other_format");
     this.#current = this.#follow(currentFolder(dir));
     this.#running = this.#run().catch((error: unknown) => this.#ended.reject(error));
   }
@@ -165,7 +169,9 @@ export class HostLog {
   async #replace(connection: NatsConnection, manager: JetStreamManager): Promise<void> {
     const snapshot = lacksEntries(this.state) ? await this.#choose(manager) : undefined;
     if (snapshot === undefined) {
-      this.#waitFor("it waits for a snapshot, which an API process makes");
+      this.#waitFor(
+        `it waits for a snapshot of format ${STORE_FORMAT}, which an API process makes`,
+      );
       const { term } = this.state.written;
       connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(term));
       return await this.#pause(RETRY_MS);
@@ -205,7 +211,7 @@ export class HostLog {
   async #take(manager: JetStreamManager, snapshot: StoredSnapshot): Promise<LogFollower> {
     const { name, manifest } = snapshot;
     // Not named after the snapshot: the host's store may have been made from the same one.
-    const dir = join(this.#dir, newUuid());
+    const dir = newFolder(this.#dir);
     const reader = new SnapshotReader(this.#source.nats, manager, snapshot, (percent) =>
       this.#waitFor(`a snapshot of ${manifest.links} links is read: ${percent} %`),
     );

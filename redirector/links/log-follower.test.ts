@@ -28,7 +28,7 @@ function startHost() {
   const nats = new NatsClient(tail.server.url, "redirector", log);
   const store = new LogStore(tail.dir, 0);
   const reader = new StoreReader(tail.dir);
-  const skipped = { malformed: 0, unsigned: 0 };
+  const skipped = { malformed: 0, unsigned: 0, other_format: 0 };
   const follower = new LogFollower(
     { nats, verifier: SIGNER, log },
     store,
@@ -192,7 +192,16 @@ describe("a store", () => {
     await using host = startHost();
     await host.reaches(written.entries[1] ?? EMPTY_HEAD);
     expect(host.has("a", "b")).toBe(true);
-    expect(host.skipped).toEqual({ malformed: 1, unsigned: 0 });
+    expect(host.skipped).toEqual({ malformed: 1, unsigned: 0, other_format: 0 });
+  });
+
+  test("counts what says that it has another format, and goes on", async () => {
+    const written = new TestLog();
+    await tail.intrude(LINK_LOG_SUBJECT, '{"format":2}');
+    await tail.publish(written.add(["a"]));
+    await using host = startHost();
+    await host.reaches(written.entries[0] ?? EMPTY_HEAD);
+    expect(host.skipped).toEqual({ malformed: 0, unsigned: 0, other_format: 1 });
   });
 
   test("is as if what nobody signed were not there", async () => {
@@ -226,7 +235,7 @@ describe("a store", () => {
     await tail.intrude(LINK_LOG_SUBJECT, "no entry");
     await host.reads(8);
     expect(host.store.state.isCurrent).toBe(true);
-    expect(host.skipped).toEqual({ malformed: 0, unsigned: 6 });
+    expect(host.skipped).toEqual({ malformed: 0, unsigned: 6, other_format: 0 });
   });
 
   test("is not current because somebody repeats what an API process has signed", async () => {

@@ -28,7 +28,13 @@ import {
   lacksEntries,
   type TailEnd,
 } from "../../shared/links-log/decisions.ts";
-import { type Entry, hashOf, type Head } from "../../shared/links-log/entry.ts";
+import {
+  type Entry,
+  ENTRY_FORMAT,
+  hashOf,
+  type Head,
+  otherFormatOf,
+} from "../../shared/links-log/entry.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
@@ -68,8 +74,11 @@ type Session = {
   delivered: number;
 };
 
-/** Why something of the tail was skipped: a state is malformed, or nobody signed a message. */
-export type SkippedReason = "malformed" | "unsigned";
+/**
+ * Why something of the tail was skipped: a state is malformed, nobody signed a message, or it says
+ * that it has another format.
+ */
+export type SkippedReason = "malformed" | "unsigned" | "other_format";
 
 /** The links log as a host reads it: from NATS, and only what a known key signed. */
 export type LogSource = { nats: Nats; verifier: LogVerifier; log: Log };
@@ -245,8 +254,7 @@ export class LogFollower {
   /** Takes a message; false when the tail has to be read from its start first. */
   #take(message: JsMsg, session: Session): boolean {
     const entry = decodeMessage(this.#source.verifier, message.data, message.headers);
-    if (entry === undefined)
-      this.#skip("unsigned", "A message is not signed.", { sequence: message.seq });
+    if (entry === undefined) this.#skipMessage(message);
     else {
       const isRepeated = entry.hash === this.#state.head.hash;
       if (!this.#apply(entry, session)) return false;
@@ -259,6 +267,14 @@ export class LogFollower {
       isCurrent: isCurrent(this.#state, this.#end),
     };
     return true;
+  }
+
+  #skipMessage({ data, seq: sequence }: JsMsg): void {
+    const format = otherFormatOf(data);
+    if (format === undefined)
+      return this.#skip("unsigned", "A message is not signed.", { sequence });
+    const text = `A message has the format ${format}; this version reads ${ENTRY_FORMAT}.`;
+    this.#skip("other_format", text, { sequence });
   }
 
   #apply(entry: Entry, { isWhole }: Session): boolean {

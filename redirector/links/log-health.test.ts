@@ -134,3 +134,19 @@ test("its age is the time since another entry came, and without one the lag is n
   pass(30);
   expect(health.warning()).toBe("ok; last confirmed 38 s ago");
 });
+
+test("it names for ten minutes why messages were ignored", () => {
+  const { health, pass } = createHealth();
+  expect(health.ignoredWarning()).toBeUndefined();
+  for (const [reason, why] of [
+    ["unsigned", "no key of LINKS_PUBLIC_KEYS signed them"],
+    ["other_format", "they have a format that this version does not read"],
+  ] as const) {
+    health.onSkipped(reason);
+    pass(599);
+    health.onSkipped("malformed");
+    expect(health.ignoredWarning()).toEndWith(why);
+    pass(2);
+    expect(health.ignoredWarning()).toBeUndefined();
+  }
+});

@@ -26,8 +26,14 @@ const AGE_WARNING_SECONDS = 30;
  */
 const STALLED_SECONDS = 180;
 
-/** How long a message that nobody signed is reported. */
-const UNSIGNED_REPORTED_MS = 600_000;
+/** How long a message that was ignored is reported. */
+const IGNORED_REPORTED_MS = 600_000;
+
+/** Why messages are ignored, for operators. */
+const IGNORED: Partial<Record<SkippedReason, string>> = {
+  unsigned: "no key of LINKS_PUBLIC_KEYS signed them",
+  other_format: "they have a format that this version does not read",
+};
 
 const POLL_MS = 10;
 
@@ -42,9 +48,10 @@ export class LogHealth {
   /** Whether the store has been up to date with the log since the start. */
   #wasCurrent = false;
   #wasReady = false;
-  /** What was skipped since the start, by reason, and when a message was that nobody signed. */
-  readonly skipped: Record<SkippedReason, number> = { malformed: 0, unsigned: 0 };
-  #unsignedAt = -Infinity;
+  /** What was skipped since the start, by reason; why a message was ignored last, and when. */
+  readonly skipped: Record<SkippedReason, number> = { malformed: 0, unsigned: 0, other_format: 0 };
+  #ignored: string | undefined;
+  #ignoredAt = -Infinity;
 
   constructor(now = () => performance.now()) {
     this.#now = now;
@@ -72,13 +79,15 @@ export class LogHealth {
   /** Something in the tail was skipped. */
   onSkipped(reason: SkippedReason): void {
     this.skipped[reason]++;
-    if (reason === "unsigned") this.#unsignedAt = this.#now();
+    if (IGNORED[reason] === undefined) return;
+    this.#ignored = IGNORED[reason];
+    this.#ignoredAt = this.#now();
   }
 
-  /** Says that others write to the tail; undefined when they do not. */
-  strangersWarning(): string | undefined {
-    if (this.#now() - this.#unsignedAt > UNSIGNED_REPORTED_MS) return undefined;
-    return "messages of the links log are ignored, as no key of LINKS_PUBLIC_KEYS signed them";
+  /** Says that strangers or other versions write to the tail; undefined when they do not. */
+  ignoredWarning(): string | undefined {
+    if (this.#now() - this.#ignoredAt > IGNORED_REPORTED_MS) return undefined;
+    return `messages of the links log are ignored, as ${this.#ignored}`;
   }
 
   /** Seconds since the last entry was written; since the start when there was none. */

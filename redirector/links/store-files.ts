@@ -2,6 +2,7 @@
  * The files of the links store: their location and owner, the space that they reserve, and the
  * handling of damaged ones. Each store has a folder of its own in `LINKS_DIR`, and a file there
  * says which one is the host's: SQLite must not get another file under the name of an open one.
+ * Their names begin with the format, so that versions with different ones leave each other's alone.
  */
 import {
   closeSync,
@@ -19,26 +20,33 @@ import {
 import { join, resolve } from "node:path";
 
 import { readFreeBytes } from "../../shared/disk.ts";
-import { DamagedRecordError, STORE_NAME } from "../../shared/links-store/schema.ts";
+import { newUuid } from "../../shared/ids.ts";
+import { DamagedRecordError, STORE_FORMAT, STORE_NAME } from "../../shared/links-store/schema.ts";
 
 export const storePath = (dir: string): string => join(dir, STORE_NAME);
 
 /** The folder of the store while the disk is full. */
 export const memoryDir = (dir: string): string =>
-  join("/dev/shm", `shorthop-links-${Bun.hash(resolve(dir)).toString(36)}`);
+  join("/dev/shm", `shorthop-${STORE_FORMAT}-${Bun.hash(resolve(dir)).toString(36)}`);
 
-const POINTER = "current";
+const POINTER = `${STORE_FORMAT}.current`;
 
-/** The folder of the first store; the names of later ones are UUIDs. */
-const FIRST = "0";
+/** The folder of the first store; the names of later ones end with a UUID. */
+const FIRST = STORE_FORMAT;
 
-const FOLDER = /^(?:0|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+/** The folder of a store of any format. */
+const FOLDER = /^(?<format>links-\d+)(?:-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?$/;
+
+const isFolder = (name: string): boolean => FOLDER.exec(name)?.groups?.["format"] === STORE_FORMAT;
+
+/** A folder for another store, in the folder of all of them. */
+export const newFolder = (dir: string): string => join(dir, `${STORE_FORMAT}-${newUuid()}`);
 
 /** The folder of the host's store, in the folder of all of them. */
 export function currentFolder(dir: string): string {
   const pointer = join(dir, POINTER);
   const name = existsSync(pointer) ? readFileSync(pointer, "utf8") : FIRST;
-  return join(dir, FOLDER.test(name) ? name : FIRST);
+  return join(dir, isFolder(name) ? name : FIRST);
 }
 
 /** Makes another folder the one of the host's store, also if the machine fails meanwhile. */
@@ -52,9 +60,17 @@ export function setCurrentFolder(dir: string, name: string): void {
 export function removeOtherFolders(dir: string): void {
   const current = currentFolder(dir);
   for (const name of readdirSync(dir))
-    if (FOLDER.test(name) && join(dir, name) !== current)
-      rmSync(join(dir, name), { recursive: true });
+    if (isFolder(name) && join(dir, name) !== current) rmSync(join(dir, name), { recursive: true });
 }
+
+/** The formats of stores that another version has left; it goes on with them when it is back. */
+export const otherFormats = (dir: string): string[] => [
+  ...new Set(
+    readdirSync(dir)
+      .map((name) => FOLDER.exec(name)?.groups?.["format"] ?? STORE_FORMAT)
+      .filter((format) => format !== STORE_FORMAT),
+  ),
+];
 
 /**
  * Finds the file of the store and its folder; undefined while there is none. A replacement file has

@@ -15,7 +15,7 @@ import { isForwardable } from "./forwarding.ts";
 export type Failure = { reason: "unknown_alias" } | { reason: LinkFailure; link: CachedLink };
 
 export type Decision =
-  /** Respond with 302; a GET is a click. */
+  /** Redirect; a HEAD is no click. */
   | { kind: "redirect"; link: CachedLink }
   /** Request the link's password, or check it. */
   | { kind: "password"; link: CachedLink }

@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync 
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
-import { scanSegment } from "../contracts/click-segment.ts";
+import { scanSegment, whyNoSegment } from "../contracts/click-segment.ts";
 
 const quarantineDir = (journalDir: string): string => join(journalDir, "quarantine");
 
@@ -58,7 +58,8 @@ export const restoreQuarantine = (
   listQuarantine(journalDir).map((file) => {
     const path = quarantinedPath(journalDir, file);
     try {
-      if (scanSegment(readFileSync(path)) === undefined) throw new Error("not a segment of clicks");
+      const bytes = readFileSync(path);
+      if (scanSegment(bytes) === undefined) throw new Error(whyNoSegment(bytes));
       move(path, join(journalDir, file));
       return { file, restored: true, problem: null };
     } catch (error) {

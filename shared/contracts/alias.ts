@@ -33,11 +33,13 @@ const SERVED = ["favicon.ico", "healthz", "robots.txt", ".well-known"];
 const SERVED_ON_OWN_DOMAIN = [
   "v1",
   "v2",
+  "v4",
   "api",
   "admin",
   "app",
   "assets",
   "auth",
+  "client.tgz",
   "dashboard",
   "docs",
   "favicon",
@@ -49,14 +51,19 @@ const SERVED_ON_OWN_DOMAIN = [
   "openapi",
   "ready",
   "readyz",
+  "report-link",
+  "rest",
   "robots",
   "settings",
+  "shared",
   "signin",
   "signup",
   "sitemap",
   "static",
   "status",
+  "unsubscribe",
   "well-known",
+  "yourls-api.php",
 ];
 
 const RESERVED: ReadonlySet<string> = new Set(SERVED);

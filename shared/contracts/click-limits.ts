@@ -50,6 +50,9 @@ export type Ledger = {
   entries: Readonly<Record<Uuid, LeaseEntry>>;
 };
 
+/** The format of ledgers in the stream. */
+const LEDGER_FORMAT = 1;
+
 export const EMPTY_LEDGER: Ledger = { stored: 0, folded: 0, entries: {} };
 
 /**
@@ -61,6 +64,7 @@ export const ENTRIES_MAX = 200;
 const count = z.int().nonnegative();
 
 const ledgerSchema = z.object({
+  format: z.literal(LEDGER_FORMAT, `must be ${LEDGER_FORMAT}, which this version reads`),
   stored: count,
   folded: count,
   entries: z.record(z.string(), z.tuple([count, count, count])),
@@ -69,7 +73,7 @@ const ledgerSchema = z.object({
 /** Encodes a ledger; entries are tuples, to keep the message small. */
 export function encodeLedger({ stored, folded, entries }: Ledger): Uint8Array {
   const tuples = Object.entries(entries).map(([id, { upTo, used, at }]) => [id, [upTo, used, at]]);
-  const message = { stored, folded, entries: Object.fromEntries(tuples) };
+  const message = { format: LEDGER_FORMAT, stored, folded, entries: Object.fromEntries(tuples) };
   return new TextEncoder().encode(JSON.stringify(message));
 }
 

@@ -92,6 +92,14 @@ export function readSegmentId(bytes: Buffer): SegmentId | undefined {
   return { journalId: readUuid(bytes, 8), segment: bytes.readUInt32LE(24) };
 }
 
+/** Why bytes are no segment to this version, for operators. */
+export const whyNoSegment = (bytes: Buffer): string =>
+  bytes.length >= SEGMENT_HEADER_BYTES &&
+  bytes.readUInt32LE(0) === MAGIC &&
+  bytes.readUInt8(4) !== VERSION
+    ? `a segment of version ${bytes.readUInt8(4)}; this version of Shorthop reads ${VERSION}`
+    : "not a segment of clicks";
+
 /** Decodes a segment; undefined when the bytes are not a segment of a supported version. */
 export function decodeSegment(bytes: Buffer): ClickSegment | undefined {
   const scan = scanSegment(bytes);

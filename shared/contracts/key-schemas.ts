@@ -27,8 +27,8 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Longest time that a rotated key stays valid beside its replacement: a week. */
-const GRACE_SECONDS_MAX = 7 * 86_400;
+/** Longest time that a rotated key stays valid beside its replacement. */
+const GRACE_SECONDS_MAX = 7 * DAY_SECONDS;
 
 const KEY_NAME_LENGTH_MAX = 255;
 

@@ -10,7 +10,7 @@
 import { createHash } from "node:crypto";
 
 import { LINK_RECORD_BYTES_MAX } from "../contracts/link-record.ts";
-import { isObject, isString, isUuid } from "../contracts/member-checks.ts";
+import { isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
 import type { Uuid } from "../ids.ts";
 
 /** A place in the log. Positions ascend along a history, and terms never descend. */
@@ -31,6 +31,9 @@ export type Entry = EntryHeader & {
   /** States as JSON, in the order in which they were committed; none in a heartbeat. */
   states: readonly Uint8Array[];
 };
+
+/** The format of entries and of the states in them; a header begins with it. */
+export const ENTRY_FORMAT = 1;
 
 /** The hash of no entry. */
 export const NO_HASH = "0".repeat(64);
@@ -86,17 +89,31 @@ function splitLines(bytes: Uint8Array): Uint8Array[] {
 }
 
 function decodeHeader(line: Uint8Array | undefined): EntryHeader | undefined {
+  const header = parseHeader(line);
+  if (header === undefined || !isHeader(header)) return undefined;
+  const { database, term, position, previous } = header;
+  return { database, term, position, previous };
+}
+
+function parseHeader(line: Uint8Array | undefined): Members | undefined {
   if (line === undefined || line.length > HEADER_BYTES_MAX) return undefined;
   try {
     const header: unknown = JSON.parse(Buffer.from(line).toString("utf8"));
-    return isHeader(header) ? header : undefined;
+    return isObject(header) ? header : undefined;
   } catch {
     return undefined;
   }
 }
 
-const isHeader = (value: unknown): value is EntryHeader =>
-  isObject(value) &&
+/** The format that a message says it has, if it is another one; whoever wrote it. */
+export function otherFormatOf(bytes: Uint8Array): number | undefined {
+  const [line] = splitLines(bytes.subarray(0, HEADER_BYTES_MAX));
+  const format = parseHeader(line)?.["format"];
+  return isNumber(format) && format !== ENTRY_FORMAT ? format : undefined;
+}
+
+const isHeader = (value: Members): value is Members & EntryHeader =>
+  value["format"] === ENTRY_FORMAT &&
   isUuid(value["database"]) &&
   isNumber(value["term"]) &&
   isNumber(value["position"]) &&

@@ -18,10 +18,10 @@ import { EMPTY_STORE, lacksEntries, type StoreState } from "../links-log/decisio
 import { readRecord, sizeAt, sizeOf, withEncodedRules, writeRecord } from "./record.ts";
 
 /**
- * The format of the file, which names it, its lock and its snapshots: a version with another format
- * fills its own file.
+ * The format of the file, which names it, its folders, its lock and its snapshots: a version with
+ * another format fills its own file beside this one.
  */
-export const STORE_FORMAT = "links-2";
+export const STORE_FORMAT = "links-1";
 
 export const STORE_NAME = `${STORE_FORMAT}.sqlite`;
 

@@ -365,6 +365,20 @@ test(`${QUESTIONS} questions with filters are answered as a count of the clicks 
   expect(seen).toBeGreaterThan(LONG ? CLICKS / 10 : 0);
 });
 
+test("bots and prefetches count on a day on which no person follows the selected links", async () => {
+  const filters: Filter[] = [{ name: "tag", value: "launch", negated: true }];
+  const selected = clicks.filter((click) => passes(click, filters));
+  const byDay = Map.groupBy(selected, ({ at }) => new Date(at).toISOString().slice(0, 10));
+  const days = [...byDay].filter(([, found]) => found.every((click) => click.class !== "human"));
+  expect(days.length).toBeGreaterThan(0);
+  for (const [day, found] of days.slice(0, 5)) {
+    const { body } = await get(`?start_date=${day}&end_date=${day}&tag=-launch`);
+    const countOf = (name: string) => found.filter((click) => click.class === name).length;
+    const bots = { bot_clicks: countOf("bot"), prefetch_clicks: countOf("prefetch") };
+    expect(body).toMatchObject({ summary: { total_clicks: 0, ...bots } });
+  }
+});
+
 /**
  * Values that clicks of the account have, or do not have, and other ways to write them; `own` is
  * the service's domain.

@@ -9,13 +9,17 @@ import { connect } from "nats";
 import postgres from "postgres";
 
 import { natsLogin } from "../../shared/nats.ts";
+import { call } from "../harness/api.ts";
+import { browserHeaders } from "../harness/dashboard.ts";
+import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { passProvider } from "../harness/oidc-provider.ts";
 import { findProcesses, startStack } from "../harness/stack.ts";
 
 /** Permissions of group and others. */
 const SHARED = 0o077;
 
-const stack = await forFile(startStack());
+const stack = await forFile(startStack({ args: ["--oidc"] }));
 
 const removeCredentials = (url: string): string => {
   const bare = new URL(url);
@@ -52,6 +56,39 @@ describe("without its password", () => {
       await sql.end({ timeout: 1 });
     }
   });
+});
+
+/** Of a response, as a browser sends them back. */
+const cookieOf = ({ headers }: { headers: Headers }): string =>
+  headers
+    .getSetCookie()
+    .map((set) => set.split(";")[0])
+    .join("; ");
+
+test("the provider of --oidc signs in whom the banner names, by their password alone", async () => {
+  const banner = /Provider\s+(\S+)\s+sign in as (\S+), password (\S+)/;
+  const [, issuer = "", email = "", password = ""] = await eventually(async () => {
+    const found = banner.exec(stack.output());
+    if (found === null) throw new Error(stack.output());
+    return found;
+  });
+  const { dashboard_url } = stack.info();
+  const begun = await call(`${dashboard_url}/auth/oidc`, {
+    method: "POST",
+    headers: browserHeaders(stack),
+  });
+  const { url } = begun.body as { url: string };
+  expect(url).toStartWith(issuer);
+  const wrong = passProvider(url, dashboard_url, { email, password: "not the password" });
+  expect(wrong).rejects.toThrow("That is another address or password.");
+  const callback = await passProvider(url, dashboard_url, { email, password });
+  const cookie = cookieOf(begun);
+  const back = await fetch(callback, { redirect: "manual", headers: { cookie } });
+  expect([back.status, back.headers.get("location")]).toEqual([302, "/"]);
+  const session = await call(`${dashboard_url}/auth/session`, {
+    headers: { cookie: cookieOf(back) },
+  });
+  expect(session.body).toMatchObject({ user: { email }, accounts: [{ role: "member" }] });
 });
 
 test("no password appears in a command line or a log", () => {

@@ -408,6 +408,34 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
   ];
 };
 
+/** The page of somebody who is not signed in, by how people sign in: it asks for that. */
+export const SIGN_IN_VIEWS = [
+  { name: "sign-in", path: "/", methods: { provider: null, provider_only: false } },
+  {
+    name: "sign-in-provider",
+    path: "/?sign-in=no_role",
+    methods: { provider: "Example Identity", provider_only: false },
+  },
+  {
+    name: "sign-in-provider-only",
+    path: "/",
+    methods: { provider: "Example Identity", provider_only: true },
+  },
+] as const;
+
+/** Opens the page of somebody who is not signed in, and waits until it knows how to sign in. */
+export async function openSignInView(
+  page: Page,
+  { path, methods }: (typeof SIGN_IN_VIEWS)[number],
+): Promise<void> {
+  await page.route("**/auth/methods", (route) => route.fulfill({ json: methods }));
+  await page.goto(path);
+  const isReady = methods.provider === null ? "input[type=password]" : `text=${methods.provider}`;
+  await page.locator(isReady).waitFor();
+  await page.unroute("**/auth/methods");
+  await endAnimations(page);
+}
+
 /** Opens the dialog of a further change of all links on the page. */
 async function openChange(page: Page, name: string): Promise<void> {
   await page.getByLabel("Select all links on this page").check();
@@ -508,9 +536,11 @@ export async function checkViews(
     bypassCSP: true,
   });
   await page.context().addInitScript({ path: AXE });
-  await page.goto("/");
-  await page.locator("input[type=password]").waitFor();
-  const found = await findFaults(page, "sign-in", variants);
+  const found: string[] = [];
+  for (const view of SIGN_IN_VIEWS) {
+    await openSignInView(page, view);
+    found.push(...(await findFaults(page, `${language} ${view.name}`, variants)));
+  }
   await browser.addSession(page, seeded.user);
   let isAfterPage = false;
   for (const view of listViews(seeded)) {

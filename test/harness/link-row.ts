@@ -1,5 +1,5 @@
 /** Rows of links, as PostgreSQL returns them. */
-import type { LinkRow } from "../../api/links/model.ts";
+import { type LinkRow, toTextColumns } from "../../api/links/model.ts";
 import { newUuid } from "../../shared/ids.ts";
 
 /** A link without settings. */
@@ -12,14 +12,12 @@ export const linkRow = (change: Partial<LinkRow> = {}): LinkRow => ({
   alias: "x",
   original_url: "https://example.com/",
   target_url: "https://example.com/",
-  title: null,
-  notes: null,
+  ...toTextColumns({}),
   created_by: null,
   password_hash: null,
   expires_at: null,
   forward_query: false,
   tags: [],
-  external_id: null,
   extras: null,
   archived: false,
   taken_down: false,
@@ -31,10 +29,5 @@ export const linkRow = (change: Partial<LinkRow> = {}): LinkRow => ({
   clicks: 0,
   unique_clicks: 0,
   last_click_at: null,
-  utm_source: null,
-  utm_medium: null,
-  utm_campaign: null,
-  utm_term: null,
-  utm_content: null,
   ...change,
 });

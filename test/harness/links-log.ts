@@ -1,7 +1,7 @@
 /** Records and entries of the links log, and the keys with which tests sign it. */
 import type { ActiveLink } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
-import type { EntryHeader } from "../../shared/links-log/entry.ts";
+import { ENTRY_FORMAT, type EntryHeader } from "../../shared/links-log/entry.ts";
 import { LogSigner } from "../../shared/links-log/signature.ts";
 
 /** A plain link of the service's own domain, whose destination names its version. */
@@ -26,7 +26,7 @@ export function encodeEntry(
   { database, term, position, previous }: EntryHeader,
   states: readonly Uint8Array[],
 ): Uint8Array {
-  const header = JSON.stringify({ database, term, position, previous });
+  const header = JSON.stringify({ format: ENTRY_FORMAT, database, term, position, previous });
   return Buffer.concat([Buffer.from(header), ...states.flatMap((state) => [NEWLINE, state])]);
 }
 

@@ -230,7 +230,7 @@ async function collect(
 export const STARTS_VARIABLE = "SHORTHOP_TEST_STARTS";
 
 /** Notes a start of a stack. */
-export function noteStart(seconds: number): void {
+function noteStart(seconds: number): void {
   const path = process.env[STARTS_VARIABLE];
   // The file under test, or the runner for a stack that several share.
   const [by = "test/run.ts"] = /test\/e2e\/.*/.exec(Bun.main) ?? [];

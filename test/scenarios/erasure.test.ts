@@ -271,6 +271,7 @@ async function readClickEvents({ key }: NewAccount): Promise<number> {
 }
 
 const lineSchema = z.union([
+  z.object({ format: z.literal(1), version: z.string() }),
   z.object({ table: z.string(), row: z.record(z.string(), z.unknown()) }),
   z.object({ rows: z.record(z.string(), z.number()) }),
 ]);

@@ -19,7 +19,7 @@ export const CLICKS_WAY = [
 /** What streams and subjects of NATS are, and who may use them. */
 export const NATS = [
   "shared/contracts/streams.ts",
-  "shared/links-log/{tail,snapshot-stream}.ts",
+  "shared/links-log/{tail,snapshots}.ts",
   "shared/nats.ts",
   "deploy/nats/**",
 ];

@@ -21,7 +21,7 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
   "dedup-id": {
     ...UNDER_CHAOS,
     faults: ["kill nats"],
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/publisher.worker.ts",
     replace: [["msgID: formatSegmentId(segment),", ""]],
   },
   token: {
@@ -112,7 +112,7 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
     // Otherwise a worker has read what is lost, and stores it.
     ...UNDER_CHAOS,
     faults: ["roll back nats during an insert"],
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/publisher.worker.ts",
     replace: [
       ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
     ],
@@ -138,12 +138,15 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     does: "A host applies an entry of the links log only on top of the entry before it.",
     scenario: "links store: away longer than every retention",
     problem: LINKS,
-    file: "shared/links-log/decisions.ts",
-    // Hosts without links still begin with a snapshot: else nothing would be right from the start.
+    file: "redirector/links/log-follower.ts",
+    // Only where a host begins in a tail that does not go on with its store: all hosts have to take
+    // the snapshot with which the drill begins.
     replace: [
       [
-        "entry.previous === head.hash && ",
-        "(entry.previous === head.hash || head.position > 0) && ",
+        "const step = decideStep(this.#state, entry);",
+        `const isFirst = isWhole && this.#end === undefined && this.#state.head.position > 0;
+    const decided = decideStep(this.#state, entry);
+    const step = isFirst && decided === "overwrite" ? "apply" : decided;`,
       ],
     ],
   },
@@ -152,11 +155,11 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     scenario: "links store: away longer than every retention",
     problem: LINKS,
     file: "redirector/links/host-log.ts",
-    // As above.
+    // No second one, as above: the first store of a host is in the folder 0.
     replace: [
       [
         "if (lacksEntries(this.state) || this.#hasStrayed()) return true;",
-        "if (lacksEntries(this.state) && this.state.head.position === 0) return true;",
+        'if (lacksEntries(this.state) && basename(this.#current.store.dir) === "0") return true;',
       ],
     ],
   },
@@ -183,7 +186,7 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     does: "Redirectors publish the clicks that they retain again.",
     scenario: "NATS: one bit flipped",
     problem: CLICKS_OF_DRILL,
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/publisher.worker.ts",
     replace: [
       ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
     ],
@@ -317,7 +320,7 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
     scenario: "cluster",
     faults: ["leader of CLICKS"],
     problem: CLICKS,
-    file: "redirector/journal/publisher.ts",
+    file: "redirector/journal/publisher.worker.ts",
     replace: [["        await Bun.sleep(backoff.next());\n", "        return true;\n"]],
   },
   "links-age": {

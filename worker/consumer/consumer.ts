@@ -9,7 +9,7 @@
  */
 import { Events, type JsMsg, type NatsConnection } from "nats";
 
-import { readSegmentId } from "../../shared/contracts/click-segment.ts";
+import { readSegmentId, whyNoSegment } from "../../shared/contracts/click-segment.ts";
 import { PULL_SEGMENTS } from "../../shared/contracts/streams.ts";
 import { Backoff, repeat } from "../../shared/repeat.ts";
 import { pause } from "../../shared/timeout.ts";
@@ -292,7 +292,7 @@ export class Consumer {
     }
     const enriched = await this.#parts.enricher.enrich(data);
     if (enriched === undefined) {
-      const reason = id === undefined ? "not a segment of clicks" : "a record is no valid click";
+      const reason = id === undefined ? whyNoSegment(data) : "a record is no valid click";
       return await acknowledger.deadLetter([message], { id, clicks: 0, reason });
     }
     if (enriched.clicks === 0) return acknowledger.acknowledge([message], enriched.whole, 0);

@@ -1,21 +1,59 @@
-/** Goal: the domain of a filter is understood as short URLs show it. */
+/**
+ * Goal: the domain of a filter is understood as short URLs show it, and no condition is passed over.
+ */
 import { expect, test } from "bun:test";
 
 import { newUuid } from "../../../shared/ids.ts";
-import { toFilter } from "./filter.ts";
+import { linkConditions } from "../model.ts";
+import { selectsAll, selectsUnarchived, toFilter } from "./filter.ts";
 
 const owner = { accountId: newUuid(), mode: "live" as const };
 
+const RULES = {
+  allowPrivate: false,
+  shortUrl: new URL("https://sho.rt"),
+  ownHosts: new Set(["sho.rt"]),
+};
+
+const VALUES: Readonly<Record<keyof typeof linkConditions.shape, unknown>> = {
+  search: "x",
+  tag: ["a"],
+  alias: "a",
+  domain: "sho.rt",
+  url: "https://example.com/",
+  external_id: "a",
+  utm_source: { anyOf: ["a"], noneOf: [] },
+  utm_medium: { anyOf: ["a"], noneOf: [] },
+  utm_campaign: { anyOf: ["a"], noneOf: [] },
+  utm_term: { anyOf: [], noneOf: ["a"] },
+  utm_content: { anyOf: [], noneOf: [""] },
+  created_by: "key_1",
+  created_after: "2026-01-01T00:00:00Z",
+  created_before: "2026-01-01T00:00:00Z",
+  expired: "false",
+  archived: "true",
+};
+
+test.each(Object.keys(linkConditions.shape))("a list by %s is not one of all links", (name) => {
+  for (const archived of ["any", "false"] as const) {
+    const all = toFilter(owner, { archived }, RULES);
+    const some = toFilter(owner, { archived, [name]: Reflect.get(VALUES, name) }, RULES);
+    if (all === undefined || some === undefined) throw new Error("No link can match.");
+    expect([selectsAll(all), selectsUnarchived(all)]).toEqual([
+      archived === "any",
+      archived !== "any",
+    ]);
+    expect([selectsAll(some), selectsUnarchived(some)]).toEqual([false, false]);
+  }
+});
+
+test("a NUL in any text is in no link", () => {
+  for (const name of ["search", "tag", "alias", "external_id", "created_by"])
+    expect([name, toFilter(owner, { [name]: "a\u0000" }, RULES)]).toEqual([name, undefined]);
+});
+
 const domainOf = (domain: string, shortUrl: string) =>
-  toFilter(
-    owner,
-    { domain },
-    {
-      allowPrivate: false,
-      shortUrl: new URL(shortUrl),
-      ownHosts: new Set(["sho.rt"]),
-    },
-  )?.domain;
+  toFilter(owner, { domain }, { ...RULES, shortUrl: new URL(shortUrl) })?.domain;
 
 test.each([
   ["sho.rt", "http://sho.rt:8080", "own"],
@@ -48,12 +86,7 @@ test.each([
   ["größe", null],
   ["50 %. ", null],
 ])("the search %j is also one for %p", (search, respelled) => {
-  const rules = {
-    allowPrivate: false,
-    shortUrl: new URL("https://sho.rt"),
-    ownHosts: new Set<string>(),
-  };
-  expect(toFilter(owner, { search }, rules)?.respelled).toBe(respelled);
+  expect(toFilter(owner, { search }, RULES)?.respelled).toBe(respelled);
 });
 
 test.each([
@@ -63,10 +96,5 @@ test.each([
   ["https://example.com/?a=|", "https://example.com/?a=%7C"],
   ["nonsense", "nonsense"],
 ])("the destination %j is %s", (url, targetUrl) => {
-  const rules = {
-    allowPrivate: false,
-    shortUrl: new URL("https://sho.rt"),
-    ownHosts: new Set<string>(),
-  };
-  expect(toFilter(owner, { url }, rules)?.targetUrl).toBe(targetUrl);
+  expect(toFilter(owner, { url }, RULES)?.targetUrl).toBe(targetUrl);
 });

@@ -83,18 +83,12 @@ export function toFilter(
     expired: query.expired === undefined ? null : query.expired === "true",
     archived: query.archived === "any" ? null : query.archived === "true",
   };
-  const texts = [
-    filter.search,
-    ...filter.tags,
-    filter.alias,
-    host,
-    filter.targetUrl,
-    filter.externalId,
-    ...filter.utm.flatMap(({ anyOf, noneOf }) => [...anyOf, ...noneOf]),
-    filter.createdBy,
-  ];
-  return isStorable(texts.join("")) ? filter : undefined;
+  return isStorable(textsOf(filter).join("")) ? filter : undefined;
 }
+
+/** All texts in a value. */
+const textsOf = (value: unknown): string[] =>
+  typeof value === "string" ? [value] : Object.values(value ?? {}).flatMap(textsOf);
 
 /** An empty query parameter counts as absent. */
 const emptyToNull = (text: string | undefined): string | null =>
@@ -133,15 +127,17 @@ export const selectsAll = (filter: LinkFilter): boolean =>
 export const selectsUnarchived = (filter: LinkFilter): boolean =>
   filter.archived === false && selectsAllBut(filter);
 
-/** Whether `archived` is the only condition. */
+/** Members of a filter that are no condition beside `archived`. */
+const NO_CONDITIONS: ReadonlySet<string> = new Set(["accountId", "mode", "archived"]);
+
+/** Whether no condition but `archived` is set. */
 const selectsAllBut = (filter: LinkFilter): boolean =>
-  filter.search === null && filter.createdAfter === null && filter.createdBefore === null
-    ? filter.tags.length === 0 &&
-      filter.utm.length === 0 &&
-      filter.createdBy === null &&
-      filter.expired === null &&
-      !isSelective({ ...filter, archived: null })
-    : false;
+  Object.entries(filter).every(
+    ([name, condition]) =>
+      NO_CONDITIONS.has(name) ||
+      condition === null ||
+      (Array.isArray(condition) && condition.length === 0),
+  );
 
 /** Whether an index finds the few links that match. */
 export const isSelective = ({

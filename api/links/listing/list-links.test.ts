@@ -312,6 +312,29 @@ test("every filter selects as it says, by page and by cursor", async () => {
   }
 });
 
+test("the service's own domain selects no link of a custom one", async () => {
+  const owner = await postgres.addWriter();
+  const url = "https://example.com/";
+  const { link: own } = await postgres.links.create(owner, newUuid(), { url });
+  const { link: custom } = await postgres.links.create(owner, newUuid(), { url });
+  const id = newUuid();
+  await postgres.sql`
+    insert into domains (id, account_id, mode, host, verification_value, verified_at)
+    values (${id}, ${owner.accountId}, ${owner.mode}, 'own.example.com', '', now())`;
+  await postgres.sql`update links set domain_id = ${id} where id = ${custom.id}`;
+  for (const archived of ["any", "false"] as const) {
+    for (const [domain, link] of [
+      ["sho.rt", own],
+      ["own.example.com", custom],
+    ] as const) {
+      const query = { sort: "created_at", order: "desc", limit: 10, archived, domain } as const;
+      const page = await postgres.links.list(owner, query, { page: 1, limit: 10 });
+      expect([domain, idsOf(page.rows), page.total]).toEqual([domain, [link.id], 1]);
+      expect([domain, idsOf(await readAll(owner, query))]).toEqual([domain, [link.id]]);
+    }
+  }
+});
+
 test("a search finds exactly the links that contain it, whichever of its words are rare", async () => {
   const owner = await postgres.addWriter();
   // Old ones with words of their own, and a word that only old ones have in large numbers.

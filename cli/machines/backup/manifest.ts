@@ -39,8 +39,14 @@ const rollupsMonth = z.object({
   file: storedFile,
 });
 
+/** The format of a backup's files. */
+const FORMAT = 1;
+
+/** What a manifest of any format has. */
+const anyManifest = z.object({ format: z.int(), version: z.string() });
+
 const manifestSchema = z.object({
-  format: z.literal(1),
+  format: z.literal(FORMAT),
   /** Version of Shorthop that made the backup. */
   version: z.string(),
   made_at: z.iso.datetime(),
@@ -92,7 +98,10 @@ const namesWith = (files: readonly string[], file: string): string[] =>
 /** The backup that a file belongs to; empty for one that several share. */
 export const backupOf = (file: string): string => BACKUP_NAME.exec(file)?.[1] ?? "";
 
-/** Reads a backup by its name, by default the newest. Throws when there is none. */
+/**
+ * Reads a backup by its name, by default the newest. Throws when there is none, or when its format
+ * is another one.
+ */
 export async function readBackup(storage: Storage, wanted?: string): Promise<Backup> {
   const names = listBackups(await storage.list());
   const name = wanted ?? names.at(-1);
@@ -101,7 +110,13 @@ export async function readBackup(storage: Storage, wanted?: string): Promise<Bac
       `There is no backup${wanted === undefined ? "" : ` ${wanted}`} in ${storage.place}.`,
     );
   const text = await readBytes(storage, `${name}/${MANIFEST}`, MANIFEST_BYTES_MAX);
-  return { name, manifest: manifestSchema.parse(JSON.parse(text.toString())) };
+  const content: unknown = JSON.parse(text.toString());
+  const made = anyManifest.parse(content);
+  if (made.format !== FORMAT)
+    throw new Error(
+      `The backup ${name} was made by version ${made.version} in format ${made.format}. This version, ${version}, reads format ${FORMAT}: install that one.`,
+    );
+  return { name, manifest: manifestSchema.parse(content) };
 }
 
 /** Makes what was written a backup of this version. */
@@ -110,7 +125,7 @@ export async function writeManifest(
   name: string,
   written: Omit<Manifest, "format" | "version">,
 ): Promise<Backup> {
-  const manifest: Manifest = { format: 1, version, ...written };
+  const manifest: Manifest = { format: FORMAT, version, ...written };
   await writeJson(storage, `${name}/${MANIFEST}`, manifest);
   return { name, manifest };
 }

@@ -1,6 +1,6 @@
 type Present<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
 
-/** Without the fields that are undefined, which are not the same as left out. */
+/** The fields that are not undefined: to the client's types, an undefined one is not absent. */
 export const present = <Fields extends object>(fields: Fields): Partial<Present<Fields>> =>
   // Only undefined values are left out.
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<

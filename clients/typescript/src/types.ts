@@ -1,7 +1,6 @@
 /** Short names for the generated types of the API. */
-import type { components, operations } from "./schema.ts";
+import type { components, operations as Operations } from "./schema.ts";
 
-type Operations = operations;
 type OperationId = keyof Operations;
 
 /**
@@ -41,7 +40,8 @@ export type ResponseBody<Operation extends OperationId> =
     : never;
 
 /**
- * A page of a list, by its `operationId`: with the total, which lists by cursor do not have.
+ * A page of a list by page number, by its `operationId`. It has the total, which a page by cursor
+ * does not have.
  *
  * @example
  * const page: PageBody<"listLinks"> = await shorthop.links.list({ limit: 50 });
@@ -123,21 +123,21 @@ export type Share = components["schemas"]["Share"];
  */
 export type Webhook = components["schemas"]["Webhook"];
 /**
- * An event for a webhook, and what came of it.
+ * An event that is sent to a webhook, and the outcome.
  *
  * @example
  * const isLate = ({ status, attempts }: WebhookDelivery) => status === "pending" && attempts > 0;
  */
 export type WebhookDelivery = components["schemas"]["WebhookDelivery"];
 /**
- * Statistics that are made of each week or month.
+ * A report: the statistics of each week or month, made when it is over.
  *
  * @example
  * const isOff = ({ next_run_at }: Report) => next_run_at === null;
  */
 export type Report = components["schemas"]["Report"];
 /**
- * A report that was made of a period.
+ * The run of a report for one week or month.
  *
  * @example
  * const daysOf = ({ first_day, last_day }: ReportRun) => `${first_day} – ${last_day}`;

@@ -44,7 +44,7 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
   const [open, setOpen] = useState<OpenDialog>();
   const [created, setCreated] = useState<CreatedLink>();
   const [location] = useLocation();
-  // Always the same object: what can run commands need not be rendered when a dialog opens.
+  // Always the same object, so that a dialog that opens renders no component that runs commands.
   const [commands] = useState<Commands>(() => ({
     createLink: (start = {}) => {
       setCreated(undefined);
@@ -137,8 +137,8 @@ function focusSearch(): boolean {
 }
 
 /**
- * Loads what most visits need next, when the browser is idle and the page has its data: scripts
- * would delay that.
+ * Loads what most visits need next, once the page has its data, which scripts would delay, and the
+ * browser is idle.
  */
 function IdlePreload() {
   const isFetching = useIsFetching() > 0;
@@ -158,12 +158,11 @@ function IdlePreload() {
 
 const PRELOAD_DELAY_MS = 1_000;
 
-/** A panel with a newly created link: its short URL, selected and copied, and its QR code. */
 type PanelProps = { created: CreatedLink; onClose: () => void };
 
 /**
- * A panel beside the page. It is not modal, so that the user can continue. Closing it returns the
- * focus.
+ * A panel with a newly created link: its short URL, selected and copied, and its QR code. It is not
+ * modal, so that the user can continue. Closing it returns the focus.
  */
 function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelProps) {
   const { scope } = useAccountContext();

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { lockSnapshot } from "../../../api/links-snapshots/sql.ts";
+import { lockSnapshot } from "../../../api/links-snapshots/snapshot-maker.ts";
 import { presentFolder, storePath } from "../../../redirector/links/store-files.ts";
 import { SNAPSHOTS_STREAM } from "../../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";

@@ -249,7 +249,7 @@ const jetStreamSchema = z.object({
 });
 
 /** One line: the last message of the stream on each server, and in the store of each redirector. */
-export async function describePositions(
+async function describePositions(
   nats: NatsCluster,
   redirectors: readonly { url: string; linksDir: string }[],
 ): Promise<string> {

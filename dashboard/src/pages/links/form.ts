@@ -4,6 +4,7 @@ import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/utm.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readList } from "../../data/complete-list.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
@@ -19,19 +20,29 @@ export const UTM_FIELDS = [
   ["utm_content", "links.utm.content", "button"],
 ] as const satisfies readonly (readonly [string, TextKey, string])[];
 
-type UtmName = (typeof UTM_FIELDS)[number][0];
+/** Fields with a line of text; "" for none. */
+const TEXT_FIELDS = [
+  "alias",
+  "domain",
+  "title",
+  "expired_url",
+  "external_id",
+  ...UTM_NAMES,
+] as const;
 
-export type LinkValues = Record<UtmName, string> & {
+type TextName = (typeof TEXT_FIELDS)[number];
+
+const textFields = <Value>(valueOf: (name: TextName) => Value) =>
+  // The names are those of the fields.
+  Object.fromEntries(TEXT_FIELDS.map((name) => [name, valueOf(name)])) as Record<TextName, Value>;
+
+export type LinkValues = Record<TextName, string> & {
   url: string;
-  alias: string;
-  domain: string;
-  title: string;
   notes: string;
   /** Separated by commas. */
   tags: string;
   /** The value of a `datetime-local` input: local time without a zone. */
   expires_at: string;
-  expired_url: string;
   /** As `expires_at`. */
   starts_at: string;
   disabled: boolean;
@@ -47,7 +58,6 @@ export type LinkValues = Record<UtmName, string> & {
   forward_path: "" | "append" | "ignore";
   /** "" for the domain's. */
   redirect_status: string;
-  external_id: string;
   password: string;
   removePassword: boolean;
   forward_query: boolean;
@@ -55,14 +65,11 @@ export type LinkValues = Record<UtmName, string> & {
 
 /** The values of a link with its settings; those of a new one without. */
 export const toFormValues = (link?: FullLink): LinkValues => ({
+  ...textFields((name) => link?.[name] ?? ""),
   url: link?.original_url ?? "",
-  alias: link?.alias ?? "",
-  domain: link?.domain ?? "",
-  title: link?.title ?? "",
   notes: link?.notes ?? "",
   tags: link?.tags.join(", ") ?? "",
   expires_at: toLocalTime(link?.expires_at ?? null),
-  expired_url: link?.expired_url ?? "",
   starts_at: toLocalTime(link?.starts_at ?? null),
   disabled: link?.disabled ?? false,
   archived: link?.archived ?? false,
@@ -74,15 +81,9 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   preview_image: link?.preview?.image ?? "",
   forward_path: link?.forward_path ?? "",
   redirect_status: link?.redirect_status === undefined ? "" : String(link.redirect_status),
-  external_id: link?.external_id ?? "",
   password: "",
   removePassword: false,
   forward_query: link?.forward_query ?? false,
-  utm_source: link?.utm_source ?? "",
-  utm_medium: link?.utm_medium ?? "",
-  utm_campaign: link?.utm_campaign ?? "",
-  utm_term: link?.utm_term ?? "",
-  utm_content: link?.utm_content ?? "",
 });
 
 /** The values of a copy of a link: it redirects immediately, under its own alias. */
@@ -133,14 +134,11 @@ function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null
  */
 export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "split"> {
   return {
+    ...textFields((name) => emptyToNull(values[name])),
     url: completeUrl(values.url),
-    alias: emptyToNull(values.alias),
-    domain: emptyToNull(values.domain),
-    title: emptyToNull(values.title),
     notes: values.notes.trim() === "" ? null : values.notes,
     tags: readList(values.tags),
     expires_at: values.expires_at === "" ? null : toInstant(values.expires_at),
-    expired_url: emptyToNull(values.expired_url),
     starts_at: values.starts_at === "" ? null : toInstant(values.starts_at),
     disabled: values.disabled,
     archived: values.archived,
@@ -151,14 +149,8 @@ export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "spli
     forward_path: values.forward_path === "" ? null : values.forward_path,
     redirect_status:
       REDIRECT_STATUSES.find((status) => String(status) === values.redirect_status) ?? null,
-    external_id: emptyToNull(values.external_id),
     password: values.password === "" ? null : values.password,
     forward_query: values.forward_query,
-    utm_source: emptyToNull(values.utm_source),
-    utm_medium: emptyToNull(values.utm_medium),
-    utm_campaign: emptyToNull(values.utm_campaign),
-    utm_term: emptyToNull(values.utm_term),
-    utm_content: emptyToNull(values.utm_content),
   };
 }
 

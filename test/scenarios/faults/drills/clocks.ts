@@ -5,6 +5,9 @@ import type { Condition, Drill, Subject } from "./drill.ts";
 
 const HOUR_SECONDS = 3_600;
 
+/** How long a change may take to be on all hosts, on a quiet machine. */
+const CHANGED_MS = 2_000;
+
 /**
  * Subjects that have the clock of the machine, with each other: all others are wrong the other way
  * round instead.
@@ -36,9 +39,17 @@ const inject =
     for (const name of ["api", "worker"] as const)
       await system.stopProcess(name, () => Promise.resolve());
     await system.hold();
+    await expectChanges(system);
     system.setClocks(0);
     await system.rest();
   };
+
+/** Changes take effect on all hosts, also those of a process that started meanwhile. */
+const expectChanges = ({ followed, hosts }: TwoHosts): Promise<void> =>
+  followed.without(async () => {
+    const expectTargets = await followed.readTargets();
+    for (const { url } of hosts()) await expectTargets(url, CHANGED_MS);
+  });
 
 const drillsOf = (condition: Condition, sign: 1 | -1): Drill[] =>
   (Object.keys(WRONG) as Subject[]).map((subject) => ({

@@ -14,6 +14,8 @@ import {
   type ImportField,
 } from "../../../../../shared/link-csv/fields.ts";
 import { listDates } from "../../../../../shared/link-csv/row.ts";
+import { fallbackCatalogue } from "../../../languages/catalogues.ts";
+import { fieldName } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { ChoiceField, SelectField, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
@@ -116,7 +118,7 @@ function ColumnRow({
           <option value="">{t("import.notImported")}</option>
           {IMPORT_FIELDS.map((field) => (
             <option key={field} value={field}>
-              {t(`import.fields.${field}`)}
+              {fieldLabel(field)}
             </option>
           ))}
         </select>
@@ -129,6 +131,14 @@ function ColumnRow({
     </tr>
   );
 }
+
+/** The name of a field; with the form of its cells where that is not plain. */
+const fieldLabel = (field: ImportField): string =>
+  hasForm(field) ? t(`import.fields.${field}`) : fieldName(field);
+
+const FORMS = fallbackCatalogue.import.fields;
+
+const hasForm = (field: string): field is keyof typeof FORMS => field in FORMS;
 
 function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: ColumnsProps) {
   const has = (field: ImportField) => findField(mapping, field) >= 0;

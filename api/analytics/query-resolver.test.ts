@@ -5,7 +5,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { createLinksOn, startPostgres } from "../../test/harness/postgres.ts";
 import { SYSTEM } from "../http/principal.ts";
-import { Scope } from "./scope.ts";
+import { QueryResolver } from "./query-resolver.ts";
 
 const postgres = await forFile(startPostgres());
 
@@ -20,7 +20,7 @@ test("the used clicks of a link with a click limit are not read to count its cli
   await postgres.links.create({ ...reader, actor: SYSTEM }, id, body);
   expect(links.get(reader, id)).rejects.toThrow("It is not asked.");
   const clickhouse = { query: unasked, command: unasked, chunks: unasked };
-  const scope = new Scope({ for: () => clickhouse }, links, 0);
-  const { subject } = await scope.resolve(reader, { link: id }, {});
+  const resolver = new QueryResolver({ for: () => clickhouse }, links, 0);
+  const { subject } = await resolver.resolve(reader, { link: id }, {});
   expect(subject).toMatchObject({ link: { id } });
 });

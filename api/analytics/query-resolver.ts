@@ -1,10 +1,10 @@
 /**
- * Scope: whose clicks a question is about, and which of them. Tags and domains are looked up in
- * PostgreSQL, which knows the links that have them now.
+ * Resolves a question to a query: whose clicks it is about, and which of them. Tags and domains are
+ * looked up in PostgreSQL, which knows the links that have them now.
  */
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import type { ClicksReader, ClicksReading, ClicksSource } from "../clickhouse.ts";
+import type { ClicksClient, ClicksReader, ClicksSource } from "../clickhouse.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { LinkService } from "../links/service.ts";
@@ -31,13 +31,13 @@ export type QueryRange = Range & { rawFrom: number; now: number };
 export type LinkSets = { anyOf: readonly Uuid[] | undefined; noneOf: readonly Uuid[] };
 
 /**
- * A question whose scope is known. The next stages read it: they plan which tables to read, query
+ * A resolved question. The next stages read it: they plan which tables to read, query
  * them, and shape the response. The same question about another range is a copy with that range.
  */
 export type AnalyticsQuery = {
   reader: ClicksReader;
   /** Where clicks are read, within the time that the reader's account has. */
-  clickhouse: ClicksReading;
+  clickhouse: ClicksClient;
   /** Whose clicks are counted: of one link, of several, or of all, also of deleted ones. */
   subject: { link: LinkRow } | { links: readonly Uuid[] } | "account";
   range: QueryRange;
@@ -46,8 +46,7 @@ export type AnalyticsQuery = {
   selected: LinkSets;
 };
 
-/** Turns questions into queries. */
-export class Scope {
+export class QueryResolver {
   readonly #clickhouse: ClicksSource;
   readonly #links: LinkService;
   readonly #clicksRetentionDays: number;

@@ -1,7 +1,7 @@
 /**
- * Notices what happens to links by itself: their expiry, and their last click. One process at a
- * time; what it notices, and up to where it has looked, is written in one transaction, so each is
- * recorded once, whatever stops.
+ * Records the events of links that have ended: which have expired, or whose click limit is reached.
+ * One process at a time does so. An event and the note that it is recorded are written in one
+ * transaction, so each end is recorded once, even if the process dies.
  */
 import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -14,14 +14,17 @@ import { clicksLeft } from "./settings.ts";
 import { findLinksInOrder } from "./sql.ts";
 import type { UsedClicks } from "./used-clicks.ts";
 
-/** Links that one run notices of each kind; the next run goes on. */
+/** Maximum links of one run; the next run continues. */
 const EXPIRED_MAX = 500;
 const CHECKED_MAX = 500;
 
 /** Used clicks that are read from NATS at a time. */
 const READS_AT_ONCE = 50;
 
-/** How late an expiry is noticed: longer than a statement may take to write it. */
+/**
+ * How late an expiry is recorded: longer than a statement may take that sets one, so none is
+ * committed behind the progress.
+ */
 const DELAY_SECONDS = 10;
 
 /**
@@ -31,24 +34,24 @@ const DELAY_SECONDS = 10;
 const SETTLED_SECONDS = 15;
 
 /**
- * Notices what has happened since the last run, unless another process is doing so. `shortUrl` is
- * the origin of short links.
+ * Records what has ended since the last run, unless another process is doing so. `shortUrl` is the
+ * origin of short links.
  */
-export async function noticeEvents(
+export async function recordEndedLinks(
   sql: Sql,
   usedClicks: UsedClicks,
   shortUrl: string,
 ): Promise<void> {
   await sql.begin(async (lock) => {
     const [{ locked }] = await lock<[{ locked: boolean }]>`
-      select pg_try_advisory_xact_lock(hashtextextended('notices', 3)) as locked`;
+      select pg_try_advisory_xact_lock(hashtextextended('ended_links', 3)) as locked`;
     if (!locked) return;
-    await noticeExpired(sql, shortUrl);
-    await noticeLimits(sql, usedClicks, shortUrl);
+    await recordExpired(sql, shortUrl);
+    await recordLimits(sql, usedClicks, shortUrl);
   });
 }
 
-async function noticeExpired(sql: Sql, shortUrl: string): Promise<void> {
+async function recordExpired(sql: Sql, shortUrl: string): Promise<void> {
   await sql.begin(async (transaction) => {
     const expired = await findExpired(transaction);
     const last = expired.at(-1);
@@ -57,22 +60,22 @@ async function noticeExpired(sql: Sql, shortUrl: string): Promise<void> {
     const links = await findLinksInOrder(transaction, ids);
     await recordAll(
       transaction,
-      links.map((link) => noticed("link.expired", link, shortUrl)),
+      links.map((link) => endEvent("link.expired", link, shortUrl)),
     );
     await transaction`
       update event_progress set reached_at = ${last.expires_at}, link_id = ${last.id} where name = 'expiry'`;
   });
 }
 
-/** The event of a link that nobody caused. */
-const noticed = (type: EventType, link: LinkRow, shortUrl: string) => ({
+/** The event of an end, which nobody caused. */
+const endEvent = (type: EventType, link: LinkRow, shortUrl: string) => ({
   ...linkEvent(type, link, shortUrl),
   accountId: link.account_id,
   mode: link.mode,
   actor: SYSTEM,
 });
 
-async function noticeLimits(sql: Sql, usedClicks: UsedClicks, shortUrl: string): Promise<void> {
+async function recordLimits(sql: Sql, usedClicks: UsedClicks, shortUrl: string): Promise<void> {
   const checks = await findLimitChecks(sql);
   const ids = checks.map(({ link_id }) => link_id);
   const links = new Map((await findLinksInOrder(sql, ids)).map((link) => [link.id, link]));
@@ -110,13 +113,13 @@ async function recordLimit(sql: Sql, link: LinkRow, shortUrl: string): Promise<v
   if (ledger === undefined || max === undefined) return;
   await sql.begin(async (transaction) => {
     if (!(await noteLimit(transaction, link.id, { ledger: ledger.id, max }))) return;
-    // As they are when all clicks are used.
+    // The link as it is when its limit is reached.
     const row = { ...link, used_clicks: max };
-    await recordAll(transaction, [noticed("link.limit_reached", row, shortUrl)]);
+    await recordAll(transaction, [endEvent("link.limit_reached", row, shortUrl)]);
   });
 }
 
-/** Links that have expired since the last run, the earliest first, and locks the progress. */
+/** Finds the links that expired since the last run, the earliest first; locks the progress. */
 async function findExpired(transaction: Transaction): Promise<{ id: Uuid; expires_at: Date }[]> {
   return await transaction<{ id: Uuid; expires_at: Date }[]>`
     with progress as materialized (
@@ -140,7 +143,7 @@ const findLimitChecks = async (sql: Sql): Promise<LimitCheck[]> =>
       from limit_checks where changed_at is not null
      order by changed_at limit ${CHECKED_MAX}`;
 
-/** Ends checks of limits, unless clicks have changed since; forgets links that are gone. */
+/** Ends the checks of links whose clicks have not changed since; deletes those of deleted links. */
 async function endLimitChecks(sql: Sql, checks: readonly LimitCheck[]): Promise<void> {
   if (checks.length === 0) return;
   const ids = checks.map(({ link_id }) => link_id);
@@ -154,8 +157,8 @@ async function endLimitChecks(sql: Sql, checks: readonly LimitCheck[]): Promise<
 }
 
 /**
- * Notes that a limit is reached. Returns false when that has been noted of this limit before, or
- * the link is gone.
+ * Notes that a limit is reached. Returns false when that was noted of this limit before, or when
+ * the link was deleted.
  */
 async function noteLimit(
   transaction: Transaction,

@@ -1,5 +1,6 @@
 /**
- * Goal: what happens to links by itself is noticed, and recorded once, also by several processes.
+ * Goal: the end of a link, by its expiry or its click limit, is recorded once, also by several
+ * processes.
  */
 import { expect, test } from "bun:test";
 
@@ -7,7 +8,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
-import { noticeEvents } from "./notices.ts";
+import { recordEndedLinks } from "./ended-links.ts";
 
 const SHORT_URL = "https://sho.rt";
 
@@ -17,10 +18,14 @@ const used: Map<Uuid, number> = new Map();
 const url = "https://example.com/";
 
 /** As several processes do. */
-const notice = () =>
+const recordEnds = () =>
   Promise.all(
     [1, 2, 3].map(() =>
-      noticeEvents(postgres.sql, { read: ({ id }) => Promise.resolve(used.get(id)) }, SHORT_URL),
+      recordEndedLinks(
+        postgres.sql,
+        { read: ({ id }) => Promise.resolve(used.get(id)) },
+        SHORT_URL,
+      ),
     ),
   );
 
@@ -52,8 +57,8 @@ test("links that expire are recorded once, the earliest first, and again when th
   await expire(first.id, 30);
   await expire(deleted.id, 25);
   await postgres.links.remove(owner, deleted.id);
-  await notice();
-  await notice();
+  await recordEnds();
+  await recordEnds();
   const expected = [first, second].map(({ id }) => ({
     type: "link.expired",
     link_id: id,
@@ -62,11 +67,11 @@ test("links that expire are recorded once, the earliest first, and again when th
   expect(await recordedOf(owner)).toEqual(expected);
   // One that has only just expired may still be written at this moment.
   await expire(later.id, 1);
-  await notice();
+  await recordEnds();
   expect(await recordedOf(owner)).toHaveLength(2);
   await expire(later.id, 15);
   await expire(first.id, 12);
-  await notice();
+  await recordEnds();
   expect((await recordedOf(owner)).map(({ link_id }) => link_id)).toEqual([
     first.id,
     second.id,
@@ -94,28 +99,28 @@ test("a click limit is recorded once when its clicks are used, and again when it
   for (const { id } of [limited, byLedger, unlimited]) await addClicks(id, 2);
   expect(await Promise.all([limited, unlimited].map(({ id }) => isDue(id)))).toEqual([true, false]);
   for (const { extras } of [limited, byLedger]) used.set(extras?.ledger?.id ?? "", 2);
-  await notice();
+  await recordEnds();
   expect(await recordedOf(owner)).toEqual([]);
   // Redirectors may not have reported the last click yet.
   expect(await isDue(byLedger.id)).toBe(true);
   used.set(byLedger.extras?.ledger?.id ?? "", 3);
   await addClicks(limited.id, 1);
-  await notice();
-  await notice();
+  await recordEnds();
+  await recordEnds();
   const idsOf = async () => (await recordedOf(owner)).map(({ link_id }) => link_id).toSorted();
   expect(await idsOf()).toEqual([limited.id, byLedger.id].toSorted());
   expect(await isDue(limited.id)).toBe(false);
   // Clicks that are counted later.
   await addClicks(byLedger.id, 1);
-  await notice();
+  await recordEnds();
   expect(await idsOf()).toHaveLength(2);
 
   await postgres.links.update(owner, limited.id, { max_clicks: 5 });
   await addClicks(limited.id, 1);
-  await notice();
+  await recordEnds();
   expect(await idsOf()).toHaveLength(2);
   await addClicks(limited.id, 1);
-  await notice();
+  await recordEnds();
   expect(await idsOf()).toHaveLength(3);
 });
 
@@ -125,10 +130,10 @@ test("a limit that is not reached is checked until its clicks have settled; a de
   await addClicks(link.id, 1);
   await makeSettled(link.id);
   // NATS does not respond: it stays due.
-  await notice();
+  await recordEnds();
   expect(await isDue(link.id)).toBe(true);
   used.set(link.extras?.ledger?.id ?? "", 1);
-  await notice();
+  await recordEnds();
   expect(await isDue(link.id)).toBe(false);
   expect(await recordedOf(owner)).toEqual([]);
   await addClicks(link.id, 1);

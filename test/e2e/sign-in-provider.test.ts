@@ -1,0 +1,259 @@
+/**
+ * Goal: people sign in with a provider of OpenID Connect, and whom it lets go is out, while links
+ * and keys go on. Method: a real browser, a real provider on loopback, and a real stack with a
+ * further API process, at which nobody but the provider signs people in.
+ */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+
+import type { Page } from "playwright-core";
+import * as z from "zod";
+
+import { createClient } from "../../clients/typescript/src/index.ts";
+import { cachedFolder } from "../../dashboard/cache.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
+import { createAccount, withPostgres } from "../harness/admin.ts";
+import { call } from "../harness/api.ts";
+import { AXE, findOverflow, runAxe } from "../harness/axe.ts";
+import { chromiumPath, openBrowser, openContext } from "../harness/browser.ts";
+import { follow } from "../harness/dashboard-page.ts";
+import { createUser, type TestUser } from "../harness/dashboard.ts";
+import { eventually } from "../harness/eventually.ts";
+import { forFile } from "../harness/for-file.ts";
+import { type Person, TestProvider } from "../harness/oidc-provider.ts";
+import { type ExtraProcess, startApi } from "../harness/processes.ts";
+import { PROJECT_DIR, startStack } from "../harness/stack.ts";
+
+const withBrowser = describe.skipIf(chromiumPath === undefined);
+
+const stack = await forFile(startStack());
+const browser =
+  chromiumPath === undefined ? undefined : await forFile(openBrowser(), (b) => b.close());
+const account = await createAccount(stack, "business");
+const emergency = await createUser(stack, account.id);
+const origin = `http://localhost:${findFreePort()}`;
+const provider = await forFile(TestProvider.start(origin));
+
+const settings = {
+  ...provider.env,
+  OIDC_NAME: "Corp",
+  OIDC_ACCOUNT: account.id,
+  OIDC_ROLE_CLAIM: "groups",
+  OIDC_ROLES: "admins=owner,staff=member",
+  OIDC_DOMAINS: "corp.example",
+  OIDC_BREAK_GLASS: emergency.email,
+  OIDC_ONLY: "true",
+  DASHBOARD_URL: origin,
+  DASHBOARD_HOST: "127.0.0.1",
+  DASHBOARD_PORT: new URL(origin).port,
+  DASHBOARD_SECRET: "a secret of this test, long enough",
+  DASHBOARD_DIR: cachedFolder(join(PROJECT_DIR, ".local", "dashboard")),
+};
+
+let api: ExtraProcess;
+await forFile((api = await startApi(stack, settings)), () => api.stop());
+
+async function restart(): Promise<void> {
+  await api.stop();
+  api = await startApi(stack, settings);
+}
+
+let count = 0;
+
+/** Somebody of the provider, who is at it now. */
+function meet(more: Partial<Person> = {}): Person {
+  const number = ++count;
+  const person = {
+    sub: `sub-${number}`,
+    email: `person-${number}@corp.example`,
+    email_verified: true,
+    name: `Person ${number}`,
+    groups: ["staff"],
+    ...more,
+  };
+  provider.know(person);
+  return person;
+}
+
+/** Opens the sign-in page in a browser without cookies. */
+async function open(): Promise<{ page: Page; consoleErrors: string[] }> {
+  if (browser === undefined) throw new Error("There is no Chromium.");
+  const opened = await openContext(browser, stack, {
+    baseURL: origin,
+    reducedMotion: "reduce",
+    // The page's content security policy blocks axe's script.
+    bypassCSP: true,
+  });
+  await opened.page.context().addInitScript({ path: AXE });
+  await opened.page.goto("/");
+  return opened;
+}
+
+const goOn = (page: Page): Promise<void> =>
+  page.getByRole("button", { name: "Continue with Corp" }).click();
+
+const isIn = (page: Page): Promise<void> =>
+  page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
+
+const isOut = (page: Page): Promise<void> =>
+  page.getByRole("heading", { name: "Sign in" }).waitFor();
+
+async function enterPassword(page: Page, { email, password }: TestUser): Promise<void> {
+  await page.getByRole("button", { name: "Use a password" }).click();
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+const sessionSchema = z.object({
+  user: z.object({ email: z.string() }),
+  accounts: z.array(z.object({ role: z.string() })),
+});
+
+/** Who is signed in, and their roles. */
+async function readSession(page: Page): Promise<{ email: string; roles: string[] }> {
+  const session = await page.evaluate(`fetch("/auth/session").then((response) => response.json())`);
+  const { user, accounts } = sessionSchema.parse(session);
+  return { email: user.email, roles: accounts.map(({ role }) => role) };
+}
+
+/** Signs out here and, on its page, at the provider, which leads back. */
+async function signOut(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByRole("button", { name: "Sign out here too" }).click();
+  await page.waitForURL(`${origin}/`);
+  await isOut(page);
+}
+
+withBrowser("somebody of the provider", () => {
+  test("signs in with the role of a claim, as it is each time, and out here and there", async () => {
+    const { page, consoleErrors } = await open();
+    await page.getByRole("button", { name: "Continue with Corp" }).waitFor();
+    const problems = [...(await runAxe(page, "sign-in")), ...(await findOverflow(page, "sign-in"))];
+    const person = meet();
+    await goOn(page);
+    await isIn(page);
+    expect(await readSession(page)).toEqual({ email: person.email, roles: ["member"] });
+    await signOut(page);
+    provider.know({ ...person, groups: ["staff", "admins"] });
+    await goOn(page);
+    await isIn(page);
+    expect(await readSession(page)).toEqual({ email: person.email, roles: ["owner"] });
+    await signOut(page);
+    // The provider does not remember who was there.
+    const other = meet();
+    await goOn(page);
+    await isIn(page);
+    expect(await readSession(page)).toEqual({ email: other.email, roles: ["member"] });
+    expect([...problems, ...consoleErrors]).toEqual([]);
+    await page.context().close();
+  });
+
+  test("is refused, and told why, without a role and with another's address of a domain that is not trusted", async () => {
+    const { page, consoleErrors } = await open();
+    meet({ groups: ["strangers"] });
+    await goOn(page);
+    await page.getByRole("alert").getByText("Your provider gives you no role here.").waitFor();
+    const known = await createUser(stack);
+    provider.people.clear();
+    await page.context().clearCookies();
+    meet({ email: known.email });
+    await goOn(page);
+    await page.getByRole("alert").getByText("Somebody has your e-mail address here").waitFor();
+    expect([...(await runAxe(page, "refused")), ...consoleErrors]).toEqual([]);
+    await page.context().close();
+  });
+});
+
+withBrowser("without the provider", () => {
+  test("passwords sign nobody in but the owner for emergencies", async () => {
+    const { page } = await open();
+    await enterPassword(page, await createUser(stack, account.id));
+    await page.getByRole("alert").getByText("The e-mail address or the password is").waitFor();
+    await page.reload();
+    await enterPassword(page, emergency);
+    await isIn(page);
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    await isOut(page);
+    await page.context().close();
+  });
+
+  test("a process starts, says so, signs that owner in and out, and others when it is back", async () => {
+    provider.state = "down";
+    await restart();
+    const health = await eventually(async () => {
+      const response = await fetch(`${api.metricsUrl}/readyz`);
+      expect(response.status).toBe(200);
+      const body = z.object({ warnings: z.record(z.string(), z.string()) });
+      const { warnings } = body.parse(await response.json());
+      expect(warnings["provider"]).toBeString();
+      return warnings["provider"];
+    });
+    expect(health).toContain("responds with 503");
+    const { page } = await open();
+    await goOn(page);
+    await page.getByRole("alert").getByText("The provider cannot be reached.").waitFor();
+    await enterPassword(page, emergency);
+    await isIn(page);
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    await isOut(page);
+    provider.state = "up";
+    const person = meet();
+    await goOn(page);
+    await isIn(page);
+    expect((await readSession(page)).email).toBe(person.email);
+    await page.context().close();
+  });
+});
+
+/** As if so many minutes had passed; then a process asks the provider, as it does when it starts. */
+async function pass(minutes: number): Promise<void> {
+  await withPostgres(
+    stack,
+    (sql) => sql`
+      update credentials set asked_at = asked_at - make_interval(mins => ${minutes}),
+                             confirmed_at = confirmed_at - make_interval(mins => ${minutes})
+       where provider_id = 'oidc'`,
+  );
+  await restart();
+}
+
+/** Waits until the provider has vouched for somebody again. */
+const isConfirmed = ({ email }: Person): Promise<void> =>
+  eventually(async () => {
+    const { count } = await withPostgres(
+      stack,
+      (sql) => sql`
+        select from credentials join users on users.id = user_id
+         where email = ${email} and confirmed_at > now() - interval '1 minute'`,
+    );
+    expect(count).toBe(1);
+  });
+
+withBrowser("who has left the provider", () => {
+  test("is out within a quarter of an hour; others, links and keys go on", async () => {
+    const client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
+    const { short_url } = await client.links.create({ url: "https://example.com/goes-on" });
+    const [leaver, stayer] = [await open(), await open()];
+    const left = meet();
+    await goOn(leaver.page);
+    await isIn(leaver.page);
+    const stays = meet();
+    await goOn(stayer.page);
+    await isIn(stayer.page);
+    provider.people.delete(left.sub);
+    await pass(5);
+    await isConfirmed(stays);
+    await pass(9);
+    await eventually(async () => {
+      await leaver.page.reload();
+      await isOut(leaver.page);
+    });
+    await stayer.page.reload();
+    await isIn(stayer.page);
+    expect(await follow(short_url)).toBe("https://example.com/goes-on");
+    const { status } = await call(`${stack.info().api_url}/v1/limits`, { key: account.key });
+    expect(status).toBe(200);
+    await Promise.all([leaver, stayer].map(({ page }) => page.context().close()));
+  });
+});
