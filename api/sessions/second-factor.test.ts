@@ -101,6 +101,13 @@ async function enrol(browser: Browser): Promise<Enrolment> {
   return made;
 }
 
+/** The cookie of a sign-in that waits for a code. */
+async function challengeOf(email: string): Promise<string> {
+  const browser = new Browser(email);
+  expect(await browser.signIn()).toBe("code");
+  return /[^ ]*two_factor=[^;]*/.exec(browser.client.headers.get("cookie") ?? "")?.[0] ?? "";
+}
+
 describe("a user with a second factor", () => {
   let person: Browser;
   let made: Enrolment;
@@ -180,11 +187,6 @@ describe("a user with a second factor", () => {
   ])("is not guessed under the cookie of another sign-in: %s", async (_, join, isNamed) => {
     const thief = await addPerson();
     await enrol(thief);
-    const challengeOf = async (email: string) => {
-      const browser = new Browser(email);
-      expect(await browser.signIn()).toBe("code");
-      return /[^ ]*two_factor=[^;]*/.exec(browser.client.headers.get("cookie") ?? "")?.[0] ?? "";
-    };
     const cookie = join(await challengeOf(thief.email), await challengeOf(person.email));
     const client = { ...elsewhere.client, headers: new Headers({ cookie }) };
     expect(await services.sessions.signInByCode("000000", client).catch(reasonOf)).toBe(

@@ -151,30 +151,8 @@ export class SessionService {
    * `unauthorized` for a wrong code, or when it comes too late; and `rate_limited`.
    */
   async signInByCode(code: string, client: ClientInfo): Promise<string[]> {
-    const request = { body: { code }, headers: onlyChallenge(client.headers) };
-    const { api } = this.#library;
-    const userIds = await this.#findChallenged(challengeOf(client.headers));
     const method = isTotp(code) ? "password and code" : "password and recovery code";
-    for (const userId of userIds) await this.#attempts.consumeCode(userId);
-    let isWrong = false;
-    const { headers, response } = await translateErrors(
-      isTotp(code)
-        ? api.verifyTOTP({ ...request, returnHeaders: true })
-        : api.verifyBackupCode({ ...request, returnHeaders: true }),
-      (problem) => {
-        isWrong = isWrongCode(problem);
-        return wrongCode(problem);
-      },
-    )
-      .catch(async (error: unknown) => {
-        if (isRefusal(error))
-          for (const userId of userIds.length > 0 ? userIds : [undefined])
-            await this.#record("session.refused", userId, method, client);
-        throw error;
-      })
-      .finally(async () => {
-        if (!isWrong) for (const userId of userIds) await this.#attempts.refundCode(userId);
-      });
+    const { headers, response } = await this.#compareCode(code, method, client);
     const { token, user } = signedIn.parse(response);
     const credentials = await findUserByEmail(this.#sql, user.email);
     const isGood =
@@ -189,12 +167,42 @@ export class SessionService {
     return headers.getSetCookie();
   }
 
+  /** Has the library compare a code, which counts as a wrong one unless it is right. */
+  async #compareCode(code: string, method: string, client: ClientInfo) {
+    const { api } = this.#library;
+    const body = { code };
+    const headers = onlyChallenge(client.headers);
+    const userIds = await this.#findChallenged(challengeOf(client.headers));
+    for (const userId of userIds) await this.#attempts.consumeCode(userId);
+    let isWrong = false;
+    try {
+      return await translateErrors(
+        isTotp(code)
+          ? api.verifyTOTP({ body, headers, returnHeaders: true })
+          : api.verifyBackupCode({ body, headers, returnHeaders: true }),
+        (problem) => {
+          isWrong = isWrongCode(problem);
+          return wrongCode(problem);
+        },
+      );
+    } catch (error) {
+      if (isRefusal(error))
+        for (const userId of userIds.length > 0 ? userIds : [undefined])
+          await this.#record("session.refused", userId, method, client);
+      throw error;
+    } finally {
+      if (!isWrong) for (const userId of userIds) await this.#attempts.refundCode(userId);
+    }
+  }
+
   /**
    * Who has entered the password, and has to send a code with these cookies: several users if there
    * are several, of which the library reads one.
    */
   async #findChallenged(cookies: string): Promise<Uuid[]> {
-    const identifiers = [...cookies.matchAll(/(?<=two_factor=)2fa-[\w-]{1,100}/g)].map(([one]) => one);
+    const identifiers = [...cookies.matchAll(/(?<=two_factor=)2fa-[\w-]{1,100}/g)].map(
+      ([one]) => one,
+    );
     const rows = await this.#sql<{ id: Uuid }[]>`
       select distinct users.id from verifications join users on users.id::text = verifications.value
        where identifier = any (${identifiers}::text[])`;
