@@ -13,7 +13,7 @@ import type { CompatName } from "./config.ts";
 import { compressReads } from "./http/compression.ts";
 import { describeApi } from "./openapi/document.ts";
 import { referenceRoutes } from "./openapi/routes.ts";
-import { unsubscribeRoutes } from "./reports/unsubscribe-routes.ts";
+import { unsubscribeRoutes } from "./reports/routes.ts";
 import { resourceRoutes, type SiteServices } from "./resource-routes.ts";
 import { linkReportRoutes } from "./reviews/report-routes.ts";
 import { sharedRoutes } from "./shares/public/routes.ts";

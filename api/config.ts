@@ -15,7 +15,7 @@ import {
 import { linksKeyVariables } from "../shared/links-log/signature.ts";
 import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
-import { webhookVariables } from "../shared/webhooks/variables.ts";
+import { webhookVariables } from "../shared/webhooks.ts";
 import { hostListVariables } from "./links/host-lists.ts";
 import { isMailAddress, parseMailServer } from "./mail/settings.ts";
 import { oidcVariables, requireOidcNeeds } from "./oidc/settings.ts";

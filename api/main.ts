@@ -9,7 +9,7 @@ import { printCheck, printFindings } from "../shared/preflight.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { configSchema, migrateConfigSchema } from "./config.ts";
 import { ApiContext } from "./context.ts";
-import { migrate } from "./migrate.ts";
+import { migrate } from "./migrations/migrate.ts";
 import { runApi } from "./process.ts";
 
 async function serve(): Promise<void> {

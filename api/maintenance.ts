@@ -15,12 +15,12 @@ import { deleteExpiredLimits } from "./limits/quotas.ts";
 import { recordEndedLinks } from "./links/ended-links.ts";
 import type { UsedClicks } from "./links/used-clicks.ts";
 import type { Sql } from "./postgres.ts";
-import { deleteOldRuns } from "./reports/sql.ts";
+import { deleteOldRuns } from "./reports/maker.ts";
 import { deleteExpiredAttempts } from "./sessions/attempts.ts";
 import { deleteExpiredResets } from "./sessions/resets.ts";
 import { deleteExpiredSessions } from "./sessions/sql.ts";
 import { deleteOldMails } from "./webhooks/mails.ts";
-import { deleteOldDeliveries } from "./webhooks/sql.ts";
+import { deleteOldDeliveries } from "./webhooks/service.ts";
 
 /** Time between two records of ended links, and between two rounds of anything else. */
 const ENDED_LINKS_MS = 5_000;

@@ -5,7 +5,7 @@ import { CoalescedCalls } from "../shared/coalesced-calls.ts";
 import { ProcessMetrics } from "../shared/metrics.ts";
 import type { Replies } from "../shared/nats.ts";
 import { type BackupTimes, readBackups } from "./backups/service.ts";
-import type { EventWaits } from "./events/waits.ts";
+import type { EventWaits } from "./events/service.ts";
 import { readOutbox } from "./links-log/log.ts";
 import type { SnapshotMaker } from "./links-snapshots/snapshot-maker.ts";
 import { readDelay } from "./mail/queue.ts";

@@ -4,9 +4,8 @@
  */
 import { Elysia } from "elysia";
 
-import { failureRoutes } from "./analytics/failures/routes.ts";
-import type { FailureService } from "./analytics/failures/service.ts";
-import { analyticsRoutes } from "./analytics/routes.ts";
+import type { FailureService } from "./analytics/failures.ts";
+import { analyticsRoutes, failureRoutes } from "./analytics/routes.ts";
 import type { AnalyticsService } from "./analytics/service.ts";
 import { brandingRoutes } from "./branding/routes.ts";
 import type { BrandingService } from "./branding/service.ts";
@@ -20,14 +19,13 @@ import { Idempotency } from "./idempotency/idempotency.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
 import { limitRoutes } from "./limits-routes.ts";
-import { bulkLinkRoutes } from "./links/bulk-routes.ts";
-import { qrRoutes } from "./links/qr-routes.ts";
-import { linkRoutes } from "./links/routes.ts";
+import { qrRoutes } from "./links/qr/routes.ts";
+import { bulkLinkRoutes, linkRoutes } from "./links/routes.ts";
 import type { LinkService } from "./links/service.ts";
+import type { Unsubscriber } from "./reports/mails.ts";
 import { reportRoutes } from "./reports/routes.ts";
 import type { ReportService } from "./reports/service.ts";
-import type { Unsubscriber } from "./reports/unsubscriber.ts";
-import type { LinkReports } from "./reviews/link-reports.ts";
+import type { LinkReports } from "./reviews/service.ts";
 import type { SharedService } from "./shares/reading.ts";
 import { shareRoutes } from "./shares/routes.ts";
 import type { ShareService } from "./shares/service.ts";

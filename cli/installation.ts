@@ -12,7 +12,7 @@ import type { JSONValue } from "postgres";
 import * as z from "zod";
 
 import { recordCommand } from "../api/events/record.ts";
-import { type Sql, usePostgres } from "../api/postgres.ts";
+import { postgresPool, type Sql, usePostgres } from "../api/postgres.ts";
 import { serverOptions } from "../shared/clicks/query.ts";
 import { loadConfig } from "../shared/env.ts";
 import { natsFileVariables, natsLogin } from "../shared/nats.ts";
@@ -31,8 +31,11 @@ const SET_BY_UNITS = { JOURNAL_DIR: "/var/lib" };
 /** A command can wait longer than a request, so it may connect to a busy database. */
 const CONNECT_TIMEOUT_SECONDS = 30;
 
-/** A statement of a command may read all clicks. */
+/** A statement of a command may read or delete all clicks, or all rows of a large account. */
 const STATEMENT_TIMEOUT_MS = 3_600_000;
+
+/** Of a command that reads and writes much: one holds an import, one writes links, others read. */
+const CONNECTIONS = 4;
 
 const stackFile = z.record(z.string(), z.unknown());
 
@@ -124,6 +127,19 @@ export class Installation {
   /** Runs `work` on PostgreSQL, then closes the connection. */
   async withDatabase<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     return await usePostgres(await this.findUrl("DATABASE_URL"), work, CONNECT_TIMEOUT_SECONDS);
+  }
+
+  /** Runs `work` on some connections of PostgreSQL, for as long as a statement takes. */
+  async withPool<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const sql = postgresPool(await this.findUrl("DATABASE_URL"), CONNECTIONS, {
+      connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
+      statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    });
+    try {
+      return await work(sql);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
   }
 
   /**

@@ -2,11 +2,9 @@
 import { Command, type OutputConfiguration } from "commander";
 
 import { version } from "../shared/version.ts";
-import { addAccountCommands } from "./accounts/accounts.ts";
+import { addAccountCommands, addKeyCommands } from "./accounts/accounts.ts";
 import { addImportCommands } from "./accounts/imports.ts";
-import { addKeyCommands } from "./accounts/keys.ts";
-import { addReviewCommands } from "./accounts/reviews.ts";
-import { addDomainCommands, addTakedownCommands } from "./accounts/takedowns.ts";
+import { addDomainCommands, addReviewCommands, addTakedownCommands } from "./accounts/takedowns.ts";
 import { addUserCommands } from "./accounts/users.ts";
 import { Installation } from "./installation.ts";
 import { addAuditCommands } from "./machines/audit.ts";

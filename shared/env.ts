@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-import { toAsciiHost } from "./contracts/ascii-host.ts";
+import { toAsciiHost } from "./contracts/host-names.ts";
 
 /** The configuration is invalid; the message names each invalid variable. */
 export class ConfigError extends Error {

@@ -125,7 +125,7 @@ export const QUEUES: Readonly<Record<string, string>> = {
  * none. A new one fails a test until it is named here.
  */
 export const JOBS: Readonly<Record<string, string>> = {
-  "api/limits/stream-leases.ts": "leases of live streams: the quota of live streams",
+  "api/analytics/live.ts": "leases of live streams: the quota of live streams",
   "api/links/republishing.ts": "links of whole domains that are republished: the quota of domains",
   "api/links-log/publisher.ts": "changes of links of all accounts, in one order: of the service",
   "api/links-snapshots/snapshot-maker.ts":

@@ -35,7 +35,11 @@ const EXECUTABLE = "deploy/executable.ts";
  * half a second to load.
  */
 const LOCAL_STACK_IMPORTS: Record<string, readonly string[]> = {
-  "deploy/local/main.ts": ["api/demo.ts", "api/migrate.ts", "worker/migrations/migrate.ts"],
+  "deploy/local/main.ts": [
+    "api/demo.ts",
+    "api/migrations/migrate.ts",
+    "worker/migrations/migrate.ts",
+  ],
   "deploy/local/dashboard.ts": ["dashboard/cache.ts"],
 };
 
@@ -93,7 +97,7 @@ const IS_HTTP = /[/-]routes\.ts$|plugin\.ts$|\/(?:app|site|model)\.ts$|^api\/htt
  * the schema of a backup, and queries of other products' databases.
  */
 const RUNS_TEXTS =
-  /^api\/(?:migrations\/migrate|imports\/(?:kutt|yourls)-sql)\.ts$|^cli\/machines\/(?:upgrade\/upgrade|backup\/sql)\.ts$/;
+  /^api\/(?:migrations\/migrate|imports\/(?:kutt|yourls))\.ts$|^cli\/machines\/(?:upgrade\/upgrade|backup\/postgres)\.ts$/;
 
 /** Statements of a resource that several of its files run; others stand in the file that does. */
 const IS_SQL = /(?:^|[/-])sql\.ts$/;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { envHosts, envInteger, envList, envLogLevel, envPort, envUrl } from "../shared/env.ts";
 import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.ts";
 import { envPostgresUrl } from "../shared/postgres.ts";
-import { webhookVariables } from "../shared/webhooks/variables.ts";
+import { webhookVariables } from "../shared/webhooks.ts";
 
 export const configSchema = z.object({
   LOG_LEVEL: envLogLevel,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type * as z from "zod";
 
-import { toUtmValue } from "../../shared/contracts/utm.ts";
+import { toUtmValue } from "../../shared/contracts/query-string.ts";
 import { matchesFilters, readFilters } from "./filters.ts";
 import { filtersQuery } from "./model.ts";
 import { columnParams, whereColumns } from "./plan.ts";

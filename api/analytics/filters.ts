@@ -6,13 +6,13 @@
 import type * as z from "zod";
 
 import { COLUMN_FILTERS, IMPORTED, TRIGGERS } from "../../shared/contracts/analytics.ts";
-import { toAsciiHost, toReferringSite } from "../../shared/contracts/ascii-host.ts";
+import { toAsciiHost, toReferringSite } from "../../shared/contracts/host-names.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
-import { toUtmValue } from "../../shared/contracts/utm.ts";
+import { toUtmValue } from "../../shared/contracts/query-string.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
-import { FILTER_VALUES_MAX, filterParameter, type Values } from "../http/filter-parameter.ts";
+import { FILTER_VALUES_MAX, filterParameter, type Values } from "../http/query.ts";
 
 export type ColumnFilter = (typeof COLUMN_FILTERS)[number];
 

@@ -5,7 +5,7 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { WEEKDAYS } from "../../shared/contracts/analytics.ts";
+import { FAILURE_REASONS, WEEKDAYS } from "../../shared/contracts/analytics.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { decodeId, encodeId } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
@@ -13,6 +13,7 @@ import { notFound } from "../http/errors.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
 import { csvPlugin, type Table, toTable } from "./csv-plugin.ts";
+import { type FailureService, failuresQuery, failuresResponse } from "./failures.ts";
 import {
   accountBreakdownQuery,
   accountQuery,
@@ -390,3 +391,22 @@ function bulkTable(body: unknown): Table {
   const { data } = bulkResponse.parse(body);
   return toTable(Object.keys(data[0] ?? { link_id: "" }), data);
 }
+
+const COLUMNS = ["date", "total", ...FAILURE_REASONS];
+
+export const failureRoutes = (auth: AccessPlugin, failures: FailureService) =>
+  new Elysia({ name: "failures", prefix: "/v1/analytics", tags: ["Analytics"] })
+    .use(auth)
+    .use(csvPlugin)
+    .get("/failures", ({ call, query }) => failures.count(principalOf(call), query), {
+      access: READ_ACCESS,
+      csv: (body: unknown) => toTable(COLUMNS, failuresResponse.parse(body).failures_over_time),
+      query: failuresQuery,
+      response: { 200: failuresResponse },
+      detail: {
+        operationId: "getFailures",
+        summary: "Get failed requests",
+        description:
+          "Counts requests that were not redirected, by reason: for links, and for aliases without a link on the account's verified domains. They are no clicks. Requests of people and programs count alike.",
+      },
+    });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { type Reader, readLinkNames } from "./top-links.ts";
+import { type Reader, readLinkNames } from "./breakdown.ts";
 
 const [known, deleted] = [newUuid(), newUuid()];
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { createFakeApi } from "../../test/harness/fake-api.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
-import { NO_BRANDING } from "../branding/model.ts";
+import { NO_BRANDING } from "../branding/service.ts";
 
 const id = encodeId("link", newUuid());
 

@@ -1,7 +1,7 @@
 /** Goal: a backup that is missing, old or unproven is named. */
 import { expect, test } from "bun:test";
 
-import { recordBackup } from "../../cli/machines/backup/sql.ts";
+import { recordBackup } from "../../cli/machines/backup/postgres.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { describeBackups, readBackups } from "./service.ts";

@@ -7,7 +7,7 @@ import { crc32 } from "node:zlib";
 
 import { LOGO } from "../../shared/contracts/examples.ts";
 import { createPng } from "../../test/harness/png.ts";
-import { encodeLogo } from "./logo.ts";
+import { encodeLogo } from "./service.ts";
 
 const SECRET = "a secret place";
 

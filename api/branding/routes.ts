@@ -4,8 +4,7 @@ import { Elysia } from "elysia";
 import { changeBrandingBody } from "../../shared/contracts/share-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
-import { brandingResponse, toBrandingResponse } from "./model.ts";
-import type { BrandingService } from "./service.ts";
+import { brandingResponse, type BrandingService, toBrandingResponse } from "./service.ts";
 
 export const brandingRoutes = (auth: AccessPlugin, branding: BrandingService) =>
   new Elysia({ name: "branding", prefix: "/v1/branding", tags: ["Branding"] })

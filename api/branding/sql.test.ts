@@ -5,8 +5,7 @@ import { DEFAULT_QR_STYLE, type QrStyle } from "../../shared/contracts/qr-style.
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { AccountScope } from "../http/principal.ts";
-import type { Branding } from "./model.ts";
-import { changeBranding, findBranding, findQrBranding } from "./service.ts";
+import { type Branding, changeBranding, findBranding, findQrBranding } from "./service.ts";
 
 const postgres = await forFile(startPostgres());
 

@@ -14,8 +14,7 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { resolveRange } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { LedgerWriter } from "../events/record.ts";
-import type { PACE } from "./running-exports.ts";
-import { ClicksService } from "./service.ts";
+import { ClicksService, type PACE } from "./service.ts";
 
 // Megabytes are sent, on a machine that may be busy.
 setDefaultTimeout(60_000);

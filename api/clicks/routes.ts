@@ -7,8 +7,7 @@ import { csvPlugin, toTable } from "../analytics/csv-plugin.ts";
 import { READ_ACCESS } from "../analytics/model.ts";
 import { confirmOf, principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
-import { clicksQuery, clicksResponse, exportQuery } from "./model.ts";
-import type { ClicksService } from "./service.ts";
+import { clicksQuery, clicksResponse, type ClicksService, exportQuery } from "./service.ts";
 import { CLICK_FIELDS } from "./single-clicks.ts";
 
 export const clicksRoutes = (auth: AccessPlugin, clicks: ClicksService) =>

@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import { RunningExports } from "./running-exports.ts";
+import { RunningExports } from "./service.ts";
 
 const BYTES = 1_000;
 const PACE = { bytesPerSecond: 1_000, lateMs: 5_000 };

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { countryName } from "../analytics/filters.ts";
 import { SPAN_YEARS_MAX } from "../analytics/period.ts";
 import { accountResponse, summaryResponse } from "../analytics/responses.ts";
-import { CLICKS_PAGE_MAX, clicksResponse } from "../clicks/model.ts";
+import { CLICKS_PAGE_MAX, clicksResponse } from "../clicks/service.ts";
 import { type Answer, type Query, toJson, type V1 } from "./v1.ts";
 
 /** Most visits that can be paged through: each page is read from the newest visit on. */

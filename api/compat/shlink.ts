@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import { TAG_LENGTH_MAX } from "../../shared/contracts/link-schemas.ts";
-import { failuresResponse } from "../analytics/failures/model.ts";
+import { failuresResponse } from "../analytics/failures.ts";
 import { accountResponse } from "../analytics/responses.ts";
 import { domainListResponse, domainResponse } from "../domains/model.ts";
 import { successResponse } from "../http/common-schemas.ts";

@@ -55,7 +55,7 @@ export class AccountClicks {
     return counts;
   }
 
-  /** What links lose. */
+  /** Counts, before the erasure, what each link loses. */
   async readLosses(): Promise<LinkLoss[]> {
     const rows = await queryRows<Record<"link_id" | "humans" | "bots", string>>(
       this.#clickhouse,

@@ -12,17 +12,16 @@
  * Each step can be repeated, and a run that is killed is followed by another: until the last step
  * the account is there, suspended.
  */
-import type { NatsConnection } from "nats";
+import type { JetStreamManager, NatsConnection } from "nats";
+import type { JSONValue } from "postgres";
 
-import { type ClickHouse } from "../../shared/clicks/query.ts";
+import type { ClickHouse } from "../../shared/clicks/query.ts";
 import { ACKED_RETENTION_MS } from "../../shared/contracts/click-segment.ts";
-import {
-  CLICKS_STREAM,
-  DEAD_LETTERS_STREAM,
-  LIMITS_STREAM,
-} from "../../shared/contracts/streams.ts";
+import { LIMITS_STREAM } from "../../shared/contracts/streams.ts";
 import { decodeId, encodeId, type IdKind, type Uuid } from "../../shared/ids.ts";
 import type { LogSigner } from "../../shared/links-log/signature.ts";
+import { listSnapshots, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
+import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { pause } from "../../shared/timeout.ts";
 import { AccountService } from "../accounts/service.ts";
 import { eraseEntries, extendChain, hasChain } from "../events/chain.ts";
@@ -30,14 +29,13 @@ import { INSTALLATION, recordEvents } from "../events/record.ts";
 import { type AccountScope, OPERATOR } from "../http/principal.ts";
 import { SegmentPublisher } from "../imports/clicks.ts";
 import { readFigures, retryDeadlock } from "../imports/counters.ts";
-import { compareHostCounts } from "../links-snapshots/hosts.ts";
+import { numberAll } from "../links-log/log.ts";
+import { compareHostCounts, resyncHosts } from "../links-snapshots/hosts.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { AccountClicks, type LinkLoss } from "./clicks.ts";
-import { countInJournals, listUnreadable } from "./journals.ts";
-import { LinkTraces } from "./links.ts";
-import type { Proof } from "./proof.ts";
 import {
   type ClickRange,
+  countEntries,
   countRows,
   deleteRows,
   deleteRuns,
@@ -47,6 +45,7 @@ import {
   findOwnedIds,
   findOwnUsers,
   findRuns,
+  forgetEntries,
   hasAccount,
   liftTakedowns,
   listFirst,
@@ -54,11 +53,13 @@ import {
   readInstallation,
 } from "./sql.ts";
 import {
-  countClicks,
+  countInJournals,
+  countInStreams,
   countLedgers,
   deleteLedgers,
   eraseFromStreams,
   type IsErased,
+  listUnreadable,
 } from "./streams.ts";
 import { LAST_TABLES, OWNED_TABLES, type OwnedTable, type Owner } from "./tables.ts";
 
@@ -131,7 +132,9 @@ export class Erasure {
     const clicks = new AccountClicks(this.#clickhouse, account, ALL, hosts);
     const isErased: IsErased = ({ accountId }) => accountId === account;
     this.#note("counting");
-    await this.#countAll("before", owner, clicks, isErased);
+    for (const table of OWNED_TABLES)
+      this.#proof.set("before", { [table.table]: await countRows(this.#sql, table, owner) });
+    await this.#countClicks("before", clicks, isErased);
     this.#proof.set("before", { [LIMITS_STREAM]: await countLedgers(this.#nats, ledgers) });
     await this.#eraseInstallationEntries(owner, hosts);
     this.#note("deleting the rows of PostgreSQL");
@@ -140,10 +143,12 @@ export class Erasure {
     await this.#settle();
     this.#note("erasing clicks");
     await clicks.erase();
-    await eraseFromStreams(this.#nats, isErased);
+    this.#proof.set("before", await eraseFromStreams(this.#nats, isErased));
     await deleteLedgers(this.#nats, ledgers);
     await this.#deleteRows(owner);
-    await this.#countAll("after", owner, clicks, isErased);
+    for (const table of tablesBut(LAST_TABLES))
+      this.#proof.set("after", { [table.table]: await countRows(this.#sql, table, owner) });
+    await this.#countClicks("after", clicks, isErased);
     this.#proof.set("after", { [LIMITS_STREAM]: await countLedgers(this.#nats, ledgers) });
     await this.#finish(owner);
   }
@@ -170,7 +175,7 @@ export class Erasure {
     this.#note("erasing clicks");
     const losses = await clicks.readLosses();
     await clicks.erase();
-    await eraseFromStreams(this.#nats, isErased);
+    this.#proof.set("before", await eraseFromStreams(this.#nats, isErased));
     await this.#countClicks("after", clicks, isErased, this.#proof.begunAt);
     await pause(COUNTERS_MS, this.#signal);
     await this.#lowerCounters(losses, range);
@@ -224,17 +229,6 @@ export class Erasure {
     await new SegmentPublisher(this.#nats, this.#signal).drain();
   }
 
-  async #countAll(
-    when: "before" | "after",
-    owner: Owner,
-    clicks: AccountClicks,
-    isErased: IsErased,
-  ): Promise<void> {
-    for (const table of when === "before" ? OWNED_TABLES : tablesBut(LAST_TABLES))
-      this.#proof.set(when, { [table.table]: await countRows(this.#sql, table, owner) });
-    await this.#countClicks(when, clicks, isErased);
-  }
-
   /** With `until`, only clicks before it: those of a link go on. */
   async #countClicks(
     when: "before" | "after",
@@ -244,8 +238,8 @@ export class Erasure {
   ): Promise<void> {
     for (const [table, count] of Object.entries(await clicks.count(until)))
       this.#proof.set(when, { [`ClickHouse ${table}`]: count });
-    for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM] as const)
-      this.#proof.set(when, { [stream]: await countClicks(this.#nats, stream, isErased) });
+    // What they had is counted as it is erased.
+    if (when === "after") this.#proof.set(when, await countInStreams(this.#nats, isErased));
     if (this.#journals.length > 0)
       this.#proof.set(when, { journals: countInJournals(this.#journals, isErased) });
     const unreadable = when === "before" ? [] : listUnreadable(this.#journals);
@@ -358,3 +352,98 @@ const withoutRest = (loss: LinkLoss): LinkLoss => ({
   humans: Number.MAX_SAFE_INTEGER,
   bots: Number.MAX_SAFE_INTEGER,
 });
+
+/** What an erasure does not reach, and how long that lasts at most. */
+export type Left = { what: string; until: string };
+
+/** Counts before and after, by the name of what was counted. */
+export class Proof {
+  readonly begunAt = new Date();
+  readonly left: Left[] = [];
+  readonly #counts = new Map<string, { before: number; after?: number }>();
+
+  /** Notes what was counted. */
+  set(when: "before" | "after", counts: Readonly<Record<string, number>>): void {
+    for (const [name, count] of Object.entries(counts))
+      this.#counts.set(name, { before: 0, ...this.#counts.get(name), [when]: count });
+  }
+
+  /** The names of what is not gone. */
+  get remaining(): string[] {
+    return [...this.#counts].flatMap(([name, { after }]) => (after === 0 ? [] : [name]));
+  }
+
+  toJson() {
+    return {
+      begun_at: this.begunAt.toISOString(),
+      counts: Object.fromEntries(
+        [...this.#counts].map(([name, { before, after }]) => [name, [before, after ?? null]]),
+      ),
+      left: this.left,
+    } satisfies JSONValue;
+  }
+}
+
+// What the links log has of links: entries and states in PostgreSQL, the tail and the snapshots in
+// NATS. An erasure deletes what there is of them, of all accounts: hosts take all links again.
+
+/** As many as are kept. */
+const SNAPSHOTS_MADE = 2;
+
+class LinkTraces {
+  readonly #sql: Sql;
+  readonly #manager: JetStreamManager;
+  readonly #signer: LogSigner;
+  /** The last entry in PostgreSQL, that of the tail, and the snapshots, when they were noted. */
+  readonly #position: number;
+  readonly #sequence: number;
+  readonly #snapshots: ReadonlySet<string>;
+
+  private constructor(
+    sql: Sql,
+    manager: JetStreamManager,
+    signer: LogSigner,
+    noted: { position: number; sequence: number; snapshots: ReadonlySet<string> },
+  ) {
+    this.#sql = sql;
+    this.#manager = manager;
+    this.#signer = signer;
+    this.#position = noted.position;
+    this.#sequence = noted.sequence;
+    this.#snapshots = noted.snapshots;
+  }
+
+  /** Notes what there is now. */
+  static async note(sql: Sql, nats: NatsConnection, signer: LogSigner): Promise<LinkTraces> {
+    const manager = await nats.jetstreamManager();
+    const { position } = await numberAll(sql);
+    const snapshots = await listSnapshots(manager, signer);
+    const { state } = await manager.streams.info(LINK_LOG_STREAM);
+    return new LinkTraces(sql, manager, signer, {
+      position,
+      sequence: state.last_seq,
+      snapshots: new Set(snapshots.map(({ name }) => name)),
+    });
+  }
+
+  /**
+   * Ends the history that hosts have, as often as snapshots are kept; with each snapshot the API
+   * cuts the tail off behind the older of these.
+   */
+  async replace(): Promise<void> {
+    for (let i = 0; i < SNAPSHOTS_MADE; i++)
+      await resyncHosts(this.#sql, this.#manager, this.#signer);
+  }
+
+  /** Forgets the entries in PostgreSQL, and counts what is left of what was noted. */
+  async count(): Promise<Record<string, number>> {
+    await forgetEntries(this.#sql, this.#position);
+    const { state } = await this.#manager.streams.info(LINK_LOG_STREAM);
+    const stored = await listSnapshots(this.#manager, this.#signer);
+    return {
+      link_log: await countEntries(this.#sql, this.#position),
+      [LINK_LOG_STREAM]: Math.max(0, this.#sequence - state.first_seq + 1),
+      [SNAPSHOTS_STREAM]: stored.filter(({ name }) => this.#snapshots.has(name)).length,
+    };
+  }
+}

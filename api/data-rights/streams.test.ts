@@ -34,7 +34,9 @@ const clicks = Array.from({ length: 20 }, (_, i) =>
 const isErased = ({ accountId }: Click): boolean => accountId === erasedAccount;
 
 test("erased clicks are nobody's, and the others have the places that they had", () => {
-  const replaced = replaceClicks(encodeSegment(segmentId, clicks), isErased) ?? Buffer.alloc(0);
+  const { bytes: replaced = Buffer.alloc(0), erased } =
+    replaceClicks(encodeSegment(segmentId, clicks), isErased) ?? {};
+  expect(erased).toBe(clicks.filter(isErased).length);
   const decoded = decodeSegment(replaced);
   expect(decoded).toMatchObject({ ...segmentId, whole: true });
   expect(decoded?.clicks.length).toBe(clicks.length);

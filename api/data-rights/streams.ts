@@ -5,9 +5,13 @@
  * which the erased ones are nobody's: workers know it as stored, and after a restore of ClickHouse
  * the others' clicks have the ids that they had.
  */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
 import { type JetStreamManager, type NatsConnection, NatsError, type StoredMsg } from "nats";
 
 import { toSlice } from "../../shared/bytes.ts";
+import { listQuarantine } from "../../shared/clicks/quarantine.ts";
 import {
   type Click,
   decodeClick,
@@ -35,40 +39,53 @@ import { ID_BYTES, type Uuid } from "../../shared/ids.ts";
 /** Clicks that are to be erased. */
 export type IsErased = (click: Click) => boolean;
 
+const SEGMENT_STREAMS = [CLICKS_STREAM, DEAD_LETTERS_STREAM];
+
 /** Messages that are read at once. */
 const READ_AT_ONCE = 16;
 
 /** The ids of a click whose link and account are nobody's. */
 const NOBODYS_IDS = toSlice(Buffer.alloc(2 * ID_BYTES));
 
-/** Clicks of a stream of segments that are to be erased. */
-export async function countClicks(
+/** How many clicks each stream of segments has that are to be erased. */
+export async function countInStreams(
   nats: NatsConnection,
-  stream: typeof CLICKS_STREAM | typeof DEAD_LETTERS_STREAM,
   isErased: IsErased,
-): Promise<number> {
-  let count = 0;
+): Promise<Record<string, number>> {
   const manager = await nats.jetstreamManager();
-  for await (const { data } of readMessages(manager, stream))
-    count += decodeSegment(Buffer.from(data))?.clicks.filter(isErased).length ?? 0;
-  return count;
+  const counts: Record<string, number> = {};
+  for (const stream of SEGMENT_STREAMS) {
+    counts[stream] = 0;
+    for await (const { data } of readMessages(manager, stream))
+      counts[stream] += decodeSegment(Buffer.from(data))?.clicks.filter(isErased).length ?? 0;
+  }
+  return counts;
 }
 
 /**
  * Replaces segments of both streams that have such clicks; what was a dead letter is for workers
- * again. All that has them must be stored: nothing is published that was not.
+ * again. All that has them must be stored: nothing is published that was not. Returns how many
+ * clicks each stream had.
  */
-export async function eraseFromStreams(nats: NatsConnection, isErased: IsErased): Promise<void> {
+export async function eraseFromStreams(
+  nats: NatsConnection,
+  isErased: IsErased,
+): Promise<Record<string, number>> {
   const manager = await nats.jetstreamManager();
-  for (const stream of [CLICKS_STREAM, DEAD_LETTERS_STREAM] as const)
+  const counts: Record<string, number> = {};
+  for (const stream of SEGMENT_STREAMS) {
+    counts[stream] = 0;
     for await (const { seq, data } of readMessages(manager, stream)) {
       const replaced = replaceClicks(Buffer.from(data), isErased);
       if (replaced === undefined) continue;
+      counts[stream] += replaced.erased;
       // Another id of the message, as JetStream would drop the segment's own as a duplicate.
       const options = { msgID: `erased:${stream}:${seq}:${Date.now()}` };
-      await nats.jetstream().publish(CLICKS_SUBJECT, replaced, options);
+      await nats.jetstream().publish(CLICKS_SUBJECT, replaced.bytes, options);
       await manager.streams.deleteMessage(stream, seq);
     }
+  }
+  return counts;
 }
 
 /** How many of these ledgers of click limits there are. */
@@ -101,7 +118,10 @@ async function findLedgers(
  * Copies a segment with clicks of nobody in place of the erased ones; undefined if it has none.
  * What is no click of it, as behind a torn record, is left out.
  */
-export function replaceClicks(bytes: Buffer, isErased: IsErased): Buffer | undefined {
+export function replaceClicks(
+  bytes: Buffer,
+  isErased: IsErased,
+): { bytes: Buffer; erased: number } | undefined {
   const parts: Buffer[] = [bytes.subarray(0, SEGMENT_HEADER_BYTES)];
   let erased = 0;
   for (const record of scanSegment(bytes)?.records ?? []) {
@@ -110,7 +130,7 @@ export function replaceClicks(bytes: Buffer, isErased: IsErased): Buffer | undef
     if (goes) erased++;
     parts.push(goes ? encodeNobodys(click.time) : bytes.subarray(record.start, record.end));
   }
-  return erased === 0 ? undefined : Buffer.concat(parts);
+  return erased === 0 ? undefined : { bytes: Buffer.concat(parts), erased };
 }
 
 function encodeNobodys(time: number): Buffer {
@@ -147,5 +167,44 @@ async function unlessMissing<T>(request: Promise<T>): Promise<T | undefined> {
     const code = error instanceof NatsError ? jetStreamErrorCode(error) : undefined;
     if (code === NO_MESSAGE || code === STREAM_NOT_FOUND) return undefined;
     throw error;
+  }
+}
+
+// Clicks in the journals of redirectors on this host; those of other hosts are waited for.
+
+/** Where units have the journals of redirectors. */
+const STATE_DIR = "/var/lib";
+
+/** The directories of the journals that units have on this host, as far as one may read them. */
+export const findJournals = (): string[] =>
+  namesIn(STATE_DIR)
+    .filter((name) => name.startsWith("shorthop-redirector-"))
+    .map((name) => join(STATE_DIR, name));
+
+/** Clicks in segments that are not recycled yet. */
+export const countInJournals = (dirs: readonly string[], isErased: IsErased): number =>
+  dirs
+    .flatMap((dir) => namesIn(dir).map((name) => join(dir, name)))
+    .filter((path) => /\.(?:open|segment)$/.test(path))
+    .reduce((sum, path) => sum + clicksIn(path).filter(isErased).length, 0);
+
+/** Files that nobody can read yet, and that may have some. */
+export const listUnreadable = (dirs: readonly string[]): string[] =>
+  dirs.flatMap((dir) => listQuarantine(dir).map((name) => join(dir, name)));
+
+function namesIn(dir: string): string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return [];
+  }
+}
+
+/** None of a file that is recycled meanwhile. */
+function clicksIn(path: string) {
+  try {
+    return decodeSegment(readFileSync(path))?.clicks ?? [];
+  } catch {
+    return [];
   }
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { parseDomain } from "./host.ts";
+import { parseDomain } from "./model.ts";
 
 describe("domain names", () => {
   test("are normalised once: parsing an accepted name returns it unchanged", () => {

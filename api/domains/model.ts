@@ -1,16 +1,25 @@
-/** Schemas of domain requests and responses, the rows they come from, and their events. */
+/** Schemas of domains, of their names and settings, the rows they come from, and their events. */
 import { isIP } from "node:net";
+import { domainToASCII } from "node:url";
 
 import { parse } from "tldts";
 import * as z from "zod";
 
-import { domainSettingsResponse } from "../../shared/contracts/domain-settings.ts";
+import {
+  APP_FILE_BYTES_MAX,
+  type ChangeDomainBody,
+  domainSettingsResponse,
+} from "../../shared/contracts/domain-settings.ts";
 import { CREATED_AT, CUSTOM_DOMAIN, DOMAIN_ID } from "../../shared/contracts/examples.ts";
+import type { DomainSettings } from "../../shared/contracts/notices.ts";
+import type { RedirectStatus } from "../../shared/contracts/redirect-status.ts";
+import { trimInvisible } from "../../shared/contracts/text.ts";
+import { uriOf } from "../../shared/contracts/web-url.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type Changes, type NewEvent, toJson } from "../events/record.ts";
 import { createdAt, idParameter, text } from "../http/common-schemas.ts";
+import { invalidField } from "../http/errors.ts";
 import { listOf } from "../http/pagination.ts";
-import type { StoredSettings } from "./settings.ts";
 
 export const domainParams = z.object({ id: idParameter("dom", "The domain's id.", DOMAIN_ID) });
 
@@ -190,3 +199,108 @@ export const domainEvent = (
   objectId: row.id,
   data: toJson({ domain: domainFields(row), ...(changes === undefined ? {} : { changes }) }),
 });
+
+// A domain's settings: the responses to visitors where it has no link, in the form of requests and
+// of the log.
+
+/** The stored settings; a setting that is off is absent. URLs are as the client sent them. */
+type StoredSettings = {
+  root_url?: string;
+  not_found_url?: string;
+  expired_url?: string;
+  redirect_status?: RedirectStatus;
+  apple_app_site_association?: Record<string, unknown>;
+  assetlinks?: unknown[];
+};
+
+const URLS = ["root_url", "not_found_url", "expired_url"] as const;
+const FILES = ["apple_app_site_association", "assetlinks"] as const;
+
+/**
+ * Validates the settings of a request. undefined switches a setting off; an absent one stays
+ * unchanged. `checkUrl` returns the URL to store, and throws for one that is not allowed. Throws
+ * `invalid_request` for a file that is too large.
+ */
+export async function prepareDomainSettings(
+  body: ChangeDomainBody,
+  checkUrl: (field: string, url: string) => Promise<string>,
+): Promise<Partial<Record<keyof StoredSettings, unknown>>> {
+  const change: Partial<Record<keyof StoredSettings, unknown>> = {};
+  for (const field of URLS) {
+    const url = body[field];
+    if (url === undefined) continue;
+    change[field] = url === null ? undefined : await checkUrl(field, url);
+  }
+  if (body.redirect_status !== undefined)
+    change.redirect_status = body.redirect_status ?? undefined;
+  for (const field of FILES) {
+    const file = body[field];
+    if (file === undefined) continue;
+    if (file !== null && Buffer.byteLength(JSON.stringify(file)) > APP_FILE_BYTES_MAX)
+      throw invalidField(field, `must have at most ${APP_FILE_BYTES_MAX} bytes`);
+    change[field] = file ?? undefined;
+  }
+  return change;
+}
+
+/** The settings after a change; null when all are off. */
+export function mergeDomainSettings(
+  old: StoredSettings | null,
+  change: Partial<Record<keyof StoredSettings, unknown>>,
+): StoredSettings | null {
+  const entries = Object.entries({ ...old, ...change }).filter(([, value]) => value !== undefined);
+  return entries.length === 0 ? null : Object.fromEntries(entries);
+}
+
+/** The settings for redirectors, with normalized URLs. */
+export function toNoticeSettings(row: {
+  settings: StoredSettings | null;
+  case_sensitive: boolean;
+  switching: boolean;
+}): DomainSettings {
+  const { settings, case_sensitive, switching } = row;
+  const urls = URLS.flatMap((field) => {
+    const url = settings?.[field];
+    return url === undefined ? [] : [[field, uriOf(url)]];
+  });
+  const fold = switching ? "switching" : "all";
+  return {
+    ...settings,
+    ...Object.fromEntries(urls),
+    ...(case_sensitive && !switching ? {} : { fold }),
+  };
+}
+
+/** RFC 1035 §2.3.4: 255 octets on the wire are 253 characters. */
+const HOST_LENGTH_MAX = 253;
+
+/** Maximum characters before the conversion to ASCII, which never shortens a name. */
+const TEXT_LENGTH_MAX = 255;
+
+const URL_DELIMITERS = /[/\\?#@:%\s]/;
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+const NOT_A_DOMAIN = { problem: "must be a full domain name such as go.example.com" };
+
+/**
+ * Parses a domain name. Returns it in lower case, with internationalised names in their ASCII form.
+ * Returns the problem when the name cannot be a custom domain.
+ */
+export function parseDomain(text: string): { host: string } | { problem: string } {
+  if (text.length > TEXT_LENGTH_MAX) return NOT_A_DOMAIN;
+  const name = trimInvisible(text).toLowerCase();
+  // domainToASCII would silently drop a port, path or query.
+  const host = URL_DELIMITERS.test(name) ? "" : domainToASCII(name).replace(/\.$/, "");
+  const labels = host.split(".");
+  if (
+    host.length > HOST_LENGTH_MAX ||
+    labels.length < 2 ||
+    !labels.every((label) => LABEL.test(label))
+  ) {
+    return NOT_A_DOMAIN;
+  }
+  if (isIP(host) !== 0) return { problem: "must be a domain name, not an address" };
+  const { domain } = parse(host, { allowPrivateDomains: true });
+  if (domain === null) return { problem: "must be a domain that can be registered" };
+  return { host };
+}

@@ -5,8 +5,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { addToOutbox } from "../links-log/log.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { DomainRow } from "./model.ts";
-import { toNoticeSettings } from "./settings.ts";
+import { type DomainRow, toNoticeSettings } from "./model.ts";
 import { domainColumns } from "./sql.ts";
 
 /**

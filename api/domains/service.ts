@@ -15,11 +15,16 @@ import {
   type Sql,
   type Transaction,
 } from "../postgres.ts";
-import { parseDomain } from "./host.ts";
-import { domainEvent, domainFields, type DomainRow } from "./model.ts";
+import {
+  domainEvent,
+  domainFields,
+  type DomainRow,
+  mergeDomainSettings,
+  parseDomain,
+  prepareDomainSettings,
+} from "./model.ts";
 import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import { switchCase } from "./republishing.ts";
-import { mergeDomainSettings, prepareDomainSettings } from "./settings.ts";
 import { domainColumns, domainRows } from "./sql.ts";
 import {
   checkProofs,

@@ -17,9 +17,8 @@ import { postgresPool } from "../postgres.ts";
 import { deleteAndSign } from "./chain.ts";
 import type { EventsQuery } from "./model.ts";
 import { recordEvents } from "./record.ts";
-import { EventPositions, EventService } from "./service.ts";
+import { EventPositions, EventService, EventWaits } from "./service.ts";
 import { numberEvents } from "./sql.ts";
-import { EventWaits } from "./waits.ts";
 
 const WRITERS = 50;
 const READERS = 5;

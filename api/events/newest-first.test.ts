@@ -11,9 +11,8 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import type { EventsQuery } from "./model.ts";
 import { recordEvents } from "./record.ts";
-import { EventPositions, EventService } from "./service.ts";
+import { EventPositions, EventService, EventWaits } from "./service.ts";
 import { readEvents, type ReadRange } from "./sql.ts";
-import { EventWaits } from "./waits.ts";
 
 /** Events among which a page is found. */
 const MANY_EVENTS = 1_000_000;

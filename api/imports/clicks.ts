@@ -177,7 +177,7 @@ export class SegmentPublisher {
       await this.#pause(POLL_MS);
   }
 
-  /** What of the stream workers have stored. */
+  /** The consumer says how far workers have stored the stream. */
   #readConsumer(): Promise<ConsumerInfo> {
     return this.#retry(async () => {
       this.#manager ??= await this.#nats.jetstreamManager({ checkAPI: false });

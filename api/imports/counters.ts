@@ -7,7 +7,7 @@ import { type ClickHouseReader, queryRows } from "../../shared/clicks/query.ts";
 import { NO_TOTALS, readTotals, TOTALS_TABLE } from "../../shared/clicks/totals.ts";
 import { NIL_UUID, type Uuid } from "../../shared/ids.ts";
 import { errorCode, type Sql } from "../postgres.ts";
-import { chunksOf, inOrder } from "./pages.ts";
+import { chunksOf, inOrder } from "./source.ts";
 import {
   findKeptLinks,
   type ImportRow,
@@ -111,7 +111,7 @@ export class ImportCounters {
   }
 }
 
-/** Reads the totals of links as they are now. */
+/** Reads the totals and the last clicks of links, 0 for none. */
 export async function readFigures(
   clickhouse: ClickHouseReader,
   links: readonly Uuid[],

@@ -207,7 +207,7 @@ export const platformRules = (ios: string | null | undefined, android: string | 
     typeof url === "string" && url !== "" ? [{ url, conditions: [{ type: "os", in: [os] }] }] : [],
   );
 
-/** What Dub writes where it knows nothing. */
+/** Dub's words for a value that it does not know. */
 const UNKNOWN = new Set(["unknown", "(direct)"]);
 
 const known = (value: string | null | undefined): string =>

@@ -5,7 +5,7 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 
-import { clicksResponse } from "../clicks/model.ts";
+import { clicksResponse } from "../clicks/service.ts";
 import { fullLink } from "../links/responses.ts";
 import { Bitly } from "./bitly.ts";
 import { Dub } from "./dub.ts";

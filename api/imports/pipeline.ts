@@ -25,8 +25,16 @@ import {
   toSegments,
 } from "./clicks.ts";
 import type { ImportCounters } from "./counters.ts";
-import { chunksOf, inOrder, pagesOf } from "./pages.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import {
+  chunksOf,
+  type Cursor,
+  inOrder,
+  type Page,
+  pagesOf,
+  type Source,
+  type SourceLink,
+  type SourceVisits,
+} from "./source.ts";
 import {
   findImport,
   findImportLinks,
@@ -285,7 +293,7 @@ function judgedPages(
   });
 }
 
-/** What becomes of links: the source refuses some of them itself. */
+/** Decides about links, but for those that the source has refused itself. */
 async function judge(links: readonly SourceLink[], decide: Decide): Promise<LinkReport[]> {
   const outcomes = await decide(links.filter(({ refused }) => refused === undefined));
   let decided = 0;

@@ -2,7 +2,6 @@
  * What an import reads: links, and visits of them, of another product, in pages that can be read
  * again from where they ended.
  */
-
 /** Where a page ended: what a source needs to go on from there. At most 1 KiB as JSON. */
 export type Cursor = Readonly<Record<string, string | number>>;
 
@@ -19,7 +18,7 @@ export type SourceLink = {
   expiresAt?: Date;
   /** Further members of a link as `POST /v1/links` takes them, such as rules. */
   settings?: Readonly<Record<string, unknown>>;
-  /** What the source has and we do not: said in the report. */
+  /** Settings that we do not have, for the report. */
   left?: readonly string[];
   /** Why it must not be imported, as a sentence. */
   refused?: string;
@@ -62,3 +61,103 @@ export interface Source {
 /** The visits of a source that has none. */
 export const noVisits = (): Promise<Page<SourceVisits>> =>
   Promise.resolve({ rows: [], next: null });
+
+// Reads a source page by page, and works on two at once.
+
+/** Most bytes of a cursor, and most pages without rows in a row: a source may have no end. */
+const CURSOR_BYTES_MAX = 1024;
+const EMPTY_PAGES_MAX = 1_000;
+
+/**
+ * The pages of a source after a cursor; the next one is read while one is worked on. Throws for a
+ * source that does not advance.
+ */
+export async function* pagesOf<Read extends Page<unknown>>(
+  read: (after: Cursor | null) => Promise<Read>,
+  after: Cursor | null,
+): AsyncGenerator<Read> {
+  let [cursor, empty] = [JSON.stringify(after), 0];
+  for (let reading = read(after); ;) {
+    const page = await reading;
+    const next = JSON.stringify(page.next);
+    empty = page.rows.length === 0 ? empty + 1 : 0;
+    if (page.next !== null) {
+      if (next === cursor || empty > EMPTY_PAGES_MAX || Buffer.byteLength(next) > CURSOR_BYTES_MAX)
+        throw new Error(`The source does not advance after ${cursor}.`);
+      reading = read(page.next);
+      // It is awaited below, unless this page fails.
+      reading.catch(() => undefined);
+    }
+    yield page;
+    if (page.next === null) return;
+    cursor = next;
+  }
+}
+
+/** Works on items and yields them with their results, in order; works on the next meanwhile. */
+export async function* inOrder<Item, Result>(
+  items: AsyncIterable<Item>,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<[Item, Result]> {
+  let before: Promise<[Item, Result]> | undefined;
+  for await (const item of items) {
+    const one = work(item).then((result): [Item, Result] => [item, result]);
+    // It is awaited below, unless the one before fails.
+    one.catch(() => undefined);
+    if (before !== undefined) yield await before;
+    before = one;
+  }
+  if (before !== undefined) yield await before;
+}
+
+/** Divides rows into chunks of `size` at most. */
+export function* chunksOf<Row>(rows: Iterable<Row>, size: number): Generator<Row[]> {
+  let chunk: Row[] = [];
+  for (const row of rows) {
+    chunk.push(row);
+    if (chunk.length < size) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+// Local times of a source, which it has without their offset, as instants.
+
+/** Offsets that are remembered: a source has its times in order. */
+const HOURS_MAX = 10_000;
+
+const HOUR_LENGTH = "YYYY-MM-DD HH".length;
+
+export class WallClock {
+  readonly #zone: string;
+  /** The offset of local hours from UTC in milliseconds. */
+  readonly #offsets = new Map<string, number>();
+
+  /** `zone` is an IANA name or an offset such as +02:00; throws for another text. */
+  constructor(zone: string) {
+    this.#zone = zone;
+    Temporal.Now.zonedDateTimeISO(zone);
+  }
+
+  /**
+   * The instant of a local time `YYYY-MM-DD HH:MM:SS`; an invalid date for another text. Of two
+   * instants with one local time it is the earlier; a time that a clock skipped is before that.
+   */
+  toInstant(text: string): Date {
+    const utc = Date.parse(`${text.replace(" ", "T")}Z`);
+    return new Date(Number.isNaN(utc) ? NaN : utc - this.#offsetOf(text.slice(0, HOUR_LENGTH)));
+  }
+
+  /** Offsets change on full hours of local time, or on halves, which one hour's look-up covers. */
+  #offsetOf(hour: string): number {
+    const known = this.#offsets.get(hour);
+    if (known !== undefined) return known;
+    if (this.#offsets.size >= HOURS_MAX) this.#offsets.clear();
+    const local = Temporal.PlainDateTime.from(`${hour.replace(" ", "T")}:00:00`);
+    const { offsetNanoseconds } = local.toZonedDateTime(this.#zone);
+    const offset = offsetNanoseconds / 1_000_000;
+    this.#offsets.set(hour, offset);
+    return offset;
+  }
+}

@@ -7,7 +7,6 @@ import type { Cursor } from "./source.ts";
 
 export type ImportState = "links" | "visits" | "counters" | "done" | "undoing" | "undone";
 
-/** What an import has done with the links and visits of its source. */
 export type ImportCounts = {
   created: number;
   same: number;
@@ -47,7 +46,6 @@ export async function findImport(sql: Sql, id: Uuid): Promise<ImportRow | undefi
   return row;
 }
 
-/** What begins an import. */
 export type NewImport = AccountScope & {
   id: Uuid;
   source: string;
@@ -91,7 +89,6 @@ export async function holdImport(
 /** The class of the advisory locks of imports, whose numbers follow. */
 const IMPORT_LOCKS = 7_302_115;
 
-/** What became of a page of links. */
 export type LinksOfPage = Record<"created" | "same" | "taken" | "refused", number> & {
   page_end: Cursor | null;
   links: readonly ImportLink[];
@@ -141,7 +138,6 @@ export async function recordPublishing(
     update imports set publishing = ${[...clicks]}::integer[], updated_at = now() where id = ${id}`;
 }
 
-/** What became of a page of visits. */
 export type VisitsOfPage = Record<"visits" | "left_out", number> & {
   page_end: Cursor | null;
   /** Segments that were published before the page, and of it. */
@@ -193,7 +189,7 @@ export const findKeptLinks = async (
      where imported.import_id = ${id} and imported.source_id > ${after}
      order by imported.source_id limit ${max}`;
 
-/** What is to be taken from the counters of a link, or what is left of its clicks. */
+/** Clicks to take from the counters of a link, or those that it has left. */
 export type LinkFigures = {
   link_id: Uuid;
   clicks: number;

@@ -1,7 +1,7 @@
 /** Goal: a local time of a source is the instant that its zone's rules give. */
 import { expect, test } from "bun:test";
 
-import { WallClock } from "./wall-clock.ts";
+import { WallClock } from "./source.ts";
 
 test.each([
   ["UTC", "2024-02-29 23:59:59", "2024-02-29T23:59:59Z"],

@@ -8,8 +8,14 @@ import { listQuery, listResponse, readListRequest } from "../http/pagination.ts"
 import { principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
-import { keyListResponse, keyParams, keyResponse, newKeyResponse, toKeyResponse } from "./model.ts";
-import type { KeyService } from "./service.ts";
+import {
+  keyListResponse,
+  keyParams,
+  keyResponse,
+  type KeyService,
+  newKeyResponse,
+  toKeyResponse,
+} from "./service.ts";
 
 /**
  * The value of a new key must not be readable in the database, not even while its response is

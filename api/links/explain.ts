@@ -12,7 +12,7 @@ import { preferredLanguage } from "../../shared/decision/language.ts";
 import { type Target, Targets } from "../../shared/decision/targets.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { TimeSlice } from "../../shared/time-slice.ts";
-import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
+import { isPreviewAgent } from "../../shared/visitors/automation.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { text } from "../http/common-schemas.ts";

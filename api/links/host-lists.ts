@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 
-import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
+import { toAsciiHost } from "../../shared/contracts/host-names.ts";
 import { envHosts, envList } from "../../shared/env.ts";
 import { isWithin, normalizeHost } from "../../shared/hosts.ts";
 import type { Log } from "../../shared/log.ts";

@@ -20,12 +20,12 @@ import {
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
+import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/query-string.ts";
 import { instant } from "../../shared/contracts/text.ts";
-import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/utm.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
-import { filterParameter } from "../http/filter-parameter.ts";
 import { listQuery } from "../http/pagination.ts";
+import { filterParameter } from "../http/query.ts";
 import type { LinkSettings } from "./settings.ts";
 import { SHORT_URL_LENGTH_MAX } from "./short-url.ts";
 

@@ -2,7 +2,7 @@
 import type * as z from "zod";
 
 import { ALIAS_BYTES_MAX } from "../../shared/contracts/alias.ts";
-import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
+import { toAsciiHost } from "../../shared/contracts/host-names.ts";
 import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";

@@ -6,10 +6,15 @@ import {
   ENCODED_LINK_BYTES_MAX,
   encodeLinkRecord,
 } from "../../shared/contracts/link-record.ts";
-import { joinUrl, splitUrl } from "../../shared/contracts/query-string.ts";
+import {
+  joinUrl,
+  readUtmQuery,
+  splitUrl,
+  UTM_NAMES,
+  utmNameOf,
+} from "../../shared/contracts/query-string.ts";
 import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import type { ShortLink } from "../../shared/contracts/short-link.ts";
-import { readUtmQuery, UTM_NAMES, utmNameOf } from "../../shared/contracts/utm.ts";
 import { uriOf } from "../../shared/contracts/web-url.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";

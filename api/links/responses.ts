@@ -16,7 +16,7 @@ import {
   UTM_EXAMPLES,
 } from "../../shared/contracts/link-fields.ts";
 import { settingsResponse } from "../../shared/contracts/link-settings.ts";
-import type { UtmName } from "../../shared/contracts/utm.ts";
+import type { UtmName } from "../../shared/contracts/query-string.ts";
 import { encodeId } from "../../shared/ids.ts";
 import {
   count,

@@ -1,6 +1,6 @@
 /** Short URLs: of links, and as people paste them, who wrote, copied or scanned them. */
 import { decodeAliasPath, encodeAlias, isAlias, trimAlias } from "../../shared/contracts/alias.ts";
-import { toAsciiHost } from "../../shared/contracts/ascii-host.ts";
+import { toAsciiHost } from "../../shared/contracts/host-names.ts";
 import { trimInvisible } from "../../shared/contracts/text.ts";
 import { invalidField } from "../http/errors.ts";
 

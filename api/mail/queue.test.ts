@@ -17,10 +17,9 @@ import {
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
-import { enqueueMails } from "../reports/sql.ts";
-import { Unsubscriber } from "../reports/unsubscriber.ts";
-import type { MailKinds } from "./message.ts";
-import { readDelay } from "./queue.ts";
+import { Unsubscriber } from "../reports/mails.ts";
+import { enqueueMails } from "../reports/maker.ts";
+import { type MailKinds, readDelay } from "./queue.ts";
 
 const postgres = await forFile(startPostgres());
 

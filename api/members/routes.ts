@@ -19,13 +19,13 @@ import {
   acceptBody,
   changeMemberBody,
   inviteBody,
+  type MemberService,
   newInvitationResponse,
   newResetResponse,
   requireFactorBody,
   toInvitationResponse,
   toMemberResponse,
-} from "./model.ts";
-import type { MemberService } from "./service.ts";
+} from "./service.ts";
 
 const memberParams = z.object({ account: z.string(), id: z.string() });
 

@@ -2,7 +2,14 @@
  * Members of accounts: listing, inviting, changing and removing them. An account always has an
  * owner.
  */
-import type { Role } from "../../shared/contracts/users.ts";
+import * as z from "zod";
+
+import {
+  type Invitation,
+  invitationResponse,
+  type Member,
+} from "../../shared/contracts/user-responses.ts";
+import { email, newPassword, type Role, ROLES, userName } from "../../shared/contracts/users.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { type NewEvent, recordCommand, recordEvents, toJson } from "../events/record.ts";
@@ -13,7 +20,6 @@ import type { Sql, Transaction } from "../postgres.ts";
 import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
 import { hashToken, newToken } from "../url-tokens.ts";
-import { type AcceptBody, toMemberResponse } from "./model.ts";
 import {
   addMember,
   deleteInvitation,
@@ -26,6 +32,46 @@ import {
   type MemberRow,
   removeMember,
 } from "./sql.ts";
+
+export const inviteBody = z.strictObject({ email, role: z.enum(ROLES) });
+
+export const changeMemberBody = z.strictObject({ role: z.enum(ROLES) });
+
+/** A new user chooses a name and a password; a signed-in user sends neither. */
+export const acceptBody = z.strictObject({
+  name: userName.optional(),
+  password: newPassword.optional(),
+});
+
+type AcceptBody = z.output<typeof acceptBody>;
+
+/** Only this response contains the token. */
+export const newInvitationResponse = invitationResponse.extend({ token: z.string() });
+
+/** A link to set a new password; only this response contains its token. */
+export const newResetResponse = z.object({ token: z.string(), expires_at: z.iso.datetime() });
+
+export const requireFactorBody = z.strictObject({
+  roles: z.array(z.enum(ROLES)).max(ROLES.length),
+});
+
+export const toMemberResponse = (row: MemberRow): Member => ({
+  user_id: encodeId("user", row.user_id),
+  email: row.email,
+  name: row.name,
+  role: row.role,
+  created_at: row.created_at.toISOString(),
+});
+
+export const toInvitationResponse = (
+  row: Omit<InvitationRow, "account_id" | "account_name">,
+): Invitation => ({
+  id: encodeId("inv", row.id),
+  email: row.email,
+  role: row.role,
+  created_at: row.created_at.toISOString(),
+  expires_at: row.expires_at.toISOString(),
+});
 
 const INVITATION_MS = 7 * DAY_MS;
 

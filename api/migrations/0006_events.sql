@@ -242,7 +242,7 @@ create table webhooks (
   tags text[],
   domains text[],
   description text,
-  -- What the secret is derived from, together with a secret that no database has (shared/webhooks/secret.ts).
+  -- What the secret is derived from, together with a secret that no database has (shared/webhooks.ts).
   salt bytea not null check (octet_length(salt) = 16),
   -- The same of the secret before, which is valid until then.
   old_salt bytea check (octet_length(old_salt) = 16),

@@ -13,7 +13,7 @@ create table reports (
   timezone text not null,
   language text not null,
   status text not null default 'active' check (status in ('active', 'paused')),
-  -- when it is made next; see api/reports/schedule.ts
+  -- when it is made next; see api/reports/model.ts
   due_at timestamptz(3) not null,
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),

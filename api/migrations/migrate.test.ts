@@ -5,8 +5,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { postgresPool } from "../postgres.ts";
-import { migrations } from "./index.ts";
-import { migratePostgres, schemaState } from "./migrate.ts";
+import { migratePostgres, migrations, schemaState } from "./migrate.ts";
 
 longTest(
   "a migration that waits for a locked table lets requests pass, and is applied when the lock is gone",

@@ -1,11 +1,59 @@
 /** Brings PostgreSQL's schema up to date, and says whether it is; makes a database without any. */
+import type { DestinationStream } from "pino";
 import postgres, { type ReservedSql } from "postgres";
 
-import type { Log } from "../../shared/log.ts";
-import { type AppliedMigration, checksumOf, pendingMigrations } from "../../shared/migrations.ts";
+import { loadConfig } from "../../shared/env.ts";
+import { type Log, processLog } from "../../shared/log.ts";
+import {
+  type AppliedMigration,
+  checksumOf,
+  type Migration,
+  pendingMigrations,
+} from "../../shared/migrations.ts";
 import { databaseOf, withDatabase } from "../../shared/postgres.ts";
-import { errorCode, postgresPool, type Sql } from "../postgres.ts";
-import { migrations, type PostgresMigration } from "./index.ts";
+import { migrateConfigSchema } from "../config.ts";
+import { errorCode, postgresPool, type Sql, usePostgres } from "../postgres.ts";
+import accounts from "./0001_accounts.sql" with { type: "text" };
+import quotas from "./0002_quotas.sql" with { type: "text" };
+import links from "./0003_links.sql" with { type: "text" };
+import linksLog from "./0004_links_log.sql" with { type: "text" };
+import dashboard from "./0005_dashboard.sql" with { type: "text" };
+import events from "./0006_events.sql" with { type: "text" };
+import reports from "./0007_reports.sql" with { type: "text" };
+import imports from "./0008_imports.sql" with { type: "text" };
+import reviews from "./0009_reviews.sql" with { type: "text" };
+
+/**
+ * Creates the database of `DATABASE_URL` if it is missing, and applies pending migrations. Logs to
+ * standard output, or to `output`.
+ */
+export async function migrate(
+  env: Record<string, string | undefined>,
+  output?: DestinationStream,
+): Promise<void> {
+  const config = loadConfig(migrateConfigSchema, env);
+  const log = processLog("api", config.LOG_LEVEL, output);
+  await ensureDatabase(config.DATABASE_URL, log);
+  await usePostgres(config.DATABASE_URL, (sql) => migratePostgres(sql, log));
+}
+
+/**
+ * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
+ */
+type PostgresMigration = Migration & { concurrent?: true };
+
+/** The schema of PostgreSQL. Migrations are only added: an applied one never changes. */
+export const migrations: readonly PostgresMigration[] = [
+  { id: 1, name: "accounts", text: accounts },
+  { id: 2, name: "quotas", text: quotas },
+  { id: 3, name: "links", text: links },
+  { id: 4, name: "links_log", text: linksLog },
+  { id: 5, name: "dashboard", text: dashboard },
+  { id: 6, name: "events", text: events },
+  { id: 7, name: "reports", text: reports },
+  { id: 8, name: "imports", text: imports },
+  { id: 9, name: "reviews", text: reviews },
+];
 
 const { PostgresError } = postgres;
 
@@ -159,7 +207,7 @@ const CREATED_MEANWHILE = new Set(["42P04", "23505"]);
  * Creates the database of a URL if it does not exist. The user then needs the right to create
  * databases.
  */
-export async function ensureDatabase(url: string, log: Log): Promise<void> {
+async function ensureDatabase(url: string, log: Log): Promise<void> {
   const sql = postgresPool(url, 1);
   try {
     await sql`select 1`;

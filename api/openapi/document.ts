@@ -12,8 +12,7 @@ import {
 
 import { components, errorResponseComponents } from "./components.ts";
 import guide from "./guide.md" with { type: "text" };
-import { clickEvent } from "./non-json-responses.ts";
-import { describeOperation, type Route, routeSchema } from "./operations.ts";
+import { clickEvent, describeOperation, type Route, routeSchema } from "./operations.ts";
 
 const TAGS = [
   { name: "Links", description: "Short links and their destinations." },

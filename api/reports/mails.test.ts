@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { newUuid } from "../../shared/ids.ts";
 import { REPORT_CONTENT } from "../../test/harness/report-content.ts";
 import { headerOf, partOf } from "../../test/harness/smtp.ts";
-import { writeMail } from "../mail/message.ts";
+import { writeMail } from "../mail/queue.ts";
 import { composeReport } from "./mails.ts";
 
 const HOSTILE = `<img src=x onerror=alert(1)>"'&</td> Ünï`;

@@ -5,18 +5,23 @@
  * once, whatever stops.
  */
 import { MINUTE_MS } from "../../shared/durations.ts";
-import { newUuid } from "../../shared/ids.ts";
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import type { ReportContent } from "../../shared/reports/content.ts";
+import { type Reader, readLinkNames } from "../analytics/breakdown.ts";
+import type { FailureService } from "../analytics/failures.ts";
+import type { SummaryRequest } from "../analytics/model.ts";
+import type { Summary } from "../analytics/responses.ts";
+import type { AnalyticsService } from "../analytics/service.ts";
+import type { ClicksReader } from "../clickhouse.ts";
 import { recordAll } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
 import { type Actor, SYSTEM } from "../http/principal.ts";
+import type { LinkService } from "../links/service.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { ReportStatistics } from "./content.ts";
-import type { ReportRow, RunRow } from "./model.ts";
-import { lastPeriod, nextDue } from "./schedule.ts";
-import { enqueueMails, reportColumns, runColumns } from "./sql.ts";
+import { lastPeriod, nextDue, type ReportedPeriod, type ReportRow, type RunRow } from "./model.ts";
 
 /** Time between two rounds. */
 const ROUND_MS = 10_000;
@@ -150,4 +155,152 @@ async function moveDue(
   dueAt: number,
 ): Promise<void> {
   await sql`update reports set due_at = ${new Date(dueAt)} where id = ${id} and due_at = ${due_at}`;
+}
+
+// Reports and their runs as accounts have them, and the mails of runs.
+
+const reportColumns = (sql: Sql | Transaction) => sql`
+  id, account_id, (select plan from accounts where id = account_id) as plan, mode, name, tag, link_id, period, hour, timezone, language, status, due_at, created_at,
+  updated_at,
+  (select alias from links where links.id = link_id) as link_alias,
+  (select host from links join domains on domains.id = links.domain_id where links.id = link_id) as link_host,
+  array(select users.email
+          from report_recipients recipient join users on users.id = recipient.user_id
+         where recipient.report_id = reports.id order by 1) as emails`;
+
+export const reportRows = new OwnedRows<ReportRow>("reports", reportColumns);
+
+/** Days for which runs are kept: those of a year can be compared. */
+const RETENTION_DAYS = 400;
+
+export const runColumns = (sql: Sql | Transaction) => sql`
+  id, first_day::text as first_day, last_day::text as last_day, requested, content, created_at,
+  (select jsonb_build_object(
+            'waiting', count(*) filter (where mail.status in ('waiting', 'sending')),
+            'sent', count(*) filter (where mail.status = 'sent'),
+            'failed', count(*) filter (where mail.status = 'failed'),
+            'unknown', count(*) filter (where mail.status = 'unknown'))
+     from report_mails mail where mail.run_id = report_runs.id) as mails`;
+
+/** Deletes runs that have been kept long enough, at most `max`; returns how many. */
+export async function deleteOldRuns(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from report_runs where id in (
+      select id from report_runs where created_at < now() - make_interval(days => ${RETENTION_DAYS})
+       order by created_at limit ${max})`;
+  return count;
+}
+
+/** Puts a mail of a run to each recipient of its report into the queue; returns how many. */
+export async function enqueueMails(
+  transaction: Transaction,
+  { runId, reportId }: { runId: Uuid; reportId: Uuid },
+): Promise<number> {
+  const { count } = await transaction`
+    insert into report_mails (id, kind, run_id, report_id, user_id)
+    select gen_random_uuid(), 'report', ${runId}, report_id, user_id from report_recipients where report_id = ${reportId}`;
+  return count;
+}
+
+/** Entries of each list of a report. */
+const ENTRIES = 5;
+
+/** Computes reports from statistics, which the account of a report pays for. */
+export class ReportStatistics {
+  readonly #analytics: AnalyticsService;
+  readonly #failures: FailureService;
+  readonly #links: LinkService;
+
+  constructor(analytics: AnalyticsService, failures: FailureService, links: LinkService) {
+    this.#analytics = analytics;
+    this.#failures = failures;
+    this.#links = links;
+  }
+
+  /** Computes a report of a period that is over; throws `not_found` when its link is gone. */
+  async compute(
+    report: ReportRow,
+    { first_day, last_day, from, to }: ReportedPeriod,
+  ): Promise<ReportContent> {
+    const { id, name, tag, link_id, period, timezone, language } = report;
+    const reader = { ...payerOf(report), scopes: ["links:read"] };
+    const subject = link_id === null ? ("account" as const) : { link: link_id };
+    const days = { start_date: first_day, end_date: last_day, timezone: timezone };
+    const query = { ...days, ...(tag === null ? {} : { tag: { anyOf: [tag], noneOf: [] } }) };
+    const compared = { ...query, compare: "previous" as const };
+    const [counts, geo, { referrers }, failures, link] = await Promise.all([
+      link_id === null
+        ? this.#analytics.account(reader, { ...compared, limit: ENTRIES })
+        : this.#countLink(reader, link_id, compared),
+      this.#analytics.geo(reader, subject, { ...query, group_by: "country", limit: ENTRIES }),
+      this.#analytics.referrers(reader, subject, { ...query, limit: ENTRIES }),
+      this.#countFailures(report, days),
+      this.#findLink(reader, link_id),
+    ]);
+    return {
+      id: encodeId("rpt", id),
+      name,
+      tag,
+      link,
+      period,
+      first_day,
+      last_day,
+      from: new Date(from).toISOString(),
+      to: new Date(to).toISOString(),
+      timezone,
+      language,
+      ...compareTotals(counts),
+      top_links: counts.top_links,
+      countries: geo.group_by === "country" ? geo.data.map(toCountry) : [],
+      referrers: referrers.map(({ source, clicks }) => ({ referrer: source, clicks })),
+      failures,
+    };
+  }
+
+  /** The counts of a link, in the form of those of an account. */
+  async #countLink(owner: ClicksReader, link: Uuid, query: SummaryRequest) {
+    return { ...(await this.#analytics.summary(owner, { link }, query)), top_links: [] };
+  }
+
+  /** Failed requests are not counted by tag. */
+  async #countFailures(
+    report: ReportRow,
+    days: { start_date: string; end_date: string; timezone: string },
+  ): Promise<ReportContent["failures"]> {
+    const { tag, link_id } = report;
+    if (tag !== null) return null;
+    const link = link_id === null ? {} : { link_id: encodeId("link", link_id) };
+    const request = { ...days, ...link, limit: 1 };
+    return (await this.#failures.count(payerOf(report), request)).summary;
+  }
+
+  async #findLink(reader: Reader, uuid: ReportRow["link_id"]): Promise<ReportContent["link"]> {
+    if (uuid === null) return null;
+    const link_id = encodeId("link", uuid);
+    return { link_id, ...(await readLinkNames(this.#links, reader, [link_id]))(link_id) };
+  }
+}
+
+/** The account of the report pays for what it takes, also when nobody asks for it. */
+const payerOf = ({ account_id: accountId, mode, plan }: ReportRow) =>
+  ({ accountId, mode, plan, paysWith: "report_statistics" }) as const;
+
+const toCountry = ({ country, clicks }: { country: string; clicks: number }) => ({
+  country,
+  clicks,
+});
+
+function compareTotals({ summary, comparison }: Summary) {
+  if (comparison === undefined) throw new Error("A comparison was queried.");
+  const { summary: before, change } = comparison;
+  const compare = (field: "total_clicks" | "unique_clicks") => ({
+    total: summary[field],
+    before: before[field],
+    change: change[field],
+  });
+  return {
+    clicks: compare("total_clicks"),
+    unique_clicks: compare("unique_clicks"),
+    bot_clicks: summary.bot_clicks,
+  };
 }

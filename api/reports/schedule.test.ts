@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { lastPeriod, nextDue, type Schedule } from "./schedule.ts";
+import { lastPeriod, nextDue, type Schedule } from "./model.ts";
 
 const schedule = (change: Partial<Schedule> = {}): Schedule => ({
   period: "weekly",

@@ -9,15 +9,13 @@ import { reportContent } from "../../shared/reports/content.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import type { FailureService } from "../analytics/failures/service.ts";
+import type { FailureService } from "../analytics/failures.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
-import { ReportStatistics } from "./content.ts";
-import { ReportMaker } from "./maker.ts";
+import { deleteOldRuns, ReportMaker, ReportStatistics } from "./maker.ts";
 import { toReportResponse } from "./model.ts";
 import { ReportService } from "./service.ts";
-import { deleteOldRuns } from "./sql.ts";
 
 const WEEKLY = { name: "Weekly", period: "weekly" } as const;
 

@@ -10,10 +10,15 @@ import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
 import { requireShortUrl } from "../links/short-url.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import type { ReportMaker } from "./maker.ts";
-import type { NewReportBody, ReportFields, ReportRow, RunRow, UpdateReportBody } from "./model.ts";
-import { nextDue } from "./schedule.ts";
-import { reportRows, runColumns } from "./sql.ts";
+import { type ReportMaker, reportRows, runColumns } from "./maker.ts";
+import {
+  type NewReportBody,
+  nextDue,
+  type ReportFields,
+  type ReportRow,
+  type RunRow,
+  type UpdateReportBody,
+} from "./model.ts";
 
 /** Most reports of an account and mode. */
 const REPORTS_MAX = 20;

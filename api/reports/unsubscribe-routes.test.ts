@@ -5,7 +5,7 @@ import fc from "fast-check";
 
 import { newUuid } from "../../shared/ids.ts";
 import { createFakeApi, type FakeApi } from "../../test/harness/fake-api.ts";
-import { UnsubscribeTokens } from "./unsubscriber.ts";
+import { UnsubscribeTokens } from "./mails.ts";
 
 let unsubscribed: string[];
 let api: FakeApi;

@@ -22,7 +22,7 @@ import {
   sendPage,
 } from "../shares/public/document.ts";
 import type { AccessPlugin } from "../site.ts";
-import { type LinkReports, REASON_LENGTH_MAX } from "./link-reports.ts";
+import { type LinkReports, REASON_LENGTH_MAX } from "./service.ts";
 
 /** Bytes of a posted form, of which each character can have 12 when it is percent-encoded. */
 const FORM_BYTES_MAX = 12 * (SHORT_URL_LENGTH_MAX + REASON_LENGTH_MAX) + 100;

@@ -11,9 +11,7 @@ import { parseDestination } from "../links/destinations.ts";
 import { HostLists } from "../links/host-lists.ts";
 import type { CreateLinkBody } from "../links/model.ts";
 import { findLinkByName } from "../links/takedown.ts";
-import { LinkReports } from "./link-reports.ts";
-import { decideReview, HostListWatch } from "./service.ts";
-import { addReview, listReviews } from "./sql.ts";
+import { addReview, decideReview, findReviews, HostListWatch, LinkReports } from "./service.ts";
 
 const folder = dirForFile("reviews-");
 const path = join(folder, "list");
@@ -30,7 +28,7 @@ async function addLink(url: string, settings: Partial<CreateLinkBody> = {}): Pro
 }
 
 const queue = async (all = false) =>
-  (await listReviews(postgres.sql, all, 100)).map(({ link_id, list, verdict }) => ({
+  (await findReviews(postgres.sql, all, 100)).map(({ link_id, list, verdict }) => ({
     link_id,
     list,
     verdict,
@@ -138,7 +136,7 @@ test("a link that visitors report waits with what they wrote, unless somebody ha
     expect(await reports.report(url, "r")).toBe(false);
   for (let i = 1; i <= 25; i++)
     expect(await reports.report("https://sho.rt/Reported", `reason ${i}`)).toBe(true);
-  const [review] = await listReviews(postgres.sql, false, 100);
+  const [review] = await findReviews(postgres.sql, false, 100);
   expect(review).toMatchObject({ link_id: id, list: null });
   expect([review?.reports.length, review?.reports.at(0)]).toEqual([20, "reason 1"]);
   expect(await decideReview(postgres.sql, id, "kept")).toBe(true);
@@ -148,7 +146,7 @@ test("a link that visitors report waits with what they wrote, unless somebody ha
   await postgres.links.update(owner, id, { url: "https://other.example/" });
   expect(await queue()).toEqual([]);
   await reports.report("https://sho.rt/Reported", "phishing");
-  expect(await listReviews(postgres.sql, false, 100)).toMatchObject([
+  expect(await findReviews(postgres.sql, false, 100)).toMatchObject([
     { link_id: id, verdict: null, reports: ["phishing"] },
   ]);
   expect(await decideReview(postgres.sql, id, "taken_down")).toBe(true);

@@ -15,7 +15,7 @@ import { recordOfUser } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
 import { escapeHtml } from "../http/html.ts";
 import type { Origin } from "../http/principal.ts";
-import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
+import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/queue.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { hashToken, newToken } from "../url-tokens.ts";

@@ -22,7 +22,7 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
 import { boundaryProblem, periodField, timezoneField } from "../analytics/period.ts";
 import { clicks, completeFromField, percentage, rangeCounts } from "../analytics/responses.ts";
-import type { Brand } from "../branding/model.ts";
+import type { Brand } from "../branding/service.ts";
 import { createdAt, hasPassword, idParameter, text, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 

@@ -15,8 +15,8 @@ import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, SYSTEM, type Writer } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
-import { listTags, type TagsCursor, type TagsRequest } from "./listing.ts";
 import type { CountedTag } from "./model.ts";
+import { listTags, type TagsCursor, type TagsRequest } from "./service.ts";
 
 type Fragment = PendingQuery<Row[]>;
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
 import { headerOf, partOf } from "../../test/harness/smtp.ts";
-import { writeMail } from "../mail/message.ts";
+import { writeMail } from "../mail/queue.ts";
 import type { MailOrigins } from "../mail/settings.ts";
 import { composeDisabled, type DisabledWebhook } from "./mails.ts";
 

@@ -15,7 +15,7 @@ import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.t
 import { disable } from "../../worker/webhooks/results.ts";
 import { readMailSettings } from "../mail/settings.ts";
 import { deleteOldMails, enqueueMails } from "./mails.ts";
-import { updateWebhook } from "./sql.ts";
+import { updateWebhook } from "./service.ts";
 
 const postgres = await forFile(startPostgres());
 

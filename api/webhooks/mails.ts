@@ -11,7 +11,7 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type Catalogue, inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { type Texts, textsOf } from "../../shared/languages/messages.ts";
 import { escapeHtml } from "../http/html.ts";
-import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/message.ts";
+import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/queue.ts";
 import type { MailOrigins } from "../mail/settings.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 

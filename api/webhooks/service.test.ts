@@ -2,15 +2,14 @@
 import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { EventPositions } from "../events/service.ts";
 import { ApiError } from "../http/errors.ts";
 import { OPERATOR } from "../http/principal.ts";
 import type { CreateWebhookBody } from "./model.ts";
-import { WebhookService } from "./service.ts";
-import { deleteOldDeliveries } from "./sql.ts";
+import { deleteOldDeliveries, WebhookService } from "./service.ts";
 
 const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [],

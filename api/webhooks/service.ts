@@ -1,20 +1,27 @@
 /** Webhooks: creating and changing them, and their deliveries. Workers deliver. */
 import { isIP } from "node:net";
 
+import type { PendingQuery, Row } from "postgres";
+
 import type { AuditType } from "../../shared/contracts/audit-types.ts";
 import { parseWebUrl } from "../../shared/contracts/web-url.ts";
 import { ALL_EVENTS } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { deriveKey, newSalt, writeSecret } from "../../shared/webhooks/secret.ts";
-import { portOf, type ReceiverRules } from "../../shared/webhooks/variables.ts";
+import {
+  deriveKey,
+  newSalt,
+  portOf,
+  type ReceiverRules,
+  writeSecret,
+} from "../../shared/webhooks.ts";
 import { actorJson, recordEvents } from "../events/record.ts";
 import type { EventPositions } from "../events/service.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/destinations.ts";
-import { newestFirst } from "../owned-rows.ts";
+import { newestFirst, OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type {
   CreateWebhookBody,
@@ -23,7 +30,6 @@ import type {
   WebhookFields,
   WebhookRow,
 } from "./model.ts";
-import { lockDeliveries, updateWebhook, webhookColumns, webhookRows } from "./sql.ts";
 
 type DeliveryStatus = DeliveryRow["status"];
 
@@ -369,4 +375,71 @@ export async function lagWarning(sql: Sql): Promise<string | undefined> {
   const seconds = await readLag(sql).catch(() => 0);
   if (seconds <= LAG_SECONDS_MAX) return undefined;
   return `an event has waited for a webhook for ${Math.round(seconds)} s`;
+}
+
+const webhookColumns = (sql: Sql | Transaction) => sql`
+  id, url, events, link_ids, tags, domains, description, format, status, disabled_reason, failing_since,
+  case when old_until > clock_timestamp() then old_until end as old_until, created_at, updated_at`;
+
+const webhookRows = new OwnedRows<WebhookRow>("webhooks", webhookColumns);
+
+type WebhookChange = Partial<WebhookFields & { status: "active" | "paused" }>;
+
+/**
+ * Changes the fields of one of the owner's webhooks; undefined when there is none. One that becomes
+ * active or gets a URL is as if it had never failed, and what waits is due: see
+ * {@link lockDeliveries}. Whether its receiver is slow only attempts show.
+ */
+export async function updateWebhook(
+  transaction: Transaction,
+  { accountId, mode }: AccountScope,
+  id: Uuid,
+  { status, ...fields }: WebhookChange,
+): Promise<WebhookRow | undefined> {
+  const isRenewed = status === "active" || fields.url !== undefined;
+  const [row] = await transaction<WebhookRow[]>`
+    update webhooks set ${transaction({ ...fields, updated_at: new Date() })}
+           ${status === undefined ? transaction`` : transaction`, status = ${status}`}
+           ${status === "active" ? transaction`, disabled_reason = null` : transaction``}
+           ${fields.url === undefined ? transaction`` : transaction`, is_wanted = false`}
+           ${
+             isRenewed
+               ? transaction`, failing_since = null, wake_at = '-infinity', is_full = false`
+               : transaction``
+           }
+     where id = ${id} and account_id = ${accountId} and mode = ${mode}
+    returning ${webhookColumns(transaction)}`;
+  if (row !== undefined && isRenewed) {
+    await lockDeliveries(transaction, id, transaction`and status = 'pending'`);
+    await transaction`
+      update webhook_deliveries set next_attempt_at = now() where webhook_id = ${id} and status = 'pending'`;
+  }
+  return row;
+}
+
+/**
+ * Locks deliveries of a webhook. Whoever changes several locks them in the order of their ids, and
+ * their webhook before them, as workers do; otherwise two could wait for each other.
+ */
+const lockDeliveries = (
+  transaction: Transaction,
+  webhookId: Uuid,
+  condition: PendingQuery<Row[]>,
+) => transaction`
+  select count(*) from (
+    select from webhook_deliveries where webhook_id = ${webhookId} ${condition} order by id for update) locked`;
+
+const RETENTION_DAYS = 30;
+
+/**
+ * Deletes deliveries, apart from pending ones, that have been kept long enough, at most `max`;
+ * returns how many.
+ */
+export async function deleteOldDeliveries(sql: Sql, max: number): Promise<number> {
+  const { count } = await sql`
+    delete from webhook_deliveries where id in (
+      select id from webhook_deliveries
+       where created_at < now() - make_interval(days => ${RETENTION_DAYS}) and status <> 'pending'
+       order by created_at limit ${max})`;
+  return count;
 }

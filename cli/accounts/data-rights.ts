@@ -6,11 +6,9 @@ import { open } from "node:fs/promises";
 
 import { type Command, InvalidArgumentError } from "commander";
 
-import { Erasure } from "../../api/data-rights/erasure.ts";
+import { Erasure, type Left, Proof } from "../../api/data-rights/erasure.ts";
 import { exportAccount, recordExport } from "../../api/data-rights/export.ts";
-import { findJournals } from "../../api/data-rights/journals.ts";
-import { type Left, Proof } from "../../api/data-rights/proof.ts";
-import { postgresPool, type Sql } from "../../api/postgres.ts";
+import { findJournals } from "../../api/data-rights/streams.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseId } from "../arguments.ts";
@@ -20,16 +18,8 @@ import { storageAt } from "../machines/backup/storage.ts";
 import { readSigner } from "../machines/links.ts";
 import { ask, print } from "../output.ts";
 
-/** A statement may read or delete all rows of a large account. */
-const STATEMENT_TIMEOUT_MS = 3_600_000;
-
-const CONNECTIONS = 4;
-
 /** Bytes that are written to a file at once. */
 const CHUNK_BYTES = 1024 ** 2;
-
-/** A command can wait longer than a request, so it may connect to a busy database. */
-const CONNECT_TIMEOUT_SECONDS = 30;
 
 type Erased = { yes: boolean; json: boolean };
 type ErasedClicks = Erased & { link?: Uuid; from?: Date; to?: Date };
@@ -110,7 +100,7 @@ async function confirm(id: Uuid, { yes }: Erased, warning: string): Promise<void
 /** Writes the file, and records it in the account's ledger; returns the numbers of lines. */
 async function writeExport(installation: Installation, account: Uuid, path: string) {
   const owner = installation.asOwner();
-  return await withPool(owner, (sql) =>
+  return await owner.withPool((sql) =>
     owner.withClickHouse(async (clickhouse) => {
       // Throws for an account that does not exist, before there is a file.
       await recordExport(sql, account);
@@ -151,7 +141,7 @@ async function erase(
   const journal = installation.env["JOURNAL_DIR"];
   const journals = journal === undefined ? findJournals() : [journal];
   try {
-    await withPool(owner, (sql) =>
+    await owner.withPool((sql) =>
       owner.withClickHouse((clickhouse) =>
         owner.withNats((nats) =>
           run(
@@ -174,19 +164,6 @@ async function erase(
 }
 
 const printStep = (step: string): void => console.error(step);
-
-/** Runs `work` on connections as the owner of all tables, for as long as a statement takes. */
-async function withPool<T>(owner: Installation, work: (sql: Sql) => Promise<T>): Promise<T> {
-  const sql = postgresPool(await owner.findUrl("DATABASE_URL"), CONNECTIONS, {
-    connectTimeoutSeconds: CONNECT_TIMEOUT_SECONDS,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-  });
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-}
 
 /** What no command reaches, wherever it runs. */
 const ELSEWHERE: readonly Left[] = [

@@ -13,16 +13,16 @@ import { Shorthop } from "../../api/imports/shorthop.ts";
 import type { Source } from "../../api/imports/source.ts";
 import { Yourls } from "../../api/imports/yourls.ts";
 
-/** What says how a source is read, without credentials, by the name of its option. */
+/** How a source is read, without credentials, by the name of its option. */
 export type SourceSettings = Readonly<Record<string, string>>;
 
 export type SourceKind = {
   /** The name of its command. */
   name: string;
   description: string;
-  /** What of it is given: a URL, or what else names an account of it. */
+  /** Its URL, or another name of an account of it. */
   location: string;
-  /** What its API wants to see, which is never an argument. */
+  /** The name of the secret of its API, which is never an argument. */
   secret?: string;
   /** The flags of its options, with their descriptions. */
   options: readonly (readonly [flags: string, description: string])[];

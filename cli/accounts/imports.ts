@@ -10,9 +10,14 @@ import { DomainService } from "../../api/domains/service.ts";
 import { SegmentPublisher } from "../../api/imports/clicks.ts";
 import { ImportCounters } from "../../api/imports/counters.ts";
 import { type ImportObserver, ImportRun, type LinkReport } from "../../api/imports/pipeline.ts";
-import { type ImportRow, ImportService, unwrittenImport } from "../../api/imports/service.ts";
+import {
+  type ImportRow,
+  ImportService,
+  ImportUndo,
+  type Undone,
+  unwrittenImport,
+} from "../../api/imports/service.ts";
 import type { Source } from "../../api/imports/source.ts";
-import { ImportUndo, type Undone } from "../../api/imports/undo.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
 import { LinkChanges } from "../../api/links/change-links.ts";
 import { type DestinationRules, requireDestination } from "../../api/links/destinations.ts";
@@ -20,7 +25,7 @@ import { HostLists, hostListVariables } from "../../api/links/host-lists.ts";
 import { LinkImports } from "../../api/links/import-links.ts";
 import { LinkPreparation } from "../../api/links/prepare-link.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
-import { postgresPool, type Sql } from "../../api/postgres.ts";
+import type { Sql } from "../../api/postgres.ts";
 import { waitUntilPublished } from "../../api/takedowns/service.ts";
 import type { ClickHouse } from "../../shared/clicks/query.ts";
 import { envBoolean, envHosts, envUrl, loadConfig } from "../../shared/env.ts";
@@ -31,12 +36,6 @@ import { parseHost, parseId } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
 import { ask, mustExist, print, printList } from "../output.ts";
 import { type SourceKind, SOURCES, type SourceSettings } from "./import-sources.ts";
-
-/** Connections to PostgreSQL: one holds the import, one writes links, others read. */
-const CONNECTIONS = 4;
-
-/** A statement that creates links has many of them, and may wait for a busy database. */
-const STATEMENT_TIMEOUT_MS = 120_000;
 
 /** How often progress is printed on a terminal. */
 const PROGRESS_MS = 1_000;
@@ -186,7 +185,6 @@ async function openSource(
 /** Processes of the API publish what is in the outbox. */
 const OUTBOX: LinksPublisher = { publish: () => Promise.resolve(false) };
 
-/** What runs imports. */
 class Importer {
   readonly imports: ImportService;
   readonly #sql: Sql;
@@ -310,20 +308,18 @@ async function withImporter(
   const stopping = new AbortController();
   const stop = () => stopping.abort(new Error("Interrupted."));
   process.once("SIGINT", stop);
-  const sql = postgresPool(await installation.findUrl("DATABASE_URL"), CONNECTIONS, {
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-  });
   try {
     const rules = await readRules(installation);
     const { signal } = stopping;
-    await installation.withNats((nats) =>
-      installation.withClickHouse((clickhouse) =>
-        work(new Importer(sql, clickhouse, rules, nats, signal)),
+    await installation.withPool((sql) =>
+      installation.withNats((nats) =>
+        installation.withClickHouse((clickhouse) =>
+          work(new Importer(sql, clickhouse, rules, nats, signal)),
+        ),
       ),
     );
   } finally {
     process.off("SIGINT", stop);
-    await sql.end({ timeout: 1 });
   }
 }
 

@@ -13,16 +13,22 @@ import {
   quarantinedPath,
   restoreQuarantine,
 } from "../../shared/clicks/quarantine.ts";
-import { scanSegment, whyNoSegment } from "../../shared/contracts/click-segment.ts";
+import { type ClickHouse, queryRows } from "../../shared/clicks/rollups.ts";
+import { decodeSegment, scanSegment, whyNoSegment } from "../../shared/contracts/click-segment.ts";
 import {
   dropDeadLetter,
   listDeadLetters,
   retryDeadLetter,
 } from "../../shared/contracts/dead-letters.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_WORKER,
+  DEAD_LETTERS_STREAM,
+} from "../../shared/contracts/streams.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import { parseCount } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
 import { mustExist, print, printList } from "../output.ts";
-import { readReconciliation, readRedirectors } from "./reconciliation.ts";
 
 type Json = { json: boolean };
 
@@ -149,4 +155,152 @@ function addDlq(program: Command, installation: Installation): void {
   addCommand("drop", "Delete segments permanently; their clicks are lost", async (nats, sequence) =>
     dropDeadLetter(await nats.jetstreamManager(), sequence),
   );
+}
+
+// Click reconciliation: accounts for every click. Segments of a journal are numbered without gaps
+// and each click has a position, so the stored clicks show missing segments and duplicates. Every
+// click that a running redirector has recorded must be stored, in the stream, dead-lettered or
+// still in its journal.
+
+/** Counters of a running redirector's journal. */
+export type RedirectorStats = {
+  journal: Uuid;
+  recorded: number;
+  dropped: number;
+  delivered: number;
+};
+
+/** Clicks of a journal, or of all. */
+type Counts = {
+  stored: number;
+  in_stream: number;
+  dead_lettered: number;
+  /** Segment numbers found nowhere: 0, except for segments that a crash left empty. */
+  missing_segments: number;
+};
+
+/** `recorded` is null when no running redirector writes the journal. */
+type Journal = Counts & { journal: Uuid; recorded: number | null };
+
+type Reconciliation = Counts & {
+  /** Clicks stored more than once: always 0. */
+  duplicates: number;
+  /** Counts only running redirectors. */
+  recorded: number;
+  dropped: number;
+  /** Recorded by running redirectors, but neither stored nor in the stream nor dead-lettered. */
+  in_journals: number;
+  journals: Journal[];
+};
+
+/** Reads the metrics of redirectors; throws when one is unreachable. */
+export async function readRedirectors(urls: readonly string[]): Promise<RedirectorStats[]> {
+  return await Promise.all(
+    urls.map(async (url) => {
+      const text = await (await fetch(new URL("/metrics", url))).text();
+      const journal = /^shorthop_redirector_journal_info\{journal="([0-9a-f-]{36})"\}/m.exec(text);
+      if (journal?.[1] === undefined) throw new Error(`${url} is no redirector's.`);
+      return {
+        journal: journal[1],
+        recorded: readCounter(text, "clicks_recorded_total"),
+        dropped: readCounter(text, "clicks_dropped_total"),
+        delivered: readCounter(text, "segments_published_total"),
+      };
+    }),
+  );
+}
+
+/** Sums a counter over its labels. Throws when it is missing: 0 would be a wrong count. */
+function readCounter(metrics: string, name: string): number {
+  const line = new RegExp(`^shorthop_redirector_${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm");
+  const samples = [...metrics.matchAll(line)].map(([, value]) => Number(value));
+  if (samples.length === 0) throw new Error(`The redirector has no metric ${name}.`);
+  return sumOf(samples, (value) => value);
+}
+
+/** Reconciles stored clicks with streams and journals; clicks may move meanwhile. */
+export async function readReconciliation(
+  nats: NatsConnection,
+  clickhouse: ClickHouse,
+  redirectors: readonly RedirectorStats[],
+): Promise<Reconciliation> {
+  // Reads the stream before the stored clicks: a click stored in between is counted twice, not
+  // missed.
+  const deadLettered = await countSegments(nats, DEAD_LETTERS_STREAM, 0);
+  const pending = await countSegments(nats, CLICKS_STREAM, await readAckFloor(nats));
+  const storedRows = await queryRows<StoredRow>(clickhouse, COUNT_STORED);
+  const storedByJournal = new Map(storedRows.map((row) => [row.journal_id, row]));
+  const ids = new Set([...storedByJournal.keys(), ...pending.keys(), ...deadLettered.keys()]);
+  for (const { journal } of redirectors) ids.add(journal);
+
+  const journals = [...ids].map((journal): Journal => {
+    const row = storedByJournal.get(journal);
+    const stored = new Set(row?.segments ?? []);
+    const queues = [pending.get(journal), deadLettered.get(journal)];
+    const present = new Set([...stored, ...queues.flatMap((queue) => [...(queue?.keys() ?? [])])]);
+    // A pending segment that is already stored waits only for its acknowledgement.
+    const countUnstored = (queue: ClicksBySegment | undefined): number =>
+      sumOf([...(queue ?? [])], ([segment, clicks]) => (stored.has(segment) ? 0 : clicks));
+    return {
+      journal,
+      stored: Number(row?.clicks ?? 0),
+      in_stream: countUnstored(pending.get(journal)),
+      dead_lettered: countUnstored(deadLettered.get(journal)),
+      missing_segments: Math.max(-1, ...present) + 1 - present.size,
+      recorded: redirectors.find((redirector) => redirector.journal === journal)?.recorded ?? null,
+    };
+  });
+  return {
+    stored: sumOf(journals, ({ stored }) => stored),
+    duplicates: sumOf(storedRows, ({ clicks, positions }) => Number(clicks) - Number(positions)),
+    in_stream: sumOf(journals, ({ in_stream }) => in_stream),
+    dead_lettered: sumOf(journals, ({ dead_lettered }) => dead_lettered),
+    missing_segments: sumOf(journals, ({ missing_segments }) => missing_segments),
+    recorded: sumOf(redirectors, ({ recorded }) => recorded),
+    dropped: sumOf(redirectors, ({ dropped }) => dropped),
+    in_journals: sumOf(journals, ({ recorded, stored, in_stream, dead_lettered }) =>
+      recorded === null ? 0 : recorded - stored - in_stream - dead_lettered,
+    ),
+    journals,
+  };
+}
+
+const sumOf = <Row>(rows: readonly Row[], read: (row: Row) => number): number =>
+  rows.reduce((total, row) => total + read(row), 0);
+
+type StoredRow = { journal_id: Uuid; clicks: string; positions: string; segments: number[] };
+
+const COUNT_STORED = `
+  SELECT journal_id, sum(rows) AS clicks, sum(positions) AS positions, groupUniqArray(segment) AS segments
+    FROM (SELECT journal_id, segment, count() AS rows, uniqExact(idx) AS positions
+            FROM clicks GROUP BY journal_id, segment)
+   GROUP BY journal_id`;
+
+type ClicksBySegment = Map<number, number>;
+
+/** Counts a stream's clicks after a sequence, by journal and segment; skips other messages. */
+async function countSegments(
+  nats: NatsConnection,
+  stream: string,
+  after: number,
+): Promise<Map<Uuid, ClicksBySegment>> {
+  const { streams } = await nats.jetstreamManager();
+  const { state } = await streams.info(stream);
+  const counts = new Map<Uuid, ClicksBySegment>();
+  if (state.messages === 0) return counts;
+  for (let seq = Math.max(after + 1, state.first_seq); seq <= state.last_seq; seq++) {
+    const message = await streams.getMessage(stream, { seq }).catch(() => undefined);
+    const segment = message === undefined ? undefined : decodeSegment(Buffer.from(message.data));
+    if (segment === undefined) continue;
+    const bySegment = counts.get(segment.journalId) ?? new Map<number, number>();
+    bySegment.set(segment.segment, segment.clicks.length);
+    counts.set(segment.journalId, bySegment);
+  }
+  return counts;
+}
+
+/** The sequence up to which workers have acknowledged all messages. */
+async function readAckFloor(nats: NatsConnection): Promise<number> {
+  const { consumers } = await nats.jetstreamManager();
+  return (await consumers.info(CLICKS_STREAM, CLICKS_WORKER)).ack_floor.stream_seq;
 }

@@ -5,8 +5,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { Schema } from "../../shared/contracts/json-schema.ts";
 import { readDocument } from "../typescript/generate.ts";
-import { argument, docstring, Models, pascal, type Schema } from "./models.ts";
+import { argument, docstring, Models, pascal } from "./models.ts";
 
 export const PACKAGE = join(import.meta.dir, "src/shorthop");
 
@@ -131,7 +132,6 @@ export const RESOURCES: Readonly<Record<string, Readonly<Record<string, string>>
   limits: { get: "getLimits" },
 };
 
-/** What the document says of an operation. */
 type Operation = {
   id: string;
   method: string;

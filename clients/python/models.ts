@@ -1,19 +1,5 @@
 /** Prints JSON Schema of an OpenAPI document as types of Python. */
-
-/** What the document uses of JSON Schema. */
-export type Schema = {
-  $ref?: string;
-  type?: string | readonly string[];
-  description?: string;
-  properties?: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
-  items?: Schema;
-  additionalProperties?: Schema | boolean;
-  enum?: readonly unknown[];
-  const?: unknown;
-  anyOf?: readonly Schema[];
-  oneOf?: readonly Schema[];
-};
+import type { Schema } from "../../shared/contracts/json-schema.ts";
 
 /** Words of Python that cannot be a name. */
 const WORDS = new Set(["class", "from", "in", "not", "is", "global", "import", "or", "and", "if"]);

@@ -2,27 +2,8 @@
  * The pages of the API's reference, from its OpenAPI document: an introduction, a page for each
  * resource, and one of the objects in requests and responses.
  */
+import type { Schema } from "../../shared/contracts/json-schema.ts";
 import { REFERENCE, slugify } from "./pages.ts";
-
-type Schema = {
-  $ref?: string;
-  type?: string | readonly string[];
-  description?: string;
-  format?: string;
-  properties?: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
-  items?: Schema;
-  additionalProperties?: Schema | boolean;
-  enum?: readonly unknown[];
-  const?: unknown;
-  default?: unknown;
-  minimum?: number;
-  maximum?: number;
-  maxLength?: number;
-  maxItems?: number;
-  anyOf?: readonly Schema[];
-  oneOf?: readonly Schema[];
-};
 
 type Parameter = {
   name: string;
@@ -141,7 +122,7 @@ function printParameter({ name, in: place, required, description, schema }: Para
   });
 }
 
-/** What is returned, and the codes of errors by their status. */
+/** The results, and the codes of errors, by their status. */
 function printResponses(responses: Operation["responses"]): string {
   const results: string[] = [];
   const errors: string[] = [];

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { Command } from "commander";
 
-import { migrate as migratePostgres } from "../../api/migrate.ts";
+import { migrate as migratePostgres } from "../../api/migrations/migrate.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
 import { tryLock } from "../../shared/process-lock.ts";

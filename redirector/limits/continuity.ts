@@ -43,7 +43,6 @@ export interface PositionStore {
   writePosition(position: StreamPosition): void;
 }
 
-/** What changes of ledgers depend on. */
 export interface LeaseConditions {
   /** Whether ledgers can be read and replaced. */
   isReady(): boolean;

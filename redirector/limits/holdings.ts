@@ -23,7 +23,7 @@ const REMEMBERED_MAX = 100_000;
 /** From this size the file is compacted, if most of it is outdated. */
 const FILE_BYTES_MIN = 16 * 1024 * 1024;
 
-/** What this redirector has of a limit. */
+/** The lease of a limit, and the clicks that were used of it. */
 export class Holding implements Uses {
   readonly id: Uuid;
   used: number;

@@ -47,7 +47,6 @@ const BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id";
 const readBootId = (): Uuid =>
   existsSync(BOOT_ID_PATH) ? readFileSync(BOOT_ID_PATH, "utf8").trim() : newUuid();
 
-/** What happens to the file besides reading and writing. */
 export interface UsesFileEvents {
   /** It has an unknown format, and is kept beside the new one. */
   unreadable(kept: string): void;

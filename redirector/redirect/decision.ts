@@ -7,7 +7,7 @@ import type { ClickLimit } from "../../shared/contracts/click-limits.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
-import { isPreviewAgent } from "../../shared/visitors/preview-agents.ts";
+import { isPreviewAgent } from "../../shared/visitors/automation.ts";
 import { ABOUT, type AliasPath, isGlued, readAliases } from "./beyond-alias.ts";
 import { isForwardable } from "./forwarding.ts";
 

@@ -1,10 +1,10 @@
 /** Responses to requests: pages and redirects. Each is counted, and a redirect is a click. */
 import { newRawClick } from "../../shared/contracts/click-record.ts";
+import { readUtmQuery } from "../../shared/contracts/query-string.ts";
 import {
   DEFAULT_REDIRECT_STATUS,
   type RedirectStatus,
 } from "../../shared/contracts/redirect-status.ts";
-import { readUtmQuery } from "../../shared/contracts/utm.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest, RequestHead } from "../http/request.ts";

@@ -17,8 +17,8 @@ import {
   isAlias,
   trimAlias,
 } from "./alias.ts";
+import { readableUrl } from "./host-names.ts";
 import { newLinkBody } from "./link-schemas.ts";
-import { readableUrl } from "./readable-host.ts";
 
 const RUNS = { numRuns: casesOf(20_000) };
 

@@ -1,7 +1,7 @@
 /** Goal: a host is the same one however it is typed or pasted. */
 import { expect, test } from "bun:test";
 
-import { toAsciiHost, toReferringSite } from "./ascii-host.ts";
+import { toAsciiHost, toReferringSite } from "./host-names.ts";
 import { rulesField } from "./link-rules.ts";
 import { shareOrigin } from "./share-schemas.ts";
 import { newWebhookBody } from "./webhook-schemas.ts";

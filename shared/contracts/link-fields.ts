@@ -4,8 +4,8 @@
 import * as z from "zod";
 
 import { LONG_URL, RULE_ID } from "./examples.ts";
+import type { UtmName } from "./query-string.ts";
 import { trimInvisible } from "./text.ts";
-import type { UtmName } from "./utm.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /**

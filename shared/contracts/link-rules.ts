@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import { findCountryProblem } from "../countries.ts";
-import { toReferringSite } from "./ascii-host.ts";
 import { RULE_ID } from "./examples.ts";
+import { toReferringSite } from "./host-names.ts";
 import { destination } from "./link-fields.ts";
 import { instant, plainText } from "./text.ts";
 

@@ -12,8 +12,8 @@ import {
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
+import { toUtmValue, type UtmName } from "./query-string.ts";
 import { instant, linesOfText, plainText } from "./text.ts";
-import { toUtmValue, type UtmName } from "./utm.ts";
 
 /** Most links that one bulk request creates. */
 export const BULK_LINKS_MAX = 100;

@@ -1,7 +1,7 @@
 /** Goal: the arms of a split have labels that people can tell apart. */
 import { expect, test } from "bun:test";
 
-import { LABEL_LENGTH_MAX, splitField } from "./link-split.ts";
+import { LABEL_LENGTH_MAX, splitField } from "./link-settings.ts";
 
 const url = "https://example.com/";
 

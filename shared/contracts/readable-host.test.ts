@@ -3,7 +3,7 @@ import { domainToASCII } from "node:url";
 
 import fc from "fast-check";
 
-import { readableHost, readableUrl } from "./readable-host.ts";
+import { readableHost, readableUrl } from "./host-names.ts";
 
 test.each([
   "bücher.de",

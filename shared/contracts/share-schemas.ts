@@ -1,9 +1,9 @@
 /** Requests about shared statistics, and about the branding of their pages. */
 import * as z from "zod";
 
-import { toAsciiHost } from "./ascii-host.ts";
 import { hexColor } from "./colors.ts";
 import { LOGO } from "./examples.ts";
+import { toAsciiHost } from "./host-names.ts";
 import { DEFAULT_QR_STYLE, qrStyle } from "./qr-style.ts";
 import { plainText, trimInvisible } from "./text.ts";
 

@@ -1,8 +1,8 @@
 /** Schemas of requests about webhooks, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
-import { toAsciiHost } from "./ascii-host.ts";
 import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
+import { toAsciiHost } from "./host-names.ts";
 import { tag } from "./link-schemas.ts";
 import { plainText, trimInvisible } from "./text.ts";
 

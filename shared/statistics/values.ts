@@ -1,6 +1,6 @@
 /** How the values of a breakdown are displayed. */
+import { readableHost } from "../contracts/host-names.ts";
 import { languageName } from "../contracts/languages.ts";
-import { readableHost } from "../contracts/readable-host.ts";
 import { countryName } from "./format.ts";
 import type { StatisticsLanguage, StatisticsText } from "./language.ts";
 

@@ -1,4 +1,4 @@
-/** Modules that are no TypeScript: files that are bundled, as their path or their text. */
+/** Modules without types of their own, and files that are bundled, as their path or their text. */
 declare module "swagger-ui-dist/swagger-ui-bundle.js" {
   const path: string;
   export default path;
@@ -22,4 +22,9 @@ declare module "*.md" {
 declare module "*.sql" {
   const text: string;
   export default text;
+}
+
+declare module "punycode.js" {
+  /** Decodes Punycode (RFC 3492); throws a `RangeError` if the text is none. */
+  export function decode(text: string): string;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { isPreviewAgent } from "./preview-agents.ts";
+import { isPreviewAgent } from "./automation.ts";
 
 test.each([
   "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",

@@ -5,18 +5,7 @@
  */
 import * as z from "zod";
 
-type Schema = {
-  $ref?: string;
-  type?: string | string[];
-  enum?: unknown[];
-  const?: unknown;
-  anyOf?: Schema[];
-  oneOf?: Schema[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  additionalProperties?: Schema | boolean;
-};
+import type { Schema } from "../../shared/contracts/json-schema.ts";
 
 const schemaType = z.custom<Schema>((value) => typeof value === "object" && value !== null);
 const contents = z.record(z.string(), z.looseObject({ schema: schemaType.optional() }));
@@ -130,9 +119,9 @@ class ContractReader {
 }
 
 /**
- * What of a contract no longer holds in a later one, a sentence each. By the reference's section on
- * stability there may be new operations, optional parameters and fields, more values that are
- * accepted, and more values of an enumeration that is returned.
+ * What of a contract no longer holds in a later one, a sentence each. By docs/stability.md there
+ * may be new operations, optional parameters and fields, more values that are accepted, and more
+ * values of an enumeration that is returned.
  */
 export function findBreaks(before: Contract, now: Contract): string[] {
   const breaks: string[] = [];

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import * as z from "zod";
 
 import type { Plan } from "../../api/accounts/service.ts";
-import { insertLease } from "../../api/limits/stream-leases.ts";
+import { insertLease } from "../../api/analytics/live.ts";
 import { parseId } from "../../cli/arguments.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { createAccount, createKey, setPlan, suspendAccount, UNLIMITED } from "../harness/admin.ts";

@@ -1,10 +1,8 @@
 /** A queue of mails of every kind, for tests of the kinds and of the queue. */
-import type { MailKinds } from "../../api/mail/message.ts";
-import { MailQueue } from "../../api/mail/queue.ts";
+import { type MailKinds, MailQueue } from "../../api/mail/queue.ts";
 import { parseMailServer } from "../../api/mail/settings.ts";
 import type { Sql } from "../../api/postgres.ts";
-import { ReportMails } from "../../api/reports/mails.ts";
-import { UnsubscribeTokens } from "../../api/reports/unsubscriber.ts";
+import { ReportMails, UnsubscribeTokens } from "../../api/reports/mails.ts";
 import { ResetMails } from "../../api/sessions/resets.ts";
 import { WebhookMails } from "../../api/webhooks/mails.ts";
 import { processLog } from "../../shared/log.ts";

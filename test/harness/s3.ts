@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { S3Settings } from "../../shared/s3.ts";
+import type { S3Settings } from "../../cli/machines/backup/storage.ts";
 import { eventually } from "./eventually.ts";
 import { freePort } from "./ports.ts";
 import { PROJECT_DIR } from "./stack.ts";

@@ -4,7 +4,7 @@ import { OPERATOR } from "../../api/http/principal.ts";
 import type { CreateWebhookBody } from "../../api/webhooks/model.ts";
 import { WebhookService } from "../../api/webhooks/service.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
-import { ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks.ts";
 import { Transport } from "../../worker/webhooks/attempt.ts";
 import { Deliverer } from "../../worker/webhooks/deliverer.ts";
 import { startPostgres, type TestPostgres } from "./postgres.ts";

@@ -155,11 +155,16 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     scenario: "links store: away longer than every retention",
     problem: LINKS,
     file: "redirector/links/host-log.ts",
-    // No second one, as above: the first store of a host is in the folder 0.
+    // Only where a host begins with links, as above.
     replace: [
+      ["  #current: LogFollower;\n", "  #current: LogFollower;\n  readonly #hadLinks: boolean;\n"],
+      [
+        "    this.#current = this.#follow(currentFolder(dir));\n",
+        "    this.#current = this.#follow(currentFolder(dir));\n    this.#hadLinks = this.state.head.position > 0;\n",
+      ],
       [
         "if (lacksEntries(this.state) || this.#hasStrayed()) return true;",
-        'if (lacksEntries(this.state) && basename(this.#current.store.dir) === "0") return true;',
+        "if (lacksEntries(this.state) && !this.#hadLinks) return true;",
       ],
     ],
   },
@@ -227,7 +232,7 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
   damage: {
     does: "A damaged links store is set aside and filled again.",
     scenario: "links store: one bit flipped",
-    problem: LINKS,
+    problem: /The damaged store was not set aside/,
     file: "redirector/links/store-files.ts",
     replace: [
       [

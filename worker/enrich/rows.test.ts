@@ -17,7 +17,7 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { formatImportedVisit } from "../../shared/contracts/imported-visit.ts";
-import { toUtmValue } from "../../shared/contracts/utm.ts";
+import { toUtmValue } from "../../shared/contracts/query-string.ts";
 import { judgeRequest } from "../../shared/visitors/automation.ts";
 import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";

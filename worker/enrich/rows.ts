@@ -14,7 +14,7 @@ import {
 import { decodeText } from "../../shared/contracts/click-text.ts";
 import { parseImportedVisit } from "../../shared/contracts/imported-visit.ts";
 import { DEVICES } from "../../shared/contracts/link-rules.ts";
-import { toUtmValue, UTM_NAMES } from "../../shared/contracts/utm.ts";
+import { toUtmValue, UTM_NAMES } from "../../shared/contracts/query-string.ts";
 import { isCountry, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { formatUuid, ID_BYTES, type Uuid } from "../../shared/ids.ts";
 import { TimeSlice } from "../../shared/time-slice.ts";

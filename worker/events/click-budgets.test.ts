@@ -8,8 +8,7 @@ import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import type { ClickEvent } from "./click-events.ts";
-import { writeEvents } from "./recorder.ts";
+import { type ClickEvent, writeEvents } from "./recorder.ts";
 
 const CLICKS = 500;
 const EVENTS = 40;

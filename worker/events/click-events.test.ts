@@ -4,7 +4,7 @@ import { CLICK_FIELDS } from "../../api/clicks/single-clicks.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { ROW_COLUMNS } from "../enrich/rows.ts";
 import { escapeField } from "../enrich/tab-separated.ts";
-import { makeClickEvents, readerKey } from "./click-events.ts";
+import { makeClickEvents, readerKey } from "./recorder.ts";
 
 const [accountId, journalId, linkId] = [newUuid(), newUuid(), newUuid()];
 const readers = new Set([readerKey(accountId, "live")]);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { clusterSchema } from "./cluster.ts";
-import { migrations, statementsOf } from "./migrate.ts";
+import { clusterSchema, migrations, statementsOf } from "./migrate.ts";
 
 const single = migrations.flatMap(({ text }) => statementsOf(text));
 const clustered = clusterSchema(single, "shorthop");

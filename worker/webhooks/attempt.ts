@@ -5,12 +5,18 @@ import type { DeliveryErrorCode } from "../../shared/contracts/webhook-schemas.t
 import { HOUR_MS, MINUTE_MS } from "../../shared/durations.ts";
 import { encodeId } from "../../shared/ids.ts";
 import { TimeoutError, withTimeout } from "../../shared/timeout.ts";
-import { deriveKey } from "../../shared/webhooks/secret.ts";
-import type { ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { deriveKey, type ReceiverRules } from "../../shared/webhooks.ts";
 import { type StoredEvent, writeBody } from "./events.ts";
 import type { LeasedWebhook, Pending } from "./leases.ts";
-import { post, type ReceiverResponse } from "./post.ts";
-import { AddressBusy, Connections, DeliveryError, findReceiver, type Resolve } from "./receiver.ts";
+import {
+  AddressBusy,
+  Connections,
+  DeliveryError,
+  findReceiver,
+  post,
+  type ReceiverResponse,
+  type Resolve,
+} from "./post.ts";
 import type { Outcome } from "./results.ts";
 
 /** Longest time of an attempt, from resolving the name to the end of the headers. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { AddressBusy, Connections } from "./receiver.ts";
+import { AddressBusy, Connections } from "./post.ts";
 
 /** Begins work that does not end with connections to an address; returns how many there are. */
 async function countOpen(

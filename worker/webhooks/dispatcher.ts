@@ -1,13 +1,16 @@
 /** Makes the deliveries that are due to the leased webhooks, in turn, within its bounds. */
 import type postgres from "postgres";
 
+import { boundsOf } from "../../shared/budgets.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { Credit } from "../../shared/local-limits.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Context } from "../context.ts";
 import type { Metrics } from "../metrics.ts";
 import { attempt, type AttemptResult, type Transport } from "./attempt.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { readEvents, type StoredEvent } from "./events.ts";
+import type { Pending } from "./leases.ts";
 import {
   disable,
   FAILING_SECONDS_MAX,
@@ -17,7 +20,6 @@ import {
   setSlow,
   setWanted,
 } from "./results.ts";
-import { Slots, type TakenDelivery } from "./slots.ts";
 
 /** No attempt begins while so many results wait to be written. */
 const RESULTS_MAX = 1_000;
@@ -143,5 +145,149 @@ export class Dispatcher {
     } catch (error) {
       this.#log.warn({ error, webhook: id }, "webhook_state_not_written");
     }
+  }
+}
+
+/**
+ * Most deliveries in flight; of those to webhooks that have not responded yet, fail or are slow;
+ * and of those to webhooks of which it is known that they fail or are slow.
+ */
+const IN_FLIGHT_MAX = 200;
+const UNPROVEN_IN_FLIGHT_MAX = 160;
+const THROTTLED_IN_FLIGHT_MAX = 100;
+
+/** An account has at most this part of the places that are left: another one finds some. */
+const SHARE_OF_LEFT = 1 / 3;
+
+/** Accounts whose budgets are remembered. */
+const ACCOUNTS_MAX = 50_000;
+
+/** A delivery that is made, and the places that it takes. */
+export type TakenDelivery = {
+  endpoint: Endpoint;
+  delivery: Pending;
+  isProven: boolean;
+  places: readonly Places[];
+};
+
+/** Places for deliveries, of which one account never has all. */
+class Places {
+  readonly #max: number;
+  readonly #usedEach = new Map<string, number>();
+  #used = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  isFree(account: string): boolean {
+    const left = this.#max - this.#used;
+    const own = this.#usedEach.get(account) ?? 0;
+    return left > 0 && (own === 0 || own < left * SHARE_OF_LEFT);
+  }
+
+  count(account: string, change: 1 | -1): void {
+    this.#used += change;
+    const own = (this.#usedEach.get(account) ?? 0) + change;
+    if (own === 0) this.#usedEach.delete(account);
+    else this.#usedEach.set(account, own);
+  }
+}
+
+/** How many deliveries a worker makes at once and in the course of time, and whose is next. */
+export class Slots {
+  readonly #all = new Places(IN_FLIGHT_MAX);
+  readonly #unproven = new Places(UNPROVEN_IN_FLIGHT_MAX);
+  readonly #throttled = new Places(THROTTLED_IN_FLIGHT_MAX);
+  readonly #credit: Credit;
+  /** The last turn of each webhook; ascending. */
+  readonly #lastTurns = new WeakMap<Endpoint, number>();
+  #turn = 0;
+
+  constructor(now?: () => number) {
+    this.#credit = new Credit(ACCOUNTS_MAX, now);
+  }
+
+  get used(): number {
+    return this.#all.used;
+  }
+
+  /**
+   * Takes deliveries of the accounts in turn, and for each of its webhooks in turn, beginning with
+   * the one of which none was taken for the longest time.
+   */
+  take(endpoints: Iterable<Endpoint>): TakenDelivery[] {
+    const taken: TakenDelivery[] = [];
+    const now = performance.now();
+    let lines = this.#linesByAccount(endpoints);
+    while (lines.length > 0) {
+      for (const line of lines) {
+        const one = this.#takeFirst(line, now);
+        if (one !== undefined) taken.push(one);
+      }
+      lines = lines.filter((line) => line.length > 0);
+    }
+    return taken;
+  }
+
+  /** Frees the places of a delivery of which an attempt was made. */
+  free({ endpoint, places }: TakenDelivery): void {
+    const { account_id } = endpoint.webhook;
+    for (const each of places) each.count(account_id, -1);
+  }
+
+  /** Frees the places of a delivery of which no attempt was made, which is as if never taken. */
+  putBack(taken: TakenDelivery): void {
+    this.free(taken);
+    this.#spend(taken.endpoint, -1);
+    taken.endpoint.queue.putBack(taken.delivery);
+  }
+
+  /** The webhooks of each account in the order of their turns, in the order of the accounts'. */
+  #linesByAccount(endpoints: Iterable<Endpoint>): Endpoint[][] {
+    const turnOf = (endpoint: Endpoint): number => this.#lastTurns.get(endpoint) ?? 0;
+    const inOrder = Array.from(endpoints).toSorted((a, b) => turnOf(a) - turnOf(b));
+    const lines = Map.groupBy(inOrder, (endpoint) => endpoint.webhook.account_id);
+    const lastOf = (line: Endpoint[]): number => line.map(turnOf).at(-1) ?? 0;
+    return [...lines.values()].toSorted((a, b) => lastOf(a) - lastOf(b));
+  }
+
+  /** Takes a delivery of the first webhook that has one; those before it leave the line. */
+  #takeFirst(line: Endpoint[], now: number): TakenDelivery | undefined {
+    for (const [index, endpoint] of line.entries()) {
+      const one = this.#takeOne(endpoint, now);
+      if (one === undefined) continue;
+      line.splice(0, index + 1);
+      line.push(endpoint);
+      this.#lastTurns.set(endpoint, ++this.#turn);
+      return one;
+    }
+    line.length = 0;
+    return undefined;
+  }
+
+  /** Takes a delivery of a webhook, if one is due, and a place and some budget are left. */
+  #takeOne(endpoint: Endpoint, now: number): TakenDelivery | undefined {
+    const { account_id, plan } = endpoint.webhook;
+    const isProven = endpoint.isProven(now);
+    const places = [this.#all];
+    if (!isProven) places.push(this.#unproven);
+    if (endpoint.isThrottled(now)) places.push(this.#throttled);
+    if (!places.every((each) => each.isFree(account_id))) return undefined;
+    if (this.#credit.waitMs(account_id, boundsOf("deliveries", plan)) > 0) return undefined;
+    const delivery = endpoint.take(now);
+    if (delivery === undefined) return undefined;
+    for (const each of places) each.count(account_id, 1);
+    this.#spend(endpoint, 1);
+    return { endpoint, delivery, isProven, places };
+  }
+
+  #spend(endpoint: Endpoint, units: number): void {
+    const { account_id, plan } = endpoint.webhook;
+    this.#credit.spend(account_id, units, boundsOf("deliveries", plan));
   }
 }

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { Slots, type TakenDelivery } from "./dispatcher.ts";
 import { Endpoint } from "./endpoint.ts";
 import { type LeasedWebhook, type Pending, PENDING_MAX } from "./leases.ts";
-import { Slots, type TakenDelivery } from "./slots.ts";
 
 const SLOW_MS = 3_000;
 const QUICK_MS = 20;

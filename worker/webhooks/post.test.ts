@@ -5,11 +5,17 @@ import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { gzipSync } from "node:zlib";
 
-import { ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks.ts";
 import { type Certificates, createCertificates } from "../../test/harness/certificates.ts";
 import { createTemporaryDir } from "../../test/harness/templates.ts";
-import { BODY_BYTES_MAX, EXCERPT_BYTES_MAX, HEAD_BYTES_MAX, post } from "./post.ts";
-import { findReceiver, type Resolve } from "./receiver.ts";
+import {
+  BODY_BYTES_MAX,
+  EXCERPT_BYTES_MAX,
+  findReceiver,
+  HEAD_BYTES_MAX,
+  post,
+  type Resolve,
+} from "./post.ts";
 
 const LOCAL = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: ["127.0.0.0/8"],

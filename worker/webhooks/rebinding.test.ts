@@ -7,11 +7,11 @@ import { expect, test } from "bun:test";
 import { createServer } from "node:net";
 
 import { newUuid } from "../../shared/ids.ts";
-import { ReceiverRules } from "../../shared/webhooks/variables.ts";
+import { ReceiverRules } from "../../shared/webhooks.ts";
 import { Dns } from "../../test/harness/dns.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { attempt, Transport } from "./attempt.ts";
-import { resolveBy } from "./receiver.ts";
+import { resolveBy } from "./post.ts";
 
 const PUBLIC = "127.0.0.2";
 const PRIVATE = "127.0.0.1";

@@ -1,11 +1,10 @@
 /** Filters of link lists: how they are read from a query, and what is known of them. */
-import { toAsciiHost } from "../../../shared/contracts/ascii-host.ts";
-import { readableHost } from "../../../shared/contracts/readable-host.ts";
-import { UTM_NAMES, type UtmName } from "../../../shared/contracts/utm.ts";
+import { readableHost, toAsciiHost } from "../../../shared/contracts/host-names.ts";
+import { UTM_NAMES, type UtmName } from "../../../shared/contracts/query-string.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { Uuid } from "../../../shared/ids.ts";
-import type { Values } from "../../http/filter-parameter.ts";
 import type { AccountScope } from "../../http/principal.ts";
+import type { Values } from "../../http/query.ts";
 import { isStorable } from "../../postgres.ts";
 import type { DestinationRules } from "../destinations.ts";
 import type { ListLinksQuery } from "../model.ts";

@@ -16,7 +16,7 @@ import { newUuid } from "../../../shared/ids.ts";
 import { createPng } from "../../../test/harness/png.ts";
 import { longTest } from "../../../test/harness/property-runs.ts";
 import { readQr, toBitmap } from "../../../test/harness/qr-reader.ts";
-import { encodeLogo } from "../../branding/logo.ts";
+import { encodeLogo } from "../../branding/service.ts";
 import { drawQr, type QrRequest } from "./draw.ts";
 
 const PAYER = { accountId: newUuid(), plan: "enterprise" };

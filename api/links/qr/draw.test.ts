@@ -5,7 +5,7 @@ import QRCode from "qrcode";
 
 import { newUuid } from "../../../shared/ids.ts";
 import { drawQr } from "./draw.ts";
-import { qrQuery, toQrRequest } from "./model.ts";
+import { qrQuery, toQrRequest } from "./routes.ts";
 
 const PAYER = { accountId: newUuid(), plan: "enterprise" };
 

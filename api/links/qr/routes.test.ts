@@ -17,8 +17,7 @@ import {
 import { linkRow } from "../../../test/harness/link-row.ts";
 import { createPng } from "../../../test/harness/png.ts";
 import { readQr } from "../../../test/harness/qr-reader.ts";
-import { encodeLogo } from "../../branding/logo.ts";
-import { type Branding, NO_BRANDING } from "../../branding/model.ts";
+import { type Branding, encodeLogo, NO_BRANDING } from "../../branding/service.ts";
 import { notFound } from "../../http/errors.ts";
 
 let key: FakeKey;

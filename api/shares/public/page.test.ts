@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { COLUMN_FILTERS } from "../../../shared/contracts/analytics.ts";
 import { fakeService } from "../../../test/harness/fake-service.ts";
 import { listWords, MarkedCatalogue } from "../../../test/harness/marked-catalogue.ts";
-import type { Brand } from "../../branding/model.ts";
+import type { Brand } from "../../branding/service.ts";
 import { ApiError, type ErrorCode, invalidField, notFound } from "../../http/errors.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
 import {

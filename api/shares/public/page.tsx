@@ -6,7 +6,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 
 import { PERIODS } from "../../../shared/contracts/analytics.ts";
 import { toBrandColors } from "../../../shared/contracts/colors.ts";
-import { readableUrl } from "../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import type { Text } from "../../../shared/languages/messages.ts";
 import { Card, StatCards, ValueList, ValueText } from "../../../shared/statistics/cards.tsx";
 import { type Point, untilNow } from "../../../shared/statistics/chart-series.ts";
@@ -18,7 +18,7 @@ import {
   PointRows,
 } from "../../../shared/statistics/time-chart.tsx";
 import { WorldMap } from "../../../shared/statistics/world-map.tsx";
-import { type Brand, toLogoUrl } from "../../branding/model.ts";
+import { type Brand, toLogoUrl } from "../../branding/service.ts";
 import type { SharedStatistics, SharedView } from "../model.ts";
 import { buildScript } from "./build-script.ts" with { type: "macro" };
 import {

@@ -21,8 +21,7 @@ import {
   readBackup,
   writeProof,
 } from "./manifest.ts";
-import type { Database } from "./postgres.ts";
-import { recordBackup } from "./sql.ts";
+import { type Database, recordBackup } from "./postgres.ts";
 import { DEFAULT_PLACE, parsePlace, type Storage, storageAt } from "./storage.ts";
 
 const KEEP_DAYS = 14;

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-import { migrations } from "../../../api/migrations/index.ts";
+import { migrations } from "../../../api/migrations/migrate.ts";
 import { version } from "../../../shared/version.ts";
 import { readBytes, type Storage } from "./storage.ts";
 

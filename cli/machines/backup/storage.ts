@@ -6,12 +6,11 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
-import type { S3Client } from "bun";
+import { S3Client } from "bun";
 import { InvalidArgumentError } from "commander";
 import * as z from "zod";
 
-import { loadConfig } from "../../../shared/env.ts";
-import { bucketOf, type S3Settings, s3Variables } from "../../../shared/s3.ts";
+import { envUrl, loadConfig } from "../../../shared/env.ts";
 import type { Env } from "../../installation.ts";
 import { unfinishedNameOf } from "../owned-files.ts";
 
@@ -52,6 +51,16 @@ export function parsePlace(text: string): string {
   if (isPlace(text)) return text;
   throw new InvalidArgumentError("It must be an absolute path or s3://bucket/prefix.");
 }
+
+/** Variables of S3-compatible stores. */
+const s3Variables = {
+  S3_ENDPOINT: envUrl(["http", "https"]).optional(),
+  S3_REGION: z.string().optional(),
+  S3_ACCESS_KEY_ID: z.string().optional(),
+  S3_SECRET_ACCESS_KEY: z.string().optional(),
+};
+
+export type S3Settings = z.output<z.ZodObject<typeof s3Variables>>;
 
 const settings = z.object({
   BACKUP_PLACE: z
@@ -125,13 +134,22 @@ async function sync(path: string): Promise<void> {
 export class Bucket implements Storage {
   readonly place: string;
   readonly #client: S3Client;
+  /** Empty, or ends with a slash. */
   readonly #prefix: string;
 
   constructor(place: string, settings: S3Settings) {
     this.place = place;
-    const { client, prefix } = bucketOf(new URL(place), settings);
-    this.#client = client;
-    this.#prefix = prefix;
+    const { hostname: bucket, pathname } = new URL(place);
+    const { S3_ENDPOINT, S3_REGION, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = settings;
+    this.#client = new S3Client({
+      bucket,
+      ...(S3_ENDPOINT === undefined ? {} : { endpoint: S3_ENDPOINT }),
+      ...(S3_REGION === undefined ? {} : { region: S3_REGION }),
+      ...(S3_ACCESS_KEY_ID === undefined ? {} : { accessKeyId: S3_ACCESS_KEY_ID }),
+      ...(S3_SECRET_ACCESS_KEY === undefined ? {} : { secretAccessKey: S3_SECRET_ACCESS_KEY }),
+    });
+    const folders = pathname.split("/").filter((name) => name !== "");
+    this.#prefix = folders.map((name) => `${name}/`).join("");
   }
 
   async list(): Promise<string[]> {

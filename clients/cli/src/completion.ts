@@ -7,7 +7,7 @@ const SHELLS = ["bash", "zsh", "fish"] as const;
 
 type Shell = (typeof SHELLS)[number];
 
-/** What may follow a command, by the words of the command. */
+/** The words that may follow a command, by the words of the command. */
 type Words = ReadonlyMap<string, readonly string[]>;
 
 export function addCompletionCommand(program: Command, terminal: Terminal): void {

@@ -20,7 +20,7 @@ export function addMcpCommand(program: Command, settings: Settings, terminal: Te
       const tools = write ? "all tools" : "tools that read";
       // Only here, as loading them takes longer than most commands.
       if (http !== undefined) {
-        const { serveHttp } = await import("./mcp-http.ts");
+        const { serveHttp } = await import("./mcp-server.ts");
         await serveHttp(settings.url(), http, write);
         terminal.say(`Serving ${tools} on http://127.0.0.1:${http}.`);
         return;

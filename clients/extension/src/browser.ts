@@ -17,7 +17,7 @@ export const storeSettings = (settings: Settings): Promise<void> =>
 export const clientOf = ({ server, key }: Settings): Client =>
   createClient({ baseUrl: server, apiKey: key, retriesMax: 1, timeoutMs: 10_000 });
 
-/** What the browser must allow before the server can be called. */
+/** The permission to ask the browser for before the server can be called. */
 export const originsOf = (server: string): string[] => [`${new URL(server).origin}/*`];
 
 /** Puts the texts of the browser's language into a page. */

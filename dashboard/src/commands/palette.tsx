@@ -7,7 +7,7 @@ import { type KeyboardEvent, type RefObject, useEffect, useId, useRef, useState 
 import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
-import { readableUrl } from "../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import { completeUrl } from "../../../shared/contracts/web-url.ts";
 import { useCommands } from "../data/commands.ts";
 import { isWebUrl } from "../data/destination.ts";
@@ -17,9 +17,9 @@ import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
-import { useDebounced } from "../ui/debounced.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
+import { useDebounced } from "../ui/search-state.ts";
 import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toastError } from "../ui/toast.tsx";
 import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";

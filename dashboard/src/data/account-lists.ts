@@ -5,7 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
 import type { Tag } from "../../../clients/typescript/src/index.ts";
-import { readableHost } from "../../../shared/contracts/readable-host.ts";
+import { readableHost } from "../../../shared/contracts/host-names.ts";
 import type { MemberList } from "../../../shared/contracts/user-responses.ts";
 import { getClient, getJson } from "./http.ts";
 import { useAccountContext } from "./session.ts";

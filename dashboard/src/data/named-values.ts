@@ -51,7 +51,7 @@ const OTHERS: Readonly<Record<string, readonly ListOption[]>> = {
 export const codesOf = (kind: "country" | "language"): { code: string; name: string }[] =>
   named()[kind] ?? [];
 
-/** What a field of a kind of values offers. */
+/** The options of a field for a kind of values. */
 export const optionsOf = (kind: string): readonly ListOption[] =>
   named()[kind] ?? OTHERS[kind] ?? [];
 

@@ -46,7 +46,7 @@ export function describeError({ code, message, param, retryAfterSeconds }: Servi
     : t(`data.codes.${known}`);
 }
 
-/** What is wrong with the value of a field, as a message about it says; undefined in another. */
+/** The problem that a message names of the value of a field; undefined for another message. */
 function problemOf(message: string, param: string): string | undefined {
   const [start = "", end = ""] = invalidValue(param, "\0").split("\0");
   if (!message.startsWith(start)) return undefined;

@@ -82,7 +82,7 @@ export function CopyButton({
 /** Downloads the data of a card as CSV. */
 type CsvButtonProps = {
   path: string;
-  /** What the file has, for its button. */
+  /** Its content, as the button names it. */
   name: string;
   /** The file's name, without its ending. */
   file: string;

@@ -100,7 +100,7 @@ type ConfirmDialogProps = {
   cancel?: string;
   children: ReactNode;
   onClose: () => void;
-  /** What is done when the user confirms. */
+  /** Runs when the user confirms. */
   task: Task & { mutate: () => void };
 };
 

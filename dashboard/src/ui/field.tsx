@@ -22,7 +22,7 @@ export type FormProps = {
   /** Label of the submit button. */
   action: string;
   onSubmit: (event: FormEvent) => unknown;
-  /** What a submitted form does. */
+  /** Runs when the form is submitted. */
   task: Task;
   /** Of a form in a dialog, which has a cancel button. */
   onCancel?: () => void;
@@ -305,7 +305,7 @@ type ColorFieldProps = {
   placeholder?: string;
   /** As it was typed: not always a colour. */
   value: string;
-  /** What the picker shows while the text is no colour. */
+  /** The colour of the picker while the text is none. */
   fallback: string;
   error?: string | undefined;
   onChange: (color: string) => void;

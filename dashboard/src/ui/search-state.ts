@@ -1,6 +1,5 @@
 /** View state in the URL's query, so that a view can be shared and restored by going back. */
-import { useMemo } from "react";
-// The router's own hooks decode the URL a second time, which changes values with a percent sign.
+import { useEffect, useMemo, useState } from "react";
 import { navigate, usePathname, useSearch } from "wouter/use-browser-location";
 
 /** New values of parameters; undefined and "" remove one, a list repeats it. */
@@ -44,4 +43,20 @@ export function useLastSegment(): string {
   } catch {
     return segment;
   }
+}
+
+/**
+ * Pause in typing after which a search is sent: shorter than a hesitation, longer than the time
+ * between two keys.
+ */
+export const DEBOUNCE_MS = 250;
+
+/** Returns a value after it has stayed unchanged for {@link DEBOUNCE_MS}. */
+export function useDebounced<Value>(value: Value): Value {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), DEBOUNCE_MS);
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
 }

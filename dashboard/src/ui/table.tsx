@@ -27,7 +27,7 @@ export const RowTable = <Row,>({
   rows: readonly Row[];
   keyOf: (row: Row, index: number) => string | number;
   columns: readonly Column<NoInfer<Row>>[];
-  /** What can be done with a row, at its end. */
+  /** The actions of a row, at its end. */
   actions?: ((row: NoInfer<Row>) => ReactNode) | undefined;
   className?: string;
   /** Limits the height. */

@@ -3,7 +3,7 @@
  * 100,000 links with clicks, a tag on 10,000 links. The cost guard's inputs are at the bounds of a
  * request, not of stored data.
  */
-import { SUMMED_LINK } from "../../../api/tags/listing.ts";
+import { SUMMED_LINK } from "../../../api/tags/service.ts";
 import { encodeId } from "../../../shared/ids.ts";
 import { call } from "../../harness/api.ts";
 import { RANK_ID_PREFIX } from "../../harness/generated-clicks.ts";

@@ -17,7 +17,7 @@ const BOUNDED_ELSEWHERE: Readonly<Record<string, string>> = {
   root_url: "shared/contracts/web-url.ts TEXT_LENGTH_MAX",
   not_found_url: "shared/contracts/web-url.ts TEXT_LENGTH_MAX",
   alias: "shared/contracts/alias.ts ALIAS_LENGTH_MAX",
-  domain: "api/domains/host.ts HOST_LENGTH_MAX",
+  domain: "api/domains/model.ts HOST_LENGTH_MAX",
   "assetlinks[]": "shared/contracts/domain-settings.ts APP_FILE_BYTES_MAX",
   id: "an identifier has one length",
   link_id: "an identifier has one length",

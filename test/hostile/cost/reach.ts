@@ -216,7 +216,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "shared/contracts/link-rules.ts NAME_LENGTH_MAX": (request) =>
     most(values(request).map(({ value }) => queryName(value).length)),
   "shared/contracts/link-rules.ts VALUE_LENGTH_MAX": longest("in"),
-  "shared/contracts/link-split.ts ARMS_MAX": longestList("arms"),
+  "shared/contracts/link-settings.ts ARMS_MAX": longestList("arms"),
   "shared/contracts/link-settings.ts TITLE_LENGTH_MAX": longest("title"),
   "shared/contracts/link-settings.ts DESCRIPTION_LENGTH_MAX": longest("description"),
   "shared/contracts/link-record.ts LINK_RECORD_BYTES_MAX": bodyBytes,
@@ -248,7 +248,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX": longest("query"),
   "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX": longestList("events", "domains"),
   "shared/contracts/qr-style.ts MARGIN_MAX": greatest("margin"),
-  "api/branding/logo.ts PIXELS_MAX": pixels,
+  "api/branding/service.ts PIXELS_MAX": pixels,
   "api/shares/model.ts EMBED_ORIGINS_MAX": longestList("embed_origins"),
   "api/shares/public/routes.ts FORM_BYTES_MAX": formBytes,
   "api/links/explain.ts HEADER_LENGTH_MAX": longest("user_agent"),
@@ -258,8 +258,8 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
     most(hosts(request).map(({ length }) => length)),
   "api/links/destinations.ts LABEL_LENGTH_MAX": (request) =>
     most(hosts(request).flatMap((host) => host.split(".").map(({ length }) => length))),
-  "api/http/filter-parameter.ts FILTER_VALUES_MAX": filterValues,
-  "api/http/filter-parameter.ts FILTER_VALUE_LENGTH_MAX": longest("city", "referrer_path"),
+  "api/http/query.ts FILTER_VALUES_MAX": filterValues,
+  "api/http/query.ts FILTER_VALUE_LENGTH_MAX": longest("city", "referrer_path"),
   "api/analytics/model.ts DIMENSIONS_MAX": (request) =>
     most(
       values(request)

@@ -81,7 +81,7 @@ const LEFT_OUT = new Set([
   "until",
 ]);
 
-/** An image with `PIXELS_MAX` of `api/branding/logo.ts`. */
+/** An image with `PIXELS_MAX` of `api/branding/service.ts`. */
 const LARGE_IMAGE = createPng(2_000, 2_000).toString("base64");
 
 /** Texts that have a form which their schema does not tell. */

@@ -259,7 +259,7 @@ export const LINK_BOUNDS: readonly string[] = [
   "shared/contracts/link-rules.ts CONDITIONS_MAX",
   "shared/contracts/link-rules.ts VALUES_MAX",
   "shared/contracts/link-rules.ts LINK_VALUES_MAX",
-  "shared/contracts/link-split.ts ARMS_MAX",
+  "shared/contracts/link-settings.ts ARMS_MAX",
   "shared/contracts/link-settings.ts TITLE_LENGTH_MAX",
   "shared/contracts/link-settings.ts DESCRIPTION_LENGTH_MAX",
 ];

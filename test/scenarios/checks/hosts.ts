@@ -1,5 +1,5 @@
 /** What must be so on two hosts after whatever came back. */
-import { readReconciliation, readRedirectors } from "../../../cli/machines/reconciliation.ts";
+import { readReconciliation, readRedirectors } from "../../../cli/machines/clicks.ts";
 import { connectClickHouse } from "../../../worker/clickhouse.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { findLogConsumers } from "../../harness/log-consumers.ts";

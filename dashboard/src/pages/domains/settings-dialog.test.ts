@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { Domain } from "../../../../clients/typescript/src/index.ts";
 import { changeDomainBody } from "../../../../shared/contracts/domain-settings.ts";
-import { readDomainValues, toDomainValues } from "./settings-dialog.tsx";
+import { readDomainValues, toDomainValues } from "./page.tsx";
 
 const SET = {
   root_url: "https://example.com/",

@@ -87,10 +87,7 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
   const canWrite = useCanWrite();
   const areArchived = selected.every(({ archived }) => archived === true);
   async function exportCsv(): Promise<void> {
-    const [{ saveCsv }, { toCsvRow }] = await Promise.all([
-      import("../../data/csv.ts"),
-      import("./link-csv.ts"),
-    ]);
+    const { saveCsv, toCsvRow } = await import("../../data/csv.ts");
     saveCsv(selected.map(toCsvRow), t("links.bulk.fileName", { count: selected.length }));
   }
   return (

@@ -65,7 +65,6 @@ export function useBulkTask(
 
 type TaskProgress = { done: number; total: number };
 
-/** What a page shows of a task that runs. */
 export type BulkTaskState = { progress: TaskProgress | undefined };
 
 /**
@@ -112,7 +111,7 @@ async function runTask(
   return outcome;
 }
 
-/** What an action has done with links; the texts of its report have these names. */
+/** The texts of an action's report have these names. */
 export type BulkVerb =
   | "tagged"
   | "changed"
@@ -173,7 +172,6 @@ const OFF: Readonly<Record<string, unknown>> = {
   utm_content: null,
 };
 
-/** What a link had before a change of the field. */
 const valueBefore = (link: Link, field: string): unknown =>
   field === "url" ? link.original_url : (Reflect.get(link, field) ?? OFF[field]);
 

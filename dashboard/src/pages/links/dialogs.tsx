@@ -3,7 +3,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
 import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
+import type { CsvRow } from "../../data/csv.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
@@ -12,7 +13,6 @@ import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
 import { ChoiceField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { ErrorAlert } from "../../ui/states.tsx";
-import type { CsvRow } from "./link-csv.ts";
 import { isFiltered, type ListQuery, toApiQuery } from "./list-query.ts";
 
 export { SavedDialog } from "../saved-dialog.tsx";
@@ -60,10 +60,7 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
       const rows: CsvRow[] = [];
       const { signal } = controller.current;
       // Loaded on demand: most visits export nothing.
-      const [{ saveCsv }, { toCsvRow }] = await Promise.all([
-        import("../../data/csv.ts"),
-        import("./link-csv.ts"),
-      ]);
+      const { saveCsv, toCsvRow } = await import("../../data/csv.ts");
       const all = getClient(scope, PATIENT).links.all(
         { ...(onlyMatching ? toApiQuery(query) : EVERY_LINK), limit: 100, include: "settings" },
         { signal },

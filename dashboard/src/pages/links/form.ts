@@ -2,9 +2,9 @@
 import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/query-string.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
-import { UTM_NAMES } from "../../../../shared/contracts/utm.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readList } from "../../data/complete-list.ts";
 import type { TextKey } from "../../languages/catalogues.ts";

@@ -5,12 +5,10 @@ import fc from "fast-check";
 import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { suggestMapping } from "../../../../shared/link-csv/services.ts";
-import { printCsv } from "../../data/csv.ts";
-import type { ImportItem } from "./import/model.ts";
+import { type CsvRow, printCsv, toCsvRow } from "../../data/csv.ts";
+import { type ImportItem, parseImportFile } from "./import/model.ts";
 import { Planner } from "./import/plan.ts";
-import { parseImportFile } from "./import/read-file.ts";
 import { suggestOptions } from "./import/use-import.ts";
-import { type CsvRow, toCsvRow } from "./link-csv.ts";
 
 /** A link as a list returns it that was created with these fields. */
 function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword = false) {

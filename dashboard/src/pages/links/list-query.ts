@@ -1,6 +1,6 @@
 /** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
-import type { UtmName } from "../../../../shared/contracts/utm.ts";
+import type { UtmName } from "../../../../shared/contracts/query-string.ts";
 import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { toLocalTime } from "../../ui/local-time.ts";

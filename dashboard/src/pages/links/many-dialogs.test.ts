@@ -1,7 +1,7 @@
 /** Goal: a change of many links changes what was asked for, and nothing beside it. */
 import { describe, expect, test } from "bun:test";
 
-import { NO_UTM, replaceIn, toUtmChange } from "./many-dialogs.tsx";
+import { NO_UTM, replaceIn, toUtmChange } from "./bulk-dialogs.tsx";
 
 describe("find and replace in a destination", () => {
   test.each([

@@ -7,23 +7,23 @@ import { Download } from "lucide-react";
 import { useState } from "react";
 
 import type { Link, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import {
   DEFAULT_QR_STYLE,
   findContrastProblem,
   MARGIN_MAX,
   type QrStyle,
 } from "../../../../shared/contracts/qr-style.ts";
-import { readableUrl } from "../../../../shared/contracts/readable-host.ts";
 import { getClient } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { useDebounced } from "../../ui/debounced.ts";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, ChoiceField, ColorField, isColor, SelectField } from "../../ui/field.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
+import { useDebounced } from "../../ui/search-state.ts";
 import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
 import { describeRule } from "../../ui/validation.ts";
 

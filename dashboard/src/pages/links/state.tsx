@@ -12,7 +12,7 @@ type LinkState = {
   bad?: true;
 };
 
-/** What a link has of which its state and its features are told; lists leave out what is off. */
+/** The fields that tell the state and the features of a link; lists leave out what is off. */
 export type StatefulLink = Partial<Link> & { expires_at: string | null };
 
 /** The state by the link's status; undefined for an active link. */

@@ -17,7 +17,7 @@ import { memo } from "react";
 import { Link as PageLink, useLocation } from "wouter";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl, withReadableHost } from "../../../../shared/contracts/readable-host.ts";
+import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
 import { type TagClass, useTagClass } from "../../data/account-lists.ts";
 import { useCommands } from "../../data/commands.ts";
 import { useCanWrite } from "../../data/session.ts";

@@ -1,7 +1,7 @@
 /** Goal: a downloaded report has all that it says. */
 import { expect, test } from "bun:test";
 
-import { toTable } from "./runs-dialog.tsx";
+import { toTable } from "./reports-page.tsx";
 
 test("a table has every total and every entry of a report, under its title", () => {
   const table = toTable({

@@ -3,7 +3,7 @@ import type * as z from "zod";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { rulesField } from "../../../../shared/contracts/link-rules.ts";
-import { splitField } from "../../../../shared/contracts/link-split.ts";
+import { splitField } from "../../../../shared/contracts/link-settings.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { toCodes, toNames } from "../../data/named-values.ts";
 import { t } from "../../languages/translate.ts";

@@ -6,7 +6,7 @@ import { Plus, Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { LABEL_LENGTH_MAX } from "../../../../shared/contracts/link-split.ts";
+import { LABEL_LENGTH_MAX } from "../../../../shared/contracts/link-settings.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
@@ -159,7 +159,7 @@ export const toWeight = (text: string): number =>
 /** The letter of a version: A for the link's own destination, then by their order. */
 export const letterOf = (position: number): string => String.fromCharCode(65 + position);
 
-/** What a version is called: by its label, or else by its letter. */
+/** The label of a version, or else its letter. */
 export const versionName = (label: string | undefined, position: number): string =>
   label?.trim() || t("rules.version", { letter: letterOf(position) });
 

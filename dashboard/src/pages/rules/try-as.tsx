@@ -214,7 +214,6 @@ const Outcome = ({ explanation, split }: OutcomeProps) => {
   );
 };
 
-/** What the API found of the visitor, in words. */
 function describeActual(type: string, actual: string): string {
   if (type !== "schedule") return describeValue(type, actual, statisticsLanguage());
   // A weekday and a time of day, such as `Monday, 09:30`.

@@ -7,28 +7,39 @@ import { Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import { type Query, ShorthopError, type Tag } from "../../../../clients/typescript/src/index.ts";
+import {
+  type Query,
+  type ResponseBody,
+  ShorthopError,
+  type Tag,
+} from "../../../../clients/typescript/src/index.ts";
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS } from "../../../../shared/contracts/tag-schemas.ts";
-import { tagClass, useTags } from "../../data/account-lists.ts";
+import { tagClass, useTagClass, useTags } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
-import { IconButton } from "../../ui/button.tsx";
-import { useDebounced } from "../../ui/debounced.ts";
+import { CsvButton, IconButton } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
 import { CheckField, ChoiceField, SelectField, TextField } from "../../ui/field.tsx";
-import { formatCount } from "../../ui/format.ts";
+import { formatCount, formatPercent } from "../../ui/format.ts";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Pager, useCursorPages } from "../../ui/pager.tsx";
-import { useSearchState } from "../../ui/search-state.ts";
+import { useDebounced, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
-import { PeriodCard } from "./period-card.tsx";
+import {
+  AnalyticsQueryContext,
+  useAnalytics,
+  useAnalyticsQuery,
+  useReadAnalyticsQuery,
+} from "../analytics/analytics-query.ts";
+import { FilterBar } from "../analytics/filter-bar.tsx";
+import { PeriodBar } from "../analytics/period-bar.tsx";
 
 type Sort = NonNullable<Query<"listTags">["sort"]>;
 
@@ -252,5 +263,81 @@ function DeleteTagDialog({ tag, onClose }: TagDialogProps) {
     >
       <p>{t("tags.deleteText", { count: tag.links })}</p>
     </ConfirmDialog>
+  );
+}
+
+type Tags = ResponseBody<"getAccountBreakdown">;
+
+/** Maximum tags of one request, the API's maximum. */
+const TAGS_MAX = "100";
+
+function PeriodCard() {
+  const analyticsQuery = useReadAnalyticsQuery();
+  return (
+    <AnalyticsQueryContext value={analyticsQuery}>
+      <PeriodBar comparable={false}>
+        <FilterBar />
+      </PeriodBar>
+      <ClicksByTag />
+    </AnalyticsQueryContext>
+  );
+}
+
+function ClicksByTag() {
+  const { query, csvPath } = useAnalytics<Tags>("/breakdown", { by: "tag", limit: TAGS_MAX });
+  return (
+    <Card
+      title={t("tags.periodTitle")}
+      actions={<CsvButton path={csvPath} name={t("tags.loading")} file="tags" />}
+    >
+      <QueryBoundary query={query} label={t("tags.loadingClicks")} lines={6}>
+        {({ data }) =>
+          data.length === 0 ? <Empty title={t("tags.noClicks")} /> : <PeriodTable rows={data} />
+        }
+      </QueryBoundary>
+    </Card>
+  );
+}
+
+function PeriodTable({ rows }: { rows: Tags["data"] }) {
+  const { viewSearch } = useAnalyticsQuery();
+  const tagClass = useTagClass();
+  return (
+    <RowTable
+      label={t("tags.byTag")}
+      rows={rows}
+      keyOf={({ values: { tag = "" } }) => tag}
+      columns={[
+        {
+          name: t("links.filter.tag"),
+          cell: ({ values: { tag = "" } }) => (
+            <PageLink
+              href={`/tags/${encodeURIComponent(tag)}${viewSearch}`}
+              className={tagClass(tag)}
+            >
+              {tag}
+            </PageLink>
+          ),
+        },
+        {
+          name: t("statistics.clicks"),
+          isNamed: true,
+          className: "number",
+          cell: ({ clicks }) => formatCount(clicks),
+        },
+        {
+          name: t("analytics.dimensions.visitors"),
+          isNamed: true,
+          className: "number",
+          cell: ({ unique_clicks }) => formatCount(unique_clicks),
+        },
+        {
+          name: t("analytics.values.share"),
+          isNamed: true,
+          className: "number",
+          cell: ({ percentage }) => formatPercent(percentage),
+        },
+      ]}
+    />
   );
 }

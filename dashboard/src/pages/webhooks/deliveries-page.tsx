@@ -20,7 +20,7 @@ import { WebhookStatus } from "./webhooks-page.tsx";
 /** The newest deliveries that are shown. */
 const SHOWN_MAX = 100;
 
-/** What waits is delivered while one looks. */
+/** Deliveries that wait are made while somebody looks. */
 const REFRESH_MS = 5_000;
 
 type Status = WebhookDelivery["status"];

@@ -34,13 +34,16 @@ const inject =
   async (system: TwoHosts) => {
     await system.rest();
     system.setClocks(seconds);
-    await system.hold();
-    // Also what starts meanwhile.
-    for (const name of ["api", "worker"] as const)
-      await system.stopProcess(name, () => Promise.resolve());
-    await system.hold();
-    await expectChanges(system);
-    system.setClocks(0);
+    try {
+      await system.hold();
+      // Also what starts meanwhile.
+      for (const name of ["api", "worker"] as const)
+        await system.stopProcess(name, () => Promise.resolve());
+      await system.hold();
+      await expectChanges(system);
+    } finally {
+      system.setClocks(0);
+    }
     await system.rest();
   };
 

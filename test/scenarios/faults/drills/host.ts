@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { readRedirectors } from "../../../../cli/machines/reconciliation.ts";
+import { readRedirectors } from "../../../../cli/machines/clicks.ts";
 import { presentFolder, storePath } from "../../../../redirector/links/store-files.ts";
 import { admin } from "../../../harness/admin.ts";
 import { type Disk, moveToDisk } from "../../../harness/disks.ts";
@@ -21,8 +21,8 @@ const CHECKPOINT_MS = 30_000;
 
 const DAMAGED_LINKS = 50;
 
-/** Longer than a host takes to read a store of 20,000 links (redirector/links/log-store.ts). */
-const SCRUB_MS = 200_000;
+/** Longer than a host takes for each link to read its store (redirector/links/log-store.ts). */
+const SCRUB_MS_PER_LINK = 10;
 
 /** How long clicks gather in the journal before something happens to it. */
 const GATHER_MS = 3_000;
@@ -77,7 +77,7 @@ async function withWaiting(system: TwoHosts, work: () => Promise<void> | void): 
  * Flips a bit of some links' destinations in the other host's store, and waits until the host has
  * found that by itself, and leads where it should.
  */
-async function damageLink({ otherLinks, followed }: TwoHosts): Promise<void> {
+async function damageLink({ otherLinks, followed, settings }: TwoHosts): Promise<void> {
   const path = storePath(presentFolder(otherLinks));
   await eventually(async () => {
     using db = new Database(path);
@@ -87,10 +87,11 @@ async function damageLink({ otherLinks, followed }: TwoHosts): Promise<void> {
   }, CHECKPOINT_MS);
   // Of many: a page that is written again, for another of its links, is whole again.
   for (const url of followed.destinations(DAMAGED_LINKS)) flipBitOf(path, url);
+  const links = settings.links.count + settings.links.others;
   await eventually(async () => {
     if (!existsSync(`${storePath(otherLinks)}.damaged`))
       throw new Error("The damaged store was not set aside.");
-  }, SCRUB_MS);
+  }, links * SCRUB_MS_PER_LINK);
 }
 
 /** Has the other host use a disk of its own for both of its folders. */

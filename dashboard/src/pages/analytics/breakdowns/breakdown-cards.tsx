@@ -2,19 +2,28 @@
  * The cards of an analytics page that break its clicks down: each shows the top values of one of
  * related dimensions, with all of them in a dialog, and CSV.
  */
-import { List } from "lucide-react";
+import { Download, List } from "lucide-react";
 import { lazy, memo, type ReactNode, Suspense, useMemo, useState } from "react";
 
+import { readableUrl } from "../../../../../shared/contracts/host-names.ts";
 import { ValueList } from "../../../../../shared/statistics/cards.tsx";
-import { rich, strong, t } from "../../../languages/translate.ts";
-import { CsvButton, IconButton, SegmentedControl } from "../../../ui/button.tsx";
-import { countryName, formatCount, inSentence } from "../../../ui/format.ts";
+import { describePlace, describeValue } from "../../../../../shared/statistics/values.ts";
+import { rich, statisticsLanguage, strong, t } from "../../../languages/translate.ts";
+import { Button, CsvButton, IconButton, SegmentedControl } from "../../../ui/button.tsx";
+import { Dialog } from "../../../ui/dialog.tsx";
+import { ChoiceField, TextField } from "../../../ui/field.tsx";
+import { countryName, formatCount, formatPercent, inSentence } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
 import { Loading, QueryBoundary } from "../../../ui/states.tsx";
-import { type Dimension, toggleInUrl, useAnalyticsQuery } from "../analytics-query.ts";
+import { type Column, RowTable } from "../../../ui/table.tsx";
+import {
+  type Dimension,
+  dimensionLabel,
+  toggleInUrl,
+  useAnalyticsQuery,
+} from "../analytics-query.ts";
 import { only } from "../filters.ts";
-import { AllValuesDialog } from "./all-values-dialog.tsx";
-import { useTopValues, type ValueRow } from "./top-values.ts";
+import { type CountedValues, useAllValues, useTopValues, type ValueRow } from "./top-values.ts";
 import { ValueName } from "./value-name.tsx";
 
 const WorldMap = lazy(async () => {
@@ -216,3 +225,174 @@ const Values = memo(function Values({ rows, label, dimension }: ValuesProps) {
     />
   );
 });
+
+// All values of a dimension with clicks and visitors: searchable, with a second dimension, and
+// saved as CSV.
+
+/** Dimensions that can be the second one; for a location, only its enclosing ones are useful. */
+const SECOND: readonly Dimension[] = [
+  "country",
+  "device",
+  "browser",
+  "os",
+  "language",
+  "referrer",
+  "utm_source",
+  "utm_medium",
+  "utm_campaign",
+];
+
+/** Dimensions that the API cannot combine with another one. */
+const ALONE: ReadonlySet<Dimension> = new Set(["tag", "domain"]);
+
+function AllValuesDialog({ dimension, onClose }: { dimension: Dimension; onClose: () => void }) {
+  const [text, setText] = useState("");
+  const [second, setSecond] = useState<Dimension>();
+  const dimensions = second === undefined ? [dimension] : [dimension, second];
+  const values = useAllValues(dimensions);
+  const loaded = values.data?.pages.flatMap(({ data }) => data);
+  const rows = (loaded ?? []).filter((row) => matches(row, text));
+  return (
+    <Dialog title={titleOf(dimension, second)} onClose={onClose} wide>
+      <div className="stack">
+        <div className="columns">
+          <TextField
+            label={t("analytics.values.search")}
+            type="search"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          {!ALONE.has(dimension) && (
+            <ChoiceField
+              label={t("analytics.values.andBy")}
+              value={second}
+              onChoose={setSecond}
+              options={[
+                { value: undefined, label: t("analytics.values.nothingElse") },
+                ...SECOND.filter((name) => name !== dimension).map((name) => ({
+                  value: name,
+                  label: dimensionLabel(name),
+                })),
+              ]}
+            />
+          )}
+        </div>
+        <QueryBoundary
+          query={{ data: loaded, error: values.error, refetch: values.refetch }}
+          label={t("analytics.values.loading")}
+          lines={8}
+        >
+          {() => <ValueTable rows={rows} dimensions={dimensions} />}
+        </QueryBoundary>
+      </div>
+      <footer>
+        <span className="dialog-note" role="status">
+          {t(values.hasNextPage ? "analytics.values.countSoFar" : "analytics.values.count", {
+            count: rows.length,
+          })}
+        </span>
+        {values.hasNextPage && (
+          <Button loading={values.isFetchingNextPage} onClick={() => void values.fetchNextPage()}>
+            {t("analytics.values.more")}
+          </Button>
+        )}
+        <Button onClick={() => void saveRows(rows, dimensions)}>
+          <Download aria-hidden /> {t("analytics.values.save")}
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}
+
+const titleOf = (dimension: Dimension, second: Dimension | undefined): string =>
+  second === undefined
+    ? dimensionLabel(dimension)
+    : t("analytics.values.and", {
+        first: dimensionLabel(dimension),
+        second: dimensionLabel(second),
+      });
+
+function ValueTable({
+  rows,
+  dimensions,
+}: {
+  rows: readonly CountedValues[];
+  dimensions: readonly Dimension[];
+}) {
+  if (rows.length === 0) return <p className="no-data">{t("analytics.values.none")}</p>;
+  return (
+    <RowTable
+      label={t("analytics.values.title")}
+      rows={rows}
+      keyOf={({ values }) => JSON.stringify(values)}
+      className="values"
+      columns={[
+        ...dimensions.map((dimension): Column<CountedValues> => ({
+          name: dimensionLabel(dimension),
+          cell: ({ values, link }) => (
+            <ValueName row={{ values: valuesOf(values, dimension), link }} dimension={dimension} />
+          ),
+        })),
+        {
+          name: t("statistics.clicks"),
+          className: "number",
+          cell: ({ clicks }) => formatCount(clicks),
+        },
+        {
+          name: t("analytics.dimensions.visitors"),
+          className: "number",
+          cell: ({ unique_clicks }) => formatCount(unique_clicks),
+        },
+        {
+          name: t("analytics.values.share"),
+          className: "number",
+          cell: ({ percentage }) => formatPercent(percentage),
+        },
+      ]}
+      tall
+    />
+  );
+}
+
+/**
+ * The columns of a row that belong to a dimension, including a region's or city's country and
+ * region.
+ */
+function valuesOf(values: CountedValues["values"], dimension: Dimension): CountedValues["values"] {
+  const outer = { region: ["country"], city: ["country", "region"] };
+  const names: readonly string[] =
+    dimension === "region" || dimension === "city" ? [...outer[dimension], dimension] : [dimension];
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
+}
+
+/** Whether a value contains the text, as displayed or as stored. */
+function matches({ values, link }: CountedValues, text: string): boolean {
+  const searchText = text.trim().toLowerCase();
+  const shown = Object.entries(values).map(([name, value]) =>
+    describeValue(name, value, statisticsLanguage()),
+  );
+  const shortUrl = link?.short_url ?? "";
+  const names = [shortUrl, readableUrl(shortUrl), link?.title ?? ""];
+  return [
+    ...shown,
+    ...Object.values(values),
+    describePlace(values, statisticsLanguage()),
+    ...names,
+  ].some((candidate) => candidate.toLowerCase().includes(searchText));
+}
+
+async function saveRows(
+  rows: readonly CountedValues[],
+  dimensions: readonly Dimension[],
+): Promise<void> {
+  // Loaded on demand: most visits save nothing.
+  const { saveCsv } = await import("../../../data/csv.ts");
+  const table = rows.map(({ values, link, clicks, unique_clicks, percentage }) => ({
+    ...values,
+    clicks,
+    unique_clicks,
+    percentage,
+    ...link,
+  }));
+  saveCsv(table, `${dimensions.join("-")}.csv`);
+}

@@ -5,7 +5,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link as PageLink } from "wouter";
 
-import { readableUrl } from "../../../../../shared/contracts/readable-host.ts";
+import { readableUrl } from "../../../../../shared/contracts/host-names.ts";
 import { ValueText } from "../../../../../shared/statistics/cards.tsx";
 import { describeValue } from "../../../../../shared/statistics/values.ts";
 import { getClient } from "../../../data/http.ts";

@@ -1,7 +1,7 @@
 /** Assigns a field to each column of an imported file, and sets the options for all rows. */
 import { type ReactNode, useId } from "react";
 
-import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
+import { readableHost } from "../../../../../shared/contracts/host-names.ts";
 import {
   DATE_ORDERS,
   type DateOrder,

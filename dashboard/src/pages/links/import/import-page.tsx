@@ -5,8 +5,8 @@
 import { FileUp } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
-import { readableHost } from "../../../../../shared/contracts/readable-host.ts";
-import { UTM_NAMES } from "../../../../../shared/contracts/utm.ts";
+import { readableHost } from "../../../../../shared/contracts/host-names.ts";
+import { UTM_NAMES } from "../../../../../shared/contracts/query-string.ts";
 import { useDomainsQuery } from "../../../data/account-lists.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
 import { fieldName } from "../../../languages/errors.ts";
@@ -121,7 +121,6 @@ function describeFile(
     : t("import.file.known", { ...values, service });
 }
 
-/** What the export of a service itself loses. */
 function serviceWarning(service: string | undefined): string | undefined {
   if (service === "Dub") return t("import.file.dubWarning");
   return service === "Shlink" ? t("import.file.shlinkWarning") : undefined;

@@ -4,7 +4,13 @@
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import type { ImportField, Mapping } from "../../../../../shared/link-csv/fields.ts";
+import {
+  FILE_BYTES_MAX,
+  type LinkFile,
+  parseLinkFile,
+} from "../../../../../shared/link-csv/file.ts";
 import type { CellReading, RowNote, RowProblem } from "../../../../../shared/link-csv/row.ts";
+import { t } from "../../../languages/translate.ts";
 
 /**
  * The domain of new links: that of the file, the service's own (`""`), or a domain of the account.
@@ -69,3 +75,24 @@ export const changeTarget = (
     if (i === column) return field === undefined ? { ignored: "chosen" } : { field };
     return "field" in target && target.field === field ? { ignored: "taken" } : target;
   });
+
+const MB = 1024 ** 2;
+
+export type ImportFile = LinkFile & { name: string };
+
+/** Reads a file. Returns a problem as a sentence. */
+export async function readImportFile(file: File): Promise<ImportFile | { problem: string }> {
+  if (file.size > FILE_BYTES_MAX)
+    return { problem: t("import.file.tooMany.MB", { max: FILE_BYTES_MAX / MB }) };
+  const bytes = await file.arrayBuffer().catch(() => undefined);
+  if (bytes === undefined) return { problem: t("import.file.unreadable") };
+  return parseImportFile(file.name, new Uint8Array(bytes));
+}
+
+/** Parses the content of a file. Returns a problem as a sentence. */
+export function parseImportFile(name: string, bytes: Uint8Array): ImportFile | { problem: string } {
+  const file = parseLinkFile(bytes);
+  if (!("problem" in file)) return { ...file, name };
+  const { kind, values } = file.problem;
+  return { problem: t(`import.file.${kind}`, values) };
+}

@@ -10,9 +10,14 @@ import { findField, type Mapping } from "../../../../../shared/link-csv/fields.t
 import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
 import { printTable } from "../../../data/csv.ts";
 import { splitIntoBatches } from "../batches.ts";
-import { changeTarget, type ImportChoices, type ImportItem } from "./model.ts";
+import {
+  changeTarget,
+  type ImportChoices,
+  type ImportFile,
+  type ImportItem,
+  parseImportFile,
+} from "./model.ts";
 import { Planner, planRows } from "./plan.ts";
-import { type ImportFile, parseImportFile } from "./read-file.ts";
 import { countNotes, countProblems, printReport } from "./run-cards.tsx";
 import { suggestOptions } from "./use-import.ts";
 

@@ -23,10 +23,14 @@ import { Alert } from "../../../ui/states.tsx";
 import { RowTable } from "../../../ui/table.tsx";
 import { BulkDialog, ReportDialog } from "../bulk-dialogs.tsx";
 import type { BulkReport } from "../bulk-task.tsx";
-import { type FailedItem, type ImportProgress, listFailed } from "./import-run.ts";
-import { type ImportItem, type NoteKind, type ProblemKind } from "./model.ts";
-import type { ImportFile } from "./read-file.ts";
-import type { ChosenFile, Import } from "./use-import.ts";
+import type { ImportFile, ImportItem, NoteKind, ProblemKind } from "./model.ts";
+import {
+  type ChosenFile,
+  type FailedItem,
+  type Import,
+  type ImportProgress,
+  listFailed,
+} from "./use-import.ts";
 
 export function CheckCard({ chosen, steps }: { chosen: ChosenFile; steps: Import }) {
   const { stage } = steps;

@@ -1,0 +1,380 @@
+/**
+ * Shares statistics with people without an account. Anyone with a share's URL can read its
+ * statistics until it is revoked.
+ */
+import { useQuery } from "@tanstack/react-query";
+import { Plus, Share2 } from "lucide-react";
+import { useState } from "react";
+import { useForm, type UseFormReturn } from "react-hook-form";
+
+import type { ResponseBody, Share } from "../../../../clients/typescript/src/index.ts";
+import {
+  shareBreakdowns,
+  shareName,
+  shareOrigin,
+  sharePassword,
+} from "../../../../shared/contracts/share-schemas.ts";
+import { getClient } from "../../data/http.ts";
+import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { t } from "../../languages/translate.ts";
+import { Button } from "../../ui/button.tsx";
+import {
+  ConfirmDialog,
+  Dialog,
+  FormDialog,
+  Secret,
+  SecretDialog,
+  useDialog,
+} from "../../ui/dialog.tsx";
+import { CheckField, Disclosure, formField, PasswordField, TextField } from "../../ui/field.tsx";
+import { formatDate, formatDateTime } from "../../ui/format.ts";
+import { toInstant } from "../../ui/local-time.ts";
+import { useApiMutation } from "../../ui/mutation.ts";
+import { Empty, QueryBoundary } from "../../ui/states.tsx";
+import { RowTable } from "../../ui/table.tsx";
+import { validateWith } from "../../ui/validation.ts";
+import { readRange } from "./analytics-path.ts";
+import { isFilterName } from "./analytics-query.ts";
+import { FILTER_LABELS, type FilterName } from "./filters.ts";
+
+/** The dialog's content: the shares, a form for a new one, or the URL of a new one. */
+type View = { kind: "list" } | { kind: "new" } | { kind: "url"; share: NewShare };
+
+/** Shares the statistics of a link, or of all links when `link` is null. */
+export function ShareButton({ link }: { link: string | null }) {
+  const [view, setView] = useState<View>();
+  const close = () => setView(undefined);
+  return (
+    <>
+      <Button onClick={() => setView({ kind: "list" })}>
+        <Share2 aria-hidden /> {t("shares.share")}
+      </Button>
+      {view?.kind === "list" && (
+        <ShareListDialog link={link} onNew={() => setView({ kind: "new" })} onClose={close} />
+      )}
+      {view?.kind === "new" && (
+        <NewShareDialog
+          link={link}
+          onCreated={(share) => setView({ kind: "url", share })}
+          onClose={() => setView({ kind: "list" })}
+        />
+      )}
+      {view?.kind === "url" && (
+        <ShareUrlDialog share={view.share} onClose={() => setView({ kind: "list" })} />
+      )}
+    </>
+  );
+}
+
+/**
+ * The shares of a link or of the account. Anyone with a share's URL can read its statistics until
+ * it is revoked.
+ */
+type ShareListProps = {
+  /** Null for shares of all links together. */
+  link: string | null;
+  onNew: () => void;
+  onClose: () => void;
+};
+
+function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
+  const { scope } = useAccountContext();
+  const canWrite = useCanWrite();
+  const shares = useQuery({
+    queryKey: ["shares", scope],
+    queryFn: () => Array.fromAsync(getClient(scope).shares.all()),
+  });
+  return (
+    <Dialog title={t("shares.title")} onClose={onClose} wide>
+      <QueryBoundary query={shares} label={t("shares.loading")}>
+        {(data) => <ShareTable shares={data.filter(({ link_id }) => link_id === link)} />}
+      </QueryBoundary>
+      <footer>
+        <Button onClick={onClose}>{t("ui.close")}</Button>
+        {canWrite && (
+          <Button variant="primary" onClick={onNew}>
+            <Plus aria-hidden /> {t("shares.new")}
+          </Button>
+        )}
+      </footer>
+    </Dialog>
+  );
+}
+
+function describeAccess({ has_password, expires_at }: Share): string {
+  const access = t(has_password ? "shares.withPassword" : "shares.withoutPassword");
+  if (expires_at === null) return access;
+  return t(Date.parse(expires_at) > Date.now() ? "shares.until" : "shares.expired", {
+    access,
+    time: formatDateTime(expires_at),
+  });
+}
+
+const nameOf = ({ name, created_at }: Share): string =>
+  name ?? t("shares.unnamed", { date: formatDate(created_at) });
+
+function ShareTable({ shares }: { shares: readonly Share[] }) {
+  if (shares.length === 0) {
+    return (
+      <Empty title={t("shares.empty")}>
+        <p>{t("shares.emptyHint")}</p>
+      </Empty>
+    );
+  }
+  return (
+    <RowTable
+      label={t("shares.title")}
+      rows={shares}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          name: t("shares.name"),
+          cell: (share) => (
+            <>
+              <strong>{nameOf(share)}</strong>
+              <div className="hint">
+                {t("shares.created", { time: formatDateTime(share.created_at) })}
+              </div>
+            </>
+          ),
+        },
+        {
+          name: t("shares.shows"),
+          cell: ({ breakdowns }) =>
+            [
+              t("statistics.clicks"),
+              ...breakdowns.filter(isFilterName).map((name) => t(FILTER_LABELS[name])),
+            ].join(", "),
+        },
+        { name: t("shares.access"), cell: describeAccess },
+      ]}
+      actions={(share) => <ShareActions share={share} />}
+    />
+  );
+}
+
+function ShareActions({ share }: { share: Share }) {
+  const canWrite = useCanWrite();
+  const { open, dialog } = useDialog();
+  return (
+    canWrite && (
+      <>
+        <Button
+          variant="quiet"
+          aria-label={t("shares.rotateOne", { name: nameOf(share) })}
+          onClick={() => open((close) => <RotateDialog share={share} onClose={close} />)}
+        >
+          {t("shares.rotate")}
+        </Button>
+        <Button
+          variant="quiet"
+          aria-label={t("shares.revokeOne", { name: nameOf(share) })}
+          onClick={() => open((close) => <RevokeDialog share={share} onClose={close} />)}
+        >
+          {t("shares.revoke")}
+        </Button>
+        {dialog}
+      </>
+    )
+  );
+}
+
+function RotateDialog({ share, onClose }: { share: Share; onClose: () => void }) {
+  const { scope } = useAccountContext();
+  const rotate = useApiMutation(() => getClient(scope).shares.rotate(share.id), {
+    invalidate: [["shares", scope]],
+  });
+  if (rotate.data !== undefined) return <ShareUrlDialog share={rotate.data} onClose={onClose} />;
+  return (
+    <ConfirmDialog
+      title={t("shares.rotateTitle")}
+      action={t("shares.rotate")}
+      onClose={onClose}
+      task={rotate}
+    >
+      <p>{t("shares.rotateText")}</p>
+    </ConfirmDialog>
+  );
+}
+
+function RevokeDialog({ share, onClose }: { share: Share; onClose: () => void }) {
+  const { scope } = useAccountContext();
+  const revoke = useApiMutation(() => getClient(scope).shares.revoke(share.id), {
+    invalidate: [["shares", scope]],
+    successMessage: t("shares.revoked"),
+    onSuccess: onClose,
+  });
+  return (
+    <ConfirmDialog
+      title={t("shares.revokeTitle")}
+      action={t("shares.revoke")}
+      onClose={onClose}
+      task={revoke}
+    >
+      <p>{t("shares.revokeText")}</p>
+    </ConfirmDialog>
+  );
+}
+
+/** Tall enough for the totals, the chart and two breakdowns. */
+const FRAME_HEIGHT = 800;
+
+const ShareUrlDialog = ({ share, onClose }: { share: NewShare; onClose: () => void }) => {
+  const code = `<iframe src="${share.url}" title="${t("shares.frameTitle")}" width="100%" height="${FRAME_HEIGHT}" style="border: 0"></iframe>`;
+  return (
+    <SecretDialog
+      title={t("shares.urlTitle")}
+      warning={t("shares.urlWarning")}
+      done={t("shares.urlSaved")}
+      onClose={onClose}
+    >
+      <Secret text={share.url} copyLabel={t("shares.copyUrl")} testId="share-url" />
+      {share.embed_origins.length > 0 && (
+        <>
+          <h3>{t("shares.embedCode")}</h3>
+          <Secret text={code} copyLabel={t("shares.copyEmbed")} testId="embed-code" />
+        </>
+      )}
+    </SecretDialog>
+  );
+};
+
+// The form of a new share: its content and its access.
+
+type NewShare = ResponseBody<"createShare">;
+
+/** The dimensions that a share can show: columns of clicks. */
+const BREAKDOWNS = (Object.keys(FILTER_LABELS) as FilterName[]).filter(
+  (name) => name !== "tag" && name !== "domain" && name !== "class",
+);
+
+type Breakdown = (typeof BREAKDOWNS)[number];
+
+type Values = {
+  name: string;
+  breakdowns: Breakdown[];
+  password: string;
+  expires_at: string;
+  embed_origins: string;
+};
+
+const splitOrigins = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
+
+/** An optional field is validated only if it has text. */
+const optional = (validate: (text: string) => true | string) => (text: string) =>
+  text === "" || validate(text);
+
+function NewShareDialog({
+  link,
+  onCreated,
+  onClose,
+}: {
+  link: string | null;
+  onCreated: (share: NewShare) => void;
+  onClose: () => void;
+}) {
+  const { scope } = useAccountContext();
+  const { timezone } = readRange(new URLSearchParams(location.search));
+  const form = useForm<Values>({
+    mode: "onChange",
+    defaultValues: {
+      name: "",
+      breakdowns: ["country", "device", "referrer"],
+      password: "",
+      expires_at: "",
+      embed_origins: "",
+    },
+  });
+  const create = useApiMutation(
+    ({ name, breakdowns, password, expires_at, embed_origins }: Values) =>
+      getClient(scope).shares.create({
+        link_id: link,
+        timezone,
+        breakdowns,
+        name: name.trim() === "" ? null : name.trim(),
+        password: password === "" ? null : password,
+        expires_at: expires_at === "" ? null : toInstant(expires_at),
+        embed_origins: splitOrigins(embed_origins),
+      }),
+    { invalidate: [["shares", scope]], onSuccess: onCreated },
+  );
+  return (
+    <FormDialog
+      title={t("shares.new")}
+      action={t("shares.create")}
+      onSubmit={form.handleSubmit((values) => create.mutate(values))}
+      onClose={onClose}
+      task={create}
+      wide
+    >
+      <ContentFields form={form} />
+      <AccessFields form={form} />
+    </FormDialog>
+  );
+}
+
+type FieldsProps = { form: UseFormReturn<Values> };
+
+function ContentFields({ form }: FieldsProps) {
+  const { errors } = form.formState;
+  return (
+    <>
+      <TextField
+        label={t("shares.name")}
+        hint={t("shares.nameHint")}
+        {...formField(form, "name", { validate: optional(validateWith(shareName)) })}
+      />
+      <fieldset>
+        <legend>{t("shares.breakdowns")}</legend>
+        <div className="columns">
+          {BREAKDOWNS.map((name) => (
+            <CheckField
+              key={name}
+              label={t(FILTER_LABELS[name])}
+              value={name}
+              {...form.register("breakdowns", { validate: validateWith(shareBreakdowns) })}
+            />
+          ))}
+        </div>
+        {errors.breakdowns !== undefined && (
+          <small className="field-error" role="alert">
+            {t("shares.upToEight")}
+          </small>
+        )}
+      </fieldset>
+    </>
+  );
+}
+
+function AccessFields({ form }: FieldsProps) {
+  const { errors } = form.formState;
+  return (
+    <>
+      <PasswordField
+        label={t("shares.password")}
+        autoComplete="new-password"
+        hint={t("shares.passwordHint")}
+        {...formField(form, "password", { validate: optional(validateWith(sharePassword)) })}
+      />
+      <TextField
+        label={t("shares.expires")}
+        type="datetime-local"
+        hint={t("shares.expiresHint")}
+        {...form.register("expires_at")}
+      />
+      <Disclosure title={t("shares.embedding")} hasError={errors.embed_origins !== undefined}>
+        <TextField
+          label={t("shares.sites")}
+          placeholder="https://www.example.com"
+          hint={t("shares.sitesHint")}
+          {...formField(form, "embed_origins", {
+            validate: (text) =>
+              splitOrigins(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
+          })}
+        />
+      </Disclosure>
+    </>
+  );
+}
+
+const isProblem = (result: true | string): result is string => result !== true;
