@@ -299,7 +299,7 @@ const tokenOf = (response: unknown): string | undefined => signedIn.safeParse(re
 /** The cookie between the two steps of a sign-in. */
 const CHALLENGE = /^(?:__Secure-)?shorthop\.(?:two_factor|passkey)=/;
 
-/** As browsers send them back: the library would also read one that names its sign-in in escapes. */
+/** As browsers send them back: the library also reads one that names its sign-in in escapes. */
 const SENT_CHALLENGE = /^(?:__Secure-)?shorthop\.(?:two_factor=2fa-[\w-]{1,100}\.|passkey=)/;
 
 const challengeOf = (headers: Headers): string =>
