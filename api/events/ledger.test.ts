@@ -140,7 +140,8 @@ longTest("50 writers and readers by cursor: nothing is missed, repeated or reord
 });
 
 /** Deletes events that are older than so many days. */
-const deleteOld = (days: number, max: number) => deleteAndSign(postgres.sql, SIGNER, days, max);
+const deleteOld = (days: number, max: number) =>
+  deleteAndSign(postgres.sql, SIGNER, { days, auditDays: days }, max);
 
 const linkId = (link: number): Uuid => `00000000-0000-7000-8000-00000000000${link}`;
 

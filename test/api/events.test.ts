@@ -15,7 +15,13 @@ import { admin, createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { ApiResources, type Resources } from "../harness/api-resources.ts";
 import { call } from "../harness/api.ts";
-import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
+import {
+  createUser,
+  type Session,
+  signIn,
+  type TestUser,
+  trySignIn,
+} from "../harness/dashboard.ts";
 import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
 import { createTemporaryDir } from "../harness/templates.ts";
@@ -621,6 +627,21 @@ describe("every change is recorded once, by", () => {
       "links enable",
     ]);
     for (const event of after) requireHarmless(event);
+  });
+
+  test("nobody: a sign-in with an address that nobody has is counted by day, and is no entry", async () => {
+    const count = async (): Promise<number> =>
+      (await admin<{ count: number }[]>(stack, ["audit", "sign-ins"])).reduce(
+        (sum, day) => sum + day.count,
+        0,
+      );
+    const [before, entries] = [await count(), await listInstallation()];
+    const after = await latest();
+    const nobody = { email: `${newName()}@example.com`, password: "no password at all" };
+    expect((await trySignIn(stack, nobody)).status).toBe(401);
+    expect(await count()).toBe(before + 1);
+    expect(await listInstallation()).toEqual(entries);
+    expect((await read(`starting_after=${after}`)).data).toEqual([]);
   });
 
   test("no route that is missing in the table", () => {

@@ -143,7 +143,11 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
     const make = () => runSteps([step], { dryRun: false, print: () => undefined });
     expect(await make()).toBe(1);
     expect(created.key).toStartWith("sk_");
+    const { account } = created;
+    expect(account).toStartWith("acct_");
+    created.account = "";
     expect(await make()).toBe(0);
+    expect(created.account).toBe(account ?? "");
     await postgres.sql`delete from api_keys`;
     await postgres.sql`delete from users`;
     const [first] = [created.key];
