@@ -6,8 +6,8 @@ import { expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { type ChainEnd, deleteAndSign, eraseEntries, extendChains, verifyChains } from "./chain.ts";
 import { INSTALLATION, recordCommand, recordEvents } from "./record.ts";

@@ -6,10 +6,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { Enrolment } from "../../shared/contracts/user-responses.ts";
+import { codeOf } from "../../test/harness/authenticator.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { SessionServices } from "../../test/harness/session-services.ts";
-import { codeOf } from "../../test/harness/totp.ts";
 import type { Session } from "../http/principal.ts";
 
 const PASSWORD = "tomato-harbor-lantern";

@@ -134,7 +134,10 @@ const viewResponse = z
 
 const viewListResponse = z
   .object({ data: z.array(viewResponse).meta({ description: "All of the kind, by name." }) })
-  .meta({ id: "SavedViewList", description: "Everything of one kind that the account and mode has saved." });
+  .meta({
+    id: "SavedViewList",
+    description: "Everything of one kind that the account and mode has saved.",
+  });
 
 const toViewResponse = ({ created_at, updated_at, ...view }: ViewRow) => ({
   ...view,
