@@ -60,6 +60,8 @@ const variables = z.object({
   CLICKS_RETENTION_DAYS: envInteger(0, 0, 36_500),
   /** Retention of events in days. */
   EVENTS_RETENTION_DAYS: envInteger(30, 1, 3_650),
+  /** Retention of the installation's ledger in days: operators' commands, proofs of erasures. */
+  AUDIT_RETENTION_DAYS: envInteger(365, 1, 3_650),
   /**
    * The URL that short links are served at, e.g. https://short.example.com; `short_url` is built
    * from it.

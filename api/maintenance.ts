@@ -8,7 +8,7 @@ import type { Log } from "../shared/log.ts";
 import { repeat, type Repetition } from "../shared/repeat.ts";
 import type { ApiContext } from "./context.ts";
 import type { DomainService } from "./domains/service.ts";
-import { deleteAndSign, extendChains } from "./events/chain.ts";
+import { deleteAndSign, extendChains, type Retention } from "./events/chain.ts";
 import { forgetReaders } from "./events/sql.ts";
 import { deleteExpiredRequests } from "./idempotency/idempotency.ts";
 import { deleteExpiredLimits } from "./limits/quotas.ts";
@@ -42,13 +42,13 @@ export class Maintenance {
 
   constructor(context: ApiContext, domains: DomainService, usedClicks: UsedClicks) {
     const { config, sql, log, shortUrl } = context;
-    const retentionDays = config.EVENTS_RETENTION_DAYS;
+    const { EVENTS_RETENTION_DAYS: days, AUDIT_RETENTION_DAYS: auditDays } = config;
     const signer = new LogSigner(config);
     const recordEnds = () => recordEndedLinks(sql, usedClicks, shortUrl);
     this.#log = log;
     this.#rounds = [
       this.#start("ended_links_failed", recordEnds, 0, ENDED_LINKS_MS),
-      this.#start("event_deletion_failed", () => deleteEvents(sql, signer, retentionDays), 0),
+      this.#start("event_deletion_failed", () => deleteEvents(sql, signer, { days, auditDays }), 0),
       this.#start("ledger_not_extended", () => extendChains(sql)),
       this.#start("proof_checks_failed", () => domains.checkProofs(PROOFS_MAX)),
       this.#start("expired_row_cleanup_failed", () => deleteExpiredRows(sql)),
@@ -73,9 +73,9 @@ export class Maintenance {
   }
 }
 
-async function deleteEvents(sql: Sql, signer: LogSigner, retentionDays: number): Promise<void> {
+async function deleteEvents(sql: Sql, signer: LogSigner, retention: Retention): Promise<void> {
   await forgetReaders(sql, READER_DAYS);
-  await deleteInBatches((max) => deleteAndSign(sql, signer, retentionDays, max));
+  await deleteInBatches((max) => deleteAndSign(sql, signer, retention, max));
 }
 
 /**

@@ -3,15 +3,15 @@ import { expect, test } from "bun:test";
 
 import { Elysia } from "elysia";
 
+import { findFreePort } from "../deploy/local/ports.ts";
 import { aliasProblem } from "../shared/contracts/alias.ts";
 import {
-  createFakeApi,
   errorCodeOf,
+  FakeApi,
   fakeContext,
   fakeServices,
   MemoryStores,
 } from "../test/harness/fake-api.ts";
-import { freePort } from "../test/harness/ports.ts";
 import { apiSite } from "./app.ts";
 import { ApiKeyAuthenticator } from "./auth/api-key-auth.ts";
 import { Authorizer } from "./auth/authorizer.ts";
@@ -19,14 +19,14 @@ import { listenOptions, Site } from "./site.ts";
 
 test("a load balancer's health check needs no key and no store", async () => {
   // A service that is called throws.
-  const { status, body } = await createFakeApi().send("/healthz");
+  const { status, body } = await new FakeApi().send("/healthz");
   expect([status, body]).toEqual([200, { status: "ok" }]);
-  expect((await createFakeApi().send("/healthz", { method: "POST" })).status).toBe(404);
+  expect((await new FakeApi().send("/healthz", { method: "POST" })).status).toBe(404);
 });
 
 test("a health check with two hosts is rejected as any other request", async () => {
   for (const path of ["/healthz", "/v1/limits"]) {
-    const response = await createFakeApi().send(path, {
+    const response = await new FakeApi().send(path, {
       headers: { host: "a.example, b.example" },
     });
     expect([path, response.status, errorCodeOf(response)]).toEqual([path, 400, "invalid_request"]);
@@ -36,7 +36,7 @@ test("a health check with two hosts is rejected as any other request", async () 
 
 test("a stopping process sends its clients to another one with every response", async () => {
   let stopping = false;
-  const api = createFakeApi({}, { isStopping: () => stopping });
+  const api = new FakeApi({}, { isStopping: () => stopping });
   const connection = async (path: string) => (await api.send(path)).headers.get("connection");
   expect(await connection("/docs")).toBeNull();
   stopping = true;
@@ -83,7 +83,7 @@ const serve = (port: number, shared: boolean) =>
   });
 
 test("only processes that are meant to share a port can", async () => {
-  const port = freePort();
+  const port = findFreePort();
   const first = serve(port, true);
   const second = serve(port, true);
   expect(() => serve(port, false)).toThrow();

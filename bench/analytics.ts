@@ -7,7 +7,8 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { type Data, openData, runQuery, tagLinks } from "../test/harness/analytics-data.ts";
+import { runQuery } from "../test/harness/admin.ts";
+import { type Data, openData, tagLinks } from "../test/harness/analytics-data.ts";
 import { call } from "../test/harness/api.ts";
 import { median, publish, round, type Target } from "../test/harness/report.ts";
 
@@ -178,7 +179,7 @@ async function measure(data: Data, url: string, requests = REQUESTS): Promise<Me
 /** Rows and bytes that ClickHouse has read since its start, for any reason. */
 async function readTotals(data: Data): Promise<{ rows: number; bytes: number }> {
   const totals = await runQuery(
-    data,
+    data.stack,
     `SELECT sumIf(value, event = 'SelectedRows'), sumIf(value, event = 'SelectedBytes') FROM system.events`,
   );
   const [rowsRead, bytesRead] = totals.split("\t");
@@ -197,7 +198,7 @@ async function measureRaw(data: Data): Promise<Record<string, string | number>[]
     const times: number[] = [];
     for (let i = 0; i < 5; i++) {
       const start = performance.now();
-      await runQuery(data, statement);
+      await runQuery(data.stack, statement);
       times.push(performance.now() - start);
     }
     measured.push({ query, "p50 ms": round(median(times)) });

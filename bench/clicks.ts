@@ -9,11 +9,11 @@ import { ROLLUP_TABLES } from "../shared/clicks/rollup-tables.ts";
 import { BULK_LINKS_MAX } from "../shared/contracts/link-schemas.ts";
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { natsLogin } from "../shared/nats.ts";
-import { createAccount, UNLIMITED } from "../test/harness/admin.ts";
+import { createAccount, runQuery, UNLIMITED } from "../test/harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../test/harness/api.ts";
 import { readCpu, readThreadCpu } from "../test/harness/process-usage.ts";
+import { scrape } from "../test/harness/prometheus.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
-import { scrape } from "../test/harness/scrape.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks } from "./redirect/links.ts";
 import { wrk } from "./redirect/server.ts";
@@ -170,22 +170,16 @@ async function readStreamState(): Promise<{ bytes: number; clicks: number }> {
 /** Waits until all recorded clicks are stored. */
 async function waitUntilStored(): Promise<void> {
   while (
-    Number(await runQuery("SELECT count() FROM clicks")) <
+    Number(await runQuery(stack, "SELECT count() FROM clicks")) <
     (await readMetric("clicks_recorded_total"))
   )
     await Bun.sleep(50);
 }
 
-async function runQuery(query: string): Promise<string> {
-  const response = await fetch(info.clickhouse_url, { method: "POST", body: query });
-  if (!response.ok) throw new Error(await response.text());
-  return await response.text();
-}
-
 /** Merges all parts, and reads their compressed bytes per click. */
 async function measureStoredBytes(): Promise<{ clicks: number; rollups: number }> {
   for (const table of ["clicks", ...ROLLUP_TABLES.map((rollup) => rollup.table)])
-    await runQuery(`OPTIMIZE TABLE ${table} FINAL`);
+    await runQuery(stack, `OPTIMIZE TABLE ${table} FINAL`);
   return {
     clicks: await bytesPerClick("table = 'clicks'"),
     rollups: await bytesPerClick("table LIKE 'clicks\\\\_%'"),
@@ -196,6 +190,7 @@ async function measureStoredBytes(): Promise<{ clicks: number; rollups: number }
 async function bytesPerClick(condition: string): Promise<number> {
   return Number(
     await runQuery(
+      stack,
       `SELECT sum(data_compressed_bytes) / (SELECT count() FROM clicks) FROM system.parts
         WHERE active AND database = currentDatabase() AND ${condition}`,
     ),

@@ -1,11 +1,12 @@
-import { readCpu } from "../test/harness/process-usage.ts";
-import { publish, round, type Target } from "../test/harness/report.ts";
-import { scrape } from "../test/harness/scrape.ts";
 /**
  * `bun run bench:fleet [SECONDS]`: whether the click pipeline carries many redirectors with a
  * little traffic each, and what a click costs there, compared with the same clicks from one
  * redirector in full segments. Each scenario has a stack of its own, whose own redirector is idle.
  */
+import { runQuery } from "../test/harness/admin.ts";
+import { readCpu } from "../test/harness/process-usage.ts";
+import { scrape } from "../test/harness/prometheus.ts";
+import { publish, round, type Target } from "../test/harness/report.ts";
 import { type Stack, startStack } from "../test/harness/stack.ts";
 import { type Fleet, type Published, runFleet } from "./fleet/redirectors.ts";
 
@@ -179,10 +180,4 @@ async function readUsage(stack: Stack) {
 
 async function countStored(stack: Stack): Promise<number> {
   return Number(await runQuery(stack, "SELECT count() FROM clicks"));
-}
-
-async function runQuery(stack: Stack, query: string): Promise<string> {
-  const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
-  if (!response.ok) throw new Error(await response.text());
-  return (await response.text()).trim();
 }

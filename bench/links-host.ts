@@ -23,11 +23,10 @@ import {
 } from "../shared/links-log/snapshots.ts";
 import { decodeMessage, LINK_LOG_STREAM, signEntry } from "../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../shared/links-store/schema.ts";
-import { encodeEntry } from "../test/harness/encode-entry.ts";
+import { encodeEntry, SIGNER } from "../test/harness/links-log.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
-import { SIGNER } from "../test/harness/signing.ts";
 import {
   CACHE_BYTES,
   diskBytes,

@@ -19,10 +19,10 @@ import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import { hasAllLinks } from "../shared/links-store/schema.ts";
 import { natsLogin } from "../shared/nats.ts";
 import { createAccount } from "../test/harness/admin.ts";
+import { signerOf } from "../test/harness/links-log.ts";
 import { seedLinks } from "../test/harness/links-seed.ts";
 import { readCpu } from "../test/harness/process-usage.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
-import { signerOf } from "../test/harness/signing.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { secondsSince, stateOf, waitUntil } from "./links-host/host.ts";
 

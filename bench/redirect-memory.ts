@@ -9,8 +9,8 @@ import { join } from "node:path";
 
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
+import { scrape } from "../test/harness/prometheus.ts";
 import { median, publish, round, type Target } from "../test/harness/report.ts";
-import { scrape } from "../test/harness/scrape.ts";
 import { BenchLog } from "./redirect/bench-log.ts";
 import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
 import { withServer, wrk } from "./redirect/server.ts";

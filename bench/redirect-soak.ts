@@ -11,8 +11,8 @@ import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
+import { scrape } from "../test/harness/prometheus.ts";
 import { median, publish, round } from "../test/harness/report.ts";
-import { scrape } from "../test/harness/scrape.ts";
 import { BenchLog } from "./redirect/bench-log.ts";
 import {
   generateLinks,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { ConfigError, loadConfig } from "../shared/env.ts";
 import { publicKeyOf } from "../shared/links-log/signature.ts";
 import { dirForFile } from "../test/harness/for-file.ts";
-import { SIGNING_KEY } from "../test/harness/signing.ts";
+import { SIGNING_KEY } from "../test/harness/links-log.ts";
 import { configSchema, getTlsFiles } from "./config.ts";
 import { ErrorPages } from "./pages/error-pages.ts";
 

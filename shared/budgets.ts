@@ -373,6 +373,13 @@ export const WINDOWS = {
     seconds: 120,
     takenBy: "each right code of a second factor: a used one is refused; counted in PostgreSQL",
   },
+  wrong_codes_of_user: {
+    by: "user",
+    header: "codes",
+    limit: 10,
+    seconds: PASSWORD_SECONDS,
+    takenBy: "wrong codes of a second factor, however many are sent at once; counted in PostgreSQL",
+  },
   correct_passwords: {
     by: "user",
     header: "correct passwords of a user",

@@ -9,10 +9,10 @@ import { basename, dirname, join } from "node:path";
 
 import * as z from "zod";
 
+import { findFreePort } from "../deploy/local/ports.ts";
 import { createCertificates } from "../test/harness/certificates.ts";
 import { startOperatorNats } from "../test/harness/nats-operator.ts";
 import { startNats } from "../test/harness/nats.ts";
-import { freePort } from "../test/harness/ports.ts";
 import { ConfigError, loadConfig } from "./env.ts";
 import { processLog } from "./log.ts";
 import {
@@ -57,7 +57,7 @@ describe("a list of NATS servers", () => {
 
   test("connects when only one of its servers is up", async () => {
     await using server = await startNats();
-    const urls = `nats://127.0.0.1:${freePort()},nats://127.0.0.1:${freePort()},${server.url}`;
+    const urls = `nats://127.0.0.1:${findFreePort()},nats://127.0.0.1:${findFreePort()},${server.url}`;
     expect(load(urls).NATS_URL).toBe(urls);
     await probeNats(urls)();
     const nats = new NatsClient(urls, "test", processLog("test", "silent"));

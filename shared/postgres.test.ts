@@ -10,7 +10,7 @@ import * as z from "zod";
 import { createCertificates } from "../test/harness/certificates.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { forFile } from "../test/harness/for-file.ts";
-import { startOwnPostgres, startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
+import { startPostgres, type TestPostgres } from "../test/harness/postgres.ts";
 import { longTest } from "../test/harness/property-runs.ts";
 import { replaceHost, TcpProxy } from "../test/harness/tcp-proxy.ts";
 import { ConfigError, loadConfig } from "./env.ts";
@@ -242,7 +242,7 @@ async function isEncrypted(url: string): Promise<boolean> {
 longTest(
   "a certificate is verified by the authorities of sslrootcert, and for the host of the URL",
   async () => {
-    await using postgres = await startOwnPostgres();
+    await using postgres = await startPostgres({ ownServer: true });
     const ca = await demandTls(postgres);
     const parameters = (text: string, url = postgres.url) => `${url}?${text}`;
     await eventually(async () => {

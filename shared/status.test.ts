@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { connect, createInbox, type NatsConnection } from "nats";
 
 import { findNatsServer } from "../deploy/local/nats.ts";
+import { findFreePort } from "../deploy/local/ports.ts";
 import { eventually } from "../test/harness/eventually.ts";
 import { dirForFile, forFile } from "../test/harness/for-file.ts";
-import { freePort } from "../test/harness/ports.ts";
 import { PROJECT_DIR } from "../test/harness/stack.ts";
 import { LINES_PER_MINUTE, processLog } from "./log.ts";
 import { Replies } from "./nats.ts";
@@ -23,7 +23,7 @@ const open = (user: string) => connect({ servers: url, user, pass: "x" });
 
 /** A server with a user who may answer, and one of before that was possible. */
 const dir = dirForFile("shorthop-status-");
-const port = freePort();
+const port = findFreePort();
 const url: string = `127.0.0.1:${port}`;
 const file = join(dir, "nats.conf");
 writeFileSync(

@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 import { chromiumPath, openBrowser, openSignIn } from "./harness/browser.ts";
 import { eventually } from "./harness/eventually.ts";
-import { copyProject } from "./harness/project-copy.ts";
+import { copyProject } from "./harness/mutations.ts";
 import { PROJECT_DIR, startStack } from "./harness/stack.ts";
 
 /** Maximum delay of a change. */

@@ -22,8 +22,8 @@ import { decodeSegment, encodeSegmentHeader } from "../shared/contracts/click-se
 import { newUuid } from "../shared/ids.ts";
 import { decodeEntry, NO_HASH, otherFormatOf } from "../shared/links-log/entry.ts";
 import { STORE_FORMAT } from "../shared/links-store/schema.ts";
-import { encodeEntry } from "./harness/encode-entry.ts";
 import { dirForFile } from "./harness/for-file.ts";
+import { encodeEntry } from "./harness/links-log.ts";
 
 const dir = dirForFile("shorthop-formats-");
 

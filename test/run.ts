@@ -7,13 +7,12 @@
 import { chmodSync, rmSync } from "node:fs";
 
 import { TRAVERSABLE_MODE } from "../deploy/local/secrets.ts";
-import { SHARED_POSTGRES, startMigratedServer } from "./harness/postgres-server.ts";
+import { PostgresServer, SHARED_POSTGRES } from "./harness/postgres-server.ts";
 import { createTemporaryDir } from "./harness/templates.ts";
 import { findAffected } from "./runner/affected.ts";
 import type { Failure, NamedOutcome } from "./runner/bun-test.ts";
-import { countCores } from "./runner/cores.ts";
+import { countCores, suitShortLives } from "./runner/cores.ts";
 import { findFiles, type Lanes, runInLanes, runsOfFiles, runsOfFolders } from "./runner/lanes.ts";
-import { suitShortLives } from "./runner/short-lives.ts";
 import {
   collectStarts,
   readRecordedTimes,
@@ -132,7 +131,7 @@ function selectAffected(): Selection {
 async function runAll(): Promise<NamedOutcome[]> {
   const times = readRecordedTimes();
   if (unit.length === 0) return await runInLanes(runsOfFiles(endToEnd), lanes, times);
-  await using postgres = await startMigratedServer();
+  await using postgres = await PostgresServer.start();
   // In memory where there is room: they write thousands of small files.
   const dir = createTemporaryDir("shorthop-unit-");
   // PostgreSQL's user must be able to traverse it.

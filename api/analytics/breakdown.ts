@@ -29,6 +29,7 @@ import {
   whereClicks,
   whereOwn,
 } from "./plan.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 import {
   type AccountBreakdownResponse,
   type AccountSummary,
@@ -36,7 +37,6 @@ import {
   type LinkName,
   percentageOf,
 } from "./responses.ts";
-import type { AnalyticsQuery } from "./query-resolver.ts";
 
 /** Dimensions that are columns of `clicks`. */
 type BreakdownColumn = ColumnFilter | "link";

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../../shared/ids.ts";
-import { createFakeApi } from "../../test/harness/fake-api.ts";
+import { FakeApi } from "../../test/harness/fake-api.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
 import { NO_BRANDING } from "../branding/service.ts";
 
@@ -26,7 +26,7 @@ const EXPENSIVE = [
 
 describe("while the process is behind", () => {
   let authorizations = 0;
-  const api = createFakeApi(
+  const api = new FakeApi(
     { links: { get: () => Promise.resolve(linkRow()) } },
     {
       isBehind: () => true,
@@ -52,7 +52,7 @@ describe("while the process is behind", () => {
 });
 
 test("a link is read while the process is behind", async () => {
-  const api = createFakeApi(
+  const api = new FakeApi(
     { links: { get: () => Promise.resolve(linkRow()) } },
     { isBehind: () => true },
   );
@@ -60,7 +60,7 @@ test("a link is read while the process is behind", async () => {
 });
 
 test("an expensive call is served while the process is not behind", async () => {
-  const api = createFakeApi({
+  const api = new FakeApi({
     links: { get: () => Promise.resolve(linkRow()) },
     branding: { findForQr: () => Promise.resolve(NO_BRANDING) },
   });

@@ -5,8 +5,10 @@
 import { describe, expect, test } from "bun:test";
 
 import { rotateKeyBody, type Scope } from "../../shared/contracts/key-schemas.ts";
+import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
+import { AccountService } from "../accounts/service.ts";
 import { PostgresStores } from "../stores.ts";
 import type { AccessRule } from "./access-rules.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
@@ -198,5 +200,19 @@ describe("limits", () => {
     const result = await authorize(parts);
     expect(result).toMatchObject({ verdict: "suspended", granted: 0 });
     expect(result?.suspendedUntil).toBeGreaterThan(result?.now ?? Infinity);
+  });
+
+  test("are beside what an operator says: suspended for minutes, until that is lifted, or no longer", async () => {
+    const { parts, accountId } = await addKey();
+    const accounts = new AccountService(postgres.sql);
+    expect(await accounts.suspend(accountId, 30)).toBe(true);
+    const result = await authorize(parts);
+    expect(result?.verdict).toBe("suspended");
+    expect((result?.suspendedUntil ?? 0) - (result?.now ?? 0)).toBeWithin(29 * 60_000, 30 * 60_001);
+    await accounts.suspend(accountId, undefined);
+    expect(await authorize(parts)).toMatchObject({ verdict: "barred" });
+    await accounts.suspend(accountId, 0);
+    expect(await authorize(parts)).toMatchObject({ verdict: "ok" });
+    expect(await accounts.suspend(newUuid(), 30)).toBe(false);
   });
 });

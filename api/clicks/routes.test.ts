@@ -8,7 +8,7 @@ import type { ClickChunks } from "../../shared/clicks/query.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { inChunks } from "../../test/harness/chunks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { createFakeApi, type FakeKey } from "../../test/harness/fake-api.ts";
+import { FakeApi, type FakeKey } from "../../test/harness/fake-api.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { resolveRange } from "../analytics/period.ts";
@@ -65,7 +65,7 @@ function startApi({
       }),
   });
   const ledger = fakeService<LedgerWriter>("ledger", { record: () => Promise.resolve() });
-  const api = createFakeApi({ clicks: new ClicksService(analytics, ledger, bounds) });
+  const api = new FakeApi({ clicks: new ClicksService(analytics, ledger, bounds) });
   const server = api.listen();
   return {
     addKey: api.addKey,

@@ -1,7 +1,7 @@
 /** Goal: to serve other APIs changes nothing else, and opens no way around the limits of `/v1`. */
 import { expect, test } from "bun:test";
 
-import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
+import { errorCodeOf, FakeApi } from "../../test/harness/fake-api.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
 import { generateKey } from "../auth/api-key.ts";
 
@@ -13,7 +13,7 @@ const REFUSED = ["/yourls-api.php?format=json&action=none", "/v4/none", "/rest/v
 const compat = ["yourls", "bitly", "shlink"] as const;
 
 test("by default no other API is served", async () => {
-  const api = createFakeApi();
+  const api = new FakeApi();
   for (const path of REFUSED) {
     const response = await api.send(path);
     expect([response.status, errorCodeOf(response)]).toEqual([404, "not_found"]);
@@ -21,7 +21,7 @@ test("by default no other API is served", async () => {
 });
 
 test.each(REFUSED)("requests that are refused count for their address: %s", async (path) => {
-  const api = createFakeApi({}, { compat });
+  const api = new FakeApi({}, { compat });
   const send = (address: string) => api.send(path, { headers: { "x-forwarded-for": address } });
   for (let i = 0; i < ANONYMOUS_PER_MINUTE; i++)
     expect((await send("198.51.100.1")).status).toBe(401);
@@ -45,7 +45,7 @@ const WITH_BODY = [
 ] as const;
 
 test.each(WITH_BODY)("no body is read without a key that works: %s %s", async (method, path) => {
-  const api = createFakeApi({}, { compat });
+  const api = new FakeApi({}, { compat });
   const status = async (key: string) => {
     const headers = { "x-api-key": key, "x-forwarded-for": key.slice(-6) };
     return (await api.send(path, { method, key, headers, body: "not JSON" })).status;
@@ -61,14 +61,14 @@ test.each([
   ["of many names", Array.from({ length: 5_000 }, (_, i) => `${i}=`).join("&"), 400],
   ["within the bound", "a=1&".repeat(199), 401],
 ])("a form of too many fields is not parsed: %s", async (_, body, expected) => {
-  const api = createFakeApi({}, { compat });
+  const api = new FakeApi({}, { compat });
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   const { status, text } = await api.send("/yourls-api.php", { headers, body });
   expect([status, text.includes("too many fields")]).toEqual([expected, expected === 400]);
 });
 
 test("what a key may not do by /v1, and what fails there, is refused in the other shape", async () => {
-  const api = createFakeApi(
+  const api = new FakeApi(
     { links: { lookUp: () => Promise.reject(new Error("a secret of the database")) } },
     { compat },
   );
@@ -84,7 +84,7 @@ test("what a key may not do by /v1, and what fails there, is refused in the othe
 });
 
 test("all calls of a request have its id, and a stopping process says so", async () => {
-  const api = createFakeApi(
+  const api = new FakeApi(
     { links: { lookUp: () => Promise.resolve(linkRow()) } },
     { compat, isStopping: () => true },
   );

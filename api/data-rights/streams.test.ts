@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { decodeSegment } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { encodeSegment } from "../../test/harness/encode-segment.ts";
+import { encodeSegment } from "../../test/harness/segments.ts";
 import { replaceClicks } from "./streams.ts";
 
 const [erasedAccount, keptAccount] = [newUuid(), newUuid()];

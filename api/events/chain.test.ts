@@ -6,13 +6,15 @@ import { expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { SIGNER, signerOf } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { type ChainEnd, deleteAndSign, eraseEntries, extendChains, verifyChains } from "./chain.ts";
 import { INSTALLATION, recordCommand, recordEvents } from "./record.ts";
 
 const postgres = await forFile(startPostgres());
+
+const RETENTION = { days: 30, auditDays: 30 };
 
 const record = (author: Author, count: number) =>
   postgres.sql.begin((sql) =>
@@ -147,7 +149,7 @@ test("retention leaves a signed beginning, and takes nothing from the middle", a
   await postgres.sql`update events set position = null where account_id = ${author.accountId}`;
   await postgres.sql`delete from event_heads where account_id = ${author.accountId}`;
   await extendChains(postgres.sql);
-  expect(await deleteAndSign(postgres.sql, SIGNER, 30, 1_000)).toBe(2);
+  expect(await deleteAndSign(postgres.sql, SIGNER, RETENTION, 1_000)).toBe(2);
   expect(await idsOf(author)).toHaveLength(3);
   expect(await problemOf(author)).toBeNull();
   expect(await problemOf(author, [], signerOf({ links_signing_key: "6".repeat(64) }))).toContain(
@@ -158,12 +160,32 @@ test("retention leaves a signed beginning, and takes nothing from the middle", a
   expect(await problemOf(author)).toContain("key");
 });
 
+test("what concerns the installation is kept for a time of its own, and begins signed afterwards", async () => {
+  const { sql } = postgres;
+  const [author, installation] = [await addChain(), { ...INSTALLATION, actor: SYSTEM }];
+  await record(installation, 2);
+  await extendChains(sql);
+  for (const one of [author, installation]) {
+    for (const id of await idsOf(one)) await age(one, id);
+    await sql`update events set position = null where account_id = ${one.accountId}`;
+    await sql`delete from event_heads where account_id = ${one.accountId}`;
+  }
+  const kept = (await idsOf(installation)).length;
+  expect(await deleteAndSign(sql, SIGNER, { days: 30, auditDays: 50 }, 1_000)).toBe(5);
+  expect(await idsOf(installation)).toHaveLength(kept);
+  await record(installation, 1);
+  await extendChains(sql);
+  expect(await deleteAndSign(sql, SIGNER, { days: 30, auditDays: 35 }, 1_000)).toBe(kept);
+  expect(await idsOf(installation)).toHaveLength(1);
+  for (const one of [author, installation]) expect(await problemOf(one)).toBeNull();
+});
+
 test("a chain of which everything was deleted by retention goes on", async () => {
   const author = await addChain();
   for (const id of await idsOf(author)) await age(author, id);
   await postgres.sql`update events set position = null where account_id = ${author.accountId}`;
   await postgres.sql`delete from event_heads where account_id = ${author.accountId}`;
-  expect(await deleteAndSign(postgres.sql, SIGNER, 30, 1_000)).toBe(5);
+  expect(await deleteAndSign(postgres.sql, SIGNER, RETENTION, 1_000)).toBe(5);
   expect(await problemOf(author)).toBeNull();
   await record(author, 1);
   await extendChains(postgres.sql);
@@ -229,7 +251,7 @@ test("retention takes what an erasure has left of the beginning", async () => {
   await postgres.sql`delete from event_heads where account_id = ${author.accountId}`;
   await extendChains(postgres.sql);
   await erase(author, 1, 4);
-  expect(await deleteAndSign(postgres.sql, SIGNER, 30, 1_000)).toBe(3);
+  expect(await deleteAndSign(postgres.sql, SIGNER, RETENTION, 1_000)).toBe(3);
   expect(await problemOf(author)).toBeNull();
   const cuts = await postgres.sql`select from event_cuts where account_id = ${author.accountId}`;
   expect(cuts).toHaveLength(1);

@@ -37,17 +37,20 @@ export async function hasChain(sql: Sql, account: Uuid): Promise<boolean> {
   return (await sql`select from event_heads where account_id = ${account}`).length > 0;
 }
 
+/** For how many days events are kept: those of accounts, and those of the installation. */
+export type Retention = { days: number; auditDays: number };
+
 /** Deletes old events, about `max` at most, and signs where feeds begin; returns how many. */
 export const deleteAndSign = (
   sql: Sql,
   signer: LogSigner,
-  days: number,
+  { days, auditDays }: Retention,
   max: number,
 ): Promise<number> =>
   sql.begin(async (transaction) => {
     const floors = await transaction<(ChainPlace & { deleted: number })[]>`
       select account_id as "accountId", mode, position::float8 as position, hash, deleted
-        from delete_old_events(${days}, ${max})`;
+        from delete_old_events(${days}, ${auditDays}, ${max})`;
     for (const floor of floors)
       await transaction`
         update event_floors set signature = ${signer.signText(floorStatement(floor))}

@@ -7,11 +7,11 @@ import { describe, expect, test } from "bun:test";
 
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
-import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
+import { errorCodeOf, FakeApi } from "../../test/harness/fake-api.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { SIGNER } from "../../test/harness/links-log.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
-import { SIGNER } from "../../test/harness/signing.ts";
 import { type Author, SYSTEM } from "../http/principal.ts";
 import { postgresPool } from "../postgres.ts";
 import { deleteAndSign } from "./chain.ts";
@@ -140,7 +140,8 @@ longTest("50 writers and readers by cursor: nothing is missed, repeated or reord
 });
 
 /** Deletes events that are older than so many days. */
-const deleteOld = (days: number, max: number) => deleteAndSign(postgres.sql, SIGNER, days, max);
+const deleteOld = (days: number, max: number) =>
+  deleteAndSign(postgres.sql, SIGNER, { days, auditDays: days }, max);
 
 const linkId = (link: number): Uuid => `00000000-0000-7000-8000-00000000000${link}`;
 
@@ -358,7 +359,7 @@ describe("waiting", () => {
 
   test("returns nothing to a key that was revoked meanwhile, in whatever way the wait ends", async () => {
     const author = await newAuthor();
-    const api = createFakeApi({ events });
+    const api = new FakeApi({ events });
     for (const { wait, happens } of [
       { wait: 20, happens: true },
       { wait: 1, happens: false },

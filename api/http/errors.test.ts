@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { createFakeApi } from "../../test/harness/fake-api.ts";
+import { FakeApi } from "../../test/harness/fake-api.ts";
 import { ERRORS } from "./errors.ts";
 
 test("docs/errors.md lists every code with its status", async () => {
@@ -14,7 +14,7 @@ test("docs/errors.md lists every code with its status", async () => {
 });
 
 test("doc_url of an error names an entry of a page that the API serves", async () => {
-  const api = createFakeApi();
+  const api = new FakeApi();
   const { body } = await api.send("/v1/links?tags=a", { key: api.addKey() });
   const { error } = body as { error: { code: string; doc_url: string } };
   const { host, pathname, hash } = new URL(error.doc_url);
@@ -25,7 +25,7 @@ test("doc_url of an error names an entry of a page that the API serves", async (
 test.each(["/v1/links/x?colour=red", "/v1/limits?a=1&b=2", "/v1/keys?tags=a", "/v1/domains?x=1"])(
   "an unknown query parameter is rejected and named: %s",
   async (path) => {
-    const api = createFakeApi();
+    const api = new FakeApi();
     const { status, body } = await api.send(path, { key: api.addKey() });
     const names = [...new URL(path, "http://x").searchParams.keys()];
     expect(status).toBe(400);
@@ -40,7 +40,7 @@ test.each(["/v1/links/x?colour=red", "/v1/limits?a=1&b=2", "/v1/keys?tags=a", "/
 );
 
 test("the reference is compressed, is not sent twice to a client, and costs an address nothing", async () => {
-  const api = createFakeApi();
+  const api = new FakeApi();
   for (const path of ["/v1/openapi.json", "/docs", "/docs/errors", "/docs/swagger-ui.js"]) {
     const headers = { "accept-encoding": "gzip, br" };
     const first = await api.send(path, { headers });

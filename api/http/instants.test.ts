@@ -5,11 +5,11 @@
 import { expect, test } from "bun:test";
 
 import { instant } from "../../shared/contracts/text.ts";
-import { createFakeApi, errorCodeOf } from "../../test/harness/fake-api.ts";
+import { errorCodeOf, FakeApi } from "../../test/harness/fake-api.ts";
 import { writeCursor } from "./pagination.ts";
 
 // Without services: a request that gets past its schemas fails with 500.
-const api = createFakeApi();
+const api = new FakeApi();
 
 const OUTSIDE = [
   "0000-01-01T00:00:00Z",

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { createFakeApi } from "../../test/harness/fake-api.ts";
+import { FakeApi } from "../../test/harness/fake-api.ts";
 
 const ORIGIN = "https://app.example.com";
 
@@ -10,7 +10,7 @@ const preflight = (origin: string) => ({
 });
 
 test("a page of a configured origin may call the API and read its headers, also of errors", async () => {
-  const api = createFakeApi({}, { corsOrigins: [ORIGIN] });
+  const api = new FakeApi({}, { corsOrigins: [ORIGIN] });
   const allowed = await api.send("/v1/links", preflight(ORIGIN));
   expect([allowed.status, allowed.text]).toEqual([204, ""]);
   expect(allowed.headers.get("access-control-allow-origin")).toBe(ORIGIN);
@@ -37,7 +37,7 @@ test("caches are told of everything that an answer depends on", async () => {
     prefetch_clicks: 0,
   };
   const report = { period: "7d", summary, clicks_over_time: [], top_links: [] };
-  const api = createFakeApi(
+  const api = new FakeApi(
     { analytics: { account: async () => report } },
     { corsOrigins: [ORIGIN] },
   );
@@ -50,7 +50,7 @@ test("caches are told of everything that an answer depends on", async () => {
 
 test("a page of another origin may not, and none by default", async () => {
   for (const corsOrigins of [[ORIGIN], []]) {
-    const api = createFakeApi({}, { corsOrigins });
+    const api = new FakeApi({}, { corsOrigins });
     const { status, headers } = await api.send("/v1/links", preflight("https://evil.example"));
     expect([status, headers.get("access-control-allow-origin")]).toEqual([405, null]);
   }

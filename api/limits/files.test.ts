@@ -1,7 +1,7 @@
 /** Goal: nobody fetches files without end, and nobody pays for those of another network. */
 import { describe, expect, spyOn, test } from "bun:test";
 
-import { createFakeApi } from "../../test/harness/fake-api.ts";
+import { FakeApi } from "../../test/harness/fake-api.ts";
 import { ApiError } from "../http/errors.ts";
 import { FileBudget } from "./windows.ts";
 
@@ -52,7 +52,7 @@ describe("the bytes of files", () => {
 });
 
 test("the files of the reference are charged, and refused to who has fetched too many", async () => {
-  const api = createFakeApi({});
+  const api = new FakeApi({});
   const key = api.addKey();
   using charge = spyOn(FileBudget.prototype, "charge");
   const paths = [

@@ -7,8 +7,8 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import { decodeEntry, type Entry, ENTRY_BYTES_MAX } from "../../shared/links-log/entry.ts";
-import { encodeEntry } from "../../test/harness/encode-entry.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { encodeEntry } from "../../test/harness/links-log.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import {

@@ -1,8 +1,8 @@
-import { beforeEach, expect, test } from "bun:test";
 /**
  * Goal: the tail has what was committed, in one chain and each entry once, whoever dies, races or
  * comes back older. Method: real PostgreSQL and NATS.
  */
+import { beforeEach, expect, test } from "bun:test";
 import { cpSync, rmSync } from "node:fs";
 
 import { headers } from "nats";
@@ -28,9 +28,9 @@ import {
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/signing.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
 import { addToOutbox, isAcknowledged, numberLog, selectEntries } from "./log.ts";
 import { LinksLogPublisher } from "./publisher.ts";

@@ -22,8 +22,8 @@ import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { startLinksStores } from "../../test/harness/links-stores.ts";
-import { SIGNER } from "../../test/harness/signing.ts";
+import { SIGNER } from "../../test/harness/links-log.ts";
+import { LinksStores } from "../../test/harness/links-stores.ts";
 import { cutLog } from "../links-log/log.ts";
 import { LinksLogPublisher } from "../links-log/publisher.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
@@ -39,7 +39,7 @@ const log = processLog("test", "silent");
 const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_counters"];
 
 let dir: string;
-const stores = await forFile(startLinksStores());
+const stores = await forFile(LinksStores.start());
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));

@@ -16,7 +16,7 @@ import { advance, decideStep } from "../../shared/links-log/decisions.ts";
 import { decodeEntry } from "../../shared/links-log/entry.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { startLinksStores } from "../../test/harness/links-stores.ts";
+import { LinksStores } from "../../test/harness/links-stores.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { numberLog, selectEntries } from "../links-log/log.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
@@ -25,7 +25,7 @@ import { buildSnapshot } from "./snapshot.ts";
 /** More than a turn of building. */
 const LINKS = 3_000;
 
-const stores = await forFile(startLinksStores());
+const stores = await forFile(LinksStores.start());
 await stores.addLinks(LINKS);
 const { sql, owner } = stores;
 const domain = newUuid();

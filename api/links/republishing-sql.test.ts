@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 
 import { forFile } from "../../test/harness/for-file.ts";
-import { startLinksStores } from "../../test/harness/links-stores.ts";
+import { LinksStores } from "../../test/harness/links-stores.ts";
 import type { LinkRow } from "./model.ts";
 import { findServedLinksOf } from "./republishing.ts";
 
@@ -13,7 +13,7 @@ import { findServedLinksOf } from "./republishing.ts";
 const LINKS = 20_000;
 const BATCH = 500;
 
-const stores = await forFile(startLinksStores());
+const stores = await forFile(LinksStores.start());
 await stores.addLinks(LINKS);
 await stores.sql`analyze`;
 

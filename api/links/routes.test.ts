@@ -168,6 +168,35 @@ test("a link is changed and deleted by the account's own id", async () => {
   expect(codeOf(await send(`/${id}`))).toEqual([404, "not_found"]);
 });
 
+test("a change sets and removes what it names, and without an effect is none", async () => {
+  const id = await create({ title: "T", expires_at: "2099-01-01T00:00:00Z" });
+  const change = async (body: object) => (await send(`/${id}`, { method: "PATCH", body })).body;
+  const before = (await send(`/${id}`)).body as { updated_at: string };
+  for (const body of [{}, { title: "T" }, { url }])
+    expect(await change(body)).toMatchObject({ updated_at: before.updated_at });
+  const without = { title: null, expires_at: null, has_password: true };
+  expect(await change({ title: null, expires_at: null, password: "secret" })).toMatchObject(
+    without,
+  );
+  expect(await change({ password: null })).toMatchObject({ has_password: false });
+});
+
+test.each<object>([
+  { max_clicks: 0 },
+  { max_clicks: 1.5 },
+  { max_clicks: 1e10 },
+  { max_clicks: "3" },
+  { limit_counts: "bots" },
+  { confirm: "yes" },
+  { clicks_left: 3 },
+  { ledger: { id: "link_01k9z3v6x7e8w9r0t1y2u3i4o5", before: 0 } },
+])("a limit of clicks cannot be changed by %j", async (body) => {
+  const id = await create({ max_clicks: 3 });
+  const response = await send(`/${id}`, { method: "PATCH", body });
+  expect(codeOf(response)).toEqual([400, "invalid_request"]);
+  expect((await send(`/${id}`)).body).toMatchObject({ max_clicks: 3, clicks_left: 3 });
+});
+
 test("a field that cannot be changed is rejected", async () => {
   const body = { domain: "go.example.com" };
   const response = await send(`/${await create()}`, { method: "PATCH", body });

@@ -176,28 +176,39 @@ begin
 end
 $$;
 
--- Deletes events that are older than a number of days, at most about p_max, and returns how many of each feed, with its new
--- floor. Ids begin with their time in milliseconds. Beside it only the owner deletes events, in an erasure, so no process can
+-- The lowest id of an event of so many days ago: ids begin with their time in milliseconds.
+create function lowest_event_id(p_days integer) returns uuid language sql stable as $$
+  select rpad(
+    lpad(to_hex(floor(extract(epoch from clock_timestamp() - make_interval(days => p_days)) * 1000)::bigint), 12, '0'),
+    32, '0')::uuid
+$$;
+
+-- Deletes events that are older than a number of days, those of the installation after another, at most about p_max, and returns
+-- how many of each feed, with its new floor. Beside it only the owner deletes events, in an erasure, so no process can
 -- remove what it did from the ledger. What is deleted is the beginning of a feed, so that the rest of its chain of hashes stays whole.
-create function delete_old_events(p_days integer, p_max integer)
+create function delete_old_events(p_days integer, p_audit_days integer, p_max integer)
 returns table (account_id uuid, mode text, "position" bigint, hash bytea, deleted integer)
 language plpgsql volatile security definer set search_path = pg_catalog, public as $$
 #variable_conflict use_column
 declare
+  v_installation constant uuid := '00000000-0000-0000-0000-000000000000';
+  v_days_limit constant uuid := lowest_event_id(p_days);
+  v_audit_limit constant uuid := lowest_event_id(p_audit_days);
   v_limit uuid;
   v_total integer := 0;
   v_feed record;
   v_kept bigint;
 begin
-  if p_days < 1 then raise exception 'Events are kept for a day at least.'; end if;
-  v_limit := rpad(
-    lpad(to_hex(floor(extract(epoch from clock_timestamp() - make_interval(days => p_days)) * 1000)::bigint), 12, '0'),
-    32, '0')::uuid;
+  if least(p_days, p_audit_days) < 1 then raise exception 'Events are kept for a day at least.'; end if;
   for v_feed in
     select distinct old.account_id, old.mode
-      from (select account_id, mode from events where id < v_limit order by id limit p_max) old
+      from (select account_id, mode from events
+             where id < greatest(v_days_limit, v_audit_limit)
+               and id < case when account_id = v_installation then v_audit_limit else v_days_limit end
+             order by id limit p_max) old
      order by 1, 2
   loop
+    v_limit := case when v_feed.account_id = v_installation then v_audit_limit else v_days_limit end;
     exit when v_total >= p_max;
     while number_events(v_feed.account_id, v_feed.mode) loop end loop;
     select min(position) into v_kept from events
@@ -225,7 +236,7 @@ begin
   end loop;
 end
 $$;
-revoke execute on function number_events(uuid, text), delete_old_events(integer, integer), check_click_limits() from public;
+revoke execute on function number_events(uuid, text), delete_old_events(integer, integer, integer), check_click_limits() from public;
 
 -- Where events of an account and mode are delivered to.
 create table webhooks (

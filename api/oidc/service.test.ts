@@ -136,7 +136,8 @@ describe("somebody of the provider", () => {
     expect(user).toMatchObject({ email: person.email, name: person.name });
     expect(await roles()).toEqual({ [person.email]: "member" });
     const [event] = await postgres.sql`
-      select type, actor->>'type' as actor from events where account_id = ${accountId}`;
+      select type, actor->>'type' as actor from events where account_id = ${accountId}
+       order by sequence`;
     expect(event).toMatchObject({ type: "member.joined", actor: "system" });
   });
 

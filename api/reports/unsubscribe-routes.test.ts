@@ -4,14 +4,14 @@ import { beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { newUuid } from "../../shared/ids.ts";
-import { createFakeApi, type FakeApi } from "../../test/harness/fake-api.ts";
+import { FakeApi } from "../../test/harness/fake-api.ts";
 import { UnsubscribeTokens } from "./mails.ts";
 
 let unsubscribed: string[];
 let api: FakeApi;
 beforeEach(() => {
   unsubscribed = [];
-  api = createFakeApi({
+  api = new FakeApi({
     unsubscriber: {
       isValid: (token) => token === "valid",
       async unsubscribe(token) {

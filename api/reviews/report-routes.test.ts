@@ -1,7 +1,7 @@
 /** Goal: visitors report a link by a form that only its own page can post, a few times an hour. */
 import { beforeEach, expect, test } from "bun:test";
 
-import { createFakeApi, errorCodeOf, type FakeApi } from "../../test/harness/fake-api.ts";
+import { errorCodeOf, FakeApi } from "../../test/harness/fake-api.ts";
 
 const URL_OF_LINK = "https://sho.rt/abc";
 
@@ -9,7 +9,7 @@ let reported: [url: string, reason: string][];
 let api: FakeApi;
 beforeEach(() => {
   reported = [];
-  api = createFakeApi({
+  api = new FakeApi({
     linkReports: {
       async report(url, reason) {
         reported.push([url, reason]);
@@ -76,7 +76,7 @@ test.each([
   ["22P05", 400, "invalid_request"],
   ["42601", 500, "internal"],
 ])("PostgreSQL's %s, as for a text with NUL, is %i %s", async (code, status, reason) => {
-  const broken = createFakeApi({
+  const broken = new FakeApi({
     linkReports: {
       report: () => Promise.reject(Object.assign(new Error("rejected"), { code })),
     },

@@ -59,9 +59,25 @@ export class Attempts {
 
   /** Gives this one attempt back after a correct password; what others have tried stays counted. */
   async refund(attempt: Attempt): Promise<void> {
-    for (const [name, key] of listWindows(attempt))
-      await this.#sql`
-        update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${this.#hash(name, key)}`;
+    for (const [name, key] of listWindows(attempt)) await this.#refund(name, key);
+  }
+
+  /**
+   * Counts a user's code as a wrong one, before it is compared: so many that come at once are
+   * counted, too. Throws `rate_limited`.
+   */
+  async consumeCode(userId: Uuid): Promise<void> {
+    await this.#consume(this.#sql, "wrong_codes_of_user", userId);
+  }
+
+  /** Gives a code back that was right, or that was not compared. */
+  async refundCode(userId: Uuid): Promise<void> {
+    await this.#refund("wrong_codes_of_user", userId);
+  }
+
+  async #refund(name: string, key: string): Promise<void> {
+    await this.#sql`
+      update sign_in_windows set spent = greatest(spent - 1, 0) where key = ${this.#hash(name, key)}`;
   }
 
   /** Whether a right code of a user's app is used for the first time while it is right. */
@@ -73,7 +89,7 @@ export class Attempts {
 
   async #consume(
     sql: Sql | Transaction,
-    name: AttemptWindow | "password_resets_of_user",
+    name: AttemptWindow | "password_resets_of_user" | "wrong_codes_of_user",
     key: string,
   ): Promise<void> {
     const { header, limit, seconds } = WINDOWS[name];

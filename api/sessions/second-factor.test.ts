@@ -6,10 +6,10 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import type { Enrolment } from "../../shared/contracts/user-responses.ts";
+import { codeOf } from "../../test/harness/authenticator.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { SessionServices } from "../../test/harness/session-services.ts";
-import { codeOf } from "../../test/harness/totp.ts";
 import type { Session } from "../http/principal.ts";
 
 const PASSWORD = "tomato-harbor-lantern";
@@ -101,6 +101,13 @@ async function enrol(browser: Browser): Promise<Enrolment> {
   return made;
 }
 
+/** The cookie of a sign-in that waits for a code. */
+async function challengeOf(email: string): Promise<string> {
+  const browser = new Browser(email);
+  expect(await browser.signIn()).toBe("code");
+  return /[^ ]*two_factor=[^;]*/.exec(browser.client.headers.get("cookie") ?? "")?.[0] ?? "";
+}
+
 describe("a user with a second factor", () => {
   let person: Browser;
   let made: Enrolment;
@@ -162,6 +169,36 @@ describe("a user with a second factor", () => {
     expect(await elsewhere.signIn()).toBe("code");
     expect(await elsewhere.sendCode(codeOf(made.uri))).toBe("rate_limited");
     expect(await elsewhere.isIn()).toBe(false);
+  });
+
+  test("is not guessed by many at once", async () => {
+    const thieves = Array.from({ length: 40 }, () => new Browser(person.email));
+    for (const thief of thieves) expect(await thief.signIn()).toBe("code");
+    const outcomes = await Promise.all(thieves.map((thief) => thief.sendCode("000000")));
+    expect(outcomes.filter((outcome) => outcome !== "rate_limited").length).toBeLessThanOrEqual(10);
+  });
+
+  test.each([
+    ["after it", (own: string, other: string) => `${own}; ${other}`, true],
+    ["before it", (own: string, other: string) => `${other}; ${own}`, true],
+    ["without a blank", (own: string, other: string) => `${own};${other}`, true],
+    ["in escapes", (own: string, other: string) => `${other.replace("=2", "=%32")}; ${own}`, false],
+    ["in escapes alone", (_: string, other: string) => other.replace("=2", "=%32"), false],
+  ])("is not guessed under the cookie of another sign-in: %s", async (_, join, isNamed) => {
+    const thief = await addPerson();
+    await enrol(thief);
+    const cookie = join(await challengeOf(thief.email), await challengeOf(person.email));
+    const client = { ...elsewhere.client, headers: new Headers({ cookie }) };
+    expect(await services.sessions.signInByCode("000000", client).catch(reasonOf)).toBe(
+      "unauthorized",
+    );
+    const { id } = (await person.session()).user;
+    const [row] = await postgres.sql<{ compared: boolean; recorded: boolean }[]>`
+      select wrong_codes > 0 as compared,
+             exists (select from events where object_id = ${id} and type = 'session.refused') as recorded
+        from second_factors where user_id = ${id}`;
+    expect(row?.recorded).toBe(isNamed);
+    if (!isNamed) expect(row?.compared).toBe(false);
   });
 
   test("does not get in by a code after a password that is another one now", async () => {

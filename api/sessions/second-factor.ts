@@ -136,6 +136,10 @@ const WRONG_CODE = "The code is wrong, or has been used.";
 /** Time until codes are accepted again after many wrong ones in a row, as in the library. */
 const LOCKED_SECONDS = 900;
 
+/** Whether the library has compared a code, by the code of its error. */
+export const isWrongCode = (code: string): boolean =>
+  ["INVALID_CODE", "INVALID_BACKUP_CODE"].includes(code);
+
 /** The error of a sign-in that its code did not complete, by the code of the library's error. */
 export function wrongCode(code = ""): ApiError {
   if (code === "ACCOUNT_TEMPORARILY_LOCKED")

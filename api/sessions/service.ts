@@ -14,7 +14,7 @@ import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
 import { endResets } from "./resets.ts";
-import { isTotp, wrongCode, wrongPassword } from "./second-factor.ts";
+import { isTotp, isWrongCode, wrongCode, wrongPassword } from "./second-factor.ts";
 import { recordOwn, recordSignIn, userActor } from "./sign-ins.ts";
 import { deleteSession, endSessions, findUserByEmail, isPasswordCurrent } from "./sql.ts";
 
@@ -151,19 +151,8 @@ export class SessionService {
    * `unauthorized` for a wrong code, or when it comes too late; and `rate_limited`.
    */
   async signInByCode(code: string, client: ClientInfo): Promise<string[]> {
-    const request = { body: { code }, headers: onlyChallenge(client.headers) };
-    const { api } = this.#library;
-    const userId = await this.#findChallenged(challengeOf(client.headers));
     const method = isTotp(code) ? "password and code" : "password and recovery code";
-    const { headers, response } = await translateErrors(
-      isTotp(code)
-        ? api.verifyTOTP({ ...request, returnHeaders: true })
-        : api.verifyBackupCode({ ...request, returnHeaders: true }),
-      wrongCode,
-    ).catch(async (error: unknown) => {
-      if (isRefusal(error)) await this.#record("session.refused", userId, method, client);
-      throw error;
-    });
+    const { headers, response } = await this.#compareCode(code, method, client);
     const { token, user } = signedIn.parse(response);
     const credentials = await findUserByEmail(this.#sql, user.email);
     const isGood =
@@ -178,13 +167,46 @@ export class SessionService {
     return headers.getSetCookie();
   }
 
-  /** Who has entered the password, and has to send a code with this cookie. */
-  async #findChallenged(cookie: string): Promise<Uuid | undefined> {
-    const identifier = /two_factor=(2fa-\w{1,100})/.exec(cookie)?.[1] ?? "";
-    const [row] = await this.#sql<{ id: Uuid }[]>`
-      select users.id from verifications join users on users.id::text = verifications.value
-       where identifier = ${identifier}`;
-    return row?.id;
+  /** Has the library compare a code, which counts as a wrong one unless it is right. */
+  async #compareCode(code: string, method: string, client: ClientInfo) {
+    const { api } = this.#library;
+    const body = { code };
+    const headers = onlyChallenge(client.headers);
+    const userIds = await this.#findChallenged(challengeOf(client.headers));
+    for (const userId of userIds) await this.#attempts.consumeCode(userId);
+    let isWrong = false;
+    try {
+      return await translateErrors(
+        isTotp(code)
+          ? api.verifyTOTP({ body, headers, returnHeaders: true })
+          : api.verifyBackupCode({ body, headers, returnHeaders: true }),
+        (problem) => {
+          isWrong = isWrongCode(problem);
+          return wrongCode(problem);
+        },
+      );
+    } catch (error) {
+      if (isRefusal(error))
+        for (const userId of userIds.length > 0 ? userIds : [undefined])
+          await this.#record("session.refused", userId, method, client);
+      throw error;
+    } finally {
+      if (!isWrong) for (const userId of userIds) await this.#attempts.refundCode(userId);
+    }
+  }
+
+  /**
+   * Who has entered the password, and has to send a code with these cookies: several users if there
+   * are several, of which the library reads one.
+   */
+  async #findChallenged(cookies: string): Promise<Uuid[]> {
+    const identifiers = [...cookies.matchAll(/(?<=two_factor=)2fa-[\w-]{1,100}/g)].map(
+      ([one]) => one,
+    );
+    const rows = await this.#sql<{ id: Uuid }[]>`
+      select distinct users.id from verifications join users on users.id::text = verifications.value
+       where identifier = any (${identifiers}::text[])`;
+    return rows.map(({ id }) => id);
   }
 
   #record(
@@ -277,10 +299,13 @@ const tokenOf = (response: unknown): string | undefined => signedIn.safeParse(re
 /** The cookie between the two steps of a sign-in. */
 const CHALLENGE = /^(?:__Secure-)?shorthop\.(?:two_factor|passkey)=/;
 
+/** As browsers send them back: the library also reads one that names its sign-in in escapes. */
+const SENT_CHALLENGE = /^(?:__Secure-)?shorthop\.(?:two_factor=2fa-[\w-]{1,100}\.|passkey=)/;
+
 const challengeOf = (headers: Headers): string =>
   (headers.get("cookie") ?? "")
-    .split("; ")
-    .filter((pair) => CHALLENGE.test(pair))
+    .split(/;\s*/)
+    .filter((pair) => SENT_CHALLENGE.test(pair))
     .join("; ");
 
 /** Whether an error says that somebody may not sign in. */

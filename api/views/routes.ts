@@ -97,7 +97,7 @@ function routesOf(auth: AccessPlugin, views: ViewService, resource: Resource) {
         detail: {
           operationId: `save${singular}`,
           summary: `Save a ${called}`,
-          description: `Saves ${saved} under a name, in place of what has it. An account and mode has up to 100 of them.`,
+          description: `Saves ${saved} under a name, and replaces what had that name. An account and mode has up to 100 of them.`,
         },
       },
     )
@@ -134,7 +134,10 @@ const viewResponse = z
 
 const viewListResponse = z
   .object({ data: z.array(viewResponse).meta({ description: "All of the kind, by name." }) })
-  .meta({ id: "SavedViewList", description: "What an account and mode has saved of a kind." });
+  .meta({
+    id: "SavedViewList",
+    description: "Everything of one kind that the account and mode has saved.",
+  });
 
 const toViewResponse = ({ created_at, updated_at, ...view }: ViewRow) => ({
   ...view,

@@ -7,10 +7,10 @@ import type { NatsConnection } from "nats";
 
 import { newUuid } from "../../shared/ids.ts";
 import { call, callOnce, linkSchema } from "../../test/harness/api.ts";
-import { SIGNER } from "../../test/harness/signing.ts";
+import { SIGNER } from "../../test/harness/links-log.ts";
 import type { Stack } from "../../test/harness/stack.ts";
 import { MESSAGES, sendMessage } from "../../test/hostile/cost/messages.ts";
-import { sampleConditions } from "../../test/hostile/cost/sample-conditions.ts";
+import { sampleConditions } from "../../test/hostile/cost/schema-values.ts";
 import { listLinks } from "../../test/hostile/cost/visitors.ts";
 import { Inputs } from "../../test/hostile/inputs.ts";
 import type { Fixtures } from "../../test/hostile/requests.ts";

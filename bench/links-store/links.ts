@@ -1,7 +1,7 @@
-import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 /** Links of a benchmark: random aliases, in no order, and destinations of usual length. */
+import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { type Change, toChange } from "../../shared/links-store/schema.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 
 export function createLinks(count: number) {
   const aliasOf = (i: number): string => Bun.hash(`${count} ${i}`).toString(36).slice(0, 8);

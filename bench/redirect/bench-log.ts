@@ -26,8 +26,7 @@ import {
   signEntry,
 } from "../../shared/links-log/tail.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import { encodeEntry } from "../../test/harness/encode-entry.ts";
-import { SIGNER } from "../../test/harness/signing.ts";
+import { encodeEntry, SIGNER } from "../../test/harness/links-log.ts";
 
 /** Entries that are published at once, if the states are as many. */
 const ENTRIES_AT_ONCE = 64;

@@ -3,7 +3,7 @@ import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-r
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { SIGNING_KEY } from "../../test/harness/signing.ts";
+import { SIGNING_KEY } from "../../test/harness/links-log.ts";
 import { BenchLog } from "./bench-log.ts";
 
 export type Links = readonly { alias: string; destination: string }[];

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-import { isRunning } from "../../test/harness/proc.ts";
+import { isRunning } from "../../test/harness/process-usage.ts";
 
 const END_TIMEOUT_MS = 5_000;
 

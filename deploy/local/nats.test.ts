@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 import { dirForFile } from "../../test/harness/for-file.ts";
-import { freePort } from "../../test/harness/ports.ts";
 import { downloadNatsServer, findNatsServer } from "./nats.ts";
+import { findFreePort } from "./ports.ts";
 
 const PROCESSES = 4;
 
@@ -39,7 +39,7 @@ function startAndRun(bin: string, tools: string) {
   const program = `
     import { downloadNatsServer } from ${JSON.stringify(join(import.meta.dir, "nats.ts"))};
     const path = await downloadNatsServer(${JSON.stringify(bin)}, () => undefined);
-    const server = Bun.spawn([path, "-a", "127.0.0.1", "-p", "${freePort()}"], { stderr: "pipe" });
+    const server = Bun.spawn([path, "-a", "127.0.0.1", "-p", "${findFreePort()}"], { stderr: "pipe" });
     let output = "";
     for await (const part of server.stderr) {
       output += new TextDecoder().decode(part);

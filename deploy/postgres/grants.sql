@@ -31,7 +31,7 @@ grant select, update on event_progress to shorthop_worker;
 revoke insert, update, delete on click_event_days from shorthop_api;
 grant execute on function record_click_events(jsonb, jsonb) to shorthop_worker;
 grant execute on function number_events(uuid, text) to shorthop_api, shorthop_worker;
-grant execute on function delete_old_events(integer, integer) to shorthop_api;
+grant execute on function delete_old_events(integer, integer, integer) to shorthop_api;
 -- Versions of links are drawn by a function, which only the API may call.
 grant execute on function next_link_version(), next_link_versions(integer) to shorthop_api;
 commit;

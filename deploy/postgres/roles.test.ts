@@ -14,7 +14,7 @@ import {
   type Sql,
 } from "../../api/postgres.ts";
 import { processLog } from "../../shared/log.ts";
-import { startOwnPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres, type TestPostgres } from "../../test/harness/postgres.ts";
 import { requirePrivileges as requireWorkerPrivileges } from "../../worker/checks.ts";
 
 const psql = Bun.which("psql");
@@ -46,7 +46,7 @@ describe.skipIf(psql === null)("the roles of PostgreSQL", () => {
   };
 
   beforeAll(async () => {
-    postgres = await startOwnPostgres();
+    postgres = await startPostgres({ ownServer: true });
     // As on a new server: the roles come before the tables.
     await postgres.sql`drop schema public cascade`;
     await postgres.sql`create schema public`;

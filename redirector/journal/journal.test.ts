@@ -15,13 +15,8 @@ import { basename, join } from "node:path";
 
 import { type Click, toRawClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
+import { canMountDisks, mountDisk, remountDisk, unmountDisk } from "../../test/harness/disks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import {
-  canMountDisks,
-  mountDisk,
-  remountDisk,
-  unmountDisk,
-} from "../../test/harness/small-disk.ts";
 import type { SealedSegment } from "./files.ts";
 import { Journal } from "./journal.ts";
 
@@ -320,7 +315,7 @@ describe("the click journal", () => {
   });
 
   const small = mkdtempSync(join(tmpdir(), "shorthop-small-"));
-  const mounted = canMountDisks && mountDisk(small, "64k");
+  const mounted = canMountDisks() && mountDisk(small, "64k");
   beforeEach(() => {
     for (const left of readdirSync(small)) rmSync(join(small, left));
   });

@@ -20,12 +20,12 @@ import { decodeSegment, encodeSegmentHeader } from "../../shared/contracts/click
 import { CLICKS_STREAM, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
-import { encodeClick } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
+import { encodeClick } from "../../test/harness/segments.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
 import { Publisher, type PublisherEvent } from "./publisher.worker.ts";
 

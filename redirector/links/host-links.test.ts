@@ -18,7 +18,7 @@ import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { AWAY, LinksProcess } from "../../test/harness/host-links.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";

@@ -21,7 +21,7 @@ import { findInTail, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/link
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { SIGNER, signerOf } from "../../test/harness/signing.ts";
+import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { storeTestSnapshot, TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { HostLog } from "./host-log.ts";
 import { LogStore } from "./log-store.ts";

@@ -10,7 +10,7 @@ import { ensureLinkLogStream } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { TestHost } from "../../test/harness/host-links.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { publishEntries, TestLog } from "../../test/harness/test-log.ts";
 

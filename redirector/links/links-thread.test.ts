@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import { TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { LinksThread } from "./links-thread.ts";

@@ -11,7 +11,7 @@ import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { SIGNER, signerOf } from "../../test/harness/signing.ts";
+import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { LogFollower } from "./log-follower.ts";
 import { LogStore } from "./log-store.ts";

@@ -19,8 +19,8 @@ import {
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { SIGNER } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
-import { SIGNER } from "../../test/harness/signing.ts";
 import { SnapshotReader } from "./snapshot-reader.ts";
 
 const server = await forFile(startNats());

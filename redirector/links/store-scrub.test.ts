@@ -12,7 +12,7 @@ import fc from "fast-check";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_LOG, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { dirForFile } from "../../test/harness/for-file.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { LogStore, StoreScrub } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";

@@ -17,7 +17,7 @@ import {
   toChange,
   toMalformed,
 } from "../../shared/links-store/schema.ts";
-import { activeLink } from "../../test/harness/link-record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { CHANGES_KEPT, LogStore } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { encodeClick, encodeSegment } from "../../test/harness/encode-segment.ts";
+import { encodeClick, encodeSegment } from "../../test/harness/segments.ts";
 import { type Click, RECORD_BYTES_MAX, toRawClick } from "./click-record.ts";
 import {
   decodeSegment,

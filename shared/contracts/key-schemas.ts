@@ -45,7 +45,7 @@ export const newKeyBody = z
     name: plainText(KEY_NAME_LENGTH_MAX).min(1).meta(keyNameMeta),
     type: z.enum(["live", "test"]).optional().meta({
       description:
-        "`live` or `test`; that of the calling key when left out. No key creates one of the other type.",
+        "`live` or `test`; the type of the calling key when left out. A key creates only keys of its own type.",
     }),
     scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).meta(scopesMeta),
     expires_at: instant

@@ -14,7 +14,7 @@ export const viewName = plainText(NAME_LENGTH_MAX).trim().min(1);
 export type ViewKind = "analytics" | "links" | "utm";
 
 export const viewNameMeta = {
-  description: "The name, one of its kind.",
+  description: "The name, unique among those of its kind.",
   examples: ["Phones in Germany"],
 };
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { encodeEntry } from "../../test/harness/encode-entry.ts";
+import { encodeEntry } from "../../test/harness/links-log.ts";
 import { LINK_RECORD_BYTES_MAX } from "../contracts/link-record.ts";
 import { newUuid } from "../ids.ts";
 import {

@@ -7,8 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { headers, type MsgHdrs } from "nats";
 import * as z from "zod";
 
-import { encodeEntry } from "../../test/harness/encode-entry.ts";
-import { SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/signing.ts";
+import { encodeEntry, SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/links-log.ts";
 import { newUuid } from "../ids.ts";
 import { type EntryHeader, hashOf, type Head, NO_HASH } from "./entry.ts";
 import {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { activeLink } from "../../test/harness/link-record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,

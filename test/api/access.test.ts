@@ -11,6 +11,7 @@ import { Budgets } from "../../api/limits/budgets.ts";
 import { CALLS } from "../../shared/waiting-work.ts";
 import { createAccount, createKey, revokeKey, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
+import { ApiResources, NO_RESOURCES } from "../harness/api-resources.ts";
 import { call, codeOf } from "../harness/api.ts";
 import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -148,118 +149,9 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
   ["GET", "/v1/limits", null],
 ];
 
-const NO_RESOURCES = {
-  link: "link_none",
-  alias: "none",
-  tag: "none",
-  domain: "dom_none",
-  proven: "dom_none",
-  share: "shr_none",
-  view: "none",
-  key: "key_none",
-  webhook: "wh_none",
-  delivery: "dlv_none",
-  event: "event_none",
-  external: "order-none",
-  report: "rpt_none",
-};
-
-type Resources = Record<keyof typeof NO_RESOURCES, string>;
-
-const created = z.object({ id: z.string() });
-
-/** Creates something for `owner`, and returns what the API says of it. */
-async function create(owner: string, path: string, body: object): Promise<unknown> {
-  const response = await call(api(path), { key: owner, body });
-  expect([path, response.status]).toEqual([path, 201]);
-  return response.body;
-}
-
-/** Creates a resource of each kind; the placeholders in paths are named after what they fill. */
-const CREATE: readonly ((owner: string) => Promise<Partial<Resources>>)[] = [
-  async (owner) => {
-    const tag = crypto.randomUUID();
-    const external = crypto.randomUUID();
-    const body = { url: "https://example.com/target", tags: [tag], external_id: external };
-    const made = await create(owner, "/v1/links", body);
-    const { id: link, alias } = created.extend({ alias: z.string() }).parse(made);
-    return { link, alias, tag, external };
-  },
-  async (owner) => {
-    const made = await create(owner, "/v1/keys", { name: "target", scopes: ["links:read"] });
-    const { id, key } = created.extend({ key: z.string() }).parse(made);
-    secrets.push(key);
-    return { key: id };
-  },
-  async (owner) => ({ domain: await createDomain(owner) }),
-  async (owner) => {
-    const proven = await createDomain(owner);
-    await call(api(`/v1/domains/${proven}/verify`), { key: owner, method: "POST" });
-    return { proven };
-  },
-  async (owner) => {
-    const made = await create(owner, "/v1/shares", {});
-    const { id, token } = created.extend({ token: z.string() }).parse(made);
-    secrets.push(token);
-    return { share: id };
-  },
-  async (owner) => {
-    const view = `view-${crypto.randomUUID()}`;
-    const save = { key: owner, method: "PUT", body: { query: "" } };
-    for (const kind of ["views", "link-filters", "utm-templates"])
-      await call(api(`/v1/${kind}/${view}`), save);
-    return { view };
-  },
-  async (owner) => {
-    const report = { name: "Monthly", period: "monthly" };
-    return { report: created.parse(await create(owner, "/v1/reports", report)).id };
-  },
-  createWebhook,
-];
-
-/** The placeholders that each of {@link CREATE} fills. */
-const FILLS = [
-  ["link", "alias", "tag", "external"],
-  ["key"],
-  ["domain"],
-  ["proven"],
-  ["share"],
-  ["view"],
-  ["report"],
-  ["webhook", "delivery"],
-];
+const resources = new ApiResources(stack, dns, (secret) => secrets.push(secret));
 
 const refused = await createRefused();
-
-/** Creates what the placeholders of a path stand for. */
-async function createResources(owner: string, path: string): Promise<Resources> {
-  const parts = CREATE.filter((_, i) => FILLS[i]?.some((name) => path.includes(`:${name}`)));
-  const made = await Promise.all(parts.map((part) => part(owner)));
-  return Object.assign({}, NO_RESOURCES, ...made);
-}
-
-/** Creates a domain that can be verified. */
-async function createDomain(owner: string): Promise<string> {
-  const domain = `target-${crypto.randomUUID()}.example.com`;
-  const made = await create(owner, "/v1/domains", { domain });
-  const record = z.object({ name: z.string(), value: z.string() });
-  const { id, verification } = created.extend({ verification: record }).parse(made);
-  dns.set(verification.name, [verification.value]);
-  return id;
-}
-
-/** Creates a webhook with a delivery. */
-async function createWebhook(owner: string) {
-  const hook = { url: "https://hooks.example.com/", events: ["link.created"] };
-  const made = await create(owner, "/v1/webhooks", hook);
-  const { id: webhook, secret } = created.extend({ secret: z.string() }).parse(made);
-  secrets.push(secret);
-  const tested = await call(api(`/v1/webhooks/${webhook}/test`), { key: owner, method: "POST" });
-  const { id: delivery, event_id: event } = created
-    .extend({ event_id: z.string() })
-    .parse(tested.body);
-  return { webhook, delivery, event };
-}
 
 /** Creates keys that every endpoint refuses, and resources that none shows to strangers. */
 async function createRefused() {
@@ -272,7 +164,7 @@ async function createRefused() {
     byScope,
     stranger,
     test: await keyWith(ALL_SCOPES, { type: "test" }),
-    resources: await createResources(account.key, ENDPOINTS.join()),
+    resources: await resources.create(account.key, ENDPOINTS.join()),
   };
 }
 
@@ -324,11 +216,11 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   const headers = {
     "x-forwarded-for": `198.51.100.${ENDPOINTS.findIndex(([m, p]) => m === method && p === path)}`,
   };
-  const send = (key: string | undefined, resources = NO_RESOURCES) => {
+  const send = (key: string | undefined, used = NO_RESOURCES) => {
     const fill = (text: string): string =>
-      Object.entries(resources).reduce((all, [name, id]) => all.replace(`:${name}`, id), text);
+      Object.entries(used).reduce((all, [name, id]) => all.replace(`:${name}`, id), text);
     const filled: unknown = body === undefined ? undefined : JSON.parse(fill(JSON.stringify(body)));
-    const sent = path.endsWith("/replay") ? { starting_after: resources.event } : filled;
+    const sent = path.endsWith("/replay") ? { starting_after: used.event } : filled;
     return call(api(fill(path)), { method, key, body: sent, headers });
   };
 
@@ -366,9 +258,9 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
   });
 
   test("accepts its owner's key, and takes from the budgets that are named", async () => {
-    const resources = await createResources(account.key, path + JSON.stringify(body));
+    const made = await resources.create(account.key, path + JSON.stringify(body));
     using spend = spyOn(Budgets.prototype, "spend");
-    const response = await send(account.key, resources);
+    const response = await send(account.key, made);
     expect([200, 201]).toContain(response.status);
     const taken = new Set(spend.mock.calls.map(([, name]) => name));
     const named = CALLS[operationOf(method, path)] ?? [];
@@ -378,6 +270,62 @@ describe.each(ENDPOINTS)("%s %s", (method, path, scope, body) => {
     const shared = z.object({ token: z.string() }).safeParse(response.body).data;
     if (shared !== undefined) secrets.push(shared.token);
     expectLimitHeaders(response);
+  });
+});
+
+/** The id of a response to a request with this one. */
+const idOf = async (sent: string) =>
+  (await call(api("/healthz"), { headers: { "x-request-id": sent } })).headers.get("x-request-id");
+
+/** A request without a key, from an address. */
+const sendFrom = (address: string) =>
+  call(api("/v1/links"), { headers: { "x-forwarded-for": address } });
+
+describe("a request", () => {
+  test("has its key in the Authorization header and nowhere else, and no response repeats it", async () => {
+    const key = account.key;
+    const elsewhere = await call(api(`/v1/links?api_key=${key}`), {
+      headers: { "x-api-key": key, cookie: `key=${key}` },
+    });
+    expect(codeOf(elsewhere)).toEqual([401, "unauthorized"]);
+    const { status } = await call(api("/v1/links"), {
+      headers: { authorization: `bearer ${key}` },
+    });
+    expect(status).toBe(200);
+    const refused = await call(api("/v1/keys"), { key: await keyWith("links:read") });
+    const text = JSON.stringify([refused.body, ...refused.headers]);
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  });
+
+  test("for an unknown path gets 404, and with a wrong method 405 with the methods it takes", async () => {
+    expect(codeOf(await call(api("/v1/nothing")))).toEqual([404, "not_found"]);
+    const put = (path: string) => call(api(path), { method: "PUT", key: account.key });
+    const wrong = await put("/v1/links");
+    expect(codeOf(wrong)).toEqual([405, "method_not_allowed"]);
+    expect(wrong.headers.get("allow")).toBe("GET, POST");
+    for (const path of ["bulk", "lookup"]
+      .map((name) => `/v1/links/${name}`)
+      .concat("/v1/tags/merge"))
+      expect([path, (await put(path)).status]).toEqual([path, 405]);
+    // Not an id: the path exists as it is, and the message names what does what was meant.
+    const fixed = await call(api("/v1/links/bulk"), { method: "DELETE", key: account.key });
+    expect([fixed.status, fixed.headers.get("allow")]).toEqual([405, "PATCH, POST"]);
+    const message =
+      "This resource takes PATCH, POST; below it are POST /v1/links/bulk/check, POST /v1/links/bulk/delete.";
+    expect(fixed.body).toMatchObject({ error: { message } });
+  });
+
+  test("has an id: the client's own if it is safe", async () => {
+    expect(await idOf("abc-1.2")).toBe("abc-1.2");
+    expect(await idOf("<script>")).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await idOf("x".repeat(129))).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test("without a key is rate-limited by its address, and no other address is", async () => {
+    const statuses = new Set<number>();
+    for (let i = 0; i < 100; i++) statuses.add((await sendFrom("203.0.113.7")).status);
+    expect([...statuses]).toEqual([401, 429]);
+    expect((await sendFrom("203.0.113.8")).status).toBe(401);
   });
 });
 
@@ -447,7 +395,7 @@ describe("API keys", () => {
   });
 
   test("can only share statistics that they may read, and a refusal changes nothing", async () => {
-    const { link, share } = await createResources(account.key, ":link :share");
+    const { link, share } = await resources.create(account.key, ":link :share");
     const path = `/v1/shares/${share}`;
     const send = async (scopes: string, method: string, target: string, body: object) =>
       call(api(target), { key: await keyWith(scopes), method, body });

@@ -25,7 +25,7 @@ import {
   ZONES,
 } from "../harness/analytics-reference.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
-import { call, linkSchema } from "../harness/api.ts";
+import { call, codeOf, linkSchema } from "../harness/api.ts";
 import { forFile } from "../harness/for-file.ts";
 import { casesOf, LONG, longTest } from "../harness/property-runs.ts";
 import { SEED } from "../harness/seed.ts";
@@ -749,6 +749,65 @@ describe("a question", () => {
     const separator = query.includes("by=") ? "" : "&by=os";
     const { status, body } = await get(`/breakdown?${query}${separator}`);
     expect([status, body]).toMatchObject([400, { error: { code: "invalid_request" } }]);
+  });
+
+  const LINK = links[0]?.id ?? "";
+
+  test.each<[string, string[]]>([
+    ["period=1y", ["period"]],
+    ["timezone=Mars/Olympus", ["timezone"]],
+    ["timezone=%2B02:00", ["timezone"]],
+    ["start_date=2026-02-30", ["start_date"]],
+    ["end_date=soon", ["end_date"]],
+    ["end_date=9999-12-31", ["end_date"]],
+    ["start_date=2026-03-02&end_date=2026-03-01", ["start_date"]],
+    ["period=1y&start_date=x&timezone=y&class=z", ["period", "start_date", "timezone", "class"]],
+  ])("that is ?%s is refused, and every parameter at fault is named", async (query, params) => {
+    const { status, body } = await get(`/${LINK}?${query}`);
+    expect([status, body]).toMatchObject([
+      400,
+      { error: { param: params[0], details: params.map((param) => ({ param })) } },
+    ]);
+  });
+
+  test.each([
+    `/${LINK}/geo?group_by=street`,
+    `/${LINK}/geo?limit=0`,
+    `/${LINK}/geo?limit=101`,
+    "?limit=101",
+  ])("is refused: %s", async (path) =>
+    expect(codeOf(await get(path))).toEqual([400, "invalid_request"]),
+  );
+
+  const VIEWS = ["", "/geo", "/devices", "/referrers", "/times", "/breakdown"];
+
+  test.each([
+    ...VIEWS.map((view) => `/v1/analytics${view}`),
+    ...[...VIEWS, "/targets", "/stream"].map((view) => `/v1/analytics/${LINK}${view}`),
+    "/v1/clicks",
+    "/v1/clicks/export",
+  ])("with filters that no click can pass is refused with every fault by %s", async (path) => {
+    const by = path.endsWith("/breakdown") ? "&by=os" : "";
+    const query = `?country=DE,FR&device=phone&class=people${by}`;
+    const { status, body } = await call(api(path + query), { key: account.key });
+    const details = ["country", "device", "class"].map((param) => ({ param }));
+    expect([status, body]).toMatchObject([400, { error: { param: "country", details } }]);
+  });
+
+  test.each<[string, object]>([
+    ["nothing", {}],
+    ["no links", { link_ids: [] }],
+    ["a link twice", { link_ids: [LINK, LINK] }],
+    ["too many links", { link_ids: Array.from({ length: 1_001 }, () => LINK) }],
+    ["an unknown metric", { link_ids: [LINK], metrics: ["revenue"] }],
+    ["an unknown period", { link_ids: [LINK], period: "1y" }],
+    ["an unknown time zone", { link_ids: [LINK], timezone: "Mars/Phobos" }],
+    ["no continent", { link_ids: [LINK], filters: { continent: ["EU", "Europe"] } }],
+  ])("in bulk about %s is refused", async (_, body) => {
+    const response = await call(api("/v1/analytics/bulk"), { key: account.key, body });
+    expect(codeOf(response)).toEqual([400, "invalid_request"]);
+    if ("filters" in body)
+      expect(response.body).toMatchObject({ error: { param: "filters.continent" } });
   });
 
   test("of another account, or of the other mode, is about its own clicks alone", async () => {

@@ -1,4 +1,7 @@
-/** Goal: what the API's document promised at 1.0 holds in every later version of /v1. */
+/**
+ * Goal: what the API's document promised at 1.0 holds in every later version of /v1, by the rules of
+ * docs/stability.md.
+ */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -15,6 +18,8 @@ const readReleased = async (): Promise<unknown> =>
 
 /** A part of a document that a test changes, so it must not be a copy. */
 const part = z.custom<Record<string, unknown>>((value) => typeof value === "object");
+
+const list = z.custom<unknown[]>(Array.isArray);
 
 /** Returns the object at the path of keys in a document. */
 function at(document: unknown, ...keys: string[]): Record<string, unknown> {
@@ -102,6 +107,13 @@ const ALLOWED: readonly [name: string, change: Change][] = [
     (d) => (at(d, "paths")["/v1/new"] = structuredClone(at(d, "paths", "/v1/links"))),
   ],
   [
+    "a new optional parameter",
+    (d) =>
+      list
+        .parse(at(d, "paths", "/v1/links", "get")["parameters"])
+        .push({ name: "color", in: "query", schema: { type: "string" } }),
+  ],
+  [
     "a new optional field that is accepted",
     (d) => (schema(d, "NewLink", "properties")["color"] = { type: "string", maxLength: 7 }),
   ],
@@ -110,11 +122,29 @@ const ALLOWED: readonly [name: string, change: Change][] = [
     (d) => (schema(d, "Link", "properties")["color"] = { type: "string" }),
   ],
   [
+    "a new value of an enumeration that is returned",
+    (d) => list.parse(schema(d, "Link", "properties", "status")["enum"]).push("paused"),
+  ],
+  [
+    "a new error",
+    (d) => (at(d, "paths", "/v1/links", "post", "responses")["418"] = { description: "New" }),
+  ],
+  [
     "a longer text is accepted",
     (d) => (schema(d, "NewLink", "properties", "alias")["maxLength"] = 65),
   ],
   ["a field need not be sent any more", (d) => delete schema(d, "NewLink")["required"]],
 ];
+
+test.each([
+  ["What may change within /v1", ALLOWED.map(([name]) => name)],
+  ["What does not change within /v1", BREAKING.map(([name]) => name)],
+])("the page about stability lists, under %s, what is compared here", async (title, names) => {
+  const page = await Bun.file(join(import.meta.dir, "../../docs/stability.md")).text();
+  const [, section = ""] = page.split(`\n## ${title}\n`);
+  const [lines = ""] = section.split("\n## ");
+  expect(Array.from(lines.matchAll(/^- (.+)$/gm), ([, item]) => item)).toEqual(names);
+});
 
 test.each(ALLOWED)("%s breaks nothing", async (_name, change) => {
   const document = await readReleased();

@@ -119,9 +119,9 @@ class ContractReader {
 }
 
 /**
- * What of a contract no longer holds in a later one, a sentence each. By the reference's section on
- * stability there may be new operations, optional parameters and fields, more values that are
- * accepted, and more values of an enumeration that is returned.
+ * What of a contract no longer holds in a later one, a sentence each. By docs/stability.md there
+ * may be new operations, optional parameters and fields, more values that are accepted, and more
+ * values of an enumeration that is returned.
  */
 export function findBreaks(before: Contract, now: Contract): string[] {
   const breaks: string[] = [];

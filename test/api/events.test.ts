@@ -13,8 +13,15 @@ import { SOURCES } from "../../cli/accounts/import-sources.ts";
 import { buildProgram } from "../../cli/program.ts";
 import { admin, createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
+import { ApiResources, type Resources } from "../harness/api-resources.ts";
 import { call } from "../harness/api.ts";
-import { createUser, type Session, signIn, type TestUser } from "../harness/dashboard.ts";
+import {
+  createUser,
+  type Session,
+  signIn,
+  type TestUser,
+  trySignIn,
+} from "../harness/dashboard.ts";
 import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
 import { createTemporaryDir } from "../harness/templates.ts";
@@ -28,6 +35,7 @@ const stack = await forFile(
   }),
 );
 const account = await createAccount(stack, "enterprise", UNLIMITED);
+const resources = new ApiResources(stack, dns);
 const owner = await createUser(stack, account.id);
 const session = await signIn(stack, owner);
 
@@ -76,36 +84,15 @@ const create = async (body: Json = {}) =>
 let names = 0;
 const newName = (): string => `name-${++names}`;
 
-async function createDomain(): Promise<string> {
-  const { id } = found.parse(
-    await send("/v1/domains", "POST", { domain: `${newName()}.example.com` }),
-  );
-  return id;
-}
-
-async function publishProof(id: string): Promise<string> {
-  const { domain, verification } = z
-    .object({
-      domain: z.string(),
-      verification: z.object({ name: z.string(), value: z.string() }),
-    })
-    .parse(await send(`/v1/domains/${id}`, "GET"));
-  dns.set(verification.name, [verification.value]);
-  return domain;
-}
+/** Makes a resource of a kind; returns its id. */
+const make = async (kind: keyof Resources): Promise<string> =>
+  (await resources.create(account.key, `:${kind}`))[kind];
 
 async function createVerified(): Promise<{ id: string; domain: string }> {
-  const id = await createDomain();
-  const domain = await publishProof(id);
-  await send(`/v1/domains/${id}/verify`, "POST");
-  return { id, domain };
+  const made = await resources.createDomain(account.key);
+  await send(`/v1/domains/${made.id}/verify`, "POST");
+  return made;
 }
-
-const createKeyId = async (): Promise<string> =>
-  found.parse(await send("/v1/keys", "POST", { name: "n", scopes: ["links:read"] })).id;
-
-const createShareId = async (): Promise<string> =>
-  found.parse(await send("/v1/shares", "POST", {})).id;
 
 const invite = async (email: string): Promise<{ id: string; token: string }> =>
   z.object({ id: z.string(), token: z.string() }).parse(
@@ -154,9 +141,6 @@ const createWebhook = async (path = "/secret-path"): Promise<string> =>
   ).id;
 
 const HOOK = "https://hooks.example.com";
-
-const createReport = async (): Promise<string> =>
-  found.parse(await send("/v1/reports", "POST", { name: newName(), period: "monthly" })).id;
 
 const signInAsMember = async (): Promise<{ user: TestUser; theirs: Session }> => {
   const user = await createUser(stack, account.id, "member");
@@ -230,10 +214,9 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     await create({ tags: [into] });
     return () => send("/v1/tags/merge", "POST", { tags: [tag], into });
   }),
-  "POST /v1/domains": records("domain.created", async () => () => createDomain()),
+  "POST /v1/domains": records("domain.created", async () => () => make("domain")),
   "POST /v1/domains/:id/verify": records("domain.verified", async () => {
-    const id = await createDomain();
-    await publishProof(id);
+    const id = await make("domain");
     return async () => {
       await send(`/v1/domains/${id}/verify`, "POST");
       await send(`/v1/domains/${id}/verify`, "POST");
@@ -247,35 +230,35 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     };
   }),
   "DELETE /v1/domains/:id": records("domain.deleted", async () => {
-    const id = await createDomain();
+    const id = await make("domain");
     return () => send(`/v1/domains/${id}`, "DELETE");
   }),
-  "POST /v1/keys": records("key.created", async () => () => createKeyId()),
+  "POST /v1/keys": records("key.created", async () => () => make("key")),
   "DELETE /v1/keys/:id": records("key.revoked", async () => {
-    const id = await createKeyId();
+    const id = await make("key");
     return async () => {
       await send(`/v1/keys/${id}`, "DELETE");
       await send(`/v1/keys/${id}`, "DELETE");
     };
   }),
   "POST /v1/keys/:id/rotate": records("key.rotated", async () => {
-    const id = await createKeyId();
+    const id = await make("key");
     return () => send(`/v1/keys/${id}/rotate`, "POST", {});
   }),
-  "POST /v1/shares": records("share.created", async () => () => createShareId()),
+  "POST /v1/shares": records("share.created", async () => () => make("share")),
   "PATCH /v1/shares/:id": records("share.updated", async () => {
-    const id = await createShareId();
+    const id = await make("share");
     return async () => {
       await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
       await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
     };
   }),
   "POST /v1/shares/:id/rotate": records("share.updated", async () => {
-    const id = await createShareId();
+    const id = await make("share");
     return () => send(`/v1/shares/${id}/rotate`, "POST", {});
   }),
   "DELETE /v1/shares/:id": records("share.revoked", async () => {
-    const id = await createShareId();
+    const id = await make("share");
     return () => send(`/v1/shares/${id}`, "DELETE");
   }),
   "PATCH /v1/branding": records(
@@ -312,17 +295,17 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /unsubscribe/:token": {
     none: "A token of a mail is needed: api/mail/queue.test.ts has it.",
   },
-  "POST /v1/reports": records("report.created", async () => () => createReport()),
+  "POST /v1/reports": records("report.created", async () => () => make("report")),
   "PATCH /v1/reports/:id": records("report.updated", async () => {
-    const id = await createReport();
+    const id = await make("report");
     return () => send(`/v1/reports/${id}`, "PATCH", { name: newName() });
   }),
   "DELETE /v1/reports/:id": records("report.deleted", async () => {
-    const id = await createReport();
+    const id = await make("report");
     return () => send(`/v1/reports/${id}`, "DELETE");
   }),
   "POST /v1/reports/:id/send": records("report.ready", async () => {
-    const id = await createReport();
+    const id = await make("report");
     return () => send(`/v1/reports/${id}/send`, "POST");
   }),
   ...viewChanges("/v1/views", "period=7d"),
@@ -492,11 +475,11 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
   ),
   "keys list": { none: READS },
   "keys revoke": records("key.revoked", async () => {
-    const id = await createKeyId();
+    const id = await make("key");
     return () => admin(stack, ["keys", "revoke", id]);
   }),
   "keys rotate": records("key.rotated", async () => {
-    const id = await createKeyId();
+    const id = await make("key");
     return () => admin(stack, ["keys", "rotate", id]);
   }),
   "users create": records("member.joined", async () => () => {
@@ -644,6 +627,21 @@ describe("every change is recorded once, by", () => {
       "links enable",
     ]);
     for (const event of after) requireHarmless(event);
+  });
+
+  test("nobody: a sign-in with an address that nobody has is counted by day, and is no entry", async () => {
+    const count = async (): Promise<number> =>
+      (await admin<{ count: number }[]>(stack, ["audit", "sign-ins"])).reduce(
+        (sum, day) => sum + day.count,
+        0,
+      );
+    const [before, entries] = [await count(), await listInstallation()];
+    const after = await latest();
+    const nobody = { email: `${newName()}@example.com`, password: "no password at all" };
+    expect((await trySignIn(stack, nobody)).status).toBe(401);
+    expect(await count()).toBe(before + 1);
+    expect(await listInstallation()).toEqual(entries);
+    expect((await read(`starting_after=${after}`)).data).toEqual([]);
   });
 
   test("no route that is missing in the table", () => {

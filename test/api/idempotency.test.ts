@@ -1,8 +1,9 @@
 /** Goal: a creation takes effect once, however often its request is repeated. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import * as z from "zod";
 
+import { DomainService } from "../../api/domains/service.ts";
 import { parseId } from "../../cli/arguments.ts";
 import { ACCOUNT_BUDGETS } from "../../shared/budgets.ts";
 import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
@@ -34,6 +35,14 @@ const createKeyOnce = (creator: string) =>
     key: creator,
     body: { name: "once", scopes: ["links:read"] },
     headers: { "idempotency-key": "key-once" },
+  });
+
+/** Adds a domain, always with the same Idempotency-Key. */
+const addDomain = (name: string) =>
+  call(api("/v1/domains"), {
+    key: account.key,
+    body: { domain: `${name}.idempotent.example` },
+    headers: { "idempotency-key": `domain-${name}` },
   });
 
 const createBulk = (links: unknown, headers: Record<string, string> = {}, key = account.key) =>
@@ -115,6 +124,35 @@ describe("a creation with an Idempotency-Key", () => {
       .sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`;
     const next = linkSchema.parse((await create("yesterday", body)).body);
     expect(next.id).not.toBe(first.id);
+  });
+
+  test("is executed again, with the same id, after a failure on our side", async () => {
+    using creations = spyOn(DomainService.prototype, "create");
+    creations.mockRejectedValueOnce(new Error("The disk is on fire."));
+    const failed = await addDomain("fails");
+    expect(codeOf(failed)).toEqual([500, "internal"]);
+    expect(JSON.stringify(failed.body)).not.toContain("fire");
+    expect((await addDomain("fails")).status).toBe(201);
+    const ids = creations.mock.calls.map(([, id]) => id);
+    expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
+  });
+
+  test("whose first request is still running is in progress", async () => {
+    const [started, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const create = DomainService.prototype.create;
+    using creations = spyOn(DomainService.prototype, "create");
+    creations.mockImplementationOnce(async function (this: DomainService, ...words) {
+      started.resolve();
+      await goesOn.promise;
+      return await create.apply(this, words);
+    });
+    const first = addDomain("runs");
+    await started.promise;
+    const again = await addDomain("runs");
+    expect(codeOf(again)).toEqual([409, "idempotency_in_progress"]);
+    expect(again.headers.get("retry-after")).toBe("1");
+    goesOn.resolve();
+    expect((await first).status).toBe(201);
   });
 
   test("is finished by the next request if the process crashed, without repeating what was done", async () => {

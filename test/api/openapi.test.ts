@@ -19,10 +19,12 @@ import {
   UNLIMITED,
 } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
+import { ApiResources, type Resources } from "../harness/api-resources.ts";
 import { type ApiResponse, call } from "../harness/api.ts";
 import { chromiumPath, openBrowser } from "../harness/browser.ts";
 import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
+import { OwnLinks } from "../harness/own-links.ts";
 import { LONG, longTest } from "../harness/property-runs.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
@@ -125,10 +127,11 @@ const stack = await forFile(
   ApiInProcess.start({ env: { DNS_SERVERS: dns.address }, clickhouse: true }),
 );
 const account = await createAccount(stack, "enterprise", UNLIMITED);
+const resources = new ApiResources(stack, dns);
 const known = { url: "https://example.com/", alias: KNOWN, external_id: KNOWN };
 beforeAll(async () => {
   await call(api("/v1/links"), { key: account.key, body: known });
-  testEvent = (await createTestedWebhook()).event;
+  testEvent = (await resources.create(account.key, ":event")).event;
   exhausted = await createAccount(stack, "enterprise", { minute: 1, burst: 1 });
   await call(api("/v1/links"), { key: exhausted.key });
   const { body } = await call(api("/v1/openapi.json"));
@@ -242,75 +245,41 @@ async function create(path: string, body: unknown, key = account.key): Promise<s
   return idSchema.parse((await call(api(path), { key, body })).body).id;
 }
 
-/** A webhook, and its delivery of a test. */
-async function createTestedWebhook() {
-  const hook = createValidBody("createWebhook", "");
-  const webhook = await create("/v1/webhooks", hook);
-  const tested = await call(api(`/v1/webhooks/${webhook}/test`), {
-    key: account.key,
-    method: "POST",
-  });
-  const schema = z.object({ id: z.string(), event_id: z.string() });
-  const { id: delivery, event_id: event } = schema.parse(tested.body);
-  return { webhook, delivery, event };
-}
-
 /** Puts the ids of a target, joined by slashes, in place of the parameters of a path. */
 function fillPath(path: string, target: string): string {
   const ids = target.split("/");
   return path.replaceAll(/\{\w+\}/g, () => ids.shift() ?? target);
 }
 
+/** What the parameters of paths stand for, by the beginning of the path. */
+const TARGETS: [RegExp, (keyof Resources)[]][] = [
+  [/^\/v1\/keys/, ["key"]],
+  [/^\/v1\/shares/, ["share"]],
+  [/^\/v1\/tags/, ["tag"]],
+  [/\{delivery\}/, ["webhook", "delivery"]],
+  [/^\/v1\/webhooks/, ["webhook"]],
+  [/^\/v1\/reports/, ["report"]],
+  [/^\/v1\/(?:views|link-filters|utm-templates)/, ["view"]],
+  [/^\/v1\/domains/, ["domain"]],
+  [/\{external_id\}$/, ["external"]],
+  [/^/, ["link"]],
+];
+
 /** Creates a new resource for the path of an operation. */
 async function createTarget(path: string): Promise<string> {
-  if (path.startsWith("/v1/keys"))
-    return await create("/v1/keys", createValidBody("createApiKey", ""));
-  if (path.startsWith("/v1/shares")) return await create("/v1/shares", {});
   if (path.startsWith("/v1/shared/")) {
-    const { body } = await call(api("/v1/shares"), {
-      key: account.key,
-      body: path.endsWith("/access") ? { password: PASSWORD } : {},
-    });
-    return z.object({ token: z.string() }).parse(body).token;
+    const body = path.endsWith("/access") ? { password: PASSWORD } : {};
+    const made = await call(api("/v1/shares"), { key: account.key, body });
+    return z.object({ token: z.string() }).parse(made.body).token;
   }
-  if (path.startsWith("/v1/tags")) {
-    const tag = crypto.randomUUID();
-    await create("/v1/links", { url: "https://example.com/", tags: [tag] });
-    return tag;
-  }
-  if (path.startsWith("/v1/webhooks")) {
-    const { webhook, delivery } = await createTestedWebhook();
-    return path.includes("{delivery}") ? `${webhook}/${delivery}` : webhook;
-  }
-  if (path.startsWith("/v1/reports"))
-    return await create("/v1/reports", createValidBody("createReport", ""));
-  const [views] = /^\/v1\/(?:views|link-filters|utm-templates)/.exec(path) ?? [];
-  if (views !== undefined) {
-    const view = crypto.randomUUID();
-    const options = { key: account.key, method: "PUT", body: { query: "utm_source=a" } };
-    await call(api(`${views}/${view}`), options);
-    return view;
-  }
-  if (path.startsWith("/v1/domains"))
-    return await create("/v1/domains", createValidBody("createDomain", ""));
-  if (path.endsWith("{external_id}")) {
-    const external_id = crypto.randomUUID();
-    await create("/v1/links", { url: "https://example.com/", external_id });
-    return external_id;
-  }
-  return await create("/v1/links", createValidBody("createLink", ""));
+  const [, names = []] = TARGETS.find(([pattern]) => pattern.test(path)) ?? [];
+  const made = await resources.create(account.key, names.map((name) => `:${name}`).join());
+  return names.map((name) => made[name]).join("/");
 }
 
 /** Adds a domain and verifies it. */
-async function addVerifiedDomain(domain: string, key: string): Promise<string> {
-  const { body } = await call(api("/v1/domains"), { key, body: { domain } });
-  const { id, verification } = idSchema
-    .extend({ verification: z.object({ name: z.string(), value: z.string() }) })
-    .parse(body);
-  dns.set(verification.name, [verification.value]);
-  await call(api(`/v1/domains/${id}/verify`), { key, method: "POST" });
-  return id;
-}
+const addVerifiedDomain = async (domain: string, key: string): Promise<string> =>
+  (await new OwnLinks(stack.info(), { id: "", key }).addDomain(dns, domain)).id;
 
 /** Creates domains, and a share with a password, that cause an operation's conflict. */
 async function createConflicts(): Promise<Record<string, string>> {
@@ -336,7 +305,7 @@ async function createConflicts(): Promise<Record<string, string>> {
   });
   const { token } = z.object({ token: z.string() }).parse(locked);
   await create("/v1/links", { url: "https://example.com/", tags: ["renamed-tag", "other-tag"] });
-  const paused = await createTestedWebhook();
+  const paused = await resources.create(account.key, ":webhook");
   await call(api(`/v1/webhooks/${paused.webhook}`), {
     key: account.key,
     method: "PATCH",

@@ -24,8 +24,8 @@ import {
 import { createUser, readSessionCookie, signIn, trySignIn } from "../harness/dashboard.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { readMetric } from "../harness/prometheus.ts";
 import { longTest } from "../harness/property-runs.ts";
-import { readMetric } from "../harness/scrape.ts";
 
 /** How long the leases last of a process that was killed, and how soon their end is seen. */
 const LEASE_SECONDS = 2;

@@ -2,8 +2,13 @@
  * Goal: access exactly as often as its plan allows, regardless of the number of API processes; none
  * after the revocation of a key; and a clear response while PostgreSQL is away.
  */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
+import * as z from "zod";
+
+import { budgets } from "../../api/limits/budgets.ts";
+import { PostgresStores } from "../../api/stores.ts";
+import { decodeId, newUuid } from "../../shared/ids.ts";
 import { createAccount, createKey, setPlan, suspendAccount } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, callOnce, codeOf, errorSchema } from "../harness/api.ts";
@@ -15,7 +20,7 @@ import { longTest } from "../harness/property-runs.ts";
 /** Latest response of a service whose database is unreachable. */
 const UNAVAILABLE_WITHIN_MS = 2_000;
 
-const stack = await forFile(ApiInProcess.start());
+const stack = await forFile(ApiInProcess.start({ ownServer: true }));
 const second = await stack.startApi();
 const account = await createAccount(stack, "enterprise", { minute: 100_000, burst: 100_000 });
 
@@ -130,6 +135,62 @@ describe("rate limits", () => {
     await eventually(async () => expect(codeOf(await hit())).toEqual([403, "forbidden"]));
   });
 });
+
+describe("GET /v1/limits", () => {
+  test("answers a key 50 times in 3 seconds, then says when to ask again, and consumes nothing", async () => {
+    const { key } = await createAccount(stack, "pro");
+    const responses = await Promise.all(
+      Array.from({ length: 80 }, () => callOnce(api("/v1/limits"), { key })),
+    );
+    const [rejected, answered] = [429, 200].map((status) =>
+      responses.filter((response) => response.status === status),
+    );
+    // A busy machine may see a second window begin.
+    expect(answered?.length).toBeWithin(50, 80);
+    for (const { body } of answered ?? [])
+      for (const { limit, remaining } of windowsSchema.parse(body).limits)
+        expect(remaining).toBe(limit);
+    const [first] = rejected ?? [];
+    if (first === undefined) throw new Error("No request was rejected.");
+    expect(codeOf(first)).toEqual([429, "rate_limited"]);
+    expect(Number(first.headers.get("retry-after"))).toBeWithin(1, 4);
+    expect(first.headers.get("x-ratelimit-policy")).toBe("50;w=3");
+    expect((await call(api("/v1/links/link_none"), { key })).status).toBe(404);
+  });
+
+  test("asks the database twice for any number of requests of an account at once", async () => {
+    using queries = spyOn(PostgresStores.prototype, "listQuotas").mockImplementation(() =>
+      Bun.sleep(500).then(() => []),
+    );
+    const { id, key } = await createAccount(stack, "pro");
+    const { key: another } = await createKey(stack, id, "links:read");
+    const requests = Array.from({ length: 40 }, (_, i) =>
+      callOnce(api("/v1/limits"), { key: i % 2 === 0 ? key : another }),
+    );
+    for (const { status } of await Promise.all(requests)) expect(status).toBe(200);
+    expect(queries).toHaveBeenCalledTimes(2);
+  });
+
+  test("lists the budgets that the caller can meet, with what is left of each", async () => {
+    const { id, key } = await createAccount(stack, "pro");
+    const payer = { accountId: decodeId("acct", id) ?? newUuid(), plan: "pro" };
+    budgets.spend(payer, "link_passwords", 500 + 1_000);
+    const { body } = await call(api("/v1/limits"), { key });
+    const listed = new Map(
+      budgetsSchema.parse(body).budgets.map(({ name, ...budget }) => [name, budget]),
+    );
+    expect(listed.has("statistics")).toBe(true);
+    // Strangers meet it, and operators see it.
+    expect(listed.has("click_event_bytes")).toBe(false);
+    const budget = { unit: "passwords", limit: 500, remaining: 0, per_hour: 13_500 };
+    expect(listed.get("link_passwords")).toMatchObject(budget);
+  });
+});
+
+const windowsSchema = z.object({
+  limits: z.array(z.object({ limit: z.int(), remaining: z.int() })),
+});
+const budgetsSchema = z.object({ budgets: z.array(z.looseObject({ name: z.string() })) });
 
 describe("while PostgreSQL is unavailable", () => {
   test("the API responds with 503 in time, and recovers by itself", async () => {

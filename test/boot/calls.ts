@@ -1,5 +1,6 @@
 /** Requests to the installation, sent on the machine itself. */
 import { strict as assert } from "node:assert";
+import { join } from "node:path";
 
 import * as z from "zod";
 
@@ -105,6 +106,31 @@ export class Calls {
     const end = output.lastIndexOf("\n");
     const [status = "", location = ""] = output.slice(end + 1).split(" ");
     return { status: Number(status), location, body: output.slice(0, end) };
+  }
+}
+
+const LOAD = join(import.meta.dir, "load.ts");
+
+/** Few enough that also a slow machine stores the clicks while they arrive. */
+const PER_SECOND = 50;
+
+const countsSchema = z.record(z.string(), z.number());
+
+type Requests = { url: string; host?: string; perSecond?: number; key?: string };
+
+/** Requests in a machine's network, which go on until they are ended. */
+export class Load {
+  readonly #child: Bun.Subprocess<"pipe", "pipe", "inherit">;
+
+  constructor(machine: Machine, { url, host = SHORT_HOST, perSecond = PER_SECOND, key }: Requests) {
+    const words = [url, host, String(perSecond), ...(key === undefined ? [] : [key])];
+    this.#child = machine.spawnInNetwork([process.execPath, LOAD, ...words]);
+  }
+
+  /** Ends them; returns how many got which status. */
+  async end(): Promise<Record<string, number>> {
+    this.#child.kill("SIGTERM");
+    return countsSchema.parse(JSON.parse(await new Response(this.#child.stdout).text()));
   }
 }
 

@@ -1,5 +1,5 @@
-/** Builds releases, and installs them with the commands of docs/operations.md. */
-import { cpSync, mkdirSync, readdirSync } from "node:fs";
+/** Builds releases, and installs them by named code blocks of documents: ```` ```sh NAME ````. */
+import { cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -8,8 +8,18 @@ import { run } from "../../deploy/packages/run.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import type { MachineLinks } from "./bulk-links.ts";
 import { CLICKHOUSE_SECRETS } from "./clickhouse.ts";
-import { readBlocks } from "./document.ts";
 import type { Machine } from "./machine.ts";
+
+/** Returns the scripts of the named blocks of documents. Throws when two have the same name. */
+export function readBlocks(...paths: readonly string[]): Map<string, string> {
+  const blocks = new Map<string, string>();
+  const text = paths.map((path) => readFileSync(path, "utf8")).join("\n");
+  for (const [, name = "", script = ""] of text.matchAll(/^```sh ([\w-]+)\n([^]*?)^```$/gm)) {
+    if (blocks.has(name)) throw new Error(`${paths.join(", ")} have two blocks named ${name}.`);
+    blocks.set(name, script);
+  }
+  return blocks;
+}
 
 type BlockOptions = {
   /** The release whose folder the block runs in. */

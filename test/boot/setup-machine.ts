@@ -3,12 +3,11 @@ import { strict as assert } from "node:assert";
 import { cpSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import * as z from "zod";
-
 import { run } from "../../deploy/packages/run.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
+import { Load } from "./calls.ts";
 import { CLICKHOUSE_SETTINGS, startGateway } from "./clickhouse.ts";
-import { readBlocks } from "./document.ts";
+import { readBlocks } from "./install.ts";
 import { bootMachine, type Machine, type Network } from "./machine.ts";
 import { createRoot } from "./root.ts";
 
@@ -18,13 +17,6 @@ export const DOMAIN = "go.shorthop.dev";
 export const FOLDER = "/root/release";
 
 const SETTINGS = "/root/clickhouse.env";
-
-const LOAD = join(import.meta.dir, "load.ts");
-
-/** Few enough that also a slow machine stores the clicks while they arrive. */
-const PER_SECOND = 50;
-
-const countsSchema = z.record(z.string(), z.number());
 
 /** What the machine of this test has: no terminal, and a ClickHouse that setup cannot install. */
 export const OPTIONS = `--domain ${DOMAIN} --file ${SETTINGS} --yes`;
@@ -92,14 +84,13 @@ export async function countRedirects(
   { alias }: { alias: string },
   work: () => Promise<unknown>,
 ): Promise<Record<string, number>> {
-  const url = `http://127.0.0.1/${alias}`;
-  const load = machine.spawnInNetwork([process.execPath, LOAD, url, DOMAIN, String(PER_SECOND)]);
+  const load = new Load(machine, { url: `http://127.0.0.1/${alias}`, host: DOMAIN });
+  let counts: Record<string, number> = {};
   try {
     await work();
   } finally {
-    load.kill("SIGTERM");
+    counts = await load.end();
   }
-  const counts = countsSchema.parse(JSON.parse(await new Response(load.stdout).text()));
   console.log(`    redirects: ${JSON.stringify(counts)}`);
   return counts;
 }

@@ -4,16 +4,18 @@
  * are rotated while visitors follow links, and runs that are killed are finished by the next one.
  */
 import { strict as assert } from "node:assert";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 
 import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { BROWSER, Calls } from "./calls.ts";
-import type { Machine } from "./machine.ts";
-import { joinMachines } from "./setup-join.ts";
+import type { Machine, Network } from "./machine.ts";
 import {
+  copyPackages,
   countRedirects,
+  createBridge,
   documented,
   DOMAIN,
   expectNoDifference,
@@ -23,7 +25,7 @@ import {
   type Step,
   withMachine,
 } from "./setup-machine.ts";
-import { operate, restoreElsewhere } from "./setup-operate.ts";
+import { relayToGateway, startSharedGateway } from "./three-machines.ts";
 
 /** Acceptance: to install, and to set up. */
 const COMMANDS_MAX = 2;
@@ -285,4 +287,240 @@ async function isKilled(machine: Machine): Promise<boolean> {
   const code = await child.exited;
   if (code !== 0 && changes < CHANGES_BEFORE_KILL) throw new Error(await errors);
   return code !== 0;
+}
+
+const NEXT_FOLDER = "/root/next";
+const BACKUPS = "/var/backups/shorthop";
+const METRICS = "/var/lib/prometheus/node-exporter/shorthop.prom";
+
+/**
+ * What an operator does with a machine that `shorthop setup` has made: checks on a timer, backups
+ * and their drill, an upgrade. `root` is the machine's file system, `key` the account's.
+ */
+async function operate(
+  root: string,
+  { machine, key }: { machine: Machine; key: string },
+  step: Step,
+): Promise<void> {
+  await step("doctor runs on its timer, and writes metrics", () => checkOnTimer(machine));
+  await step("a backup passes its drill", async () => {
+    const drill = await machine.run(documented("backup"));
+    assert.match(drill, /^links\t([1-9]\d*) of \1$/m, drill);
+    assert.match(drill, /^clicks\t([1-9]\d*) of \1$/m, drill);
+  });
+  await step("upgrade to the next build fails no redirect", () => upgrade(root, machine, key));
+  await step("the last backup is made", async () => {
+    await machine.run("systemctl start shorthop-backup");
+  });
+}
+
+async function checkOnTimer(machine: Machine): Promise<void> {
+  await machine.run(`mkdir -p ${METRICS.replace(/\/[^/]*$/, "")}
+systemctl enable --quiet --now shorthop-doctor.timer
+systemctl start shorthop-doctor`);
+  const metrics = await machine.run(`cat ${METRICS}`);
+  assert.match(metrics, /^shorthop_doctor_\w+(?:\{[^}]*\})? \d/m, metrics);
+  assert.doesNotMatch(
+    metrics,
+    /^shorthop_doctor_checks\{[^}]*status="failed"[^}]*\} [1-9]/m,
+    metrics,
+  );
+  await machine.run("systemctl is-active --quiet shorthop-doctor.timer");
+}
+
+async function upgrade(root: string, machine: Machine, key: string): Promise<void> {
+  run([process.execPath, "deploy/build.ts", "--revision", "2"], PROJECT_DIR);
+  copyPackages(root, NEXT_FOLDER);
+  const calls = new Calls({ machine, key, host: DOMAIN });
+  const link = await calls.createLink("upgraded");
+  await eventually(() => calls.follow(link), RECOVERY_MS);
+  const counts = await countRedirects(machine, link, () =>
+    machine.run(`cd ${NEXT_FOLDER}\n${documented("upgrade")}`).then((output) => {
+      console.log(output.replaceAll(/^(?=.)/gm, "    "));
+    }),
+  );
+  assert.deepEqual(Object.keys(counts), ["302"]);
+  await calls.waitUntilReady();
+  assert.match(await machine.run("dpkg-query --show shorthop"), /-2\n$/);
+  await expectNoDifference(machine);
+  await calls.expectClicks(link, 1 + (counts["302"] ?? 0));
+}
+
+/** Brings the installation of one machine, which has ended, to a fresh one by its backup. */
+async function restoreElsewhere(
+  dir: string,
+  { before, key }: { before: string; key: string },
+  step: Step,
+): Promise<void> {
+  const root = join(dir, "restored");
+  await withMachine(root, step, async (machine) => {
+    cpSync(join(before, BACKUPS), join(root, BACKUPS), { recursive: true });
+    await step("another machine is restored by two commands, with the same counts", async () => {
+      const script = ["install", "setup-restore"].map((name) => documented(name)).join("");
+      const commands = script.trim().split("\n");
+      assert.ok(commands.length <= COMMANDS_MAX, script);
+      const output = await machine.run(
+        `cd ${FOLDER}\n${script.replace(/^shorthop setup/m, "shorthop setup --yes")}`,
+      );
+      console.log(output.replaceAll(/^(?=.)/gm, "    "));
+      assert.match(output, /^ {4}links\t([1-9]\d*) of \1$/m);
+      assert.match(output, /^ {4}clicks\t([1-9]\d*) of \1$/m);
+    });
+    await step("its links, keys and clicks are those of the first", async () => {
+      const calls = new Calls({ machine, key, host: DOMAIN });
+      await calls.waitUntilReady();
+      await eventually(
+        () =>
+          calls.get("http://127.0.0.1/upgraded").then(({ status }) => {
+            assert.equal(status, 302);
+          }),
+        RECOVERY_MS,
+      );
+      await calls.follow(await calls.createLink("after-restore"));
+      await expectNoDifference(machine);
+    });
+  });
+}
+
+const STORES_ADDRESS = "10.0.0.11";
+const ADDRESSES = [STORES_ADDRESS, "10.0.0.12", "10.0.0.14"];
+
+/** Acceptance: of three machines, and of a host of redirectors. */
+const COMMANDS_OF_THREE_MAX = 6;
+const COMMANDS_OF_REDIRECTORS_MAX = 2;
+
+const INSTALL = "apt-get install --yes ./shorthop*.deb";
+const INSTALL_REDIRECTOR = "apt-get install --yes ./shorthop_*.deb ./shorthop-redirector_*.deb";
+const INVITE_ANOTHER = "shorthop setup --yes --invite redirector";
+const JOIN = documented("join").trim();
+
+/**
+ * Boots three machines on a network of their own, and sets them up: the first invites the others,
+ * which join.
+ */
+async function joinMachines(dir: string, step: Step): Promise<void> {
+  await using cleanup = new AsyncDisposableStack();
+  const bridge = createBridge(cleanup);
+
+  async function withMachines(
+    [address, ...others]: readonly string[],
+    machines: readonly Machine[],
+  ): Promise<void> {
+    if (address === undefined) return await useMachines(machines, step);
+    const network: Network = { bridge, address };
+    await withMachine(
+      join(dir, address),
+      step,
+      (machine) => withMachines(others, [...machines, machine]),
+      { network, clickhouse: machines.length === 0 ? startSharedGateway : relayToGateway },
+    );
+  }
+  await withMachines(ADDRESSES, []);
+}
+
+async function useMachines(machines: readonly Machine[], step: Step): Promise<void> {
+  const [stores, processes, redirector] = machines;
+  if (stores === undefined || processes === undefined || redirector === undefined)
+    throw new Error("There must be three machines.");
+  const key = await step("three machines are set up by six commands", () =>
+    setUpThree(stores, processes, redirector),
+  );
+  await step("each follows a link that another has made, and its clicks are counted", () =>
+    followEverywhere(machines, key),
+  );
+  await step("an invitation is valid once, and gives only what the role needs", () =>
+    expectLeast(stores, redirector),
+  );
+  await step("after a rotation links go on, and another invitation brings the rest", () =>
+    rotate(stores, redirector, key),
+  );
+}
+
+/** Runs the commands of an operator, and counts them; returns the key. */
+async function setUpThree(
+  stores: Machine,
+  processes: Machine,
+  redirector: Machine,
+): Promise<string> {
+  let commands = 0;
+  const command = (machine: Machine, text: string, input = ""): Promise<string> => {
+    commands++;
+    return machine.run(`cd ${FOLDER}\n${input === "" ? "" : `echo ${input} | `}${text}`);
+  };
+  await command(stores, INSTALL);
+  commands++;
+  const { output, tokens } = await invite(stores, `${documented("invite").trim()} ${OPTIONS}`);
+  const [forProcesses = "", forRedirector = ""] = tokens;
+  await command(processes, INSTALL);
+  await command(processes, JOIN, forProcesses);
+  const before = commands;
+  const start = performance.now();
+  await command(redirector, INSTALL_REDIRECTOR);
+  console.log(await command(redirector, JOIN, forRedirector));
+  const seconds = ((performance.now() - start) / 1_000).toFixed(1);
+  console.log(
+    `    ${commands} commands for three machines; of them for redirectors ${commands - before}, ${seconds} s`,
+  );
+  assert.ok(commands <= COMMANDS_OF_THREE_MAX);
+  assert.ok(commands - before <= COMMANDS_OF_REDIRECTORS_MAX);
+  return readKey(output);
+}
+
+async function followEverywhere(machines: readonly Machine[], key: string): Promise<void> {
+  const callsOn = (machine: Machine) => new Calls({ machine, key, host: DOMAIN });
+  const [stores, processes] = machines.map(callsOn);
+  if (stores === undefined || processes === undefined) throw new Error("There are no machines.");
+  await stores.waitUntilReady();
+  await processes.waitUntilReady();
+  for (const maker of [stores, processes]) {
+    const link = await maker.createLink(maker === stores ? "from-first" : "from-second");
+    for (const machine of machines)
+      await eventually(() => callsOn(machine).follow(link), RECOVERY_MS);
+    await stores.expectClicks(link, machines.length);
+  }
+  for (const machine of machines) await expectNoDifference(machine);
+}
+
+async function expectLeast(stores: Machine, redirector: Machine): Promise<void> {
+  const names = await redirector.run("grep --only-matching '^[A-Z_]*' /etc/shorthop/secrets.env");
+  assert.deepEqual(names.trim().split("\n"), [
+    "NATS_REDIRECTOR",
+    "UNLOCK_SECRET",
+    "LINKS_PUBLIC_KEYS",
+  ]);
+  const [token = ""] = (await invite(stores, INVITE_ANOTHER)).tokens;
+  await redirector.run(`echo ${token} | ${JOIN}`);
+  await redirector.run(`! echo ${token} | ${JOIN} 2> /root/again
+grep 'no open invitation' /root/again`);
+}
+
+async function rotate(stores: Machine, redirector: Machine, key: string): Promise<void> {
+  const callsOn = (machine: Machine) => new Calls({ machine, key, host: DOMAIN });
+  const link = await callsOn(stores).createLink("before-rotation");
+  await eventually(() => callsOn(redirector).follow(link), RECOVERY_MS);
+  await stores.run("shorthop setup --yes --rotate NATS_REDIRECTOR");
+  await callsOn(redirector).follow(link);
+  const [token = ""] = (await invite(stores, INVITE_ANOTHER)).tokens;
+  await redirector.run(`echo ${token} | ${JOIN}`);
+  const later = await callsOn(stores).createLink("after-rotation");
+  await eventually(() => callsOn(redirector).follow(later), RECOVERY_MS);
+  await callsOn(stores).expectClicks(link, 2);
+}
+
+type Invited = { output: string; tokens: string[] };
+
+/** Runs a command that invites, which goes on after this returns; returns its tokens. */
+async function invite(stores: Machine, command: string): Promise<Invited> {
+  const [, roles = ""] = command.split("--invite ");
+  const count = roles.split(" ").filter((word) => /^(processes|redirector)$/.test(word)).length;
+  const child = stores.spawn(command);
+  let output = "";
+  for await (const part of child.stdout) {
+    output += new TextDecoder().decode(part);
+    const tokens = [...output.matchAll(/^ {4}([\w-]{64}) {2}\w+$/gm)].map(
+      ([, token = ""]) => token,
+    );
+    if (tokens.length === count) return { output, tokens };
+  }
+  throw new Error(`No tokens: ${output} ${await new Response(child.stderr).text()}`);
 }

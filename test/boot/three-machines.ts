@@ -13,7 +13,7 @@ import { PROJECT_DIR } from "../harness/stack.ts";
 import { startBulkLinks } from "./bulk-links.ts";
 import { Calls } from "./calls.ts";
 import { CLICKHOUSE_SECRETS, startGateway } from "./clickhouse.ts";
-import { readBlocks } from "./document.ts";
+import { readBlocks } from "./install.ts";
 import { bootMachine, type Machine } from "./machine.ts";
 import { createRoot } from "./root.ts";
 import { copyPackages, createBridge, FOLDER, type Step } from "./setup-machine.ts";

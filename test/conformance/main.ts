@@ -10,9 +10,8 @@ import { join } from "node:path";
 import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { installClient } from "../harness/packed-client.ts";
 import { startStack } from "../harness/stack.ts";
-import { generateClients, lint, validate } from "./document.ts";
 import { EXPLAINED, explains } from "./explained.ts";
-import { failureOf, type Finding, installTools } from "./tools.ts";
+import { failureOf, type Finding, generateClients, installTools, lint, validate } from "./tools.ts";
 
 const SCOPES = "links:read,links:write,links:delete,analytics:read";
 const dir = mkdtempSync(join(tmpdir(), "shorthop-conformance-"));

@@ -252,7 +252,7 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
   },
   {
     what: "delete events that are older than a number of days",
-    statements: select("delete_old_events(30, 1)"),
+    statements: select("delete_old_events(30, 30, 1)"),
     may: [OWNER, API],
     why: "their retention; never those of the last day",
   },

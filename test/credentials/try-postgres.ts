@@ -11,7 +11,7 @@ import * as z from "zod";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
 import { processLog } from "../../shared/log.ts";
-import { startOwnPostgres } from "../harness/postgres.ts";
+import { startPostgres, type TestPostgres } from "../harness/postgres.ts";
 import { type PostgresRight, type PostgresUser, tablesOf } from "./postgres-rights.ts";
 import type { Attempt } from "./rights.ts";
 
@@ -49,7 +49,7 @@ export type Roles = {
  * those of the packages.
  */
 export async function startRoles(psql: string): Promise<Roles> {
-  const server = await startOwnPostgres();
+  const server = await startPostgres({ ownServer: true });
   const urlOf = (user: string, password: string, database: string): string => {
     const url = new URL(server.url);
     return Object.assign(url, { username: user, password, pathname: `/${database}` }).href;
@@ -112,7 +112,7 @@ const interpolate = (value: string): string =>
  * database with the tables; returns its URL.
  */
 async function renameSuperuser(
-  server: Awaited<ReturnType<typeof startOwnPostgres>>,
+  server: TestPostgres,
   urlOf: (user: string, password: string, database: string) => string,
 ): Promise<string> {
   await server.sql.unsafe(`create role renaming superuser login password '${PASSWORD}'`);

@@ -9,7 +9,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { findPromtool } from "../harness/promtool.ts";
+import { findPromtool } from "../harness/prometheus.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 

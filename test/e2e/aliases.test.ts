@@ -7,13 +7,12 @@ import { expect, test } from "bun:test";
 import * as z from "zod";
 
 import { admin } from "../harness/admin.ts";
-import { call } from "../harness/api.ts";
+import { call, rawRequest } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { OwnLinks } from "../harness/own-links.ts";
 import { readQr } from "../harness/qr-reader.ts";
-import { rawRequest } from "../harness/raw-request.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const WITHIN_MS = 20_000;

@@ -10,7 +10,7 @@ import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call, CHROME, IPHONE, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const MOUNTAIN_VIEW = "8.8.8.8";
 const LONDON = "81.2.69.142";

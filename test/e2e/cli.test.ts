@@ -12,12 +12,12 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import * as z from "zod";
 
 import { buildCli, BUILT } from "../../clients/cli/build.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { createAccount, createKey } from "../harness/admin.ts";
 import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
-import { freePort } from "../harness/ports.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const NODE = Bun.which("node") ?? "node";
@@ -346,7 +346,7 @@ describe("the tools for assistants", () => {
   });
 
   test("are served over HTTP to callers with keys of their own", async () => {
-    const port = freePort();
+    const port = findFreePort();
     const server = Bun.spawn([NODE, BUILT, "mcp", "--http", String(port)], {
       env: { PATH: process.env["PATH"] ?? "", HOME: home, SHORTHOP_URL: stack.info().api_url },
       stdout: "ignore",

@@ -1,11 +1,11 @@
 /** Goal: a limited link leads on as often as it may, and what is left of its limit can be had. */
 import { describe, expect, test } from "bun:test";
 
-import { CHROME, errorSchema } from "../harness/api.ts";
+import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { DESTINATION, OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
 const links = await OwnLinks.start(stack);
@@ -14,66 +14,6 @@ const { alias } = await links.create({ max_clicks: 1 });
 expect((await links.followSettled(alias)).status).toBe(302);
 
 const BOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
-
-describe("settings", () => {
-  test("a limit is set, read, changed and switched off, with what is left", async () => {
-    const { id } = await links.create({ max_clicks: 3, limit_counts: "human", confirm: true });
-    expect(await links.read(id)).toMatchObject({
-      status: "active",
-      max_clicks: 3,
-      clicks_left: 3,
-      limit_counts: "human",
-      confirm: true,
-    });
-    expect(
-      await links.change(id, { max_clicks: 5, limit_counts: "all", confirm: false }),
-    ).toMatchObject({
-      max_clicks: 5,
-      clicks_left: 5,
-    });
-    expect(Object.keys(await links.read(id))).not.toContainAnyValues(["limit_counts", "confirm"]);
-    expect(Object.keys(await links.read(id))).not.toContain("ledger");
-    const off = await links.change(id, { max_clicks: null });
-    expect(Object.keys(off)).not.toContainAnyValues(["max_clicks", "clicks_left"]);
-    expect(off).toMatchObject({ status: "active" });
-  });
-
-  test("many links at once, and links by an external id, take it as well", async () => {
-    const created = await links.send("/v1/links/bulk", "POST", {
-      links: [{ url: DESTINATION, max_clicks: 1 }],
-    });
-    const id = /link_\w+/.exec(JSON.stringify(created.body))?.[0] ?? "";
-    expect(await links.read(id)).toMatchObject({ max_clicks: 1, clicks_left: 1 });
-    const updated = await links.send("/v1/links/bulk", "PATCH", { links: [{ id, max_clicks: 2 }] });
-    expect(updated.body).toMatchObject({ data: [{ link: { max_clicks: 2, clicks_left: 2 } }] });
-    const upserted = await links.send(`/v1/links/external/limited`, "PUT", {
-      url: DESTINATION,
-      max_clicks: 7,
-    });
-    expect(upserted.body).toMatchObject({ max_clicks: 7, clicks_left: 7, status: "active" });
-  });
-
-  test("what is no limit is rejected, and changes nothing", async () => {
-    const { id } = await links.create({ max_clicks: 3 });
-    for (const body of [
-      { max_clicks: 0 },
-      { max_clicks: 1.5 },
-      { max_clicks: 1e10 },
-      { max_clicks: "3" },
-      { limit_counts: "bots" },
-      { confirm: "yes" },
-      { clicks_left: 3 },
-      { ledger: { id, before: 0 } },
-    ]) {
-      const response = await links.send(`/v1/links/${id}`, "PATCH", body);
-      expect([response.status, errorSchema.parse(response.body).error.code]).toEqual([
-        400,
-        "invalid_request",
-      ]);
-    }
-    expect(await links.read(id)).toMatchObject({ max_clicks: 3, clicks_left: 3 });
-  });
-});
 
 describe("a limited link", () => {
   test("leads on as often as it may, then to its own URL for that, and says so", async () => {

@@ -9,7 +9,7 @@ import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 /** More than two requests of 100. */
 const LINKS = 230;

@@ -15,7 +15,7 @@ import { CHROME } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const COUNTED_MS = 15_000;
 

@@ -4,66 +4,44 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import * as z from "zod";
-
-import { admin, createAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
-import { call, callOnce, errorSchema } from "../harness/api.ts";
+import { admin, runAdmin } from "../harness/admin.ts";
+import { type ApiResponse, callOnce, codeOf, errorSchema } from "../harness/api.ts";
 import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { type Json, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const dns = await forFile(Dns.start());
 const stack = await forFile(useStack({ dns }));
 const second = await forFile(startRedirector(stack), (second) => second.stop());
-const account = await createAccount(stack, "enterprise", UNLIMITED);
+const links = await OwnLinks.start(stack);
 
-type Json = Record<string, unknown>;
-
-const domainSchema = z.looseObject({
-  id: z.string(),
-  domain: z.string(),
-  verification: z.object({ name: z.string(), value: z.string() }),
-});
-const linkSchema = z.looseObject({ id: z.string(), alias: z.string() });
-
-const send = (path: string, method: string, body?: Json, key = account.key) =>
-  call(`${stack.info().api_url}${path}`, { key, method, ...(body === undefined ? {} : { body }) });
+const send = (path: string, method: string, body?: Json) => links.send(path, method, body);
 
 let added = 0;
 
 /** Adds a domain with a name of its own, and verifies it. */
-async function addDomain(settings?: Json, key = account.key) {
-  const domain = `d${++added}.settings.example`;
-  const record = domainSchema.parse((await send("/v1/domains", "POST", { domain }, key)).body);
-  dns.set(record.verification.name, [record.verification.value]);
-  const { body } = await send(`/v1/domains/${record.id}/verify`, "POST", undefined, key);
-  expect(body).toMatchObject({ status: "verified" });
-  if (settings !== undefined) await change(record.id, settings, key);
-  return record;
+async function addDomain(settings?: Json) {
+  const domain = await links.addDomain(dns, `d${++added}.settings.example`);
+  if (settings !== undefined) await change(domain.id, settings);
+  return domain;
 }
 
-const patch = (id: string, body: Json, key = account.key) =>
-  send(`/v1/domains/${id}`, "PATCH", body, key);
+const patch = (id: string, body: Json) => send(`/v1/domains/${id}`, "PATCH", body);
 
-async function change(id: string, body: Json, key = account.key) {
-  const response = await patch(id, body, key);
+async function change(id: string, body: Json) {
+  const response = await patch(id, body);
   expect([response.status, response.body]).toEqual([200, expect.anything()]);
-  return domainSchema.parse(response.body);
+  return response.body as Json;
 }
 
-async function expectError(response: ReturnType<typeof send>, status: number, code: string) {
-  const { status: actual, body } = await response;
-  expect([actual, errorSchema.parse(body).error.code]).toEqual([status, code]);
-}
+const expectError = async (response: Promise<ApiResponse>, status: number, code: string) =>
+  expect(codeOf(await response)).toEqual([status, code]);
 
-async function create(body: Json) {
-  const response = await send("/v1/links", "POST", { url: "https://example.com/", ...body });
-  expect([response.status, response.body]).toEqual([201, expect.anything()]);
-  return linkSchema.parse(response.body);
-}
+const create = (body: Json) => links.create({ url: "https://example.com/", ...body });
 
 /** Follows a path of a domain on each redirector; returns the responses' status and destination. */
 const follow = (host: string, path: string, options: Parameters<typeof callOnce>[1] = {}) =>
@@ -284,12 +262,12 @@ describe("a domain without case", () => {
       400,
       "alias_taken",
     );
-    const links = ["A-1", "a-1", "B-1"].map((alias) => ({
+    const rows = ["A-1", "a-1", "B-1"].map((alias) => ({
       url: "https://example.com/",
       domain,
       alias,
     }));
-    const bulk = await send("/v1/links/bulk", "POST", { links });
+    const bulk = await send("/v1/links/bulk", "POST", { links: rows });
     expect(JSON.stringify(bulk.body)).toContain("alias_taken");
     await becomes(domain, "/a-1", 302, "https://example.com/");
     const again = await send("/v1/links/bulk", "POST", {
@@ -316,12 +294,12 @@ describe("a domain without case", () => {
     const { domain, id } = await addDomain();
     const aliases = Array.from({ length: 450 }, (_, i) => `Alias-${i}-X`);
     for (let i = 0; i < aliases.length; i += 100) {
-      const links = aliases.slice(i, i + 100).map((alias) => ({
+      const rows = aliases.slice(i, i + 100).map((alias) => ({
         url: "https://example.com/",
         domain,
         alias,
       }));
-      expect((await send("/v1/links/bulk", "POST", { links })).status).toBe(200);
+      expect((await send("/v1/links/bulk", "POST", { links: rows })).status).toBe(200);
     }
     const probes = aliases.filter((_, i) => i % 50 === 0);
     for (const probe of probes) await becomes(domain, `/${probe}`, 302, "https://example.com/");

@@ -7,7 +7,7 @@ import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, codeOf, linkSchema } from "../harness/api.ts";
 import { Dns } from "../harness/dns.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const domainRecord = z.strictObject({
   id: z.string().startsWith("dom_"),

@@ -7,18 +7,13 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import * as z from "zod";
 
-import {
-  createAccount,
-  createKey,
-  type NewAccount,
-  runAdmin,
-  UNLIMITED,
-} from "../harness/admin.ts";
+import { createKey, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { parseMetrics } from "../harness/prometheus.ts";
+import { OwnLinks } from "../harness/own-links.ts";
+import { readMetric } from "../harness/prometheus.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { startStack } from "../harness/stack.ts";
 
@@ -53,9 +48,9 @@ const NONE = {
   not_started: 0,
 };
 
-let owner: NewAccount;
+let owner: OwnLinks;
 let testKey: string;
-let foreign: NewAccount;
+let foreign: OwnLinks;
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
 
@@ -63,10 +58,7 @@ const dns = await forFile(Dns.start());
 const stack = await forFile(startStack({ env: { DNS_SERVERS: dns.address } }));
 // The figures of an account are of one test.
 beforeEach(async () => {
-  [owner, foreign] = await Promise.all([
-    createAccount(stack, "enterprise", UNLIMITED),
-    createAccount(stack, "enterprise", UNLIMITED),
-  ]);
+  [owner, foreign] = await Promise.all([OwnLinks.start(stack), OwnLinks.start(stack)]);
   const scopes = "links:read,links:write,analytics:read";
   testKey = (await createKey(stack, owner.id, scopes, { type: "test" })).key;
 });
@@ -81,13 +73,8 @@ async function read(query = "", key = owner.key) {
  * Adds a domain and verifies it; `earlier` as if an hour ago, since a quarter hour counts only as a
  * whole.
  */
-async function addDomain(domain: string, { key = owner.key, earlier = true } = {}) {
-  const added = z
-    .object({ id: z.string(), verification: z.object({ name: z.string(), value: z.string() }) })
-    .parse((await call(api("/v1/domains"), { key, body: { domain } })).body);
-  dns.set(added.verification.name, [added.verification.value]);
-  const { body } = await call(api(`/v1/domains/${added.id}/verify`), { key, method: "POST" });
-  expect(body).toMatchObject({ status: "verified" });
+async function addDomain(domain: string, { account = owner, earlier = true } = {}) {
+  await account.addDomain(dns, domain);
   if (!earlier) return;
   const sql = postgres(stack.info().database_url, { max: 1 });
   await sql`update domains set verified_at = verified_at - interval '1 hour' where host = ${domain} and verified_at is not null`;
@@ -103,11 +90,6 @@ async function createLink(body: object, key = owner.key) {
   return linkSchema.parse(response.body);
 }
 
-const setLink = async (id: string, body: object) =>
-  expect(
-    (await call(api(`/v1/links/${id}`), { key: owner.key, method: "PATCH", body })).status,
-  ).toBe(200);
-
 type FollowOptions = Pick<RequestInit, "method" | "body"> & { from?: string };
 
 /** Follows a short link on a host, from an address. */
@@ -122,11 +104,9 @@ async function follow(alias: string, host: string, options: FollowOptions = {}) 
   return response.status;
 }
 
-/** Reads a metric of the redirector; the largest value if it has several. */
-async function readMetric(name: string): Promise<number> {
-  const metrics = await (await fetch(`${stack.info().redirector_metrics_url}/metrics`)).text();
-  return Math.max(...(parseMetrics(metrics).get(name)?.samples.values() ?? []));
-}
+/** A metric of the redirector. */
+const ofRedirector = (name: string): Promise<number> =>
+  readMetric(stack.info().redirector_metrics_url, name);
 
 const own = () => new URL(stack.info().short_url).host;
 
@@ -143,7 +123,7 @@ describe("requests that lead nowhere", () => {
       not_started: await createLink({ starts_at: new Date(Date.now() + 3_600_000).toISOString() }),
     };
     const ofTest = await createLink({}, testKey);
-    await setLink(links.disabled.id, { disabled: true });
+    await owner.change(links.disabled.id, { disabled: true });
     expect(await follow(links.limit_reached.alias, own())).toBe(302);
     await eventually(
       async () =>
@@ -260,7 +240,7 @@ describe("requests that lead nowhere", () => {
     }, TIMEOUT_MS);
     const { code } = await runAdmin(stack, ["domains", "release", "moved.example.com"]);
     expect(code).toBe(0);
-    await addDomain("moved.example.com", { key: foreign.key, earlier: false });
+    await addDomain("moved.example.com", { account: foreign, earlier: false });
     for (const key of [owner.key, foreign.key])
       expect(await read("domain=moved.example.com", key)).toMatchObject({
         summary: NONE,
@@ -285,7 +265,7 @@ describe("requests that lead nowhere", () => {
     // The reports that were sent to killed workers have been acknowledged, and none is counted
     // again with the next one.
     await eventually(
-      async () => expect(await readMetric("shorthop_redirector_failure_reports_pending")).toBe(0),
+      async () => expect(await ofRedirector("shorthop_redirector_failure_reports_pending")).toBe(0),
       TIMEOUT_MS,
     );
     expect(await follow("nothing", "killed.example.com")).toBe(404);
@@ -303,7 +283,7 @@ describe("requests that lead nowhere", () => {
       await addDomain("flood.example.com");
       await addDomain("quiet.example.com");
       const link = await createLink({ domain: "quiet.example.com" });
-      await setLink(link.id, { disabled: true });
+      await owner.change(link.id, { disabled: true });
       let next = 0;
       let ordinary = 0;
       let entriesMax = 0;
@@ -321,7 +301,7 @@ describe("requests that lead nowhere", () => {
           expect(await follow(link.alias, "quiet.example.com", address)).toBe(404);
           entriesMax = Math.max(
             entriesMax,
-            await readMetric("shorthop_redirector_failure_entries"),
+            await ofRedirector("shorthop_redirector_failure_entries"),
           );
         }
       };

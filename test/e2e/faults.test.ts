@@ -16,13 +16,13 @@ import { natsLogin } from "../../shared/nats.ts";
 import { admin, createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call, callOnce, summarySchema } from "../harness/api.ts";
 import { BatchWorkers, INSERT, MANIFEST } from "../harness/batch-workers.ts";
+import { canMountDisks, mountDisk, unmountDisk } from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { signerOf } from "../harness/links-log.ts";
 import { startApi, startRedirector } from "../harness/processes.ts";
 import { LONG } from "../harness/property-runs.ts";
 import { killNats, pidOf, readReadiness, readWarnings } from "../harness/services.ts";
-import { signerOf } from "../harness/signing.ts";
-import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { createDataDir, findProcesses, removeDataDir, startStack } from "../harness/stack.ts";
 
 const LINKS = 2_000;
@@ -165,7 +165,7 @@ test("a redirector that starts without NATS serves the links of its host, record
   await back.stop();
 });
 
-test.skipIf(!canMountDisks)(
+test.skipIf(!canMountDisks())(
   "a redirector that starts on a full disk redirects, and says what is lost",
   async () => {
     const disk = mkdtempSync(join(dataDir, "disk-"));

@@ -11,7 +11,7 @@ import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, CHROME } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const COUNTED_MS = 20_000;
 

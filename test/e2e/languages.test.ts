@@ -9,7 +9,7 @@ import * as z from "zod";
 import { createAccount } from "../harness/admin.ts";
 import { type ApiResponse, call, linkSchema } from "../harness/api.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const PASSWORD = "correct horse";
 

@@ -23,18 +23,15 @@ import {
   SNAPSHOTS_STREAM,
 } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
-import { createAccount, runAdmin } from "../harness/admin.ts";
+import { createAccount, runAdmin, withOwnDatabase } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { encodeEntry } from "../harness/encode-entry.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { activeLink } from "../harness/link-record.ts";
+import { activeLink, encodeEntry, signerOf, SIGNING_KEY } from "../harness/links-log.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { ownNatsServer } from "../harness/nats-versions.ts";
-import { withOwnDatabase } from "../harness/own-database.ts";
+import { ownNatsServer } from "../harness/nats.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
-import { useStack } from "../harness/shared-stack.ts";
-import { signerOf, SIGNING_KEY } from "../harness/signing.ts";
+import { useStack } from "../harness/stack.ts";
 import { storeTestSnapshot } from "../harness/test-log.ts";
 
 const WITHIN_MS = 20_000;

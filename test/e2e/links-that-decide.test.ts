@@ -12,7 +12,7 @@ import { forFile } from "../harness/for-file.ts";
 import { type Json, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
 const links = await OwnLinks.start(stack);

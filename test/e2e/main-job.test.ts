@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import { call, IPHONE, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 /** Latest appearance of a click in the analytics. */
 const CLICK_VISIBLE_MS_MAX = 3_000;

@@ -30,7 +30,7 @@ import { STATUS_SUBJECT } from "../../shared/status.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { ownNatsServer } from "../harness/nats-versions.ts";
+import { ownNatsServer } from "../harness/nats.ts";
 
 const TIMEOUT_MS = 2_000;
 

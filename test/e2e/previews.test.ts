@@ -6,13 +6,12 @@ import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { CHROME } from "../harness/api.ts";
+import { CHROME, rawRequest } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { rawRequest } from "../harness/raw-request.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
 const account = await OwnLinks.start(stack);

@@ -18,7 +18,7 @@ import {
   migrateClickHouse,
   setRetention,
 } from "../../worker/migrations/migrate.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 
 /** Clicks of three months, and the rollups of their buckets. */

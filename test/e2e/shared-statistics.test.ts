@@ -12,7 +12,7 @@ import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { type ApiResponse, call, CHROME, codeOf, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 /** Clicks of people and of bots; a number that occurs nowhere else. */
 const CLICKS = 17;
@@ -185,6 +185,54 @@ describe("every endpoint with every filter", () => {
       expect(codeOf(stolen)).toEqual([404, "not_found"]);
     }
     expect((await call(api(`/v1/shares/${id}`), { key: owner.key })).status).toBe(200);
+  });
+});
+
+describe("shares", () => {
+  test.each<[string, object]>([
+    ["an unknown dimension", { breakdowns: ["visitor"] }],
+    ["a dimension twice", { breakdowns: ["country", "country"] }],
+    ["too many dimensions", { breakdowns: COLUMN_FILTERS.slice(0, 9) }],
+    ["a short password", { password: "short" }],
+    ["an origin with a path", { embed_origins: ["https://example.com/page"] }],
+    ["an origin that ends the policy", { embed_origins: ["https://a;script-src *"] }],
+    ["an origin of another scheme", { embed_origins: ["javascript:alert(1)"] }],
+    ["all origins", { embed_origins: ["*"] }],
+    ["a control character in the name", { name: "a\nb" }],
+    ["an unknown field", { token: "mine" }],
+  ])("are not made with %s", async (_, body) => {
+    const shares = async () => (await call(api("/v1/shares"), { key: foreign.key })).body;
+    const before = await shares();
+    const response = await call(api("/v1/shares"), { key: foreign.key, body });
+    expect(codeOf(response)).toEqual([400, "invalid_request"]);
+    expect(await shares()).toEqual(before);
+  });
+
+  test("are never shown with their URL or password again", async () => {
+    const { id } = await share({ link_id: link.id, password: "correct horse" });
+    for (const path of ["/v1/shares", `/v1/shares/${id}`]) {
+      const { status, body } = await call(api(path), { key: owner.key });
+      expect([status, JSON.stringify(body)]).toEqual([200, expect.stringContaining(id)]);
+      expect(JSON.stringify(body)).not.toMatch(/token|"url"|argon2id/);
+    }
+  });
+
+  test("that do not exist have a page that says so, and are asked for a few times a minute", async () => {
+    const headers = fromElsewhere();
+    for (const method of ["GET", "POST"]) {
+      const page = await call(api("/shared/none"), { method, headers: { ...headers } });
+      expect([page.status, String(page.body)]).toEqual([
+        404,
+        expect.stringContaining("There are no statistics at this address."),
+      ]);
+      expect(page.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
+    }
+    const long = await call(api("/shared/none"), { headers, body: "x".repeat(2_049) });
+    expect(codeOf(long)).toEqual([413, "payload_too_large"]);
+    const statuses = new Set<number>();
+    for (let i = 0; i < 61; i++)
+      statuses.add((await call(api("/v1/shared/none"), { headers })).status);
+    expect([...statuses]).toEqual([404, 429]);
   });
 });
 

@@ -11,6 +11,7 @@ import * as z from "zod";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { cachedFolder } from "../../dashboard/cache.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { createAccount, withPostgres } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { AXE, findOverflow, runAxe } from "../harness/axe.ts";
@@ -20,7 +21,6 @@ import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type Person, TestProvider } from "../harness/oidc-provider.ts";
-import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
@@ -31,7 +31,7 @@ const browser =
   chromiumPath === undefined ? undefined : await forFile(openBrowser(), (b) => b.close());
 const account = await createAccount(stack, "business");
 const emergency = await createUser(stack, account.id);
-const origin = `http://localhost:${freePort()}`;
+const origin = `http://localhost:${findFreePort()}`;
 const provider = await forFile(TestProvider.start(origin));
 
 const settings = {

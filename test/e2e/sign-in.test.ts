@@ -6,13 +6,13 @@ import { expect, test } from "bun:test";
 
 import type { Page } from "playwright-core";
 
+import { codeOf } from "../harness/authenticator.ts";
 import { AXE, findOverflow, runAxe } from "../harness/axe.ts";
 import { openSignIn, signInOnPage } from "../harness/browser.ts";
 import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { goTo } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { forFile } from "../harness/for-file.ts";
-import { codeOf } from "../harness/totp.ts";
 
 const dashboard = await forFile(DashboardBrowser.open());
 const account = await dashboard.addAccount();

@@ -5,12 +5,11 @@
 import { expect, test } from "bun:test";
 
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount, UNLIMITED, withPostgres } from "../harness/admin.ts";
-import { runQuery } from "../harness/analytics-data.ts";
+import { createAccount, runQuery, UNLIMITED, withPostgres } from "../harness/admin.ts";
 import { type ApiResponse, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { forFile } from "../harness/for-file.ts";
 import { insertClicksOf } from "../harness/generated-clicks.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const CLICKS = 300_000;
 
@@ -33,7 +32,7 @@ async function createClickedLink(): Promise<{ key: string; link: string }> {
     body: { url: "https://example.com/" },
   });
   const link = linkSchema.parse(created.body).id;
-  await runQuery({ stack }, insertClicksOf(account, decodeId("link", link) ?? "", CLICKS));
+  await runQuery(stack, insertClicksOf(account, decodeId("link", link) ?? "", CLICKS));
   return { key, link };
 }
 

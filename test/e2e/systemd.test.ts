@@ -20,8 +20,8 @@ import * as z from "zod";
 
 import { parseEnvironment } from "../../cli/installation.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { readBlocks } from "../boot/document.ts";
-import { SIGNING_KEY } from "../harness/signing.ts";
+import { readBlocks } from "../boot/install.ts";
+import { SIGNING_KEY } from "../harness/links-log.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const UNITS = join(PROJECT_DIR, "deploy/systemd");

@@ -6,33 +6,17 @@ import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { admin, createAccount, type NewAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
-import { call, callOnce } from "../harness/api.ts";
+import { admin, runAdmin } from "../harness/admin.ts";
+import { callOnce } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { type Json, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
 const second = await forFile(startRedirector(stack), (second) => second.stop());
-const account = await createAccount(stack, "enterprise", UNLIMITED);
-
-const linkSchema = z.looseObject({ id: z.string(), alias: z.string() });
-
-type Json = Record<string, unknown>;
-
-const send = (path: string, method: string, body?: Json, { key } = account, origin?: string) =>
-  call(`${origin ?? stack.info().api_url}${path}`, {
-    key,
-    method,
-    ...(body === undefined ? {} : { body }),
-  });
-
-async function create(body: Json = {}, owner = account) {
-  const response = await send("/v1/links", "POST", { url: "https://example.com/", ...body }, owner);
-  expect([response.status, response.body]).toEqual([201, expect.anything()]);
-  return linkSchema.parse(response.body);
-}
+const links = await OwnLinks.start(stack);
 
 /** Statuses that a link has on each redirector. */
 const statuses = (alias: string, options: Parameters<typeof callOnce>[1] = {}) =>
@@ -49,13 +33,15 @@ const becomes = (alias: string, status: number) =>
 const disable = (...args: string[]) => admin<Json>(stack, ["links", "disable", ...args]);
 const enable = (...args: string[]) => admin<Json>(stack, ["links", "enable", ...args]);
 
-const statusOf = async (id: string, owner = account) =>
-  linkSchema.parse((await send(`/v1/links/${id}`, "GET", undefined, owner)).body)["status"];
+const statusOf = async (id: string, owner = links) => (await owner.read(id))["status"];
 
 describe("a link taken down by its alias", () => {
   test("answers 451 on every redirector, cached or not, and nothing is counted; lifted, it redirects", async () => {
     const rules = [{ url: "https://example.com/b", conditions: [{ type: "query", name: "a" }] }];
-    const [cached, uncached] = [await create(), await create({ password: "secret", rules })];
+    const [cached, uncached] = [
+      await links.create(),
+      await links.create({ password: "secret", rules }),
+    ];
     await becomes(cached.alias, 302);
     for (const { alias } of [cached, uncached])
       expect(await disable("--alias", alias)).toEqual({
@@ -68,7 +54,7 @@ describe("a link taken down by its alias", () => {
       await becomes(alias, 451);
       expect(await statuses(alias, { method: "HEAD" })).toEqual([451, 451]);
       expect(await statusOf(id)).toBe("taken_down");
-      const explained = await send(`/v1/links/${id}/explain`, "POST", {});
+      const explained = await links.send(`/v1/links/${id}/explain`, "POST", {});
       expect(explained.body).toMatchObject({ status: "taken_down", target: null });
     }
     const page = await callOnce(`${stack.info().short_url}/${cached.alias}`);
@@ -99,13 +85,13 @@ describe("a link taken down by its alias", () => {
 
 describe("an account taken down", () => {
   test("none of its links redirects, those made later included; others' do", async () => {
-    const other = await createAccount(stack, "enterprise", UNLIMITED);
-    const [early, own] = [await create({}, other), await create()];
+    const other = await OwnLinks.start(stack);
+    const [early, own] = [await other.create(), await links.create()];
     await becomes(early.alias, 302);
     await becomes(own.alias, 302);
     await disable("--account", other.id);
     await becomes(early.alias, 451);
-    const late = await create({}, other);
+    const late = await other.create();
     await becomes(late.alias, 451);
     expect(await statuses(own.alias)).toEqual([302, 302]);
     expect(await statusOf(own.id)).toBe("active");
@@ -125,15 +111,15 @@ describe("a host taken down", () => {
       conditions: [{ type: "query", name: "never" }],
     };
     const down = [
-      await create({ url: "https://evil.example/" }),
-      await create({ url: "http://www.EVIL.example:81/x" }),
-      await create({ rules: [rule] }),
-      await create({ split: { arms: [{ url: "https://evil.example/", weight: 1 }] } }),
-      await create({ expired_url: "https://evil.example/over" }),
+      await links.create({ url: "https://evil.example/" }),
+      await links.create({ url: "http://www.EVIL.example:81/x" }),
+      await links.create({ rules: [rule] }),
+      await links.create({ split: { arms: [{ url: "https://evil.example/", weight: 1 }] } }),
+      await links.create({ expired_url: "https://evil.example/over" }),
     ];
     const up = [
-      await create({ url: "https://notevil.example/" }),
-      await create({ url: "https://example.com/?to=https://evil.example/" }),
+      await links.create({ url: "https://notevil.example/" }),
+      await links.create({ url: "https://example.com/?to=https://evil.example/" }),
     ];
     for (const { alias } of [...down, ...up]) await becomes(alias, 302);
     await disable("--host", "Evil.example");
@@ -142,9 +128,9 @@ describe("a host taken down", () => {
     // The owner moves a link away from the host, and back.
     const [first] = down;
     const path = `/v1/links/${first?.id}`;
-    await send(path, "PATCH", { url: "https://example.com/" });
+    await links.send(path, "PATCH", { url: "https://example.com/" });
     await becomes(first?.alias ?? "", 302);
-    await send(path, "PATCH", { url: "https://a.evil.example/" });
+    await links.send(path, "PATCH", { url: "https://a.evil.example/" });
     await becomes(first?.alias ?? "", 451);
     await enable("--host", "evil.example");
     for (const { alias } of down) await becomes(alias, 302);
@@ -152,8 +138,8 @@ describe("a host taken down", () => {
 });
 
 test("a redirector that starts knows what is taken down", async () => {
-  const owner = await createAccount(stack, "enterprise", UNLIMITED);
-  const [single, whole] = [await create(), await create({}, owner)];
+  const owner = await OwnLinks.start(stack);
+  const [single, whole] = [await links.create(), await owner.create()];
   await disable("--account", owner.id);
   await disable("--alias", single.alias);
   await using third = await startRedirector(stack);
@@ -165,53 +151,26 @@ test("a redirector that starts knows what is taken down", async () => {
   );
 });
 
-/** Aliases and total of a list. */
-const list = async (query: string, owner: NewAccount) => {
-  const { body } = await send(`/v1/links?${query}`, "GET", undefined, owner);
-  const { data, pagination } = z
-    .object({
-      data: z.array(linkSchema),
-      pagination: z.object({ total: z.int() }).optional(),
-    })
-    .parse(body);
-  return [data.map(({ alias }) => alias).toSorted(), pagination?.total];
-};
-
-describe("archived links", () => {
-  test("redirect, and lists leave them out unless asked", async () => {
-    const owner = await createAccount(stack, "enterprise", UNLIMITED);
-    const [a, b, c] = [
-      await create({ alias: "arch-a" }, owner),
-      await create({ alias: "arch-b", tags: ["t"], archived: true }, owner),
-      await create({ alias: "arch-c", tags: ["t"] }, owner),
-    ];
-    const path = `/v1/links/${c.id}`;
-    expect((await send(path, "PATCH", { archived: true }, owner)).body).toMatchObject({
-      archived: true,
-    });
-    for (const { alias } of [a, b, c]) await becomes(alias, 302);
-    for (const order of ["sort=created_at", "sort=clicks", "sort=created_at&order=asc"]) {
-      expect(await list(order, owner)).toEqual([["arch-a"], 1]);
-      expect(await list(`${order}&archived=false`, owner)).toEqual([["arch-a"], 1]);
-      expect(await list(`${order}&archived=true`, owner)).toEqual([["arch-b", "arch-c"], 2]);
-      expect(await list(`${order}&archived=any`, owner)).toEqual([
-        ["arch-a", "arch-b", "arch-c"],
-        3,
-      ]);
-      expect(await list(`${order}&tag=t`, owner)).toEqual([[], 0]);
-      expect((await list(`${order}&starting_after=`, owner))[0]).toEqual(["arch-a"]);
-    }
-    const found = await send("/v1/links/lookup?alias=arch-b", "GET", undefined, owner);
-    expect(found.body).toMatchObject({ id: b.id, archived: true });
-    const changed = await send(path, "PATCH", { archived: false }, owner);
-    expect(Object.keys(changed.body as Json)).not.toContain("archived");
-    expect(await list("", owner)).toEqual([["arch-a", "arch-c"], 2]);
-    await send(`/v1/links/${b.id}`, "DELETE", undefined, owner);
-    expect(await list("", owner)).toEqual([["arch-a", "arch-c"], 2]);
-    expect(await list("archived=any", owner)).toEqual([["arch-a", "arch-c"], 2]);
-    const bulk = { links: [{ id: a.id, archived: true }] };
-    expect((await send("/v1/links/bulk", "PATCH", bulk, owner)).status).toBe(200);
-    expect(await list("", owner)).toEqual([["arch-c"], 1]);
-    expect((await send("/v1/links?archived=maybe", "GET", undefined, owner)).status).toBe(400);
-  });
+test("archived links redirect, and lists leave them out unless asked, by page and by cursor", async () => {
+  const owner = await OwnLinks.start(stack);
+  const a = await owner.create({ alias: "arch-a" });
+  const b = await owner.create({ alias: "arch-b", archived: true });
+  const listed = async (query: string) => {
+    const { body } = await owner.send(`/v1/links?${query}`, "GET");
+    const { data } = z.object({ data: z.array(z.object({ alias: z.string() })) }).parse(body);
+    return data.map(({ alias }) => alias).toSorted();
+  };
+  for (const { alias } of [a, b]) await becomes(alias, 302);
+  for (const order of ["sort=clicks", "sort=created_at&order=asc", "starting_after="]) {
+    expect(await listed(order)).toEqual(["arch-a"]);
+    expect(await listed(`${order}&archived=true`)).toEqual(["arch-b"]);
+    expect(await listed(`${order}&archived=any`)).toEqual(["arch-a", "arch-b"]);
+  }
+  const found = await owner.send("/v1/links/lookup?alias=arch-b", "GET");
+  expect(found.body).toMatchObject({ id: b.id, archived: true });
+  expect(await owner.change(b.id, { archived: false })).not.toHaveProperty("archived");
+  const bulk = { links: [{ id: a.id, archived: true }] };
+  expect((await owner.send("/v1/links/bulk", "PATCH", bulk)).status).toBe(200);
+  expect(await listed("")).toEqual(["arch-b"]);
+  expect((await owner.send("/v1/links?archived=maybe", "GET")).status).toBe(400);
 });

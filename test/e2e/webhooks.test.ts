@@ -8,7 +8,7 @@ import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 import { WebhookReceiver } from "../harness/webhook-receiver.ts";
 
 const createdSchema = z.object({ id: z.string(), secret: z.string() });

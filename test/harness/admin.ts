@@ -1,11 +1,11 @@
-/** What operators do on a stack's database. */
+/** What operators do on the stores of a stack. */
 import { accountLimits, AccountService, type Plan } from "../../api/accounts/service.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { Sql } from "../../api/postgres.ts";
 import { parseId, parseScopes } from "../../cli/arguments.ts";
 import { encodeId } from "../../shared/ids.ts";
-import { connectPrimary } from "../../shared/postgres.ts";
-import { commandOf } from "./executable.ts";
+import { connectPrimary, withDatabase } from "../../shared/postgres.ts";
+import { commandOf, runProgram } from "./executable.ts";
 import type { SharedStack } from "./stack.ts";
 
 const POOL = {
@@ -125,6 +125,19 @@ export const setPlan = (
     ),
   );
 
+/** Runs a statement in a stack's ClickHouse; returns what it prints, without blanks around it. */
+export async function runQuery(
+  stack: { info(): { clickhouse_url: string } },
+  query: string,
+  parameters = new URLSearchParams(),
+): Promise<string> {
+  const url = `${stack.info().clickhouse_url}/?${parameters.toString()}`;
+  const response = await fetch(url, { method: "POST", body: query });
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text.trim();
+}
+
 /** The pools of the databases that this process has used, by their URLs. */
 const pools = new Map<string, Sql>();
 
@@ -140,4 +153,20 @@ function poolOf(url: string): Sql {
   const pool = pools.get(url) ?? connectPrimary(url, POOL);
   pools.set(url, pool);
   return pool;
+}
+
+/** A stack with another database of its PostgreSQL in place of its own. */
+const onDatabase = (stack: SharedStack, name: string): SharedStack => ({
+  ...stack,
+  info() {
+    const info = stack.info();
+    return { ...info, database_url: withDatabase(info.database_url, name) };
+  },
+});
+
+/** Makes such a database, with the schema. */
+export async function withOwnDatabase(stack: SharedStack, name: string): Promise<SharedStack> {
+  const own = onDatabase(stack, name);
+  await runProgram(["api", "migrate"], { DATABASE_URL: own.info().database_url }, own.root);
+  return own;
 }

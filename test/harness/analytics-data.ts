@@ -10,7 +10,7 @@ import postgres from "postgres";
 
 import { DAY_MS, DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount, UNLIMITED } from "./admin.ts";
+import { createAccount, runQuery, UNLIMITED } from "./admin.ts";
 import { call, linkSchema } from "./api.ts";
 import { ID_OF_RANK, insertClicks, LINKS, RANK_ID_PREFIX } from "./generated-clicks.ts";
 import { type Stack, startStack } from "./stack.ts";
@@ -34,17 +34,6 @@ type Contents = {
 type BenchLink = { id: string; uuid: string };
 
 export type Data = { stack: Stack; contents: Contents };
-
-/** Runs a statement in ClickHouse and returns the response's text. */
-export async function runQuery(
-  { stack }: { stack: Pick<Stack, "info"> },
-  query: string,
-): Promise<string> {
-  const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
-  const text = await response.text();
-  if (!response.ok) throw new Error(text);
-  return text.trim();
-}
 
 /**
  * Starts a stack with that many clicks of the last 90 days. With a directory, what it contains is
@@ -132,14 +121,14 @@ async function generate(data: Data, clicks: number, save: () => void): Promise<v
   const { clickhouse } = stack.info().pids;
   if (clickhouse !== null) setPriority(clickhouse, 15);
   while (contents.days < DAYS) {
-    await runQuery(data, insertDay(contents, Math.ceil(clicks / DAYS)));
+    await runQuery(stack, insertDay(contents, Math.ceil(clicks / DAYS)));
     contents.days++;
     save();
     if (contents.days % 10 === 0) console.log(`${contents.days} of ${DAYS} days`);
   }
   const { hot, median } = contents;
   const counts = await runQuery(
-    data,
+    stack,
     `SELECT count(), countIf(link_id = '${hot.uuid}'), countIf(link_id = '${median.uuid}') FROM clicks`,
   );
   console.log(`clicks: total, hot link, median link: ${counts.replaceAll("\t", ", ")}`);
@@ -147,7 +136,7 @@ async function generate(data: Data, clicks: number, save: () => void): Promise<v
   // Ninety days were inserted within minutes: wait until the merges have caught up.
   const deadline = Date.now() + MERGED_MS;
   while (
-    (await runQuery(data, "SELECT count() FROM system.merges")) !== "0" &&
+    (await runQuery(stack, "SELECT count() FROM system.merges")) !== "0" &&
     Date.now() < deadline
   )
     await Bun.sleep(1_000);

@@ -1,6 +1,6 @@
 /**
- * The API in this process, with everything that its own starts, on a PostgreSQL, a NATS and, where
- * a test asks for it, a ClickHouse of its own: what the API does by itself costs a fraction of a
+ * The API in this process, with everything that its own starts, on a database, a NATS and, where a
+ * test asks for it, a ClickHouse of its own: what the API does by itself costs a fraction of a
  * stack's time here. There is no redirector and no worker.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -10,6 +10,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { configSchema } from "../../api/config.ts";
 import { ApiContext } from "../../api/context.ts";
 import { type Listening, runApi } from "../../api/process.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { appServices, type StackUrls } from "../../deploy/local/stack.ts";
 import {
@@ -26,8 +27,7 @@ import { createAccount } from "./admin.ts";
 import { type ApiResponse, call, type CallOptions } from "./api.ts";
 import { TestClickHouse } from "./clickhouse.ts";
 import { startNats, type TestNats } from "./nats.ts";
-import { freePort } from "./ports.ts";
-import { type OwnPostgres, startOwnPostgres } from "./postgres.ts";
+import { startPostgres, type TestPostgres } from "./postgres.ts";
 import { createDataDir, PROJECT_DIR, type SharedStack, type StackInfo } from "./stack.ts";
 
 /** Where nothing listens. */
@@ -39,6 +39,8 @@ type Options = {
   /** Settings in place of those of a local stack. */
   env?: Record<string, string>;
   clickhouse?: boolean;
+  /** Whether its PostgreSQL is a server of its own, which can be paused. */
+  ownServer?: boolean;
 };
 
 /** What a process stops, as the product does it, but this one goes on. */
@@ -94,7 +96,7 @@ export class ApiProcess {
 export class ApiInProcess implements SharedStack {
   readonly root = PROJECT_DIR;
   readonly dataDir: string;
-  readonly database: OwnPostgres;
+  readonly database: TestPostgres;
   readonly #nats: TestNats;
   readonly #resources: AsyncDisposableStack;
   readonly #env: Record<string, string>;
@@ -104,7 +106,7 @@ export class ApiInProcess implements SharedStack {
   private constructor(
     resources: AsyncDisposableStack,
     info: StackInfo,
-    { database, nats, dataDir }: { database: OwnPostgres; nats: TestNats; dataDir: string },
+    { database, nats, dataDir }: { database: TestPostgres; nats: TestNats; dataDir: string },
     { env, first }: { env: Record<string, string>; first: ApiProcess },
   ) {
     this.#resources = resources;
@@ -116,18 +118,19 @@ export class ApiInProcess implements SharedStack {
     this.#nats = nats;
   }
 
-  static async start({ env = {}, clickhouse = false }: Options = {}): Promise<ApiInProcess> {
+  static async start({ env = {}, clickhouse, ownServer }: Options = {}): Promise<ApiInProcess> {
     const resources = new AsyncDisposableStack();
     const dataDir = createDataDir();
     mkdirSync(dataDir, { recursive: true });
     resources.defer(() => rmSync(dirname(dataDir), { recursive: true, force: true }));
-    const [database, nats] = await Promise.all([startOwnPostgres(), startNats()]);
+    const [database, nats] = await Promise.all([startPostgres({ ownServer }), startNats()]);
     resources.use(database);
     resources.use(nats);
-    const store = clickhouse ? resources.use(await TestClickHouse.start(database.url)) : undefined;
+    const store =
+      clickhouse === true ? resources.use(await TestClickHouse.start(database.url)) : undefined;
     const urls = {
-      api: `http://127.0.0.1:${freePort()}`,
-      dashboard: `http://localhost:${freePort()}`,
+      api: `http://127.0.0.1:${findFreePort()}`,
+      dashboard: `http://localhost:${findFreePort()}`,
       short: "http://sho.rt",
       database: database.url,
       apiDatabase: database.url,

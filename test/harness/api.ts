@@ -1,4 +1,6 @@
 /** An API client for the tests, and the browsers of visitors. */
+import { connect } from "node:net";
+
 import * as z from "zod";
 
 export const CHROME =
@@ -110,3 +112,46 @@ export const codeOf = ({ status, body }: ApiResponse): [number, string] => [
   status,
   errorSchema.parse(body).error.code,
 ];
+
+type RawResponse = { status: number; location: string | null; head: string; body: string };
+
+/** Longer than any response of a test takes. */
+const TIMEOUT_MS = 20_000;
+
+/**
+ * Sends a GET with a target and header fields, each byte one character; as curl without others.
+ * `fetch` would resolve `..` and escape characters.
+ */
+export function rawRequest(
+  origin: string,
+  target: string,
+  fields: Record<string, string> = {},
+): Promise<RawResponse> {
+  const { hostname, port, host } = new URL(origin);
+  const all = { host, "user-agent": "curl/8.9.1", ...fields };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const request = `GET ${target} HTTP/1.1\r\n${lines.join("")}connection: close\r\n\r\n`;
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error(`No response to ${target}`)));
+    socket.on("error", reject);
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.on("end", () => {
+      socket.end();
+      resolve(parse(Buffer.concat(chunks)));
+    });
+    socket.write(request, "latin1");
+  });
+}
+
+function parse(bytes: Buffer): RawResponse {
+  const end = bytes.indexOf("\r\n\r\n");
+  const head = bytes.toString("latin1", 0, end);
+  return {
+    status: Number(head.split(" ")[1]),
+    location: /^location: (.*)$/im.exec(head)?.[1]?.trim() ?? null,
+    head,
+    body: bytes.toString("utf8", end + 4),
+  };
+}

@@ -6,11 +6,11 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
 import { hashFiles } from "../../shared/make-once.ts";
 import { migrate } from "../../worker/migrations/migrate.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -59,7 +59,7 @@ export class TestClickHouse {
   }
 
   static async #open(dir: string): Promise<TestClickHouse> {
-    const port = freePort();
+    const port = findFreePort();
     const service = clickhouseService(dir, port, PASSWORD);
     const server = Bun.spawn(endWithParent(service.command), {
       env: { ...process.env, ...service.env },

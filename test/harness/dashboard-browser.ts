@@ -10,8 +10,7 @@ import { createAccount } from "./admin.ts";
 import { chromiumPath, openBrowser, openContext } from "./browser.ts";
 import { createUser, joinAccount, signIn, type TestUser } from "./dashboard.ts";
 import type { Dns } from "./dns.ts";
-import { useStack } from "./shared-stack.ts";
-import type { SharedStack } from "./stack.ts";
+import { type SharedStack, useStack } from "./stack.ts";
 
 /** Describes tests that need a browser. */
 export const withBrowser = describe.skipIf(chromiumPath === undefined);

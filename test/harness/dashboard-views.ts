@@ -408,18 +408,21 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
   ];
 };
 
+/** As long as a name of a provider may be. */
+const PROVIDER = "Identity Provider of the Example Company";
+
 /** The page of somebody who is not signed in, by how people sign in: it asks for that. */
 export const SIGN_IN_VIEWS = [
   { name: "sign-in", path: "/", methods: { provider: null, provider_only: false } },
   {
     name: "sign-in-provider",
     path: "/?sign-in=no_role",
-    methods: { provider: "Example Identity", provider_only: false },
+    methods: { provider: PROVIDER, provider_only: false },
   },
   {
     name: "sign-in-provider-only",
     path: "/",
-    methods: { provider: "Example Identity", provider_only: true },
+    methods: { provider: PROVIDER, provider_only: true },
   },
 ] as const;
 

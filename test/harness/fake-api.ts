@@ -1,14 +1,13 @@
 /**
- * The API as a function of requests, without a stack: `apiSite` with API keys, limits and
- * idempotency records in memory, and with the parts of the services that a test passes in. The real
- * implementations are tested on PostgreSQL (`postgres.ts`) and end to end.
+ * The API as a function of requests, without a stack: `apiSite` with API keys and limits in memory,
+ * and with the parts of the services that a test passes in: for what is asked of no store, or waits
+ * and fails as none does. All else is asked of `api-in-process.ts`.
  */
 import { apiSite } from "../../api/app.ts";
 import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
 import type { BatchResult, RequestGroup } from "../../api/auth/sql.ts";
 import type { CompatName } from "../../api/config.ts";
-import type { AccountScope } from "../../api/http/principal.ts";
-import type { IdempotencyStore, StoredRequest } from "../../api/idempotency/idempotency.ts";
+import type { IdempotencyStore } from "../../api/idempotency/idempotency.ts";
 import type { QuotaState } from "../../api/limits/quotas.ts";
 import type { LimitWindow } from "../../api/limits/windows.ts";
 import type { SiteServices } from "../../api/resource-routes.ts";
@@ -30,8 +29,6 @@ export type FakeKey = {
   mode: Mode;
   scopes: string[];
   state: "ok" | "revoked" | "expired" | "barred";
-  /** Requests left in the current minute. */
-  remaining: number;
 };
 
 type FakeResponse = { status: number; headers: Headers; body: unknown; text: string };
@@ -43,14 +40,6 @@ type RequestOptions = {
   /** Sent as JSON; a string is sent as it is. */
   body?: unknown;
   headers?: Record<string, string>;
-};
-
-export type FakeApi = {
-  send(path: string, options?: RequestOptions): Promise<FakeResponse>;
-  /** Listens on a free port of this host, until it is disposed. */
-  listen(): AsyncDisposable & { port: number };
-  /** Adds a key; by default of a new account, in live mode, with every scope. */
-  addKey(change?: Partial<Omit<FakeKey, "key">>): FakeKey;
 };
 
 const ALL_SCOPES = [
@@ -71,11 +60,9 @@ const ALL_SCOPES = [
   "reports:write",
 ];
 
-const MINUTE_LIMIT = 1_000;
-
 type Services = { [Name in keyof SiteServices]?: Partial<SiteServices[Name]> };
 
-type Options = Partial<Omit<SiteContext, "stores">> & {
+export type FakeOptions = Partial<Omit<SiteContext, "stores">> & {
   stores?: Partial<Stores>;
   compat?: readonly CompatName[];
 };
@@ -126,54 +113,67 @@ export const fakeServices = (services: Services = {}): SiteServices => ({
   shared: fakeService("shared", services.shared),
 });
 
-/** Creates an API with the given partial services, and stores in place of those in memory. */
-export function createFakeApi(
-  services: Services = {},
-  { stores = {}, compat = [], ...options }: Options = {},
-): FakeApi {
-  const memory = new MemoryStores();
-  Object.assign(memory, stores);
-  const app = apiSite({ ...fakeContext(memory), ...options }, fakeServices(services), compat);
+/** An API with the given partial services, and stores in place of those in memory. */
+export class FakeApi {
+  readonly #memory = new MemoryStores();
+  readonly #app: FakeSite;
 
-  return {
-    addKey: (change) => memory.addKey(change),
-    listen() {
-      const { server } = app.listen({ hostname: "127.0.0.1", port: 0, ...listenOptions(false) });
-      if (server?.port === undefined) throw new Error("The API does not listen.");
-      return {
-        port: server.port,
-        [Symbol.asyncDispose]: async () => await server.stop(true),
-      };
-    },
-    async send(path, { method, key, body, headers = {} } = {}) {
-      const token = typeof key === "string" ? key : key?.key;
-      const response = await app.handle(
-        new Request(`http://api.test${path}`, {
-          method: method ?? (body === undefined ? "GET" : "POST"),
-          headers: {
-            ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-            ...(body === undefined ? {} : { "content-type": "application/json" }),
-            ...headers,
-          },
-          ...(body === undefined
-            ? {}
-            : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-        }),
-      );
-      const text = await response.text();
-      return {
-        status: response.status,
-        headers: response.headers,
-        body: parseJsonOrText(text),
-        text,
-      };
-    },
-  };
+  constructor(services: Services = {}, { stores = {}, compat = [], ...options }: FakeOptions = {}) {
+    Object.assign(this.#memory, stores);
+    const context = { ...fakeContext(this.#memory), ...options };
+    this.#app = apiSite(context, fakeServices(services), compat);
+  }
+
+  /** Adds a key; by default of a new account, in live mode, with every scope. */
+  addKey(change?: Partial<Omit<FakeKey, "key">>): FakeKey {
+    return this.#memory.addKey(change);
+  }
+
+  /** Listens on a free port of this host, until it is disposed. */
+  listen(): AsyncDisposable & { port: number } {
+    const options = { hostname: "127.0.0.1", port: 0, ...listenOptions(false) };
+    const { server } = this.#app.listen(options);
+    if (server?.port === undefined) throw new Error("The API does not listen.");
+    return {
+      port: server.port,
+      [Symbol.asyncDispose]: async () => await server.stop(true),
+    };
+  }
+
+  async send(
+    path: string,
+    { method, key, body, headers = {} }: RequestOptions = {},
+  ): Promise<FakeResponse> {
+    const token = typeof key === "string" ? key : key?.key;
+    const request = new Request(`http://api.test${path}`, {
+      method: method ?? (body === undefined ? "GET" : "POST"),
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const response = await this.#app.handle(request);
+    const text = await response.text();
+    const { status } = response;
+    return { status, headers: response.headers, body: parseJsonOrText(text), text };
+  }
 }
 
-/** Keys, limits and idempotent requests in memory; nothing expires during a test. */
+/** What is used of an application. */
+type FakeSite = {
+  handle(request: Request): Promise<Response>;
+  listen(options: object): {
+    server: { port?: number | undefined; stop(force: boolean): Promise<void> } | null;
+  };
+};
+
+/** Keys in memory, without limits. */
 export class MemoryStores implements Stores {
-  readonly requests = new MemoryRequests();
+  readonly requests = fakeService<IdempotencyStore>("requests");
   readonly #keys = new Map<string, FakeKey & NewKey>();
 
   addKey(change: Partial<Omit<FakeKey, "key">> = {}): FakeKey {
@@ -183,7 +183,6 @@ export class MemoryStores implements Stores {
       accountId: newUuid(),
       scopes: ALL_SCOPES,
       state: "ok" as const,
-      remaining: MINUTE_LIMIT,
       ...generated,
       ...change,
     };
@@ -195,12 +194,12 @@ export class MemoryStores implements Stores {
     return requests.map((request) => this.#authorize(request));
   }
 
-  async listWindows({ accountId }: AccountScope): Promise<LimitWindow[]> {
-    return [...this.#keys.values()].filter((known) => known.accountId === accountId).map(toWindow);
+  async listWindows(): Promise<LimitWindow[]> {
+    return [WINDOW];
   }
 
   async listQuotas(): Promise<QuotaState[]> {
-    return [{ name: "domains", limit: 10, used: 1, seconds: null, resetsAt: null }];
+    return [];
   }
 
   #authorize({ key, rule, cost }: RequestGroup): BatchResult | undefined {
@@ -208,15 +207,10 @@ export class MemoryStores implements Stores {
     const known = this.#keys.get(lookup);
     if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
     const permitted = rule.scope === null || known.scopes.includes(rule.scope);
-    const granted = Math.min(cost, known.remaining);
-    const limited = granted < cost && granted === 0;
-    const state = known.state === "ok" && !permitted ? "forbidden" : known.state;
-    const verdict = state === "ok" && limited ? "limited" : state;
-    if (verdict === "ok") known.remaining -= granted;
     const { id: callerId, accountId, mode, scopes } = known;
     return {
-      verdict,
-      granted,
+      verdict: known.state === "ok" && !permitted ? "forbidden" : known.state,
+      granted: cost,
       principal: {
         callerId,
         actor: { type: "api_key", id: callerId },
@@ -227,63 +221,18 @@ export class MemoryStores implements Stores {
       },
       now: Date.now(),
       suspendedUntil: null,
-      windows: [toWindow(known)],
+      windows: [WINDOW],
     };
   }
 }
 
-const toWindow = ({ remaining }: FakeKey): LimitWindow => ({
+const WINDOW: LimitWindow = {
   name: "minute",
-  limit: MINUTE_LIMIT,
+  limit: 1_000,
   seconds: 60,
-  spent: MINUTE_LIMIT - remaining,
+  spent: 0,
   resetsAt: Date.now() + 30_000,
-});
-
-const toMapKey = ({ accountId, mode, keyHash }: StoredRequest): string =>
-  `${accountId} ${mode} ${Buffer.from(keyHash).toString("hex")}`;
-
-type StoredEntry = {
-  resource_id: Uuid;
-  request_hash: Uint8Array;
-  result: Uint8Array | null;
-  released: boolean;
 };
-
-/** The table `idempotency_keys` as a map; nothing expires during a test. */
-class MemoryRequests implements IdempotencyStore {
-  readonly #entries = new Map<string, StoredEntry>();
-
-  async claim(
-    request: StoredRequest,
-    resourceId: Uuid,
-  ): Promise<StoredEntry & { claimed: boolean }> {
-    const known = this.#entries.get(toMapKey(request));
-    if (known !== undefined && !known.released) return { claimed: false, ...known };
-    const entry = {
-      resource_id: known?.resource_id ?? resourceId,
-      request_hash: request.requestHash,
-      result: null,
-      released: false,
-    };
-    this.#entries.set(toMapKey(request), entry);
-    return { claimed: true, ...entry };
-  }
-
-  async save(request: StoredRequest, result: Uint8Array): Promise<void> {
-    const entry = this.#entries.get(toMapKey(request));
-    if (entry !== undefined) entry.result = result;
-  }
-
-  async release(request: StoredRequest): Promise<void> {
-    const entry = this.#entries.get(toMapKey(request));
-    if (entry !== undefined) entry.released = true;
-  }
-
-  async forget(request: StoredRequest): Promise<void> {
-    this.#entries.delete(toMapKey(request));
-  }
-}
 
 /** Returns the code of an error response; throws if the body is not exactly the error envelope. */
 export function errorCodeOf({ body }: Pick<FakeResponse, "body">): string {

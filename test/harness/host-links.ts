@@ -16,7 +16,7 @@ import { StoreReader } from "../../redirector/links/store-reader.ts";
 import type { LogState } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
-import { SIGNER } from "./signing.ts";
+import { SIGNER } from "./links-log.ts";
 
 const SLOW_READS = new URL("../../redirector/links/slow-reads.worker.ts", import.meta.url);
 

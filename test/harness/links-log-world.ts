@@ -39,7 +39,7 @@ import {
   SNAPSHOTS_KEPT,
   toCandidate,
 } from "../../shared/links-log/snapshots.ts";
-import { encodeEntry } from "./encode-entry.ts";
+import { encodeEntry } from "./links-log.ts";
 import { createRandom, type Random } from "./random.ts";
 
 const DATABASE = "01936000-0000-7000-8000-000000000001";

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { SQL } from "bun";
 
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 import { createTemporaryDir } from "./templates.ts";
 
 const START_TIMEOUT_MS = 30_000;
@@ -54,7 +54,7 @@ export class TestMariaDb {
       init,
       `create database yourls;\ncreate user yourls@'%' identified by '${PASSWORD}';\ngrant all on yourls.* to yourls@'%';\n`,
     );
-    const port = freePort();
+    const port = findFreePort();
     const server = Bun.spawn(
       endWithParent([
         PROGRAMS.server,

@@ -2,10 +2,19 @@
  * Mutations of a copy of the project: a test that passes without a protection would not prove
  * anything about it.
  */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 
-import { copyProject } from "./project-copy.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 export type Mutation = {
@@ -40,4 +49,26 @@ export function applyMutation(dir: string, { file, replace }: Mutation): string 
     text = text.replace(from, () => to);
   }
   return text;
+}
+
+/**
+ * Copies all files that git does not ignore; shares packages and downloaded programs. Returns the
+ * folder.
+ */
+export function copyProject(root: string): string {
+  const copy = mkdtempSync(join(tmpdir(), "shorthop-copy-"));
+  const { stdout } = Bun.spawnSync(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+    { cwd: root },
+  );
+  for (const path of stdout.toString().trim().split("\n")) {
+    // Deleted, but not committed yet.
+    if (!existsSync(join(root, path))) continue;
+    mkdirSync(dirname(join(copy, path)), { recursive: true });
+    cpSync(join(root, path), join(copy, path));
+  }
+  mkdirSync(join(root, ".local"), { recursive: true });
+  for (const shared of ["node_modules", ".local"])
+    symlinkSync(join(root, shared), join(copy, shared));
+  return copy;
 }

@@ -18,11 +18,11 @@ import { connect, type NatsConnection } from "nats";
 
 import { readCluster } from "../../cli/machines/host-checks.ts";
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
-import type { NatsProgram } from "./nats-versions.ts";
-import { freePort } from "./ports.ts";
+import type { NatsProgram } from "./nats.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 const SHIPPED = join(PROJECT_DIR, "deploy/nats");
@@ -91,10 +91,10 @@ export class NatsCluster implements AsyncDisposable {
     const dir = this.#dir;
     this.env = { NODE_EXTRA_CA_CERTS: createCertificates(dir, reachableAt).ca };
     const ports = Array.from({ length: count }, () => ({
-      client: freePort(),
-      route: freePort(),
-      monitoring: freePort(),
-      leaf: freePort(),
+      client: findFreePort(),
+      route: findFreePort(),
+      monitoring: findFreePort(),
+      leaf: findFreePort(),
     }));
     this.servers = ports.map((own, i) => {
       const home = join(dir, `nats-${i + 1}`);

@@ -9,11 +9,11 @@ import { join } from "node:path";
 import { connect, nkeys } from "nats";
 
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
-import { ownNatsServer } from "./nats-versions.ts";
-import { freePort } from "./ports.ts";
+import { ownNatsServer } from "./nats.ts";
 
 const START_TIMEOUT_MS = 20_000;
 
@@ -57,7 +57,7 @@ export async function startOperatorNats(): Promise<OperatorNats> {
   const [operator, system, account] = [createOperator(), createAccount(), createAccount()];
   const accountJwt = (own: KeyPair, name: string) =>
     signJwt(operator, own, name, { type: "account", limits: { ...UNLIMITED, wildcards: true } });
-  const port = freePort();
+  const port = findFreePort();
   const config = join(dir, "server.conf");
   writeFileSync(
     config,

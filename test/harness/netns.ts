@@ -4,17 +4,6 @@
  */
 import { existsSync } from "node:fs";
 
-export type NetworkHost = {
-  /** Prefix that runs a command on the host. */
-  within: string[];
-  /** This machine's address on the services link, and the host's address on the clients link. */
-  servicesAddress: string;
-  clientAddress: string;
-  cut(): void;
-  mend(): void;
-  remove(): void;
-};
-
 /** Whether this machine allows creating network namespaces. */
 export function canCreateNetworkHosts(): boolean {
   const name = `shorthop-try-${process.pid}`;
@@ -24,38 +13,57 @@ export function canCreateNetworkHosts(): boolean {
 }
 
 /**
- * Creates host number `n` (1 to 9), which no other test has: its addresses, in the private block
+ * Host number `n` (1 to 9), which no other test has: its addresses, in the private block
  * 10.213.0.0/16, would answer for it.
  */
-export function createNetworkHost(n: number): NetworkHost {
-  removeAbandonedHosts();
-  const name = `shorthop-${process.pid}-${n}`;
-  const links = ["s", "c"].map((kind, i) => ({
-    near: `sh${kind}${n}-${process.pid % 10_000}`,
-    far: `${kind}${n}`,
-    nearAddress: `10.213.${n}${i}.1`,
-    farAddress: `10.213.${n}${i}.2`,
-  }));
-  const [services, clients] = links;
-  if (services === undefined || clients === undefined) throw new Error("There must be two links.");
-  runIp("netns", "add", name);
-  runIp("-n", name, "link", "set", "lo", "up");
-  for (const { near, far, nearAddress, farAddress } of links) {
-    runIp("link", "add", near, "type", "veth", "peer", "name", far, "netns", name);
-    runIp("address", "add", `${nearAddress}/24`, "dev", near);
-    runIp("link", "set", near, "up");
-    runIp("-n", name, "address", "add", `${farAddress}/24`, "dev", far);
-    runIp("-n", name, "link", "set", far, "up");
+export class NetworkHost {
+  /** Prefix that runs a command on the host. */
+  readonly within: string[];
+  /** This machine's address on the services link, and the host's address on the clients link. */
+  readonly servicesAddress: string;
+  readonly clientAddress: string;
+  readonly #name: string;
+  readonly #n: number;
+
+  constructor(n: number) {
+    removeAbandonedHosts();
+    this.#name = `shorthop-${process.pid}-${n}`;
+    this.#n = n;
+    this.within = ["ip", "netns", "exec", this.#name];
+    runIp("netns", "add", this.#name);
+    this.#run("link", "set", "lo", "up");
+    this.servicesAddress = this.#addLink("s", 0).near;
+    this.clientAddress = this.#addLink("c", 1).far;
   }
-  return {
-    within: ["ip", "netns", "exec", name],
-    servicesAddress: services.nearAddress,
-    clientAddress: clients.farAddress,
-    // Cut at the far end, so that packets are dropped silently and senders get no error.
-    cut: () => runIp("-n", name, "link", "set", services.far, "down"),
-    mend: () => runIp("-n", name, "link", "set", services.far, "up"),
-    remove: () => runIp("netns", "delete", name),
-  };
+
+  /** Cuts the services link, at its far end: packets are dropped, and senders get no error. */
+  cut(): void {
+    this.#run("link", "set", `s${this.#n}`, "down");
+  }
+
+  mend(): void {
+    this.#run("link", "set", `s${this.#n}`, "up");
+  }
+
+  remove(): void {
+    runIp("netns", "delete", this.#name);
+  }
+
+  /** Adds a link; returns the addresses of both of its ends. */
+  #addLink(kind: string, i: number): { near: string; far: string } {
+    const [near, far] = [`sh${kind}${this.#n}-${process.pid % 10_000}`, `${kind}${this.#n}`];
+    const addresses = { near: `10.213.${this.#n}${i}.1`, far: `10.213.${this.#n}${i}.2` };
+    runIp("link", "add", near, "type", "veth", "peer", "name", far, "netns", this.#name);
+    runIp("address", "add", `${addresses.near}/24`, "dev", near);
+    runIp("link", "set", near, "up");
+    this.#run("address", "add", `${addresses.far}/24`, "dev", far);
+    this.#run("link", "set", far, "up");
+    return addresses;
+  }
+
+  #run(...args: string[]): void {
+    runIp("-n", this.#name, ...args);
+  }
 }
 
 /**

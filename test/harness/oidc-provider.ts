@@ -1,8 +1,8 @@
 /** A provider of OpenID Connect at which whoever is `present` is signed in without being asked. */
 import type { ServerResponse } from "node:http";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { LoopbackProvider, type Person } from "../../deploy/local/provider.ts";
-import { freePort } from "./ports.ts";
 
 export type { Person };
 
@@ -16,7 +16,7 @@ export class TestProvider extends LoopbackProvider {
 
   /** `dashboard` is the origin of the dashboard. */
   static async start(dashboard: string): Promise<TestProvider> {
-    const provider = new TestProvider(freePort(), dashboard);
+    const provider = new TestProvider(findFreePort(), dashboard);
     await provider.listen();
     return provider;
   }

@@ -5,6 +5,7 @@ import * as z from "zod";
 
 import { createAccount, UNLIMITED } from "./admin.ts";
 import { type ApiResponse, call, callOnce, type CallOptions, errorSchema } from "./api.ts";
+import type { Dns } from "./dns.ts";
 import { eventually } from "./eventually.ts";
 import type { SharedStack } from "./stack.ts";
 
@@ -13,6 +14,13 @@ export type Json = Record<string, unknown>;
 const ownLink = z.looseObject({ id: z.string(), alias: z.string() });
 type OwnLink = z.output<typeof ownLink>;
 
+const ownDomain = z.looseObject({
+  id: z.string(),
+  domain: z.string(),
+  verification: z.object({ name: z.string(), value: z.string() }),
+});
+export type OwnDomain = z.output<typeof ownDomain>;
+
 /** Where links lead that are created without a URL. */
 export const DESTINATION = "https://example.com/plain";
 
@@ -20,21 +28,25 @@ export const DESTINATION = "https://example.com/plain";
 export const RECOVERY_MS = 15_000;
 
 export class OwnLinks {
+  /** Of the account. */
+  readonly id: string;
   readonly key: string;
   readonly #apiUrl: string;
   readonly #shortUrl: string;
 
   /** Those of a new account without limits. */
   static async start(stack: SharedStack): Promise<OwnLinks> {
-    const { api_url, short_url } = stack.info();
-    const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-    return new OwnLinks(api_url, key, short_url);
+    return new OwnLinks(stack.info(), await createAccount(stack, "enterprise", UNLIMITED));
   }
 
-  constructor(apiUrl: string, key: string, shortUrl: string) {
-    this.#apiUrl = apiUrl;
+  constructor(
+    { api_url, short_url }: { api_url: string; short_url: string },
+    { id, key }: { id: string; key: string },
+  ) {
+    this.id = id;
     this.key = key;
-    this.#shortUrl = shortUrl;
+    this.#apiUrl = api_url;
+    this.#shortUrl = short_url;
   }
 
   send(path: string, method: string, body?: Json, origin = this.#apiUrl): Promise<ApiResponse> {
@@ -55,6 +67,16 @@ export class OwnLinks {
 
   async change(id: string, body: Json): Promise<OwnLink> {
     return parse(await this.send(`/v1/links/${id}`, "PATCH", body), 200);
+  }
+
+  /** Adds a domain, and verifies it by its TXT record; returns it as it was added. */
+  async addDomain(dns: Dns, domain: string): Promise<OwnDomain> {
+    const added = ownDomain.parse((await this.send("/v1/domains", "POST", { domain })).body);
+    const { id, verification } = added;
+    dns.set(verification.name, [verification.value]);
+    const { body } = await this.send(`/v1/domains/${id}/verify`, "POST");
+    expect(body).toMatchObject({ status: "verified", problem: null });
+    return added;
   }
 
   /** Tries to create a link that is refused; returns status, code and message. */

@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import postgres from "postgres";
 
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import {
   findPrograms,
   initialise,
@@ -15,7 +16,6 @@ import {
   removeInstallation,
 } from "../../deploy/local/postgres.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 
 const START_TIMEOUT_MS = 30_000;
 const PASSWORD = "password-of-this-test";
@@ -48,7 +48,7 @@ export async function startPostgresPair(database: string): Promise<PostgresPair>
   const prepare = (home: string): Node => {
     mkdirSync(dirname(home));
     const installation = prepareInstallation(programs, home, () => undefined);
-    return { installation, port: freePort() };
+    return { installation, port: findFreePort() };
   };
   let [primary, standby] = [prepare(homes[0] ?? ""), prepare(homes[1] ?? "")];
   const url = urlOf([standby.port, primary.port], database);

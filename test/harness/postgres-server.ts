@@ -3,9 +3,18 @@
  * durability, which tests of SQL do not need; a run of many tests shares one, and each has a
  * database of its own there.
  */
-import { chmodSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import {
   databaseUrl,
   findPrograms,
@@ -20,7 +29,6 @@ import { processLog } from "../../shared/log.ts";
 import { hashFiles } from "../../shared/make-once.ts";
 import { connectPrimary, databaseOf, withDatabase } from "../../shared/postgres.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";
 
 /**
@@ -52,39 +60,145 @@ const SETTINGS = [
   "max_connections=400",
 ];
 
-export type PostgresServer = {
-  url: string;
-  /** Sends a signal to its processes (Linux). */
-  signal(signal: NodeJS.Signals): void;
-} & AsyncDisposable;
+/** A server with a temporary data directory. */
+export class PostgresServer implements AsyncDisposable {
+  readonly url: string;
+  readonly #dir: string;
+  readonly #data: string;
+  readonly #server: Bun.Subprocess;
 
-/** Starts a server with a temporary data directory, in which all migrations are applied. */
-export async function startMigratedServer(): Promise<PostgresServer> {
-  const server = await startServer((installation) => copyTemplate(installation, makeCluster));
-  return {
-    url: server.url,
-    signal: server.signal,
-    async [Symbol.asyncDispose]() {
-      await server.stop();
-      server.remove();
-    },
-  };
+  /** Starts a server in which all migrations are applied. */
+  static start(): Promise<PostgresServer> {
+    return PostgresServer.#start(copyTemplate);
+  }
+
+  /** Starts an empty server of other programs: see {@link findDebianPostgres}. */
+  static startEmpty(programs: string): Promise<PostgresServer> {
+    return PostgresServer.#start(initialiseEarlier, programs);
+  }
+
+  /** Starts a server in a temporary folder; `prepare` creates its database cluster. */
+  static async #start(
+    prepare: (installation: PostgresInstallation) => void | Promise<void>,
+    programs?: string,
+  ): Promise<PostgresServer> {
+    const dir = createTemporaryDir("shorthop-postgres-");
+    // As root, the server runs as another user, which must be able to traverse the folder.
+    chmodSync(dir, 0o755);
+    const home = homeIn(dir);
+    mkdirSync(dirname(home));
+    const installation = prepareInstallation(
+      programs ?? (await findPrograms()),
+      home,
+      () => undefined,
+    );
+    await prepare(installation);
+    const port = findFreePort();
+    const service = postgresService(installation, port, PASSWORD);
+    const [program, ...args] = service.command;
+    const settings = SETTINGS.flatMap((setting) => ["-c", setting]);
+    const server = Bun.spawn([program, ...args, ...settings], {
+      env: { ...process.env, ...service.env },
+      stdio: ["ignore", "ignore", "ignore"],
+      ...service.user,
+    });
+    await eventually(service.isReady, START_TIMEOUT_MS);
+    return new PostgresServer(dir, installation, databaseUrl(port, PASSWORD), server);
+  }
+
+  /** Makes the cluster that all servers copy; its data directory becomes `to`. */
+  static async makeCluster(to: string): Promise<void> {
+    await using server = await PostgresServer.#start((installation) =>
+      initialise(installation, PASSWORD),
+    );
+    // Loaded only here: the whole schema of the API, which a run of the tests does not need.
+    const { migratePostgres } = await import("../../api/migrations/migrate.ts");
+    const { usePostgres } = await import("../../api/postgres.ts");
+    await usePostgres(server.url, (sql) => migratePostgres(sql, processLog("test", "silent")));
+    await server.#stop();
+    copyFiles(server.#data, to);
+  }
+
+  private constructor(
+    dir: string,
+    { home }: PostgresInstallation,
+    url: string,
+    server: Bun.Subprocess,
+  ) {
+    this.#dir = dir;
+    this.#data = join(home, "data");
+    this.url = url;
+    this.#server = server;
+  }
+
+  /** Sends a signal to its processes (Linux). */
+  signal(signal: NodeJS.Signals): void {
+    const { pid } = this.#server;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+    for (const one of [pid, ...children.map(Number).filter((child) => child > 0)])
+      process.kill(one, signal);
+  }
+
+  async #stop(): Promise<void> {
+    this.#server.kill("SIGINT");
+    await this.#server.exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    removeInstallation(homeIn(this.#dir));
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
 }
 
-/** Makes the cluster, and calls `keep` with its data directory when its server has ended. */
-type MakeCluster = (keep: (data: string) => void) => Promise<void>;
+/** What a server in a temporary folder asks for as its home; it may get another one. */
+const homeIn = (dir: string): string => join(dir, "data", "postgres");
 
 /**
  * Copies a cluster with all migrations to where `installation` has its own. The first caller on
  * this machine makes it, for each version of its sources: copying takes a tenth of that time.
  */
-async function copyTemplate(
-  installation: PostgresInstallation,
-  makeCluster: MakeCluster,
-): Promise<void> {
+async function copyTemplate({ home }: PostgresInstallation): Promise<void> {
   const template = join(ROOT, ".local/test-postgres", hashFiles(ROOT, SOURCES));
-  await makeTemplate(template, (unfinished) => makeCluster((data) => copyFiles(data, unfinished)));
-  copyFiles(template, join(installation.home, "data"));
+  await makeTemplate(template, PostgresServer.makeCluster);
+  copyFiles(template, join(home, "data"));
+}
+
+const VERSIONS = "/usr/lib/postgresql";
+
+/**
+ * The folder of the machine's latest PostgreSQL with `pg_dump`, which that of npm does not have,
+ * and which refuses a server that is later than itself; undefined, with a warning, without any.
+ */
+export function findDebianPostgres(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).map(Number) : [];
+  const found = versions
+    .toSorted((a, b) => b - a)
+    .map((version) => join(VERSIONS, String(version)))
+    .find((path) => ["postgres", "pg_dump"].every((name) => existsSync(join(path, "bin", name))));
+  if (found === undefined)
+    console.warn("\n!!! PostgreSQL with pg_dump is not installed: backups are NOT TESTED\n");
+  return found;
+}
+
+/** Creates a cluster also with a PostgreSQL before 17, which has no locale of its own. */
+function initialiseEarlier({ programs, home, user }: PostgresInstallation): void {
+  const passwordFile = join(home, "..", "password");
+  writeFileSync(passwordFile, PASSWORD, { mode: 0o644 });
+  const { exitCode, stderr } = Bun.spawnSync(
+    [
+      join(programs, "bin", "initdb"),
+      `--pgdata=${join(home, "data")}`,
+      "--username=shorthop",
+      `--pwfile=${passwordFile}`,
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      "--locale=C.UTF-8",
+      "--no-sync",
+    ],
+    { cwd: home, ...user },
+  );
+  if (exitCode !== 0) throw new Error(stderr.toString());
 }
 
 /** Makes a copy of the database of a server; returns its URL. It goes with the server. */
@@ -98,59 +212,4 @@ export async function createDatabase(url: string): Promise<string> {
     await sql.end({ timeout: 1 });
   }
   return withDatabase(url, name);
-}
-
-/** Makes the cluster that all servers copy. */
-async function makeCluster(keep: (data: string) => void): Promise<void> {
-  const server = await startServer((installation) => initialise(installation, PASSWORD));
-  try {
-    // Loaded only here: the whole schema of the API, which a run of the tests does not need.
-    const { migratePostgres } = await import("../../api/migrations/migrate.ts");
-    const { usePostgres } = await import("../../api/postgres.ts");
-    await usePostgres(server.url, (sql) => migratePostgres(sql, processLog("test", "silent")));
-    await server.stop();
-    keep(server.data);
-  } finally {
-    await server.stop();
-    server.remove();
-  }
-}
-
-/** Starts a server in a temporary folder; `prepare` creates its database cluster. */
-async function startServer(prepare: (installation: PostgresInstallation) => void | Promise<void>) {
-  const dir = createTemporaryDir("shorthop-postgres-");
-  // As root, the server runs as another user, which must be able to traverse the folder.
-  chmodSync(dir, 0o755);
-  const home = join(dir, "data", "postgres");
-  mkdirSync(dirname(home));
-  const installation = prepareInstallation(await findPrograms(), home, () => undefined);
-  await prepare(installation);
-  const port = freePort();
-  const service = postgresService(installation, port, PASSWORD);
-  const [program, ...args] = service.command;
-  const server = Bun.spawn([program, ...args, ...SETTINGS.flatMap((setting) => ["-c", setting])], {
-    env: { ...process.env, ...service.env },
-    stdio: ["ignore", "ignore", "ignore"],
-    ...service.user,
-  });
-  await eventually(service.isReady, START_TIMEOUT_MS);
-  return {
-    url: databaseUrl(port, PASSWORD),
-    data: join(installation.home, "data"),
-    signal(signal: NodeJS.Signals) {
-      const children = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, "utf8");
-      const pids = children.split(" ").map(Number);
-      for (const pid of [server.pid, ...pids.filter((child) => child > 0)])
-        process.kill(pid, signal);
-    },
-    async stop() {
-      server.kill("SIGINT");
-      await server.exited;
-    },
-    /** Removes its files. */
-    remove() {
-      removeInstallation(home);
-      rmSync(dir, { recursive: true, force: true });
-    },
-  };
 }

@@ -11,7 +11,7 @@ import { PasswordHashing } from "../../api/passwords/hashing.ts";
 import { postgresPool, type Sql } from "../../api/postgres.ts";
 import { TagService } from "../../api/tags/service.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { createDatabase, SHARED_POSTGRES, startMigratedServer } from "./postgres-server.ts";
+import { createDatabase, PostgresServer, SHARED_POSTGRES } from "./postgres-server.ts";
 
 const CONNECTIONS_MAX = 10;
 
@@ -20,26 +20,6 @@ const CONNECTIONS_MAX = 10;
  * matter of these tests.
  */
 const PATIENT = { connectTimeoutSeconds: 60, statementTimeoutMs: 120_000 };
-
-export type TestPostgres = {
-  sql: Sql;
-  url: string;
-  /** Creates an account on a plan; returns its id. */
-  addAccount(plan?: "free" | "pro"): Promise<Uuid>;
-  /** Creates an account; returns it as who writes in its live mode. */
-  addWriter(): Promise<Writer>;
-  /** The link service on this database; publishes no links. */
-  links: LinkService;
-  tags: TagService;
-  keys: KeyService;
-  [Symbol.asyncDispose](): Promise<void>;
-};
-
-export type OwnPostgres = TestPostgres & {
-  /** Stops the processing of the server and of its connections until it is resumed. */
-  pause(): void;
-  resume(): void;
-};
 
 type LinkParts = {
   publisher?: LinksPublisher;
@@ -69,45 +49,60 @@ export function createLinksOn(
   return new LinkService(sql, publisher, changed, rules, passwords, usedClicks);
 }
 
+/** A database in which all migrations are applied, and services that work on it. */
+export class TestPostgres implements AsyncDisposable {
+  readonly sql: Sql;
+  readonly url: string;
+  readonly keys: KeyService;
+  readonly tags: TagService;
+  /** The link service on this database; publishes no links. */
+  readonly links: LinkService;
+  readonly #server: PostgresServer | undefined;
+
+  constructor(url: string, server?: PostgresServer) {
+    this.url = url;
+    this.sql = postgresPool(url, CONNECTIONS_MAX, PATIENT);
+    this.keys = new KeyService(this.sql);
+    this.tags = new TagService(this.sql, "https://sho.rt");
+    this.links = createLinksOn(this.sql);
+    this.#server = server;
+  }
+
+  /** Creates an account on a plan; returns its id. */
+  async addAccount(plan: "free" | "pro" = "pro"): Promise<Uuid> {
+    const id = newUuid();
+    await this.sql`
+      insert into accounts (id, name, plan, limits) values (${id}, 'Test', ${plan}, '{}')`;
+    return id;
+  }
+
+  /** Creates an account; returns it as who writes in its live mode. */
+  async addWriter(): Promise<Writer> {
+    return { accountId: await this.addAccount(), mode: "live", plan: "pro", actor: SYSTEM };
+  }
+
+  /** Stops its own server and its connections until they are resumed. */
+  pause(): void {
+    this.#server?.signal("SIGSTOP");
+  }
+
+  resume(): void {
+    this.#server?.signal("SIGCONT");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sql.end({ timeout: 1 });
+    await this.#server?.[Symbol.asyncDispose]();
+  }
+}
+
 /**
- * Makes a database in which all migrations are applied: on the server of the run if it has one,
- * else on one of its own.
+ * Makes a database on the server of the run if it has one; else, or for tests of roles, settings
+ * and pauses with `ownServer`, on one of its own.
  */
-export async function startPostgres(): Promise<TestPostgres> {
+export async function startPostgres({ ownServer = false } = {}): Promise<TestPostgres> {
   const shared = process.env[SHARED_POSTGRES];
-  if (shared === undefined) return await startOwnPostgres();
-  return openTestPostgres(await createDatabase(shared), () => Promise.resolve());
-}
-
-/** The same on a server of its own, for tests of its roles and settings. */
-export async function startOwnPostgres(): Promise<OwnPostgres> {
-  const server = await startMigratedServer();
-  return {
-    ...openTestPostgres(server.url, async () => await server[Symbol.asyncDispose]()),
-    pause: () => server.signal("SIGSTOP"),
-    resume: () => server.signal("SIGCONT"),
-  };
-}
-
-function openTestPostgres(url: string, stop: () => Promise<void>): TestPostgres {
-  const sql = postgresPool(url, CONNECTIONS_MAX, PATIENT);
-  return {
-    sql,
-    url,
-    keys: new KeyService(sql),
-    tags: new TagService(sql, "https://sho.rt"),
-    links: createLinksOn(sql),
-    async addAccount(plan = "pro") {
-      const id = newUuid();
-      await sql`insert into accounts (id, name, plan, limits) values (${id}, 'Test', ${plan}, '{}')`;
-      return id;
-    },
-    async addWriter() {
-      return { accountId: await this.addAccount(), mode: "live", plan: "pro", actor: SYSTEM };
-    },
-    async [Symbol.asyncDispose]() {
-      await sql.end({ timeout: 1 });
-      await stop();
-    },
-  };
+  if (shared !== undefined && !ownServer) return new TestPostgres(await createDatabase(shared));
+  const server = await PostgresServer.start();
+  return new TestPostgres(server.url, server);
 }

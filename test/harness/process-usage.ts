@@ -1,4 +1,4 @@
-/** CPU time and memory of processes (Linux). */
+/** What `/proc` says of processes: whether they run, their CPU time and memory (Linux). */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /** `USER_HZ`: 100 on every Linux platform (proc(5)). */
@@ -97,4 +97,16 @@ function readStat(pid: number): ProcessStat | undefined {
 export function residentBytes(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "latin1");
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1_024;
+}
+
+/** Whether a process runs; a zombie has ended. */
+export function isRunning(pid: number): boolean {
+  try {
+    // The name in parentheses may contain spaces; after it comes the state (proc(5)).
+    return !readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .startsWith("Z");
+  } catch {
+    return false;
+  }
 }

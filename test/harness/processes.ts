@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { commandOf } from "./executable.ts";
-import { SIGNING_KEY } from "./signing.ts";
+import { SIGNING_KEY } from "./links-log.ts";
 
 export type ExtraProcess = AsyncDisposable & {
   url: string;

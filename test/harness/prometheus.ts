@@ -1,4 +1,9 @@
-/** Reads Prometheus' text format, and checks names by its conventions. */
+/** Reads what processes tell Prometheus, and checks names and rules by its conventions. */
+
+import { mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { makeOnce } from "../../shared/make-once.ts";
 
 export type MetricFamily = {
   name: string;
@@ -72,4 +77,53 @@ export function namingProblems({ name, type, help, samples }: MetricFamily): str
       "is below 0",
     );
   return problems;
+}
+
+/** Scrapes a process's Prometheus metrics: values by name and labels. */
+export async function scrape(metricsUrl: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  return new Map(
+    text
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .map((line): [string, number] => {
+        const space = line.lastIndexOf(" ");
+        return [line.slice(0, space), Number(line.slice(space + 1))];
+      }),
+  );
+}
+
+/** One value of a process's metrics; NaN without it. */
+export const readMetric = async (metricsUrl: string, name: string): Promise<number> =>
+  (await scrape(metricsUrl)).get(name) ?? Number.NaN;
+
+const FOLDER = join(import.meta.dir, "../../.local/prometheus");
+
+/**
+ * The path of Prometheus' own checker of rules, `promtool`: one that is installed, or Debian's,
+ * which is only unpacked. If it cannot be had here, prints a warning and returns undefined.
+ */
+export async function findPromtool(): Promise<string | undefined> {
+  const installed = Bun.which("promtool");
+  if (installed !== null) return installed;
+  try {
+    await makeOnce(FOLDER, unpack);
+    return join(FOLDER, "usr/bin/promtool");
+  } catch (error) {
+    console.log("!!! There is no promtool: tests of the alerts are SKIPPED", error);
+    return undefined;
+  }
+}
+
+/** Downloads and unpacks the Debian package. Throws where it cannot be had. */
+function unpack(dir: string): void {
+  mkdirSync(dir);
+  const run = (...command: string[]): boolean =>
+    Bun.which(command[0] ?? "") !== null && Bun.spawnSync(command, { cwd: dir }).success;
+  const download = () => run("apt-get", "download", "prometheus");
+  // A fresh machine has no list of packages yet.
+  if (!download() && !(run("apt-get", "update") && download()))
+    throw new Error("apt-get cannot download Debian's package prometheus.");
+  for (const file of readdirSync(dir).filter((one) => one.endsWith(".deb")))
+    if (!run("dpkg", "--extract", file, ".")) throw new Error(`${file} cannot be unpacked.`);
 }

@@ -10,7 +10,7 @@ import { Redirector } from "../../redirector/redirect/redirector.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { processLog } from "../../shared/log.ts";
-import { SIGNING_KEY } from "./signing.ts";
+import { SIGNING_KEY } from "./links-log.ts";
 
 /** That of `https://sho.rt` on a free port of this machine, with what a test changes. */
 export const redirectorConfig = (change: Partial<Config> = {}): Config => ({

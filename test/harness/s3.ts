@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { S3Settings } from "../../cli/machines/backup/storage.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { eventually } from "./eventually.ts";
-import { freePort } from "./ports.ts";
 import { PROJECT_DIR } from "./stack.ts";
 
 const BUCKET = "links-images";
@@ -29,7 +29,7 @@ export class TestS3 implements AsyncDisposable {
 
   static async start(): Promise<TestS3> {
     const dir = mkdtempSync(join(tmpdir(), "shorthop-s3-"));
-    const port = freePort();
+    const port = findFreePort();
     const program = join(PROJECT_DIR, "node_modules/s3rver/bin/s3rver.js");
     const options = ["-d", dir, "-a", "127.0.0.1", "-p", `${port}`, "--configure-bucket", BUCKET];
     const server = Bun.spawn(["node", program, "--silent", ...options], {

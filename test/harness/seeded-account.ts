@@ -1,7 +1,7 @@
 /** An account with links and clicks, whose pages tests and screenshots visit. */
 import { type Client, createClient, type NewLink } from "../../clients/typescript/src/index.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { admin, createAccount } from "./admin.ts";
+import { admin, createAccount, runQuery } from "./admin.ts";
 import { createUser, type TestUser } from "./dashboard.ts";
 import type { Dns } from "./dns.ts";
 import { createPng } from "./png.ts";
@@ -119,7 +119,7 @@ export type SeededAccount = {
 
 /** Creates the account, its users, links, clicks and a domain. */
 export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededAccount> {
-  const { clickhouse_url, api_url } = stack.info();
+  const { api_url } = stack.info();
   const { id: account, key } = await createAccount(stack, "business");
   const user = await createUser(stack, account);
   await createUser(stack, account, "member");
@@ -143,13 +143,8 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
     });
     ids.push(id);
     const [linkId = "", accountId = ""] = [decodeId("link", id), decodeId("acct", account)];
-    for (const body of [
-      HISTORY(linkId, accountId, Math.round(CLICKS / ids.length ** 2)),
-      FAILURES(linkId, accountId),
-    ]) {
-      const response = await fetch(clickhouse_url, { method: "POST", body });
-      if (!response.ok) throw new Error(await response.text());
-    }
+    await runQuery(stack, HISTORY(linkId, accountId, Math.round(CLICKS / ids.length ** 2)));
+    await runQuery(stack, FAILURES(linkId, accountId));
   }
   await client.links.update(ids.at(-1) ?? "", {
     title: "Newsletter, November 2026",

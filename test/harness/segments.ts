@@ -1,11 +1,33 @@
-/** Segments of clicks as redirectors publish them, for tests of what comes after. */
+/** Segments of clicks as redirectors encode and publish them, for tests of what comes after. */
 import type { NatsConnection } from "nats";
 
-import type { Click } from "../../shared/contracts/click-record.ts";
-import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
+import {
+  type Click,
+  encodeRawClick,
+  type RawClick,
+  RECORD_BYTES_MAX,
+  toRawClick,
+} from "../../shared/contracts/click-record.ts";
+import {
+  encodeSegmentHeader,
+  formatSegmentId,
+  type SegmentId,
+} from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { encodeSegment } from "./encode-segment.ts";
+
+/** Encodes one click as a record. */
+export function encodeClick(click: RawClick): Buffer {
+  const record = Buffer.alloc(RECORD_BYTES_MAX);
+  return record.subarray(0, encodeRawClick(record, 0, click));
+}
+
+/** Encodes a segment of these clicks. */
+export const encodeSegment = (id: SegmentId, clicks: readonly Click[]): Buffer =>
+  Buffer.concat([
+    encodeSegmentHeader(id),
+    ...clicks.map((click) => encodeClick(toRawClick(click))),
+  ]);
 
 export type TestSegment = SegmentId & { bytes: Buffer; clicks: number };
 

@@ -1,18 +1,31 @@
 /**
  * A whole stack for one test: real services, free ports, a data directory that is removed with it.
  */
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
 import * as z from "zod";
 
 import { findNatsServer } from "../../deploy/local/nats.ts";
-import { removeInstallation } from "../../deploy/local/postgres.ts";
+import {
+  findPrograms,
+  prepareInstallation,
+  removeInstallation,
+} from "../../deploy/local/postgres.ts";
+import { hashFiles } from "../../shared/make-once.ts";
+import type { Dns } from "./dns.ts";
 import { eventually } from "./eventually.ts";
 import { findExecutable } from "./executable.ts";
-import { copyTemplate, type MakeDataDir } from "./stack-template.ts";
-import { noteStart } from "./start-times.ts";
-import { createTemporaryDir } from "./templates.ts";
+import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";
 
 export const PROJECT_DIR = join(import.meta.dir, "../..");
 
@@ -135,7 +148,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const { empty = false, root = PROJECT_DIR } = options;
   const isPrepared = !empty && root === PROJECT_DIR;
   if (isPrepared && !existsSync(dataDir)) {
-    await copyTemplate(dataDir, makeDataDir);
+    await copyTemplate(dataDir);
     // What NATS has is of the template's database, and hosts refuse another one.
     if (options.env?.["DATABASE_URL"] !== undefined)
       rmSync(join(dataDir, "nats"), { recursive: true });
@@ -181,13 +194,6 @@ export const attachStack = (dataDir: string, root = PROJECT_DIR): SharedStack =>
   [Symbol.asyncDispose]: () => Promise.resolve(),
 });
 
-/** Makes the data directory that others are copied from. */
-const makeDataDir: MakeDataDir = async (keep) => {
-  await using stack = await startStack({ empty: true });
-  await stack.stop();
-  keep(stack.dataDir);
-};
-
 /**
  * Finds every process on this machine whose command line or environment contains the directory
  * (Linux).
@@ -218,4 +224,79 @@ async function collect(
 ): Promise<void> {
   const decoder = new TextDecoder();
   for await (const chunk of stream) onText(decoder.decode(chunk, { stream: true }));
+}
+
+/** Names the file to which the processes of a run append, a line of JSON for each start. */
+export const STARTS_VARIABLE = "SHORTHOP_TEST_STARTS";
+
+/** Notes a start of a stack. */
+function noteStart(seconds: number): void {
+  const path = process.env[STARTS_VARIABLE];
+  // The file under test, or the runner for a stack that several share.
+  const [by = "test/run.ts"] = /test\/e2e\/.*/.exec(Bun.main) ?? [];
+  if (path !== undefined) appendFileSync(path, `${JSON.stringify({ by, seconds })}\n`);
+}
+
+/**
+ * A stack for tests that leave it undisturbed: they neither end nor reconfigure its processes, and
+ * what they create is in accounts, hosts and aliases of their own. It is the runner's, which starts
+ * one for many files, or a new one; with `dns`, its API asks this server.
+ */
+export async function useStack({ dns }: { dns?: Dns } = {}): Promise<SharedStack> {
+  const dataDir = process.env["SHORTHOP_TEST_STACK"];
+  if (dataDir !== undefined) return attachStack(dataDir);
+  return await startStack(dns === undefined ? {} : { env: { DNS_SERVERS: dns.address } });
+}
+
+/** What writes into a data directory. */
+const SOURCES = [
+  "{api,worker,redirector,shared}/**/*.{ts,sql}",
+  "deploy/local/**/*.ts",
+  "deploy/postgres/*.sql",
+  "package-lock.json",
+];
+
+/**
+ * Parts of a data directory that are copied: neither programs nor what describes a running stack.
+ */
+const PARTS = ["secrets.json", "nats", "clickhouse", "journal"];
+
+/** Tests kill processes, not machines, and what a process has written survives that. */
+const POSTGRES_SETTINGS = "fsync = off\nfull_page_writes = off\n";
+
+let foundTemplate: string | undefined;
+
+/** The folder of the template for the state of the sources, which a process reads once. */
+const findTemplate = (): string =>
+  (foundTemplate ??= join(PROJECT_DIR, ".local/test-stack", hashFiles(PROJECT_DIR, SOURCES)));
+
+/**
+ * Makes a data directory with all schemas and the demo account, of which a stack that starts has
+ * none to make: the copy of a template that is made once per state of the sources.
+ */
+async function copyTemplate(dataDir: string): Promise<void> {
+  const template = findTemplate();
+  await makeTemplate(template, async (unfinished) => {
+    await using stack = await startStack({ empty: true });
+    await stack.stop();
+    mkdirSync(unfinished);
+    copyParts(stack.dataDir, unfinished);
+    const postgres = join(unfinished, "postgres");
+    copyFiles(realpathSync(join(stack.dataDir, "postgres", "data")), postgres);
+    appendFileSync(join(postgres, "postgresql.conf"), POSTGRES_SETTINGS);
+  });
+  mkdirSync(dataDir, { recursive: true });
+  copyParts(template, dataDir);
+  // Where PostgreSQL's user cannot reach the data directory, it has its own elsewhere.
+  const { home } = prepareInstallation(
+    await findPrograms(),
+    join(dataDir, "postgres"),
+    () => undefined,
+  );
+  copyFiles(join(template, "postgres"), join(home, "data"));
+}
+
+function copyParts(from: string, to: string): void {
+  for (const part of PARTS)
+    if (existsSync(join(from, part))) copyFiles(join(from, part), join(to, part));
 }

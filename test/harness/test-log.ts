@@ -21,10 +21,8 @@ import {
   signEntry,
 } from "../../shared/links-log/tail.ts";
 import { EMPTY_LOG, STORE_FORMAT, toChange } from "../../shared/links-store/schema.ts";
-import { encodeEntry } from "./encode-entry.ts";
-import { activeLink } from "./link-record.ts";
+import { activeLink, encodeEntry, SIGNER } from "./links-log.ts";
 import { startNats, type TestNats } from "./nats.ts";
-import { SIGNER } from "./signing.ts";
 
 /** An entry of the log. */
 export type Written = Head & { database: Uuid; bytes: Uint8Array };

@@ -18,8 +18,8 @@ import { sliceToString } from "../../shared/bytes.ts";
 import { type Click, decodeClick } from "../../shared/contracts/click-record.ts";
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import { DOMAIN_ALIAS, domainNotice, type DomainSettings } from "../../shared/contracts/notices.ts";
-import { encodeClick } from "./encode-segment.ts";
 import { redirectorConfig } from "./redirector-config.ts";
+import { encodeClick } from "./segments.ts";
 
 export const LINK: ActiveLink = {
   state: "active",

@@ -1,14 +1,16 @@
 /**
- * Checks the responses to inputs, and collects what is wrong: each kind at each location once, with
- * the bytes to reproduce it.
+ * Checks the responses to inputs, counts them, and collects what is wrong: each kind at each
+ * location once, with the bytes to reproduce it, and the inputs that cause a stall on their own.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { PROJECT_DIR } from "../harness/stack.ts";
-import { createMark, type Input } from "./inputs.ts";
+import { PROJECT_DIR, type Stack } from "../harness/stack.ts";
+import { createMark, type GeneratorName, type Input } from "./inputs.ts";
 import type { HttpResponse } from "./responses.ts";
-import type { Exchange } from "./wire.ts";
+import { formatRoute, type Surface } from "./routes.ts";
+import { findMetricsUrl, longestStallBetween, scrape, type Stall } from "./watch.ts";
+import { type Exchange, sendInput } from "./wire.ts";
 
 export type Finding = {
   kind: string;
@@ -140,3 +142,147 @@ function findForeignMark(input: Input, head: string, position: number): string |
   }
   return undefined;
 }
+
+/** Counts results by route and generator. */
+type Cell = { sent: number; worst: number };
+
+type Row = {
+  cells: Map<GeneratorName, Cell>;
+  classes: Record<"2xx" | "3xx" | "4xx" | "5xx" | "none", number>;
+  sent: number;
+  worst: number;
+  slowestMs: number;
+};
+
+const classOf = (status: number): keyof Row["classes"] => {
+  if (status >= 500) return "5xx";
+  if (status >= 400) return "4xx";
+  return status >= 300 ? "3xx" : "2xx";
+};
+
+export class Tally {
+  sent = 0;
+  readonly #rows = new Map<string, Row>();
+  readonly #generators: readonly GeneratorName[];
+
+  constructor(generators: readonly GeneratorName[]) {
+    this.#generators = generators;
+  }
+
+  add(input: Input, { responses, ms, outcome }: Exchange): void {
+    this.sent++;
+    const row = this.#rows.get(formatRoute(input.route)) ?? emptyRow();
+    this.#rows.set(formatRoute(input.route), row);
+    const cell = row.cells.get(input.generator) ?? { sent: 0, worst: 0 };
+    row.cells.set(input.generator, cell);
+    row.sent++;
+    cell.sent++;
+    if (responses.length === 0) row.classes.none++;
+    for (const { status } of responses) {
+      row.classes[classOf(status)]++;
+      row.worst = Math.max(row.worst, status);
+      cell.worst = Math.max(cell.worst, status);
+    }
+    // Slow deliveries do not measure the server.
+    if (
+      outcome === "responded" &&
+      (input.delivery.kind === "whole" || input.delivery.kind === "half closed")
+    )
+      row.slowestMs = Math.max(row.slowestMs, Math.round(ms));
+  }
+
+  /** One row per route; under each generator the number of inputs and the worst status. */
+  rows(): Record<string, string | number>[] {
+    return [...this.#rows]
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([route, { sent, classes, worst, slowestMs, cells }]) => ({
+        route,
+        sent,
+        ...classes,
+        worst,
+        "slowest ms": slowestMs,
+        ...Object.fromEntries(
+          this.#generators.map((name) => {
+            const cell = cells.get(name) ?? { sent: 0, worst: 0 };
+            return [name, `${cell.sent} ${cell.worst === 0 ? "-" : cell.worst}`];
+          }),
+        ),
+      }));
+  }
+}
+
+const emptyRow = (): Row => ({
+  cells: new Map(),
+  classes: { "2xx": 0, "3xx": 0, "4xx": 0, "5xx": 0, none: 0 },
+  sent: 0,
+  worst: 0,
+  slowestMs: 0,
+});
+
+export type ExplainedStall = Stall & {
+  /** The inputs that cause a stall on their own, with its length in milliseconds. */
+  causes: string[];
+};
+
+/** Stalls to explain, and inputs to try for each. */
+const EXPLAINED_MAX = 8;
+const SUSPECTS_MAX = 200;
+
+/** Minimum length of a stall on its own that is reported. */
+const CAUSE_MS_MIN = 50;
+
+/** Maximum delay between a stall and its detection. */
+export const DETECTION_DELAY_MS = 1_500;
+
+/** Time limit of the whole search; a single suspect may take seconds. */
+const EXPLAIN_MS_MAX = 60_000;
+
+/** Time until the event loop's next sample after a response. */
+const SETTLE_MS = 30;
+
+/** For the longest stalls: resends each input that was in flight on its own, and measures. */
+export async function explainStalls(
+  stalls: readonly Stall[],
+  suspectsOf: ReadonlyMap<Stall, Input[]>,
+  stack: Stack,
+  ports: Record<Surface, number>,
+): Promise<ExplainedStall[]> {
+  const worst = stalls.toSorted((a, b) => b.ms - a.ms).slice(0, EXPLAINED_MAX);
+  const deadline = performance.now() + EXPLAIN_MS_MAX;
+  const causes = new Map<number, number>();
+  const explained: ExplainedStall[] = [];
+  for (const stall of worst) {
+    const { process } = stall;
+    const suspects = suspectsOf.get(stall)?.slice(0, SUSPECTS_MAX) ?? [];
+    if (suspects.length === 0 || stack.supervisor.exitCode !== null) {
+      explained.push({ ...stall, causes: [] });
+      continue;
+    }
+    const url = findMetricsUrl(stack, process);
+    for (const input of suspects) {
+      if (causes.has(input.index) || performance.now() > deadline) continue;
+      const before = await scrape(url);
+      await sendInput(input, ports[input.route.surface]);
+      await Bun.sleep(SETTLE_MS);
+      const after = await scrape(url);
+      const stallMs =
+        before === undefined || after === undefined ? 0 : longestStallBetween(before, after);
+      causes.set(input.index, stallMs);
+    }
+    const found = suspects
+      .map((input) => ({ input, stallMs: causes.get(input.index) ?? 0 }))
+      .filter(({ stallMs }) => stallMs >= CAUSE_MS_MIN)
+      .toSorted((a, b) => b.stallMs - a.stallMs)
+      .slice(0, 3)
+      .map(
+        ({ input, stallMs }) => `${Math.round(stallMs)} ms: ${input.index} ${describeInput(input)}`,
+      );
+    explained.push({ ...stall, causes: found });
+  }
+  return explained;
+}
+
+const SHOWN_BYTES = 200;
+
+export const describeInput = (input: Input): string =>
+  `${formatRoute(input.route)} × ${input.generator}, ${input.bytes.length} bytes: ${JSON.stringify(input.bytes.toString("latin1", 0, SHOWN_BYTES))}`;

@@ -1,11 +1,23 @@
 /** Generates an input from a route and a seed: bytes, and how to send them. */
 import { createRandom, shuffle } from "../harness/random.ts";
 import { CONTENTS } from "./contents.ts";
-import { DELIVERIES } from "./deliveries.ts";
-import { FRAMINGS } from "./framings.ts";
-import { type Generator, type Payload, toPayload } from "./payload.ts";
-import type { Draft, Fixtures, HttpRequest } from "./requests.ts";
+import {
+  createAnyRequest,
+  createSmallRequest,
+  type Delivery,
+  type Generator,
+  type Payload,
+  toPayload,
+} from "./payload.ts";
+import {
+  createValidRequest,
+  type Draft,
+  type Fixtures,
+  type HttpRequest,
+  toBytes,
+} from "./requests.ts";
 import type { Route } from "./routes.ts";
+import { BAD_BYTES } from "./texts.ts";
 
 export type Input = Required<Payload> & {
   index: number;
@@ -26,8 +38,17 @@ const GENERATORS = {
   misencoded: toGenerator(CONTENTS.misencoded),
   headers: toGenerator(CONTENTS.headers),
   foreign: toGenerator(CONTENTS.foreign),
-  ...FRAMINGS,
-  ...DELIVERIES,
+  smuggled,
+  lines,
+  mutated,
+  truncated,
+  pipelined,
+  amplified,
+  split,
+  slow,
+  "half closed": halfClosed,
+  reset,
+  unread,
 } satisfies Record<string, Generator>;
 
 export type GeneratorName = keyof typeof GENERATORS;
@@ -96,4 +117,274 @@ export class Inputs {
     this.#rounds.set(round, order);
     return order;
   }
+}
+
+/** Request smuggling: framing that two parsers of one stream could interpret differently. */
+function smuggled(draft: Draft): Payload {
+  const { random } = draft;
+  const request = createValidRequest(draft);
+  const body = request.body ?? Buffer.from("x=1");
+  const chunk = `${body.length.toString(16)}\r\n${body.toString("latin1")}\r\n`;
+  const hidden = "GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const framings: readonly [[string[], string], ...[string[], string][]] = [
+    [["Content-Length: 3", "Transfer-Encoding: chunked"], `0\r\n\r\n${hidden}`],
+    [["Transfer-Encoding: chunked", "Content-Length: 999"], `${chunk}0\r\n\r\n`],
+    [["Transfer-Encoding: chunked"], `${chunk}0\r\n\r\n`],
+    [
+      ["Transfer-Encoding: chunked"],
+      `${chunk}0\r\n${"X-Trailer: 1\r\n".repeat(random.pick([1, 100, 3_000]))}\r\n`,
+    ],
+    [
+      ["Transfer-Encoding: chunked"],
+      `${body.length.toString(16)};${"a=b;".repeat(random.pick([1, 500, 20_000]))}\r\n${body.toString("latin1")}\r\n0\r\n\r\n`,
+    ],
+    [["Transfer-Encoding: chunked"], "ffffffffffffffff\r\nx"],
+    [["Transfer-Encoding: chunked"], "-1\r\n\r\n"],
+    [["Transfer-Encoding: chunked"], `${"0".repeat(10_000)}1\r\nx\r\n0\r\n\r\n`],
+    [
+      ["Transfer-Encoding: chunked"],
+      "1\r\nx\r\n".repeat(random.pick([1_000, 20_000])).concat("0\r\n\r\n"),
+    ],
+    [["Transfer-Encoding: chunked"], "3\nabc\n0\n\n"],
+    [["Transfer-Encoding: chunked"], "0x3\r\nabc\r\n0\r\n\r\n"],
+    [["Transfer-Encoding:\x0bchunked"], chunk],
+    [["Transfer-Encoding: xchunked"], chunk],
+    [["Transfer-Encoding: chunked, identity"], chunk],
+    [["Transfer-Encoding: gzip, chunked"], `${chunk}0\r\n\r\n`],
+    [["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], `${chunk}0\r\n\r\n`],
+    [["transfer-encoding : chunked"], `${chunk}0\r\n\r\n`],
+    [["Content-Length: 3", "Content-Length: 4"], "abcd"],
+    [["Content-Length: 3, 3"], "abc"],
+    [["Content-Length: +3"], "abc"],
+    [["Content-Length: -1"], ""],
+    [["Content-Length: 0x3"], "abc"],
+    [["Content-Length: 3 "], "abc"],
+    [["Content-Length: 99999999999999999999"], "abc"],
+    [["Content-Length: 18446744073709551619"], "abc"],
+    [["Content-Length: 1e1"], "abc"],
+    [["Content-Length:"], ""],
+    [["Content-Length: 0"], hidden],
+    [[" Content-Length: 3"], "abc"],
+    [["X: a\r\n Content-Length: 3"], "abc"],
+    [["Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAMAAABk"], ""],
+    [
+      [
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Key: x",
+        "Sec-WebSocket-Version: 13",
+      ],
+      "",
+    ],
+  ];
+  const [lines, rest] = random.pick(framings);
+  const head = toBytes({ ...request, body: undefined }).toString("latin1");
+  const bytes = Buffer.from(`${head.slice(0, -2)}${lines.join("\r\n")}\r\n\r\n${rest}`, "latin1");
+  return { bytes, methods: [request.method], complete: false };
+}
+
+/** Malformed request lines, and those of other protocols. */
+function lines(draft: Draft): Payload {
+  const { random } = draft;
+  const request = createValidRequest(draft);
+  const text = toBytes(request).toString("latin1");
+  const { path, method } = request;
+  const rest = text.slice(text.indexOf("\r\n"));
+  const line = random.pick([
+    `${method} ${path}`,
+    `${method} ${path} HTTP/0.9`,
+    `${method} ${path} HTTP/1.0`,
+    `${method} ${path} HTTP/1.2`,
+    `${method} ${path} HTTP/2.0`,
+    `${method} ${path} HTTP/3`,
+    `${method} ${path} HTTP/99999999999999999999.1`,
+    `${method} ${path} http/1.1`,
+    `${method}  ${path}  HTTP/1.1`,
+    `${method}\t${path}\tHTTP/1.1`,
+    ` ${method} ${path} HTTP/1.1`,
+    `\r\n\r\n${method} ${path} HTTP/1.1`,
+    `${"\r\n".repeat(5_000)}${method} ${path} HTTP/1.1`,
+    `${method.toLowerCase()} ${path} HTTP/1.1`,
+    `${"A".repeat(random.pick([30, 20_000]))} ${path} HTTP/1.1`,
+    `${random.pick(["TRACE", "CONNECT", "OPTIONS", "PUT", "PROPFIND", "QUERY", "HEAD", "__proto__"])} ${path} HTTP/1.1`,
+    "OPTIONS * HTTP/1.1",
+    "CONNECT localhost:22 HTTP/1.1",
+    `${method} http://localhost${path} HTTP/1.1`,
+    `${method} http://a@b:99999999${path} HTTP/1.1`,
+    `${method} //evil.example${path} HTTP/1.1`,
+    `${method} ${path}#fragment HTTP/1.1`,
+    `${method} /${"/".repeat(random.pick([10, 8_000]))} HTTP/1.1`,
+    `${method} /${"../".repeat(random.pick([10, 4_000]))} HTTP/1.1`,
+    `${method} ${path.slice(1)} HTTP/1.1`,
+    `${method} ? HTTP/1.1`,
+    `${method} \\${path} HTTP/1.1`,
+    `${method} ${path}\x00 HTTP/1.1`,
+    "PRI * HTTP/2.0",
+    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "PROXY TCP4 1.2.3.4 5.6.7.8 1 2",
+    "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c",
+  ]);
+  const broken =
+    random.between(0, 3) === 0
+      ? rest.replaceAll("\r\n", random.pick(["\n", "\r", "\r\r\n"]))
+      : rest;
+  const [sentMethod = method] = line.trim().split(/\s/);
+  return { bytes: Buffer.from(line + broken, "latin1"), methods: [sentMethod], complete: false };
+}
+
+/** Changes, duplicates and removes bytes of a valid request. */
+function mutated(draft: Draft): Payload {
+  const { random } = draft;
+  const request = createSmallRequest(draft);
+  let bytes = toBytes(request);
+  for (let i = random.between(1, 8); i > 0; i--) {
+    const at = random.between(0, bytes.length - 1);
+    const [before, after] = [bytes.subarray(0, at), bytes.subarray(at + 1)];
+    bytes = random.pick([
+      () => Buffer.concat([before, Buffer.from([random.between(0, 255)]), after]),
+      () => Buffer.concat([before, after]),
+      () =>
+        Buffer.concat([
+          before,
+          bytes.subarray(at, at + random.between(1, 100)),
+          bytes.subarray(at),
+        ]),
+    ])();
+    if (bytes.length === 0) break;
+  }
+  return { bytes, methods: [request.method], complete: false };
+}
+
+/** A beginning of a request: that of deliveries in pieces, slow, concurrent or without an end. */
+function truncated(draft: Draft): Payload {
+  const payload = toPayload(createSmallRequest(draft));
+  const bytes = payload.bytes.subarray(0, draft.random.between(0, payload.bytes.length - 1));
+  return { ...payload, bytes, complete: false, delivery: { kind: "half closed" } };
+}
+
+/** Pipelined requests in one write: one repeated, or all kinds. */
+function pipelined(draft: Draft): Payload {
+  const { random, route } = draft;
+  const count = random.pick([2, 4, 4, 8, 32, 200]);
+  const repeated = random.between(0, 1) === 0 ? createSmallRequest(draft) : undefined;
+  const requests: HttpRequest[] = [];
+  // A miss has to wait for a lookup, so the following requests arrive in the meantime.
+  if (route.surface === "redirector" && random.between(0, 1) === 0) requests.push(missing(draft));
+  let bytes = 0;
+  while (requests.length < count && bytes < PIPELINED_BYTES_MAX) {
+    const request =
+      repeated ?? createSmallRequest({ ...draft, mark: `${draft.mark}${requests.length}-e` });
+    bytes += toBytes(request).length;
+    requests.push(request);
+  }
+  return {
+    bytes: Buffer.concat(requests.map(toBytes)),
+    methods: requests.map(({ method }) => method),
+    // A rejected request may close the connection, and the requests after it are discarded.
+    complete: false,
+    // With concurrent copies, because write buffers share a common limit.
+    copies: random.pick([1, 1, 4, 8]),
+  };
+}
+
+/** Bytes of a query that fit into a head of 16 KiB. */
+const FITTING_QUERY_BYTES = 15_000;
+
+/**
+ * The longest accepted query, repeated on several connections at once: if a response grows with its
+ * request, the total size of all responses is at its maximum.
+ */
+function amplified(draft: Draft): Payload {
+  const { random, route } = draft;
+  const request = createValidRequest(draft);
+  const unit = random.pick([
+    () => random.pick(BAD_BYTES).toString("latin1").replaceAll("\0", "\xff"),
+    () => random.pick(["%ff", "\xc3\xa9", '"', "<", "%", "a"]),
+  ])();
+  const value = unit.repeat(Math.floor(FITTING_QUERY_BYTES / unit.length));
+  request.query = [
+    random.pick<[string, string]>([
+      ["q", value],
+      [value, ""],
+    ]),
+  ];
+  const one = toBytes(request);
+  const count = Math.max(1, Math.floor(PIPELINED_BYTES_MAX / one.length));
+  const requests = Array<Buffer>(count).fill(one);
+  const methods = Array<string>(count).fill(request.method);
+  // Behind a miss, which waits for a lookup, the others are served at the same moment.
+  if (route.surface === "redirector") {
+    requests.unshift(toBytes({ ...missing(draft), query: [] }));
+    methods.unshift("GET");
+  }
+  return {
+    bytes: Buffer.concat(requests),
+    methods,
+    complete: false,
+    copies: random.pick([4, 8]),
+  };
+}
+
+const missing = (draft: Draft): HttpRequest => ({
+  ...createValidRequest(draft),
+  method: "GET",
+  path: `/none-${draft.random.between(0, 1e9)}`,
+  body: undefined,
+  query: [],
+});
+
+/** Bytes of requests that a redirector buffers per connection. */
+const PIPELINED_BYTES_MAX = 62_000;
+
+const SPLITS_MAX = 200;
+
+function split(draft: Draft): Payload {
+  const { random } = draft;
+  const payload = toPayload(createSmallRequest(draft));
+  const bytewise = payload.bytes.length < SPLITS_MAX || random.between(0, 1) === 0;
+  const lengths = Array.from({ length: SPLITS_MAX }, () =>
+    bytewise ? 1 : random.between(1, Math.ceil((3 * payload.bytes.length) / SPLITS_MAX)),
+  );
+  return { ...payload, delivery: { kind: "split", lengths } };
+}
+
+function slow(draft: Draft): Payload {
+  const { random } = draft;
+  const payload = toPayload(createSmallRequest(draft));
+  const delivery: Delivery = {
+    kind: "slow",
+    length: random.pick([1, 10, 100]),
+    everyMs: random.pick([50, 400, 2_000]),
+  };
+  return { ...payload, complete: false, delivery };
+}
+
+function halfClosed(draft: Draft): Payload {
+  return { ...toPayload(createSmallRequest(draft)), delivery: { kind: "half closed" } };
+}
+
+function reset(draft: Draft): Payload {
+  const payload = toPayload(createAnyRequest(draft));
+  const length = draft.random.pick([
+    payload.bytes.length,
+    draft.random.between(0, payload.bytes.length),
+  ]);
+  return {
+    ...payload,
+    bytes: payload.bytes.subarray(0, length),
+    complete: false,
+    delivery: { kind: "reset" },
+  };
+}
+
+/** Requests whose responses the client never reads. */
+function unread(draft: Draft): Payload {
+  const request = createSmallRequest(draft);
+  const count = draft.random.pick([1, 20, 100]);
+  return {
+    bytes: Buffer.concat(Array(count).fill(toBytes(request))),
+    methods: Array(count).fill(request.method),
+    complete: false,
+    delivery: { kind: "unread" },
+  };
 }

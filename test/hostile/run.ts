@@ -9,12 +9,15 @@ import {
   DETECTION_DELAY_MS,
   type ExplainedStall,
   explainStalls,
-} from "./explain.ts";
-import { findFault, type Finding, Findings, readLoggedErrors } from "./findings.ts";
+  findFault,
+  type Finding,
+  Findings,
+  readLoggedErrors,
+  Tally,
+} from "./findings.ts";
 import { createFixtures } from "./fixtures.ts";
 import { GENERATOR_NAMES, type Input, Inputs } from "./inputs.ts";
 import { formatRoute, listRoutes, readPorts, type Surface } from "./routes.ts";
-import { Tally } from "./tally.ts";
 import { type Memory, PROCESS_OF, StackWatch, type Stall, type WatchedProcess } from "./watch.ts";
 import { type Exchange, sendInput } from "./wire.ts";
 

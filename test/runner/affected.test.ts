@@ -3,12 +3,17 @@ import { expect, test } from "bun:test";
 
 import { findSeers, viewOf } from "./affected.ts";
 
-const E2E = ["dashboard", "links", "click-limits", "shared-statistics", "main-job", "metrics"].map(
-  (name) => `test/e2e/${name}.test.ts`,
-);
+const E2E = [
+  "dashboard",
+  "propagation",
+  "click-limits",
+  "shared-statistics",
+  "main-job",
+  "metrics",
+].map((name) => `test/e2e/${name}.test.ts`);
 const UNIT = [
   "redirector/redirect/redirector.test.ts",
-  "api/shares/routes.test.ts",
+  "api/compat/serve.test.ts",
   "shared/ids.test.ts",
 ];
 
@@ -28,7 +33,7 @@ test.each([
     [
       "redirector/redirect/redirector.test.ts",
       "dashboard.test.ts",
-      "links.test.ts",
+      "propagation.test.ts",
       "click-limits.test.ts",
       "shared-statistics.test.ts",
       "main-job.test.ts",
@@ -46,7 +51,7 @@ test.each([
     ["main-job.test.ts", "metrics.test.ts"],
   ],
   ["a page that no test reads: none", "docs/nothing-reads-this.md", []],
-  ["a test: itself", "test/e2e/links.test.ts", ["links.test.ts"]],
+  ["a test: itself", "test/e2e/propagation.test.ts", ["propagation.test.ts"]],
 ])("a change is seen by tests: %s", (_, path, expected) => {
   expect(seersOf(path).toSorted()).toEqual(expected.toSorted());
 });

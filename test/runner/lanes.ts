@@ -3,8 +3,8 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { TEST_TIMEOUT_MS } from "../harness/eventually.ts";
-import { freePort } from "../harness/ports.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { type NamedOutcome, type Outcome, runBunTest } from "./bun-test.ts";
 import type { RecordedTimes } from "./timing.ts";
@@ -163,7 +163,7 @@ function takeFirst(queue: TestRun[], accepts: (run: TestRun) => boolean): TestRu
  * stack asks.
  */
 async function startLaneStack(): Promise<LaneStack> {
-  const dns = `127.0.0.1:${freePort()}`;
+  const dns = `127.0.0.1:${findFreePort()}`;
   const stack = await startStack({ env: { DNS_SERVERS: dns } });
   return { stack, env: { SHORTHOP_TEST_STACK: stack.dataDir, SHORTHOP_TEST_DNS: dns } };
 }

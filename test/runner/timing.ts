@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { STARTS_VARIABLE } from "../harness/start-times.ts";
+import { STARTS_VARIABLE } from "../harness/stack.ts";
 import type { NamedOutcome } from "./bun-test.ts";
 
 const ROOT = join(import.meta.dir, "../..");

@@ -15,25 +15,21 @@ import { readBackup } from "../../cli/machines/backup/manifest.ts";
 import { Directory } from "../../cli/machines/backup/storage.ts";
 import { processLog } from "../../shared/log.ts";
 import { withDatabase } from "../../shared/postgres.ts";
-import {
-  type DebianPostgres,
-  findDebianPostgres,
-  startDebianPostgres,
-} from "../harness/debian-postgres.ts";
 import { flipBit } from "../harness/flip-bit.ts";
+import { findDebianPostgres, PostgresServer } from "../harness/postgres-server.ts";
 
 const ACCOUNTS = 7;
 
 const programs = findDebianPostgres();
 
 describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
-  let postgres: DebianPostgres;
+  let postgres: PostgresServer;
   const dir = mkdtempSync(join(tmpdir(), "shorthop-backup-"));
   const configDir = mkdtempSync(join(tmpdir(), "shorthop-etc-"));
 
   const databaseOf = (name = "shorthop") => ({
     url: withDatabase(postgres.url, name),
-    env: { ...process.env, PATH: `${postgres.bin}:${process.env["PATH"]}` },
+    env: { ...process.env, PATH: `${programs}/bin:${process.env["PATH"]}` },
   });
 
   const migrate = (name?: string) =>
@@ -53,7 +49,7 @@ describe.skipIf(programs === undefined)("a backup of PostgreSQL", () => {
     new Backups(storage, databaseOf(name)).restore(backup, () => migrate(name));
 
   beforeAll(async () => {
-    postgres = await startDebianPostgres(programs ?? "");
+    postgres = await PostgresServer.startEmpty(programs ?? "");
     writeFileSync(join(configDir, "api.env"), "DASHBOARD_SECRET=of-this-test\n");
     await migrate();
     await usePostgres(postgres.url, async (sql) => {

@@ -16,13 +16,9 @@ import { withDatabase } from "../../shared/postgres.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
 import { call, callOnce } from "../harness/api.ts";
-import {
-  type DebianPostgres,
-  findDebianPostgres,
-  startDebianPostgres,
-} from "../harness/debian-postgres.ts";
 import { eventually } from "../harness/eventually.ts";
 import { flipBit } from "../harness/flip-bit.ts";
+import { findDebianPostgres, PostgresServer } from "../harness/postgres-server.ts";
 import { parseMetrics } from "../harness/prometheus.ts";
 import { TestS3 } from "../harness/s3.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
@@ -44,7 +40,7 @@ const countLinks = (url: string): Promise<number> =>
   });
 
 describe.skipIf(programs === undefined)("backups", () => {
-  let postgres: DebianPostgres;
+  let postgres: PostgresServer;
   let stack: Stack;
   let s3: TestS3;
   let links = 0;
@@ -53,7 +49,7 @@ describe.skipIf(programs === undefined)("backups", () => {
   const place = (name: string) => join(dir, name);
 
   beforeAll(async () => {
-    postgres = await startDebianPostgres(programs ?? "");
+    postgres = await PostgresServer.startEmpty(programs ?? "");
     s3 = await TestS3.start();
     stack = await startStack({ env: { DATABASE_URL: postgres.url } });
     mkdirSync(configDir);
@@ -83,7 +79,7 @@ describe.skipIf(programs === undefined)("backups", () => {
   const run = (args: readonly string[], database?: string) =>
     runAdmin(stack, args, {
       ...s3Env(),
-      PATH: `${postgres.bin}:${process.env["PATH"]}`,
+      PATH: `${programs}/bin:${process.env["PATH"]}`,
       SHORTHOP_CONFIG_DIR: configDir,
       DATABASE_URL: database === undefined ? postgres.url : withDatabase(postgres.url, database),
       CLICKHOUSE_URL: clickhouseUrl(database),

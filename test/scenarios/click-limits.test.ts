@@ -8,13 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { LIMITS_STREAM } from "../../shared/contracts/streams.ts";
-import { createAccount, UNLIMITED } from "../harness/admin.ts";
+import { createAccount, type NewAccount, UNLIMITED, withOwnDatabase } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { laterNatsServer } from "../harness/nats-versions.ts";
-import { startNats } from "../harness/nats.ts";
-import { withOwnDatabase } from "../harness/own-database.ts";
+import { laterNatsServer, startNats } from "../harness/nats.ts";
 import { OwnLinks, RECOVERY_MS } from "../harness/own-links.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { type SharedStack, startStack } from "../harness/stack.ts";
@@ -236,10 +234,10 @@ describe("many redirectors and clients", () => {
 describe("NATS", () => {
   // Another NATS has another database: a links log has one tail.
   let services: SharedStack;
-  let otherKey: string;
+  let other: NewAccount;
   beforeAll(async () => {
     services = await withOwnDatabase(stack, "other_nats");
-    ({ key: otherKey } = await createAccount(services, "enterprise", UNLIMITED));
+    other = await createAccount(services, "enterprise", UNLIMITED);
   });
 
   /** Starts an API process on that database, which ends with the test. */
@@ -250,7 +248,7 @@ describe("NATS", () => {
     const started = await startApi(services, env);
     cleanup.defer(started.stop);
     return {
-      links: new OwnLinks(started.url, otherKey, stack.info().short_url),
+      links: new OwnLinks({ ...stack.info(), api_url: started.url }, other),
       describe: () => describeProcess(started),
     };
   }

@@ -23,9 +23,9 @@ import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { readRoom } from "../../worker/disk-room.ts";
 import { Enricher, type SegmentRows } from "../../worker/enrich/rows.ts";
 import { Metrics } from "../../worker/metrics.ts";
-import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { encodeSegment } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 import { killService } from "./faults/services.ts";
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { readBlocks } from "../boot/document.ts";
+import { readBlocks } from "../boot/install.ts";
 import { CLICKHOUSE_RIGHTS, CLICKHOUSE_USERS } from "../credentials/clickhouse-rights.ts";
 import { NATS_RIGHTS } from "../credentials/jetstream-rights.ts";
 import { NATS_USERS } from "../credentials/nats-rights.ts";
@@ -18,7 +18,7 @@ import { prepareClickHouse, tryClickHouse } from "../credentials/try-clickhouse.
 import { tryCrossing, tryNats } from "../credentials/try-nats.ts";
 import { type Roles, startRoles } from "../credentials/try-postgres.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { ownNatsServer } from "../harness/nats-versions.ts";
+import { ownNatsServer } from "../harness/nats.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { createTemporaryDir } from "../harness/templates.ts";
 

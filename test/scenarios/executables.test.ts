@@ -14,13 +14,13 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { findingSchema } from "../../shared/preflight.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
-import { freePort } from "../harness/ports.ts";
-import { SIGNING_KEY } from "../harness/signing.ts";
+import { SIGNING_KEY } from "../harness/links-log.ts";
 import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const START_MS = 20_000;
@@ -151,7 +151,7 @@ describe("the executables", () => {
   });
 
   test("serve the dashboard to a user created on the command line", async () => {
-    const port = freePort();
+    const port = findFreePort();
     const origin = `http://localhost:${port}`;
     await start("shorthop-api", {
       DASHBOARD_URL: origin,

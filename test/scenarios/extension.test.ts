@@ -12,10 +12,10 @@ import { type BrowserContext, chromium, type Page } from "playwright-core";
 import * as z from "zod";
 
 import { EXTENSION } from "../../clients/extension/build.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { createAccount } from "../harness/admin.ts";
 import { eventually } from "../harness/eventually.ts";
 import { readFirstLines, run } from "../harness/packed-client.ts";
-import { freePort } from "../harness/ports.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
 
 const SCREENS = join(PROJECT_DIR, ".local/extension-screens");
@@ -37,7 +37,7 @@ let stack: Stack;
 let profile: string;
 let browser: BrowserContext;
 let key: string;
-const debugPort = freePort();
+const debugPort = findFreePort();
 
 beforeAll(async () => {
   if (CHROMIUM === null) return;

@@ -1,6 +1,6 @@
 /** Scenarios of faults: which topology, load, faults and checks each is made of. */
 import { LINKS_BEFORE, LINKS_BEFORE_SHORT } from "../harness/bulk-links.ts";
-import { laterNatsServer, type NatsProgram, ownNatsServer } from "../harness/nats-versions.ts";
+import { laterNatsServer, type NatsProgram, ownNatsServer } from "../harness/nats.ts";
 import { canCreateNetworkHosts } from "../harness/netns.ts";
 import { floodChecks } from "./checks/flood.ts";
 import { drillChecks, FRESH_HOST, ONE_CONSUMER_EACH_HOST } from "./checks/hosts.ts";
@@ -22,10 +22,10 @@ import { Traffic } from "./loads/traffic.ts";
 import type { RunSettings } from "./parts.ts";
 import { CLICKS_WAY, LINKS_LOG, NATS } from "./paths.ts";
 import { type AnyScenario, FaultScenario } from "./scenario.ts";
-import { AttackedStack } from "./topologies/attacked-stack.ts";
 import { Fleet } from "./topologies/fleet.ts";
 import { FloodedRedirector } from "./topologies/flooded-redirector.ts";
 import { LocalStack } from "./topologies/local-stack.ts";
+import { AttackedStack } from "./topologies/one-stack.ts";
 import { TwoHosts } from "./topologies/two-hosts.ts";
 import { TwoRegions } from "./topologies/two-regions.ts";
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
-import { admin, runAdmin, withPostgres } from "../harness/admin.ts";
+import { admin, runAdmin, runQuery, withPostgres } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { commandOf } from "../harness/executable.ts";
@@ -47,13 +47,8 @@ describe.skipIf(!hasMariaDb())("the history of a YOURLS", () => {
   ];
 
   async function query<Row>(text: string): Promise<Row[]> {
-    const response = await fetch(stack.info().clickhouse_url, {
-      method: "POST",
-      body: `${text} FORMAT JSONEachRow`,
-    });
-    const body = await response.text();
-    if (!response.ok) throw new Error(body);
-    return body
+    const rows = await runQuery(stack, `${text} FORMAT JSONEachRow`);
+    return rows
       .split("\n")
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Row);

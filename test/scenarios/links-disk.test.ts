@@ -18,14 +18,21 @@ import { StoreReader } from "../../redirector/links/store-reader.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { ensureSnapshotsStream } from "../../shared/links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { canMakeDisks, moveToDisk } from "../harness/disks.ts";
+import {
+  canMakeDisks,
+  canMountDisks,
+  mountDisk,
+  moveToDisk,
+  unmountDisk,
+} from "../harness/disks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { activeLink } from "../harness/link-record.ts";
+import { activeLink } from "../harness/links-log.ts";
 import { startNats } from "../harness/nats.ts";
 import { redirectorConfig } from "../harness/redirector-config.ts";
-import { canMountDisks, mountDisk, unmountDisk } from "../harness/small-disk.ts";
 import { publishEntries, storeTestSnapshot, TestLog } from "../harness/test-log.ts";
+
+const canMount = canMountDisks();
 
 const WITHIN_MS = 60_000;
 
@@ -101,7 +108,7 @@ const hasReserve = (folder: string): boolean =>
 const expectVersion = (alias: string, version: number, folder: string) =>
   eventually(async () => expect(versionOf(alias, folder)).toBe(version), WITHIN_MS);
 
-test.skipIf(!canMountDisks)("without any room on the disk, the store is in memory", async () => {
+test.skipIf(!canMount)("without any room on the disk, the store is in memory", async () => {
   await publish(1, "in-memory");
   const disk = join(dir, "disk");
   mkdirSync(disk);
@@ -117,7 +124,7 @@ test.skipIf(!canMountDisks)("without any room on the disk, the store is in memor
   }
 });
 
-test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the reserve", async () => {
+test.skipIf(!canMount)("on a disk that gets full, changes go on in the reserve", async () => {
   const disk = join(dir, "disk");
   mkdirSync(disk);
   mountDisk(disk, "600m");
@@ -146,7 +153,7 @@ test.skipIf(!canMountDisks)("on a disk that gets full, changes go on in the rese
   }
 });
 
-test.skipIf(!canMountDisks)(
+test.skipIf(!canMount)(
   "without room for a snapshot beside it, the store stays, has later changes, and says so",
   async () => {
     const disk = join(dir, "disk");

@@ -12,11 +12,10 @@ import { type Log, processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually, smallest } from "../harness/eventually.ts";
 import { TestHost } from "../harness/host-links.ts";
-import { activeLink } from "../harness/link-record.ts";
+import { activeLink, SIGNER } from "../harness/links-log.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { ownNatsServer } from "../harness/nats-versions.ts";
+import { ownNatsServer } from "../harness/nats.ts";
 import { startPostgres } from "../harness/postgres.ts";
-import { SIGNER } from "../harness/signing.ts";
 
 const RECOVERY_MS = 20_000;
 

@@ -20,14 +20,13 @@
 import { parseArgs } from "node:util";
 
 import { findChanged, git } from "../runner/affected.ts";
-import { countCores } from "../runner/cores.ts";
+import { countCores, suitShortLives } from "../runner/cores.ts";
 import {
   runScenarios,
   type Scenario,
   type ScenarioOutcome,
   selectAffected,
 } from "../runner/scenarios.ts";
-import { suitShortLives } from "../runner/short-lives.ts";
 import { runWithout } from "./mutations.ts";
 import { SCENARIOS } from "./scenarios.ts";
 

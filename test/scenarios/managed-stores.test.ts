@@ -8,12 +8,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
-import { createAccount, runAdmin } from "../harness/admin.ts";
+import { createAccount, runAdmin, withOwnDatabase } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { eventually } from "../harness/eventually.ts";
 import { startOperatorNats } from "../harness/nats-operator.ts";
-import { withOwnDatabase } from "../harness/own-database.ts";
 import { startApi, startRedirector, startWorker } from "../harness/processes.ts";
 import { readReadiness } from "../harness/services.ts";
 import { startStack } from "../harness/stack.ts";

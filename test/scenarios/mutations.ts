@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { withMutation } from "../harness/mutations.ts";
 import type { Result } from "./parts.ts";
 import { PROTECTIONS } from "./protections.ts";
-import { resultPath } from "./results.ts";
+import { resultPath } from "./scenario.ts";
 
 /** A problem of a scenario whose topology did not start, so that it has shown nothing. */
 const AT_START = /^start: /;

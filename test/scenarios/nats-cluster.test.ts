@@ -10,7 +10,7 @@ import { processLog } from "../../shared/log.ts";
 import { ReplicaWatch } from "../../shared/stream-checks.ts";
 import { eventually } from "../harness/eventually.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { laterNatsServer, ownNatsServer } from "../harness/nats-versions.ts";
+import { laterNatsServer, ownNatsServer } from "../harness/nats.ts";
 
 const RECOVERY_MS = 20_000;
 const STREAM_BYTES_MAX = 64 * 1024 ** 2;

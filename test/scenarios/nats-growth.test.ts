@@ -9,10 +9,10 @@ import { join } from "node:path";
 import { listSnapshots } from "../../shared/links-log/snapshots.ts";
 import { call, callOnce, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { signerOf } from "../harness/links-log.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { ownNatsServer } from "../harness/nats-versions.ts";
+import { ownNatsServer } from "../harness/nats.ts";
 import { startRedirector, startWorker } from "../harness/processes.ts";
-import { signerOf } from "../harness/signing.ts";
 import { createDataDir, removeDataDir, type Stack, startStack } from "../harness/stack.ts";
 
 const LINKS = 20;

@@ -12,14 +12,13 @@ import { decodeEntry } from "../../shared/links-log/entry.ts";
 import { listSnapshots, manifestSubject } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { processStatus, STATUS_SUBJECT } from "../../shared/status.ts";
-import { createAccount, runAdmin } from "../harness/admin.ts";
+import { createAccount, runAdmin, withOwnDatabase } from "../harness/admin.ts";
 import { call, callOnce, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
+import { signerOf } from "../harness/links-log.ts";
 import { NatsCluster } from "../harness/nats-cluster.ts";
-import { ownNatsServer } from "../harness/nats-versions.ts";
-import { withOwnDatabase } from "../harness/own-database.ts";
+import { ownNatsServer } from "../harness/nats.ts";
 import { startApi, startRedirector, startWorker } from "../harness/processes.ts";
-import { signerOf } from "../harness/signing.ts";
 import { startStack } from "../harness/stack.ts";
 
 const TIMEOUT_MS = 20_000;

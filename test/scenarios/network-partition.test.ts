@@ -7,13 +7,13 @@ import { expect, test } from "bun:test";
 import { connect } from "nats";
 
 import { createClient } from "../../clients/typescript/src/index.ts";
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { removeUnusedConsumers } from "../harness/log-consumers.ts";
-import { canCreateNetworkHosts, createNetworkHost } from "../harness/netns.ts";
-import { freePort } from "../harness/ports.ts";
+import { canCreateNetworkHosts, NetworkHost } from "../harness/netns.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { startStack } from "../harness/stack.ts";
 import { replaceHost, TcpProxy } from "../harness/tcp-proxy.ts";
@@ -36,12 +36,12 @@ test.skipIf(!possible)(
     const { key } = await createAccount(stack, "enterprise");
     const client = createClient({ baseUrl: stack.info().api_url, apiKey: key });
     const natsPort = Number(new URL(stack.info().nats_url).port);
-    const machines = [createNetworkHost(1), createNetworkHost(2)];
+    const machines = [new NetworkHost(1), new NetworkHost(2)];
     await using cleanup = new AsyncDisposableStack();
     const hosts = await Promise.all(
       machines.map(async (host) => {
         const nats = new TcpProxy(natsPort, host.servicesAddress);
-        const port = freePort();
+        const port = findFreePort();
         const env = {
           NATS_URL: replaceHost(stack.info().nats_url, host.servicesAddress, nats.port),
           REDIRECTOR_HOST: "0.0.0.0",

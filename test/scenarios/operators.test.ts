@@ -11,7 +11,7 @@ import {
 } from "../harness/admin.ts";
 import { call } from "../harness/api.ts";
 import { forFile } from "../harness/for-file.ts";
-import { useStack } from "../harness/shared-stack.ts";
+import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
 const account = await createAccount(stack, "enterprise");

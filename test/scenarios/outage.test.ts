@@ -10,12 +10,12 @@ import { connect, DiscardPolicy } from "nats";
 
 import { decodeId, newUuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import { admin } from "../harness/admin.ts";
+import { admin, runQuery } from "../harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
-import { encodeSegment } from "../harness/encode-segment.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
+import { encodeSegment } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 
 const stack = await forFile(startStack());
@@ -97,10 +97,8 @@ describe("dead-lettered segments", () => {
     expect(await admin(stack, ["dlq", "retry"])).toEqual({ segments: 2 });
     expect(await listDeadLetters()).toEqual([]);
     await eventually(async () => {
-      const rows = await fetch(
-        `${stack.info().clickhouse_url}/?query=${encodeURIComponent(`SELECT count() FROM clicks WHERE link_id = '${linkId}'`)}`,
-      );
-      expect(Number(await rows.text())).toBe(1);
+      const count = `SELECT count() FROM clicks WHERE link_id = '${linkId}'`;
+      expect(await runQuery(stack, count)).toBe("1");
       const { state } = await (await nats.jetstreamManager()).streams.info("CLICKS");
       expect(state.messages).toBeGreaterThan(0);
     }, 15_000);

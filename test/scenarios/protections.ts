@@ -287,7 +287,8 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
   },
 };
 
-const HOSTILE_PROTECTIONS: Readonly<Record<string, Protection>> = {
+/** One for each topology that the others leave out. */
+const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
   "json-errors": {
     scenario: "hostile",
     problem: /5xx/,
@@ -299,10 +300,45 @@ const HOSTILE_PROTECTIONS: Readonly<Record<string, Protection>> = {
       ],
     ],
   },
+  depth: {
+    scenario: "hostile",
+    problem: /5xx|was stalled/,
+    file: "api/http/json-body.ts",
+    replace: [["if (depth > JSON_DEPTH_MAX) {", "if (depth < 0) {"]],
+  },
+  eviction: {
+    scenario: "flood",
+    faults: ["idle connections"],
+    problem: /^no visitor is kept out: \d+ of \d+ clicks failed/,
+    file: "redirector/http/open-connections.ts",
+    replace: [["    if (victim === undefined) return false;\n", "    return false;\n"]],
+  },
+  "journal-id": {
+    // The clone and its original both write on, and what one says is not taken for the other's.
+    scenario: "clones",
+    faults: ["a host is cloned while clicks wait in its journal, and both publish them"],
+    problem: CLICKS_OF_DRILL,
+    file: "redirector/journal/journal.ts",
+    replace: [["id: Uuid = newUuid();", 'id: Uuid = "01900000-0000-7000-8000-000000000001";']],
+  },
+  retry: {
+    scenario: "cluster",
+    faults: ["leader of CLICKS"],
+    problem: CLICKS,
+    file: "redirector/journal/publisher.worker.ts",
+    replace: [["        await Bun.sleep(backoff.next());\n", "        return true;\n"]],
+  },
+  "links-age": {
+    scenario: "regions",
+    faults: ["cut off"],
+    problem: /^cut off: .*toBeGreaterThan/s,
+    file: "redirector/links/log-health.ts",
+    replace: [["(this.#now() - this.#entryAt) / 1_000", "(this.#now() - this.#now()) / 1_000"]],
+  },
 };
 
 export const PROTECTIONS: Readonly<Record<string, Protection>> = {
-  ...HOSTILE_PROTECTIONS,
+  ...OTHER_PROTECTIONS,
   ...CLICK_PROTECTIONS,
   ...DRILL_PROTECTIONS,
 };

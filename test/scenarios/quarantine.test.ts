@@ -11,7 +11,7 @@ import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
-import { readMetric } from "../harness/scrape.ts";
+import { readMetric } from "../harness/prometheus.ts";
 import { startStack } from "../harness/stack.ts";
 
 /**

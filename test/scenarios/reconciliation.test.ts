@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
-import { admin, runAdmin } from "../harness/admin.ts";
+import { admin, runAdmin, runQuery } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
@@ -30,12 +30,6 @@ async function createLink() {
 
 async function follow(url: string, times: number): Promise<void> {
   for (let i = 0; i < times; i++) expect((await call(url)).status).toBe(302);
-}
-
-async function runQuery(query: string): Promise<string> {
-  const response = await fetch(stack.info().clickhouse_url, { method: "POST", body: query });
-  if (!response.ok) throw new Error(await response.text());
-  return (await response.text()).trim();
 }
 
 type Location = "stored" | "in_stream" | "dead_lettered" | "missing_segments";
@@ -92,6 +86,7 @@ describe("click reconciliation", () => {
       return found;
     }, TIMEOUT_MS);
     await runQuery(
+      stack,
       `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, segment, idx)
        SELECT now(), generateUUIDv4(), generateUUIDv4(), 'test', 'human',
               '01900000-0000-7000-8000-000000000001', arrayJoin([0, 1, 3]), 0`,
@@ -135,18 +130,22 @@ const OLD = "bucket < toStartOfDay(now()) - INTERVAL 1 DAY";
 /** Reads the rollups of the checked period. */
 const readRollups = async (): Promise<unknown> =>
   JSON.parse(
-    await runQuery(`
+    await runQuery(
+      stack,
+      `
       SELECT (SELECT sum(clicks) FROM clicks_15m WHERE ${OLD}) AS totals,
              (SELECT uniqCombined64Merge(14)(visitors) FROM clicks_15m WHERE ${OLD}) AS visitors,
              (SELECT groupArray((subject_id, country, n)) FROM (
                 SELECT subject_id, country, sum(clicks) AS n FROM clicks_1d_places WHERE ${OLD}
                  GROUP BY subject_id, country ORDER BY subject_id, country)) AS by
-      FORMAT JSONEachRow`),
+      FORMAT JSONEachRow`,
+    ),
   );
 
 describe("the consistency check", () => {
   test("finds errors in a rollup, and rebuilds it from the clicks", async () => {
     await runQuery(
+      stack,
       `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, journal_id, segment, idx)
        SELECT now64(3, 'UTC') - ${HOURS_AGO * 3_600} - number * 40,
               toUUID(concat('01900000-0000-7000-8000-00000000000', toString(number % 3))), generateUUIDv4(0), 'live',
@@ -158,9 +157,10 @@ describe("the consistency check", () => {
     const right = await readRollups();
 
     await runQuery(
+      stack,
       `INSERT INTO clicks_15m SELECT * FROM clicks_15m WHERE ${OLD} AND class = 'human' LIMIT 3`,
     );
-    await runQuery(`DELETE FROM clicks_1d_places WHERE ${OLD}`);
+    await runQuery(stack, `DELETE FROM clicks_1d_places WHERE ${OLD}`);
     expect(await readRollups()).not.toEqual(right);
     const wrong = await readRollups();
     for (const option of [[], ["--repair"]]) {
@@ -182,7 +182,7 @@ describe("the consistency check", () => {
     const seen = new Set<string>();
     let repairing = true;
     const polling = (async () => {
-      while (repairing) seen.add(await runQuery(bucket));
+      while (repairing) seen.add(await runQuery(stack, bucket));
     })();
     const repaired = await admin<{ differences: number; repaired: number }>(stack, [
       "check-rollups",
@@ -192,7 +192,7 @@ describe("the consistency check", () => {
     ]);
     repairing = false;
     await polling;
-    seen.add(await runQuery(bucket));
+    seen.add(await runQuery(stack, bucket));
     expect(seen.size).toBe(2);
     expect(repaired.repaired).toBe(repaired.differences);
     expect(await readRollups()).toEqual(right);

@@ -15,15 +15,9 @@ import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clic
 import { decodeId } from "../../shared/ids.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { setRetention } from "../../worker/migrations/migrate.ts";
-import { runAdmin } from "../harness/admin.ts";
+import { runAdmin, runQuery } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import {
-  createDataDir,
-  PROJECT_DIR,
-  removeDataDir,
-  type Stack,
-  startStack,
-} from "../harness/stack.ts";
+import { createDataDir, PROJECT_DIR, removeDataDir, startStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 
 const summarySchema = z.object({
@@ -33,17 +27,6 @@ const summarySchema = z.object({
 /** Escapes a text parameter as ClickHouse's TSV does. */
 const escapeText = (text: string): string =>
   text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll("\t", "\\t");
-
-async function runQuery(
-  stack: Stack,
-  query: string,
-  parameters = new URLSearchParams(),
-): Promise<string> {
-  const url = `${stack.info().clickhouse_url}/?${parameters.toString()}`;
-  const response = await fetch(url, { method: "POST", body: query });
-  if (!response.ok) throw new Error(await response.text());
-  return (await response.text()).trim();
-}
 
 test("raw clicks are deleted after their retention, rollups stay, the setting is reversible, and the cluster's schema is valid", async () => {
   const dataDir = createDataDir();

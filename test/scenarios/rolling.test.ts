@@ -4,12 +4,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { freePort } from "../harness/ports.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { startStack } from "../harness/stack.ts";
 
@@ -127,7 +127,7 @@ async function sendDuring(
 test.each<Connections>(["kept", "new"])(
   "redirectors on one port are replaced without a failed request or a lost click, on %s connections",
   async (connections) => {
-    const port = freePort();
+    const port = findFreePort();
     const { key } = await createAccount(stack, "enterprise");
     const body = { url: "https://example.com/rolling" };
     const created = await call(`${stack.info().api_url}/v1/links`, { key, body });
@@ -216,7 +216,7 @@ test("API processes that share a port are replaced without a failed request", as
     burst: 10_000_000,
     day: 100_000_000,
   });
-  const port = freePort();
+  const port = findFreePort();
   const start = (i: number): Promise<ExtraProcess> =>
     startApi(stack, { API_PORT: String(port), INSTANCE: String(i + 1) });
   const running = await Promise.all([start(0), start(1)]);

@@ -8,8 +8,7 @@ import { parseArgs } from "node:util";
 import { isDrill, writePage } from "./drills-page.ts";
 import { FAULT_SCENARIOS } from "./fault-scenarios.ts";
 import type { RunSettings } from "./parts.ts";
-import { resultPath, writeResult } from "./results.ts";
-import type { AnyScenario } from "./scenario.ts";
+import { type AnyScenario, resultPath, writeResult } from "./scenario.ts";
 
 /** A seed is short enough to be typed. */
 const SEEDS = 1_000_000;

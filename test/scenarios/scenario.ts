@@ -1,6 +1,10 @@
 /** Runs a scenario: its faults one after the other, then all of its checks. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
 import { eventually } from "../harness/eventually.ts";
 import { createRandom, shuffle } from "../harness/random.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
 import { keepEvidence } from "./checks/evidence.ts";
 import type { Fault, Load, Parts, Result, Run, RunSettings } from "./parts.ts";
 import type { Topology } from "./topologies/topology.ts";
@@ -156,3 +160,13 @@ const messagesOf = (error: unknown): string[] =>
   error instanceof Error
     ? [error.message, ...(error.cause === undefined ? [] : messagesOf(error.cause))]
     : [String(error)];
+
+/** The file with the last result of a scenario, in a folder of the project. */
+export const resultPath = (name: string, root = PROJECT_DIR): string =>
+  join(root, "test/results/scenarios", `${name.replaceAll(/\W+/g, "-")}.json`);
+
+export function writeResult(result: Result): void {
+  const path = resultPath(result.name);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, JSON.stringify(result, undefined, 1));
+}

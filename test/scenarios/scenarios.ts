@@ -58,13 +58,8 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "erasure",
     files: ["test/scenarios/erasure.test.ts"],
-    seconds: 480,
-    paths: [
-      "api/data-rights/**",
-      "cli/accounts/data-rights.ts",
-      "api/events/chain*.ts",
-      "test/harness/traces.ts",
-    ],
+    seconds: 680,
+    paths: ["api/data-rights/**", "cli/accounts/data-rights.ts", "api/events/chain*.ts"],
     proves: "after an erasure a search of all that is stored finds the proof, and nothing else",
   },
   {
@@ -426,7 +421,7 @@ export const SCENARIOS: readonly Scenario[] = [
     files: ["test/e2e/alerts.test.ts"],
     env: LONG,
     seconds: 30,
-    paths: ["deploy/monitoring/**", "test/harness/promtool.ts"],
+    paths: ["deploy/monitoring/**", "test/harness/prometheus.ts"],
     proves: "each alert fires for what is wrong, and not for what is well",
   },
   {

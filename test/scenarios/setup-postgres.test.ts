@@ -20,7 +20,7 @@ import { completeSecrets, rotate, type Secrets } from "../../cli/machines/setup/
 import { completeSettings } from "../../cli/machines/setup/settings.ts";
 import { runSteps, type Step } from "../../cli/machines/setup/step.ts";
 import { type Created, firstAccountStep } from "../../cli/machines/setup/steps.ts";
-import { startOwnPostgres, type TestPostgres } from "../harness/postgres.ts";
+import { startPostgres, type TestPostgres } from "../harness/postgres.ts";
 
 const psql = Bun.which("psql");
 if (psql === null) console.warn("\n!!! psql is not installed: setup of PostgreSQL is NOT TESTED\n");
@@ -45,7 +45,7 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
   let secrets: Secrets;
 
   beforeAll(async () => {
-    postgres = await startOwnPostgres();
+    postgres = await startPostgres({ ownServer: true });
     root = mkdtempSync(join(tmpdir(), "shorthop-setup-"));
     cpSync(join(DEPLOY, "postgres"), join(root, "usr/share/shorthop/postgres"), {
       recursive: true,
@@ -143,7 +143,11 @@ describe.skipIf(psql === null)("on a real PostgreSQL", () => {
     const make = () => runSteps([step], { dryRun: false, print: () => undefined });
     expect(await make()).toBe(1);
     expect(created.key).toStartWith("sk_");
+    const { account } = created;
+    expect(account).toStartWith("acct_");
+    created.account = "";
     expect(await make()).toBe(0);
+    expect(created.account).toBe(account ?? "");
     await postgres.sql`delete from api_keys`;
     await postgres.sql`delete from users`;
     const [first] = [created.key];

@@ -18,11 +18,11 @@ import {
 } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
-import { encodeSegment } from "../../test/harness/encode-segment.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { MemoryLog } from "../../test/harness/memory-log.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
+import { encodeSegment } from "../../test/harness/segments.ts";
 import { workerContext } from "../../test/harness/worker-context.ts";
 import { BatchesTable } from "../batches/batch-log.ts";
 import { ClicksTable, type ClickStore } from "../batches/clicks-table.ts";

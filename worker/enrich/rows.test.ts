@@ -22,8 +22,8 @@ import { judgeRequest } from "../../shared/visitors/automation.ts";
 import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
-import { encodeClick, encodeSegment } from "../../test/harness/encode-segment.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
+import { encodeClick, encodeSegment } from "../../test/harness/segments.ts";
 import { Enricher, parseLanguage, ROW_COLUMNS, VisitorHash } from "./rows.ts";
 
 // A database is loaded and many rows are computed, on a machine that may be busy.

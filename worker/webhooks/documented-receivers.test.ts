@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { findFreePort } from "../../deploy/local/ports.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { freePort } from "../../test/harness/ports.ts";
 import { PROJECT_DIR } from "../../test/harness/stack.ts";
 import { signatureHeaders } from "./attempt.ts";
 
@@ -29,7 +29,7 @@ test.each([
   if (Bun.which(program) === null) throw new Error(`There is no ${program}.`);
   const dir = mkdtempSync(join(tmpdir(), "shorthop-receiver-"));
   writeFileSync(join(dir, file), blockOf(name));
-  const port = freePort();
+  const port = findFreePort();
   const env = {
     ...process.env,
     PORT: String(port),

@@ -8,12 +8,7 @@ import QRCode from "qrcode";
 
 import { DEFAULT_QR_STYLE } from "../../../shared/contracts/qr-style.ts";
 import { encodeId, newUuid } from "../../../shared/ids.ts";
-import {
-  createFakeApi,
-  errorCodeOf,
-  type FakeKey,
-  SHORT_URL,
-} from "../../../test/harness/fake-api.ts";
+import { errorCodeOf, FakeApi, type FakeKey, SHORT_URL } from "../../../test/harness/fake-api.ts";
 import { linkRow } from "../../../test/harness/link-row.ts";
 import { createPng } from "../../../test/harness/png.ts";
 import { readQr } from "../../../test/harness/qr-reader.ts";
@@ -27,7 +22,7 @@ const ID = newUuid();
 const PATH = `/v1/links/${encodeId("link", ID)}/qr`;
 
 const logo = await encodeLogo(createPng(112, 112));
-const api = createFakeApi({
+const api = new FakeApi({
   links: {
     async get({ accountId, mode }, id) {
       if (id !== ID || accountId !== key.accountId) throw notFound("link");

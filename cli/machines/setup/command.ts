@@ -13,6 +13,7 @@ import { CLICKHOUSE_URLS, completeSecrets, rotate, type Secrets, SECRETS_FILE } 
 import { CLICKHOUSE_INSTALLATION, clickhousePlace } from "./server-files.ts";
 import {
   completeSettings,
+  hasProvider,
   type Role,
   ROLES,
   SETTING_NAMES,
@@ -108,7 +109,8 @@ async function setUp(options: Given, { env }: Installation): Promise<void> {
 
 ${CLICKHOUSE_INSTALLATION.replaceAll(/^/gm, "    ")}
 `);
-  if (options.invite !== undefined) await inviteHosts(options.invite, settings, secrets, host);
+  if (options.invite !== undefined)
+    await inviteHosts(options.invite, setup.settings, secrets, host);
 }
 
 function requireRoot(): void {
@@ -210,7 +212,17 @@ ${describeFirewall(settings)}`;
 
   Keep a copy of /etc/shorthop/secrets.env elsewhere. Next: a proxy with TLS for api.${DOMAIN} and app.${DOMAIN},
   GeoIP data, and backups (/usr/share/doc/shorthop/docs/operations.md).
-${describeFirewall(settings)}`;
+${describeProvider(settings)}${describeFirewall(settings)}`;
+}
+
+/** What to enter at a provider, which needs the address of the dashboard. */
+function describeProvider(settings: Settings): string {
+  if (!hasProvider(settings)) return "";
+  const dashboard = `https://app.${settings.DOMAIN}`;
+  return `
+  At ${settings.OIDC_ISSUER}, the application's redirect URI is ${dashboard}/auth/oidc/callback, and ${dashboard}/
+  is where it leads after signing out.
+`;
 }
 
 /** Only a suggestion: a wrong firewall locks the operator out. */

@@ -6,7 +6,7 @@ import type { Env } from "../../installation.ts";
 import type { Host } from "../host.ts";
 import type { DesiredFile } from "./files.ts";
 import type { Secrets } from "./secrets.ts";
-import { inUrl, type Role, type Settings } from "./settings.ts";
+import { hasProvider, inUrl, NONE, providerOf, type Role, type Settings } from "./settings.ts";
 
 const ACCESS = { mode: 0o600 };
 
@@ -67,6 +67,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Env> 
       DASHBOARD_URL: `https://app.${DOMAIN}`,
       DASHBOARD_SECRET: secrets["DASHBOARD_SECRET"],
       WEBHOOKS_SECRET: secrets["WEBHOOKS_SECRET"],
+      ...signInVariables(settings),
     },
     worker: {
       ...shared,
@@ -81,6 +82,13 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Env> 
       CLICKHOUSE_URL: clickhouse("owner"),
     },
   };
+}
+
+/** Those of the provider, as soon as there is an account that its people join. */
+function signInVariables(settings: Settings): Env {
+  if (!hasProvider(settings) || settings.OIDC_ACCOUNT === undefined) return {};
+  const { OIDC_ROLE_CLAIM: claim, ...variables } = providerOf(settings);
+  return { ...variables, OIDC_ROLE_CLAIM: claim === NONE ? undefined : claim };
 }
 
 /**

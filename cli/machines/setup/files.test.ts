@@ -19,6 +19,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import * as z from "zod";
+
+import { oidcVariables } from "../../../api/oidc/settings.ts";
+import { loadConfig } from "../../../shared/env.ts";
 import { publicKeyOf } from "../../../shared/links-log/signature.ts";
 import { parseEnvironment } from "../../installation.ts";
 import { Host } from "../host.ts";
@@ -28,6 +32,7 @@ import { completeSecrets, Mask, rotate, type Secrets, secretsFor } from "./secre
 import { clickhouseFiles, natsFiles } from "./server-files.ts";
 import { completeSettings, type Settings } from "./settings.ts";
 import { runSteps, type Step } from "./step.ts";
+import { Setup } from "./steps.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 
@@ -285,6 +290,7 @@ describe("settings", () => {
     expect(asked).toEqual([
       "Domain of the short links undefined",
       "E-mail address of the first user admin@go.shorthop.dev",
+      "Provider of OpenID Connect for the dashboard: its https address, or none none",
     ]);
     expect(answered).toMatchObject({ DOMAIN: "go.shorthop.dev", EMAIL: "admin@go.shorthop.dev" });
   });
@@ -296,5 +302,77 @@ describe("settings", () => {
     ).rejects.toThrow(
       /^--domain must be a host.*\n--stores must be an address.*\n--tls-cert must be an absolute path$/,
     );
+  });
+
+  test("of a provider are asked for with one only, and only hosts with an API have them", async () => {
+    const ISSUER = "https://login.shorthop.dev";
+    const given = { DOMAIN: "go.shorthop.dev", EMAIL: "a@shorthop.dev", TLS: "none" };
+    const answers = [ISSUER, "client-7", "a-secret-of-theirs", "", ""];
+    settings = await completeSettings(given, () => Promise.resolve(answers.shift() ?? "?"));
+    expect(settings).toMatchObject({
+      OIDC_CLIENT_ID: "client-7",
+      OIDC_ROLE_CLAIM: "none",
+      OIDC_ROLES: "shorthop.dev=member",
+      OIDC_BREAK_GLASS: "a@shorthop.dev",
+    });
+    await run();
+    // There is no account yet, which its people could join.
+    expect(environmentOf("api")["OIDC_ISSUER"]).toBeUndefined();
+    settings.OIDC_ACCOUNT = "acct_01k9z3v6x7e8w9r0t1y2n3h4m5";
+    const { printed } = await run(stepsWith(), true);
+    expect(printed).toContain("OIDC_CLIENT_ID=client-7");
+    expect(printed).not.toContain("a-secret-of-theirs");
+    expect((await run()).count).toBe(1);
+    const { OIDC_ROLE_CLAIM, ...found } = environmentOf("api");
+    expect(found).toMatchObject({
+      OIDC_ISSUER: ISSUER,
+      OIDC_CLIENT_SECRET: "a-secret-of-theirs",
+      OIDC_ACCOUNT: settings.OIDC_ACCOUNT,
+      OIDC_BREAK_GLASS: "a@shorthop.dev",
+    });
+    expect(OIDC_ROLE_CLAIM).toBeUndefined();
+    for (const name of ["worker", "redirector", "migrate"])
+      expect(Object.keys(environmentOf(name)).filter((key) => key.startsWith("OIDC"))).toEqual([]);
+    expect(loadConfig(z.object(oidcVariables), environmentOf("api")).OIDC_ROLES).toEqual([
+      { value: "shorthop.dev", role: "member" },
+    ]);
+  });
+
+  test("of a provider are complete with the first account, and known from then on", async () => {
+    settings = await completeSettings({
+      DOMAIN: "go.shorthop.dev",
+      EMAIL: "a@shorthop.dev",
+      OIDC_ISSUER: "https://login.shorthop.dev",
+      OIDC_CLIENT_ID: "client-7",
+      OIDC_CLIENT_SECRET: "a-secret-of-theirs",
+    });
+    await run();
+    const setup = new Setup(settings, secrets, host);
+    setup.created.account = "acct_01k9z3v6x7e8w9r0t1y2n3h4m5";
+    const added = setup.steps().filter(({ name }) => name === "signing in");
+    expect((await run(added)).count).toBe(2);
+    expect(environmentOf("api")["OIDC_ACCOUNT"]).toBe(setup.created.account);
+    // As the next run reads them.
+    settings = await completeSettings(environmentOf("setup"));
+    expect(settings).toEqual(setup.settings);
+    expect((await run()).count).toBe(0);
+    const names = new Setup(settings, secrets, host).steps().map(({ name }) => name);
+    expect(names).not.toContain("signing in");
+  });
+
+  test("of a provider that are wrong or missing have a line with their name", () => {
+    const given = { DOMAIN: "go.shorthop.dev" };
+    expect(
+      completeSettings({ ...given, OIDC_ISSUER: "https://login.shorthop.dev" }),
+    ).rejects.toThrow(
+      /^OIDC_CLIENT_ID is missing\nOIDC_CLIENT_SECRET is missing\nOIDC_ROLES is missing$/,
+    );
+    expect(
+      completeSettings({
+        ...given,
+        OIDC_ISSUER: "http://login.shorthop.dev",
+        OIDC_ROLES: "a=boss",
+      }),
+    ).rejects.toThrow(/^OIDC_ISSUER must be https.*\nOIDC_ROLES must be a list/);
   });
 });

@@ -15,7 +15,7 @@ import * as z from "zod";
 
 import type { Host } from "../host.ts";
 import { type Secrets, secretsFor } from "./secrets.ts";
-import { isLoopback, type Role, type Settings, type Values } from "./settings.ts";
+import { isLoopback, NONE, providerOf, type Role, type Settings, type Values } from "./settings.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -61,14 +61,21 @@ export function requireInviting({ ROLE, STORES }: Settings): void {
 /** Prints a token for a host of each role, and waits until all have joined. Throws at their end. */
 export async function inviteHosts(
   roles: readonly Role[],
-  { DOMAIN, STORES, EMAIL, ACCOUNT }: Settings,
+  settings: Settings,
   secrets: Secrets,
   host: Host,
 ): Promise<void> {
-  const hosts = roles.map((ROLE) => {
-    const settings = { DOMAIN, STORES, EMAIL, ACCOUNT, ROLE };
-    return { ...settings, ...secretsFor(ROLE, secrets) };
-  });
+  const { DOMAIN, STORES, EMAIL, ACCOUNT } = settings;
+  const hosts = roles.map((ROLE) => ({
+    DOMAIN,
+    STORES,
+    EMAIL,
+    ACCOUNT,
+    ROLE,
+    OIDC_ISSUER: NONE,
+    ...(ROLE === "processes" ? providerOf(settings) : {}),
+    ...secretsFor(ROLE, secrets),
+  }));
   const invitation = new Invitation(await makeCertificate(host), hosts);
   await invitation.listen(STORES);
   const lines = invitation.tokens.map((token, i) => `    ${formatToken(token)}  ${roles[i]}`);

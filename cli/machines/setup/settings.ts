@@ -6,6 +6,7 @@ import { isIP } from "node:net";
 
 import * as z from "zod";
 
+import { domainOf, oidcVariables } from "../../../api/oidc/settings.ts";
 import { email } from "../../../shared/contracts/users.ts";
 import { normalizeHost } from "../../../shared/hosts.ts";
 import { parseHost } from "../../arguments.ts";
@@ -30,21 +31,54 @@ const domain = z.string().transform((text, context) => {
 
 const path = z.string().max(1_000).regex(/^\//, "must be an absolute path");
 
-const settingsSchema = z.object({
-  /** The host of short links; `api.` and `app.` before it are the API and the dashboard. */
-  DOMAIN: domain,
-  /** The address of the stores' host in the network of the hosts. */
-  STORES: z.string().refine((text) => isIP(text) !== 0, "must be an address such as 10.0.0.11"),
-  ROLE: z.enum(ROLES),
-  /** Who terminates TLS: a proxy in front, or the redirectors, with files or with certbot's. */
-  TLS: z.enum(["none", "files", "certbot"]),
-  /** Where the files are; without it something else writes them to `/etc/shorthop/tls`. */
-  TLS_CERT: path.optional(),
-  TLS_KEY: path.optional(),
-  /** Of the first user, and for the certificate authority. */
-  EMAIL: email,
-  ACCOUNT: z.string().trim().min(1).max(200),
-});
+/** What systemd reads in a file as it is written there. */
+const word = z.string().regex(/^[^\s"'\\]{1,1000}$/, "must have no spaces, quotes and backslashes");
+
+/** An answer: there is no provider, or no claim. */
+export const NONE = "none";
+
+/** A text that the API accepts as this variable, or "none". */
+const oidcText = (name: keyof typeof oidcVariables) =>
+  z.string().superRefine((text, context) => {
+    const { error } = oidcVariables[name].safeParse(text);
+    if (text === NONE || error === undefined) return;
+    for (const { message } of error.issues) context.addIssue({ code: "custom", message });
+  });
+
+/** What a provider of sign-ins needs beside its address. */
+const PROVIDER_NEEDS = ["OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLES"] as const;
+
+const settingsSchema = z
+  .object({
+    /** The host of short links; `api.` and `app.` before it are the API and the dashboard. */
+    DOMAIN: domain,
+    /** The address of the stores' host in the network of the hosts. */
+    STORES: z.string().refine((text) => isIP(text) !== 0, "must be an address such as 10.0.0.11"),
+    ROLE: z.enum(ROLES),
+    /** Who terminates TLS: a proxy in front, or the redirectors, with files or with certbot's. */
+    TLS: z.enum(["none", "files", "certbot"]),
+    /** Where the files are; without it something else writes them to `/etc/shorthop/tls`. */
+    TLS_CERT: path.optional(),
+    TLS_KEY: path.optional(),
+    /** Of the first user, and for the certificate authority. */
+    EMAIL: email,
+    ACCOUNT: z.string().trim().min(1).max(200),
+    /** The provider with which members of the first account sign in, its application, and roles. */
+    OIDC_ISSUER: oidcText("OIDC_ISSUER"),
+    OIDC_CLIENT_ID: word.optional(),
+    OIDC_CLIENT_SECRET: word.optional(),
+    OIDC_ROLE_CLAIM: word.optional(),
+    OIDC_ROLES: oidcText("OIDC_ROLES").optional(),
+    /** The owner who signs in with a password nevertheless: the first user. */
+    OIDC_BREAK_GLASS: email.optional(),
+    /** Setup adds it once there is an account. */
+    OIDC_ACCOUNT: oidcText("OIDC_ACCOUNT").optional(),
+  })
+  .superRefine((settings, context) => {
+    for (const name of hasProvider(settings) ? PROVIDER_NEEDS : [])
+      if (settings[name] === undefined)
+        context.addIssue({ code: "custom", path: [name], message: "is missing" });
+  });
 
 export type Settings = z.output<typeof settingsSchema>;
 export type Values = Partial<Record<string, string>>;
@@ -56,14 +90,47 @@ const QUESTIONS: Values = {
   DOMAIN: "Domain of the short links",
   EMAIL: "E-mail address of the first user",
   TLS: "TLS: none (a proxy in front has it), files, or certbot",
+  OIDC_ISSUER: "Provider of OpenID Connect for the dashboard: its https address, or none",
 };
 
-const defaultsFor = ({ DOMAIN }: Values): Values => ({
-  STORES: "127.0.0.1",
-  ROLE: "stores",
-  TLS: "none",
-  ...(DOMAIN === undefined ? {} : { EMAIL: `admin@${normalizeHost(DOMAIN)}`, ACCOUNT: DOMAIN }),
-});
+/** With a provider. */
+const PROVIDER_QUESTIONS: Values = {
+  OIDC_CLIENT_ID: "Client id of the application there",
+  OIDC_CLIENT_SECRET: "Its client secret",
+  OIDC_ROLE_CLAIM: "Claim that decides on roles, or none: the domain of the address does",
+  OIDC_ROLES: "Roles by its values, such as admins=owner,*=viewer",
+};
+
+/** Whether members sign in with a provider. */
+export const hasProvider = ({ OIDC_ISSUER = NONE }: Values): boolean => OIDC_ISSUER !== NONE;
+
+/** The settings of the provider, for hosts with an API; none for others. */
+export const providerOf = (settings: Settings): Values =>
+  Object.fromEntries(Object.entries(settings).filter(([name]) => name.startsWith("OIDC_")));
+
+function defaultsFor(values: Values): Values {
+  const { DOMAIN } = values;
+  const own = DOMAIN === undefined ? undefined : `admin@${normalizeHost(DOMAIN)}`;
+  const { EMAIL = own } = values;
+  const provider = {
+    OIDC_ROLE_CLAIM: NONE,
+    OIDC_ROLES: defaultRoles(values),
+    OIDC_BREAK_GLASS: EMAIL,
+  };
+  return {
+    STORES: "127.0.0.1",
+    ROLE: "stores",
+    TLS: "none",
+    EMAIL,
+    ACCOUNT: DOMAIN,
+    OIDC_ISSUER: NONE,
+    ...(hasProvider(values) ? provider : {}),
+  };
+}
+
+/** Colleagues of the first user are members; of a claim only the operator knows the values. */
+const defaultRoles = ({ OIDC_ROLE_CLAIM = NONE, EMAIL }: Values): string | undefined =>
+  EMAIL === undefined || OIDC_ROLE_CLAIM !== NONE ? undefined : `${domainOf(EMAIL)}=member`;
 
 /** Asks a question on the terminal; an empty answer means the default. */
 export type Ask = (text: string, preset: string | undefined) => Promise<string>;
@@ -74,11 +141,13 @@ export type Ask = (text: string, preset: string | undefined) => Promise<string>;
  */
 export async function completeSettings(given: Values, ask?: Ask): Promise<Settings> {
   const values: Values = Object.fromEntries(Object.entries(given).filter(([, value]) => value));
-  for (const [name, text = ""] of ask === undefined ? [] : Object.entries(QUESTIONS)) {
-    const answer = values[name] ?? (await ask?.(text, defaultsFor(values)[name])) ?? "";
-    if (answer !== "") values[name] = answer;
+  if (ask !== undefined) {
+    await answer(values, QUESTIONS, ask);
+    if (hasProvider(values)) await answer(values, PROVIDER_QUESTIONS, ask);
   }
-  for (const [name, value] of Object.entries(defaultsFor(values))) values[name] ??= value ?? "";
+  // Some depend on others.
+  for (const [name, value] of Object.entries(defaultsFor(values)))
+    if (value !== undefined) values[name] ??= value;
   const { data, error } = settingsSchema.safeParse(values);
   if (data !== undefined) return data;
   const lines = error.issues.map(({ path, message }) => {
@@ -90,7 +159,18 @@ export async function completeSettings(given: Values, ask?: Ask): Promise<Settin
   throw new Error(lines.join("\n"));
 }
 
-const optionOf = (name: string): string => `--${name.toLowerCase().replace("_", "-")}`;
+/** Asks for values that are not there. */
+async function answer(values: Values, questions: Values, ask: Ask): Promise<void> {
+  for (const [name, text = ""] of Object.entries(questions)) {
+    const answer = values[name] ?? (await ask(text, defaultsFor(values)[name]));
+    const value = answer === "" ? defaultsFor(values)[name] : answer;
+    if (value !== undefined) values[name] = value;
+  }
+}
+
+/** Settings of a provider have no option: they are lines of a file, or answers. */
+const optionOf = (name: string): string =>
+  name.startsWith("OIDC_") ? name : `--${name.toLowerCase().replace("_", "-")}`;
 
 /** The content of {@link SETTINGS_FILE}. */
 export const formatValues = (comment: string, values: Values): string =>

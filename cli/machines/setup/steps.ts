@@ -8,7 +8,7 @@ import { KeyService } from "../../../api/keys/service.ts";
 import { MemberService } from "../../../api/members/service.ts";
 import { type Sql, usePostgres } from "../../../api/postgres.ts";
 import { UserService } from "../../../api/sessions/users.ts";
-import type { Uuid } from "../../../shared/ids.ts";
+import { encodeId, type Uuid } from "../../../shared/ids.ts";
 import { findingSchema } from "../../../shared/preflight.ts";
 import { Installation } from "../../installation.ts";
 import type { Host } from "../host.ts";
@@ -34,7 +34,13 @@ import {
   natsFiles,
 } from "./server-files.ts";
 import { readinessStep, type Service, servicesStep } from "./services.ts";
-import { formatValues, type Settings, SETTINGS_FILE, type Values } from "./settings.ts";
+import {
+  formatValues,
+  hasProvider,
+  type Settings,
+  SETTINGS_FILE,
+  type Values,
+} from "./settings.ts";
 import type { Change, Step } from "./step.ts";
 import { certbotStep, tlsFiles } from "./tls.ts";
 
@@ -57,8 +63,8 @@ const PLAN = "enterprise";
 
 const PASSWORD_BYTES = 18;
 
-/** Secrets that are shown once, and the counts of a restored backup. */
-export type Created = { key?: string; password?: string; restored?: string };
+/** Secrets that are shown once, the counts of a restored backup, the id of the first account. */
+export type Created = { key?: string; password?: string; restored?: string; account?: string };
 
 /** Makes a host what its settings and secrets say; with a backup, it begins with that. */
 export class Setup {
@@ -88,7 +94,7 @@ export class Setup {
       ...(backedUp === undefined ? [] : [configurationStep(backedUp, host, this.#mask)]),
       this.#files("settings and secrets", () => [
         valuesFile(SECRETS_FILE, "Secrets made by shorthop setup: keep a copy.", secrets),
-        valuesFile(SETTINGS_FILE, "What shorthop setup was told.", settings),
+        settingsFile(settings),
       ]),
       packagesStep(packagesOf(settings), host),
       ...(hasStores ? this.#storeSteps() : []),
@@ -98,7 +104,28 @@ export class Setup {
       certbotStep(settings, host),
       servicesStep("services", host, () => servicesOf(settings)),
       readinessStep(new Units(host, this.#installation), this.#readyUnits()),
-      ...(hasStores ? [this.#accountStep()] : []),
+      ...(hasStores ? [this.#accountStep(), ...this.#signInSteps()] : []),
+    ];
+  }
+
+  /** The settings, with what the steps have found out. */
+  get settings(): Settings {
+    const { OIDC_ACCOUNT = this.created.account } = this.#settings;
+    if (!hasProvider(this.#settings) || OIDC_ACCOUNT === undefined) return this.#settings;
+    return { ...this.#settings, OIDC_ACCOUNT };
+  }
+
+  /** Only when there is an account can API processes have a provider, whose people join it. */
+  #signInSteps(): Step[] {
+    if (!hasProvider(this.#settings) || this.#settings.OIDC_ACCOUNT !== undefined) return [];
+    const [secrets, host] = [this.#secrets, this.#host];
+    return [
+      this.#files("signing in", () => [
+        settingsFile(this.settings),
+        ...environmentFiles(this.settings, secrets, host),
+      ]),
+      servicesStep("services", host, () => servicesOf(this.#settings)),
+      readinessStep(new Units(host, this.#installation), this.#readyUnits()),
     ];
   }
 
@@ -194,6 +221,9 @@ const valuesFile = (path: string, comment: string, values: Values): DesiredFile 
   access: ACCESS,
 });
 
+const settingsFile = (settings: Settings): DesiredFile =>
+  valuesFile(SETTINGS_FILE, "What shorthop setup was told.", settings);
+
 /** Packages of the distribution that a host needs beside Shorthop's own. */
 function packagesOf({ ROLE, TLS }: Settings): string[] {
   const stores = ROLE === "stores" ? ["postgresql", "nats-server", "openssl"] : [];
@@ -278,6 +308,7 @@ export const firstAccountStep = (
       apply: () =>
         withSql(async (sql) => {
           const id = await new AccountService(sql).create(ACCOUNT, PLAN, {});
+          created.account = encodeId("acct", id);
           await createKey(sql, id, created);
           await createOwner(sql, id, EMAIL, created);
         }),
@@ -286,6 +317,7 @@ export const firstAccountStep = (
     const found = await withSql(readFirstAccount);
     if (found === undefined) return [create];
     const { id, name, isOnly, hasKey, hasUser } = found;
+    created.account = encodeId("acct", id);
     if (!isOnly || name !== ACCOUNT) return [];
     const key: Change = {
       title: "create a key of the account",

@@ -631,7 +631,7 @@ export interface paths {
     get?: never;
     /**
      * Save a saved filter
-     * @description Saves parameters of `GET /v1/links` that select links, such as those of a campaign, under a name, in place of what has it. An account and mode has up to 100 of them.
+     * @description Saves parameters of `GET /v1/links` that select links, such as those of a campaign, under a name, and replaces what had that name. An account and mode has up to 100 of them.
      *
      *     Requires the scope `links:write`.
      */
@@ -1209,7 +1209,7 @@ export interface paths {
     get?: never;
     /**
      * Save a UTM template
-     * @description Saves UTM parameters that new links are to get under a name, in place of what has it. An account and mode has up to 100 of them.
+     * @description Saves UTM parameters that new links are to get under a name, and replaces what had that name. An account and mode has up to 100 of them.
      *
      *     Requires the scope `links:write`.
      */
@@ -1257,7 +1257,7 @@ export interface paths {
     get?: never;
     /**
      * Save a saved view
-     * @description Saves the parameters of a view of analytics under a name, in place of what has it. An account and mode has up to 100 of them.
+     * @description Saves the parameters of a view of analytics under a name, and replaces what had that name. An account and mode has up to 100 of them.
      *
      *     Requires the scope `links:write`.
      */
@@ -5109,7 +5109,7 @@ export interface components {
         | "reports:write"
       )[];
       /**
-       * @description `live` or `test`; that of the calling key when left out. No key creates one of the other type.
+       * @description `live` or `test`; the type of the calling key when left out. A key creates only keys of its own type.
        * @example live
        * @enum {string}
        */
@@ -6122,7 +6122,7 @@ export interface components {
        */
       created_at: string;
       /**
-       * @description The name, one of its kind.
+       * @description The name, unique among those of its kind.
        * @example Phones in Germany
        */
       name: string;
@@ -6138,7 +6138,7 @@ export interface components {
        */
       updated_at: string;
     };
-    /** @description What an account and mode has saved of a kind. */
+    /** @description Everything of one kind that the account and mode has saved. */
     SavedViewList: {
       /** @description All of the kind, by name. */
       data: components["schemas"]["SavedView"][];

@@ -3,7 +3,7 @@
  * after the response.
  */
 import { readTreeCpu } from "../../harness/process-usage.ts";
-import { scrape } from "../../harness/scrape.ts";
+import { scrape } from "../../harness/prometheus.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 
 export const PROCESSES = ["api", "redirector", "worker", "postgres", "clickhouse", "nats"] as const;

@@ -5,7 +5,7 @@ import type { HttpRequest } from "../requests.ts";
 import { formatRoute, listRoutes, type Route } from "../routes.ts";
 import { CALL_PARTS } from "./calls.ts";
 import type { Part } from "./part.ts";
-import { sampleConditions } from "./sample-conditions.ts";
+import { sampleConditions } from "./schema-values.ts";
 import { listLinks } from "./visitors.ts";
 
 const EMPTY: HttpRequest = {

@@ -14,18 +14,26 @@ import { connect } from "nats";
 
 import { natsLogin } from "../../../shared/nats.ts";
 import { call, linkSchema } from "../../harness/api.ts";
+import { signerOf } from "../../harness/links-log.ts";
 import { createRandom } from "../../harness/random.ts";
-import { signerOf } from "../../harness/signing.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { createFixtures } from "../fixtures.ts";
 import type { Fixtures } from "../requests.ts";
 import { formatRoute, readPorts, type Route } from "../routes.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
-import { type Cost, Meter, type Sent } from "./measure.ts";
+import {
+  type Cost,
+  FLOOR_MS,
+  isSuperlinear,
+  Meter,
+  type Sample,
+  type Sent,
+  SHARES,
+  type Store,
+  STORES,
+} from "./measure.ts";
 import { MESSAGES, readDatabase, sendMessage } from "./messages.ts";
-import { sampleConditions } from "./sample-conditions.ts";
-import { FLOOR_MS, isSuperlinear, type Sample, SHARES } from "./slope.ts";
-import { type Store, STORES } from "./store-cpu.ts";
+import { sampleConditions } from "./schema-values.ts";
 import {
   combine,
   createBase,

@@ -5,12 +5,10 @@
  * (https://docs.kernel.org/scheduler/sched-stats.html). What a process does beside is in it, so the
  * least of several tries counts.
  */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 import type { SharedStack, StackInfo } from "../../harness/stack.ts";
 import { WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
-import { FLOOR_MS } from "./slope.ts";
-import { readTreeMs, type Store, STORES } from "./store-cpu.ts";
 
 /** CPU time in milliseconds of each process's event loop, and of each store. */
 export type Cpu = Record<WatchedProcess | Store, number>;
@@ -142,5 +140,84 @@ export class Meter {
     const pid = this.#info.pids[process];
     if (pid === null) throw new Error(`The ${process} does not run.`);
     return pid;
+  }
+}
+
+/** Shares of the bounds at which an input is measured. */
+export const SHARES = [0.25, 0.5, 1] as const;
+
+/** The size of an input in bytes, and the CPU time that it cost in milliseconds. */
+export type Sample = { bytes: number; cpuMs: number };
+
+/**
+ * Costs up to this are not judged by their growth: an idle process does so much beside, and code
+ * that has run seldom is compiled.
+ */
+export const FLOOR_MS = 5;
+
+/**
+ * How much more than in proportion to a quarter, and to half, an input may cost: quadratic work
+ * costs 4 and 2 times more.
+ */
+const QUARTER_TOLERANCE = 1.5;
+const HALF_TOLERANCE = 1.25;
+
+/** An input that hardly grows with its share tells nothing. */
+const GROWTH_MIN = 1.5;
+
+/**
+ * Whether the work grows faster than the input, judging by samples at a quarter, half and all of
+ * its bounds.
+ */
+export function isSuperlinear([quarter, half, full]: readonly [Sample, Sample, Sample]): boolean {
+  if (full.bytes < GROWTH_MIN * half.bytes || full.cpuMs <= FLOOR_MS) return false;
+  // Constant work makes both larger, so that they are upper bounds of linear work.
+  const proportional = ({ bytes, cpuMs }: Sample): number => (cpuMs * full.bytes) / bytes;
+  return (
+    full.cpuMs > QUARTER_TOLERANCE * proportional(quarter) + FLOOR_MS &&
+    full.cpuMs > HALF_TOLERANCE * proportional(half)
+  );
+}
+
+/**
+ * The CPU time of the stores: what a call costs PostgreSQL and ClickHouse, in all their processes
+ * and threads (Linux).
+ */
+export const STORES = ["postgres", "clickhouse"] as const;
+
+export type Store = (typeof STORES)[number];
+
+/**
+ * How long the threads of a process and of its children have had a CPU, in milliseconds. What has
+ * ended meanwhile is left out: connections to PostgreSQL are kept for longer than a call takes.
+ */
+export function readTreeMs(pid: number): number {
+  return sum(
+    list(`/proc/${pid}/task`).map((thread) => {
+      const task = `/proc/${pid}/task/${thread}`;
+      const [cpuNs = 0] = read(`${task}/schedstat`).split(" ").map(Number);
+      const children = read(`${task}/children`).split(" ").filter(Boolean);
+      return cpuNs / 1e6 + sum(children.map((child) => readTreeMs(Number(child))));
+    }),
+  );
+}
+
+const sum = (values: readonly number[]): number =>
+  values.reduce((total, value) => total + value, 0);
+
+/** What a thread that has ended had to say: nothing. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "latin1");
+  } catch {
+    return "";
+  }
+}
+
+function list(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
   }
 }

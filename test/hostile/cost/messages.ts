@@ -35,8 +35,8 @@ import {
   signEntry,
 } from "../../../shared/links-log/tail.ts";
 import { STATUS_SUBJECT } from "../../../shared/status.ts";
-import { encodeEntry } from "../../harness/encode-entry.ts";
-import { encodeSegment } from "../../harness/encode-segment.ts";
+import { encodeEntry } from "../../harness/links-log.ts";
+import { encodeSegment } from "../../harness/segments.ts";
 import type { WatchedProcess } from "../watch.ts";
 import type { Sent } from "./measure.ts";
 

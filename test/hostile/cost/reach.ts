@@ -2,8 +2,14 @@
  * How far an input goes towards each bound that its part says it reaches: the proof that generators
  * do what they say. Each measure counts, in a filled request, what the bound limits.
  */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { PROJECT_DIR } from "../../harness/stack.ts";
 import { type HttpRequest, toBytes } from "../requests.ts";
-import { readBound } from "./bounds.ts";
+import { CALL_PARTS, SCHEMA_BOUNDS } from "./calls.ts";
+import type { Parts } from "./part.ts";
+import { LINK_BOUNDS, VISITOR_PARTS } from "./visitors.ts";
 
 type Measure = (request: HttpRequest) => number;
 
@@ -301,3 +307,25 @@ const evaluate = (expression: string): number =>
         .reduce((product, factor) => product * Number(factor.replaceAll("_", "").trim()), 1),
     )
     .reduce((sum, term) => sum + term, 0);
+
+/**
+ * The expression that a bound is defined by, e.g. `16 * 1024` of
+ * `redirector/http/request-head-parser.ts HEAD_BYTES_MAX`; undefined if the file has no such
+ * constant.
+ */
+export function readBound(name: string): string | undefined {
+  const [file = "", constant = ""] = name.split(" ");
+  const text = readFileSync(join(PROJECT_DIR, file), "utf8");
+  return new RegExp(String.raw`\bconst ${constant} = ([^;]+);`).exec(text)?.[1];
+}
+
+/** Which bounds on input the generators of the cost guard reach. */
+const listReached = (parts: Parts): string[] =>
+  Object.values(parts).flatMap((levels) => Object.values(levels).flatMap(({ reaches }) => reaches));
+
+export const REACHED_BOUNDS: ReadonlySet<string> = new Set([
+  ...listReached(VISITOR_PARTS),
+  ...listReached(CALL_PARTS),
+  ...SCHEMA_BOUNDS,
+  ...LINK_BOUNDS,
+]);

@@ -4,7 +4,7 @@
  */
 import { LOGO } from "../../../shared/contracts/examples.ts";
 import { createPng } from "../../harness/png.ts";
-import type { BodySchema } from "../routes.ts";
+import { type BodySchema, formatRoute, listRoutes } from "../routes.ts";
 
 /** How much of a schema is filled. */
 export type Extent = {
@@ -241,4 +241,24 @@ function fillText({ maxLength, pattern, format }: BodySchema, context: Context):
   const isFixed = pattern !== undefined || format !== undefined || maxLength === undefined;
   if (typeof example === "string" && isFixed) return example;
   return `${index}-${nonce}`.padEnd(length(maxLength ?? TEXT_LENGTH), "x").slice(0, maxLength);
+}
+
+/** One condition of each kind that the API accepts, with as many values as 200 of them may have. */
+export function sampleConditions(): Record<string, unknown>[] {
+  const body = listRoutes().find((route) => formatRoute(route) === "api POST /v1/links")?.body;
+  const condition = body?.$defs?.["LinkCondition"];
+  return (condition?.oneOf ?? []).map((kind) => {
+    const schema = { ...kind, $defs: body?.$defs ?? {} };
+    const extent = {
+      // Of a few possible values only one, so that the visitor's is another.
+      items: (most: number) => (kind.properties?.["in"]?.items?.enum === undefined ? most : 1),
+      length: () => 12,
+      optional: true,
+      choice: 0,
+      linkId: "",
+      nonce: "v",
+    };
+    // The schema describes an object.
+    return fillSchema(schema, extent) as Record<string, unknown>;
+  });
 }

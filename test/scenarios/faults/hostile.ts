@@ -7,7 +7,7 @@ import { attackStack, type HostileReport } from "../../hostile/run.ts";
 import { WATCHED_PROCESSES } from "../../hostile/watch.ts";
 import type { Idle, LegitimateClient } from "../loads/legitimate-client.ts";
 import type { Fault, RunSettings } from "../parts.ts";
-import type { AttackedStack } from "../topologies/attacked-stack.ts";
+import type { AttackedStack } from "../topologies/one-stack.ts";
 
 /**
  * Inputs per second of the long form: slightly more than the target needs, and leaves part of 2

@@ -19,10 +19,10 @@ import { presentFolder, storePath } from "../../../redirector/links/store-files.
 import { SNAPSHOTS_STREAM } from "../../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { admin } from "../../harness/admin.ts";
+import { mountDisk, unmountDisk } from "../../harness/disks.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { type ExtraProcess, startApi } from "../../harness/processes.ts";
 import { pidOf, readWarnings } from "../../harness/services.ts";
-import { mountDisk, unmountDisk } from "../../harness/small-disk.ts";
 import { replaceHost, TcpProxy } from "../../harness/tcp-proxy.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Fault, RunSettings } from "../parts.ts";

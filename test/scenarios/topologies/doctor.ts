@@ -7,7 +7,7 @@ import * as z from "zod";
 import { publicKeyOf } from "../../../shared/links-log/signature.ts";
 import { findingSchema } from "../../../shared/preflight.ts";
 import { runAdmin } from "../../harness/admin.ts";
-import { SIGNING_KEY } from "../../harness/signing.ts";
+import { SIGNING_KEY } from "../../harness/links-log.ts";
 import type { Stack } from "../../harness/stack.ts";
 
 /** Raw clicks are deleted after so many days, so the history of a drill is in rollups only. */

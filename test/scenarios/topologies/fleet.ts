@@ -8,16 +8,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import type { NatsConnection } from "nats";
+import * as z from "zod";
 
 import { endWithParent } from "../../../deploy/local/end-with-parent.ts";
+import { findFreePort } from "../../../deploy/local/ports.ts";
 import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
+import { presentFolder } from "../../../redirector/links/store-files.ts";
+import { StoreReader } from "../../../redirector/links/store-reader.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { UNLIMITED } from "../../harness/admin.ts";
 import { eventually } from "../../harness/eventually.ts";
+import { runProgram } from "../../harness/executable.ts";
 import { NatsCluster } from "../../harness/nats-cluster.ts";
-import type { NatsProgram } from "../../harness/nats-versions.ts";
-import { freePort } from "../../harness/ports.ts";
+import type { NatsProgram } from "../../harness/nats.ts";
 import { type PostgresPair, startPostgresPair } from "../../harness/postgres-pair.ts";
 import {
   type ExtraProcess,
@@ -26,10 +30,8 @@ import {
   startRedirector,
   startWorker,
 } from "../../harness/processes.ts";
-import { runProgram } from "../../harness/run-program.ts";
 import { findProcesses, PROJECT_DIR } from "../../harness/stack.ts";
 import { Member } from "./member.ts";
-import { describePositions } from "./positions.ts";
 import type { Topology } from "./topology.ts";
 
 const START_TIMEOUT_MS = 60_000;
@@ -189,14 +191,14 @@ async function startMembers(
   };
   const [apis, workers, redirectors] = await Promise.all([
     two(() => {
-      const API_PORT = String(freePort());
+      const API_PORT = String(findFreePort());
       return add(() => startApi(services, { ...settingsOf("api"), API_PORT }));
     }),
     two(() => add(() => startWorker(services, settingsOf("worker")))),
     two(async (i) => {
       const JOURNAL_DIR = join(dataDir, `journal-${i}`);
       mkdirSync(JOURNAL_DIR);
-      const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(freePort()) };
+      const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(findFreePort()) };
       const member = await add(() =>
         startRedirector(services, { ...settingsOf("redirector"), ...own }),
       );
@@ -210,7 +212,7 @@ const two = <T>(start: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all([start(1), start(2)]);
 
 async function startClickHouse(dataDir: string) {
-  const port = freePort();
+  const port = findFreePort();
   const { command, env, isReady } = clickhouseService(dataDir, port, CLICKHOUSE_PASSWORD);
   const child = Bun.spawn(endWithParent(command), {
     cwd: PROJECT_DIR,
@@ -227,4 +229,49 @@ async function startClickHouse(dataDir: string) {
       await child.exited;
     },
   };
+}
+
+/**
+ * How far each server and each redirector of a fleet is in the links log, to explain a link that
+ * is outdated.
+ */
+const jetStreamSchema = z.object({
+  account_details: z.array(
+    z.object({
+      stream_detail: z.array(
+        z.object({
+          name: z.string(),
+          state: z.object({ messages: z.int(), last_seq: z.int() }),
+        }),
+      ),
+    }),
+  ),
+});
+
+/** One line: the last message of the stream on each server, and in the store of each redirector. */
+async function describePositions(
+  nats: NatsCluster,
+  redirectors: readonly { url: string; linksDir: string }[],
+): Promise<string> {
+  const servers = nats.servers.map(async ({ name, monitoringPort }) => {
+    const response = await fetch(`http://127.0.0.1:${monitoringPort}/jsz?streams=true`);
+    const streams = jetStreamSchema
+      .parse(await response.json())
+      .account_details.flatMap(({ stream_detail }) => stream_detail);
+    const { messages, last_seq } =
+      streams.find((stream) => stream.name === LINK_LOG_STREAM)?.state ?? {};
+    return `${name}: ${messages} up to ${last_seq}`;
+  });
+  const stores = redirectors.map(async ({ url, linksDir }) => {
+    const store = new StoreReader(presentFolder(linksDir));
+    try {
+      return `${url}: ${JSON.stringify(store.state())}`;
+    } finally {
+      store.close();
+    }
+  });
+  const lines = await Promise.allSettled([...servers, ...stores]);
+  return lines
+    .map((line) => (line.status === "fulfilled" ? line.value : String(line.reason)))
+    .join("; ");
 }

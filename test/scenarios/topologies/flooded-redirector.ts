@@ -1,7 +1,7 @@
 /** A stack with a redirector of its own that can be flooded, without a proxy before it. */
 import { residentBytes } from "../../harness/process-usage.ts";
 import { type ExtraProcess, startRedirector } from "../../harness/processes.ts";
-import { scrape } from "../../harness/scrape.ts";
+import { scrape } from "../../harness/prometheus.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
 import { OneStack } from "./one-stack.ts";
 

@@ -6,7 +6,8 @@ import { connect, type NatsConnection } from "nats";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { natsLogin } from "../../../shared/nats.ts";
 import { createAccount, UNLIMITED } from "../../harness/admin.ts";
-import { findProcesses, type Stack } from "../../harness/stack.ts";
+import { Dns } from "../../harness/dns.ts";
+import { findProcesses, type Stack, startStack } from "../../harness/stack.ts";
 import type { Topology } from "./topology.ts";
 
 const NATS_TIMEOUT_MS = 2_000;
@@ -73,5 +74,23 @@ export class OneStack implements Topology {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.resources.disposeAsync();
     await this.stack[Symbol.asyncDispose]();
+  }
+}
+
+/** A local stack that is attacked; the names of hosts that its API looks up lead nowhere. */
+export class AttackedStack extends OneStack {
+  static async start(): Promise<AttackedStack> {
+    const dns = await Dns.start();
+    try {
+      return new AttackedStack(await startStack({ env: { DNS_SERVERS: dns.address } }), dns);
+    } catch (error) {
+      await dns[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  private constructor(stack: Stack, dns: Dns) {
+    super(stack);
+    this.resources.use(dns);
   }
 }

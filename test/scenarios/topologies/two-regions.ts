@@ -6,14 +6,14 @@
  */
 import type { NatsConnection } from "nats";
 
+import { findFreePort } from "../../../deploy/local/ports.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { eventually } from "../../harness/eventually.ts";
+import { runProgram } from "../../harness/executable.ts";
 import { NatsCluster } from "../../harness/nats-cluster.ts";
-import type { NatsProgram } from "../../harness/nats-versions.ts";
-import { createNetworkHost, type NetworkHost } from "../../harness/netns.ts";
-import { freePort } from "../../harness/ports.ts";
+import type { NatsProgram } from "../../harness/nats.ts";
+import { NetworkHost } from "../../harness/netns.ts";
 import { type ExtraProcess, startRedirector } from "../../harness/processes.ts";
-import { runProgram } from "../../harness/run-program.ts";
 import { type Stack, startStack } from "../../harness/stack.ts";
 import { TcpProxy } from "../../harness/tcp-proxy.ts";
 import { OneStack } from "./one-stack.ts";
@@ -39,7 +39,7 @@ export class TwoRegions extends OneStack {
   static async start(program: NatsProgram): Promise<TwoRegions> {
     await using cleanup = new AsyncDisposableStack();
     // Another number than those of other tests, which may run at the same time.
-    const host = createNetworkHost(3);
+    const host = new NetworkHost(3);
     cleanup.defer(host.remove);
     const hubRegion = { domain: "hub", addresses: [host.servicesAddress] } as const;
     const hub = cleanup.use(
@@ -169,7 +169,7 @@ const lastSequence = (nats: NatsCluster): Promise<number> =>
 const farEnvironment = (far: NatsCluster, { clientAddress }: NetworkHost) => ({
   NATS_URL: far.url("redirector"),
   REDIRECTOR_HOST: "0.0.0.0",
-  REDIRECTOR_PORT: String(freePort()),
+  REDIRECTOR_PORT: String(findFreePort()),
   REDIRECTOR_METRICS_HOST: clientAddress,
   SHORT_HOSTS: clientAddress,
   FAILURES_INTERVAL_SECONDS: "1",

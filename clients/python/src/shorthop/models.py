@@ -1475,7 +1475,7 @@ class QrStyle(TypedDict):
 
 
 class SavedViewList(TypedDict):
-    """What an account and mode has saved of a kind."""
+    """Everything of one kind that the account and mode has saved."""
 
     data: list[SavedView]
 
