@@ -1,15 +1,19 @@
 /**
  * `bun run build`: builds the executable, the dashboard's files with the packed client beside them,
- * and, unless `--only-binaries` is given, Debian packages and a tarball with their checksums.
- * `--revision N` is the packages' Debian revision, 1 by default. `--arch amd64|arm64` builds for
- * another architecture, `--arch all` for both.
+ * and, unless `--only-binaries` is given, Debian packages, a tarball and the documentation site,
+ * with their checksums. `--revision N` is the packages' Debian revision, 1 by default. `--arch
+ * amd64|arm64` builds for another architecture, `--arch all` for both. Files have the time of the
+ * commit, so that a commit has the same bytes in each build.
  */
+import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { formatUuid } from "../shared/ids.ts";
 import { CLIENT_FILE, version } from "../shared/version.ts";
 import { buildExecutable } from "./build-executable.ts";
+import { buildSite } from "./docs-site/build.ts";
 import { packClient } from "./pack-client.ts";
 import {
   type Architecture,
@@ -47,11 +51,21 @@ const { values: options } = parseArgs({
 });
 if (!/^\d+$/.test(options.revision)) throw new Error("--revision must be a number.");
 
+/** In seconds, under the name by which programs that build know it (reproducible-builds.org). */
+const SOURCE_DATE = process.env["SOURCE_DATE_EPOCH"] ?? readCommitTime();
+process.env["SOURCE_DATE_EPOCH"] = SOURCE_DATE;
+
 rmSync(DIST, { recursive: true, force: true });
 run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")], ROOT);
 await packClient(join(DIST, "dashboard", CLIENT_FILE));
 await buildBinaries(join(DIST, "bin"), findArchitecture());
 if (!options["only-binaries"]) await pack();
+
+/** The time of the last commit; now, if these are no files of a repository. */
+function readCommitTime(): string {
+  const { stdout } = Bun.spawnSync(["git", "log", "-1", "--format=%ct"], { cwd: ROOT });
+  return stdout.toString().trim() || String(Math.floor(Date.now() / 1_000));
+}
 
 /** Builds the executable, with its other names and scripts beside it. */
 async function buildBinaries(dir: string, architecture: Architecture): Promise<void> {
@@ -67,17 +81,28 @@ async function pack(): Promise<void> {
   const files: string[] = [];
   for (const architecture of architectures) {
     const tree = await buildTree(architecture);
-    const tarball = `${tree}.tar.gz`;
-    run(["tar", "--create", "--gzip", "--file", tarball, tree], DIST);
+    const tarball = archive(tree, DIST);
     const packages = buildPackages(DIST, {
       tree: join(DIST, tree),
       version: `${version}-${options.revision}`,
       architecture: architecture.debian,
+      date: new Date(Number(SOURCE_DATE) * 1_000),
     });
     files.push(tarball, ...packages);
   }
+  if (await buildSite()) files.push(archive("docs", DIST, `shorthop-${version}-docs`));
   writeFileSync(join(DIST, "SHA256SUMS"), run(["sha256sum", ...files], DIST));
   console.log([...files, "SHA256SUMS"].map((name) => join(DIST, name)).join("\n"));
+}
+
+/** Archives a folder of `dir` under a name; returns the archive's. */
+function archive(folder: string, dir: string, name = folder): string {
+  const order = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner"];
+  const times = [`--mtime=@${SOURCE_DATE}`, "--use-compress-program=gzip --no-name"];
+  const paths = [`--transform=flags=r;s,^${folder},${name},`, folder];
+  const file = `${name}.tar.gz`;
+  run(["tar", "--create", ...order, ...times, "--file", file, ...paths], dir);
+  return file;
 }
 
 /** Collects what an installation consists of in a folder of its own; returns the folder's name. */
@@ -99,7 +124,7 @@ async function buildTree(architecture: Architecture): Promise<string> {
     manPage(version, (words) => run([join(DIST, "bin/shorthop"), ...words, "--help"], ROOT)),
   );
   const sbom = ["sbom", "--package-lock-only", "--omit=dev", "--sbom-format=cyclonedx"];
-  writeFileSync(join(folder, "sbom.cdx.json"), run(["npm", ...sbom], ROOT));
+  writeFileSync(join(folder, "sbom.cdx.json"), atSourceDate(run(["npm", ...sbom], ROOT)));
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
@@ -107,3 +132,14 @@ async function buildTree(architecture: Architecture): Promise<string> {
   writeFileSync(join(folder, "SHA256SUMS"), run(["sha256sum", ...files], folder));
   return name;
 }
+
+/** A bill of materials with the time of the commit, and a serial number of its text. */
+function atSourceDate(sbom: string): string {
+  const timestamp = new Date(Number(SOURCE_DATE) * 1_000).toISOString();
+  const text = sbom.replace(/"timestamp": "[^"]*"/, `"timestamp": "${timestamp}"`);
+  const digits = createHash("sha256").update(text.replace(SERIAL_NUMBER, "")).digest("hex");
+  const uuid = formatUuid(digits.slice(0, 32));
+  return text.replace(SERIAL_NUMBER, `"serialNumber": "urn:uuid:${uuid}"`);
+}
+
+const SERIAL_NUMBER = /"serialNumber": "[^"]*"/;

@@ -43,7 +43,8 @@ describe.skipIf(!hasDpkg)("the packages", () => {
       join(tree, "shorthop.1"),
       manPage("1.2.3", () => ""),
     );
-    files = buildPackages(dist, { tree, version: "1.2.3-4", architecture: "arm64" });
+    const date = new Date(0);
+    files = buildPackages(dist, { tree, version: "1.2.3-4", architecture: "arm64", date });
   });
   afterAll(() => rmSync(dist, { recursive: true }));
 

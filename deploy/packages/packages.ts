@@ -155,17 +155,21 @@ const EXECUTABLE_OVERRIDES: readonly Override[] = [
   },
 ];
 
-/** Builds all packages from a tree of `deploy/build.ts` into `dist`; returns their file names. */
+/** What packages are built from: a tree of `deploy/build.ts`, and the time of its sources. */
+type Release = { tree: string; version: string; architecture: string; date: Date };
+
+/** Builds all packages into `dist`; returns their file names. */
 export function buildPackages(
   dist: string,
-  { tree, version, architecture }: { tree: string; version: string; architecture: string },
+  { tree, version, architecture, date }: Release,
 ): string[] {
   return PACKAGES.map((spec) => {
     const root = join(dist, "deb", spec.name);
     layOut(spec, tree, root);
     const licence = join(tree, "LICENSE");
     const overrides = [...OVERRIDES, ...(spec.name === "shorthop" ? EXECUTABLE_OVERRIDES : [])];
-    writeDocuments(root, { name: spec.name, version, maintainer: MAINTAINER, licence, overrides });
+    const { name } = spec;
+    writeDocuments(root, { name, version, date, maintainer: MAINTAINER, licence, overrides });
     for (const path of COMPRESSED) if (existsSync(join(root, path))) compress(join(root, path));
     // What the build machine's umask may have withheld.
     run(["chmod", "--recursive", "u=rwX,go=rX", "."], root);
@@ -245,6 +249,7 @@ type Override = { tag: string; reason: string };
 type Document = {
   name: string;
   version: string;
+  date: Date;
   maintainer: string;
   licence: string;
   overrides: readonly Override[];
@@ -253,19 +258,18 @@ type Document = {
 /** Writes the licence, the changelog of the package and its overrides below `root`. */
 function writeDocuments(
   root: string,
-  { name, version, maintainer, licence, overrides }: Document,
+  { name, version, date, maintainer, licence, overrides }: Document,
 ): void {
   const documents = join(root, "usr/share/doc", name);
   mkdirSync(documents, { recursive: true });
   cpSync(licence, join(documents, "copyright"));
-  const date = new Date().toUTCString().replace("GMT", "+0000");
   writeFileSync(
     join(documents, "changelog.Debian"),
     `shorthop (${version}) stable; urgency=medium
 
   * Changes are in /usr/share/doc/shorthop/changelog.gz of the package shorthop.
 
- -- ${maintainer}  ${date}
+ -- ${maintainer}  ${date.toUTCString().replace("GMT", "+0000")}
 `,
   );
   compress(join(documents, "changelog.Debian"));
