@@ -44,6 +44,7 @@ import {
   findOutside,
   findOwnedIds,
   findOwnUsers,
+  findProof,
   findRuns,
   forgetEntries,
   hasAccount,
@@ -122,10 +123,15 @@ export class Erasure {
     this.#proof = proof;
   }
 
-  /** Erases an account and everything of it; again for one that is gone. */
+  /**
+   * Erases an account and everything of it; again for one that is gone, of which hosts that were
+   * cut off may have brought clicks.
+   */
   async eraseAccount(account: Uuid): Promise<void> {
-    if (!(await hasAccount(this.#sql, account)) && !(await hasChain(this.#sql, account)))
+    const isGone = !(await hasAccount(this.#sql, account));
+    if (isGone && !(await hasChain(this.#sql, account)))
       throw new Error("The account does not exist.");
+    if (isGone) this.#proof.earlier = await findProof(this.#sql, encodeId("acct", account));
     await new AccountService(this.#sql).suspend(account, undefined);
     const owner: Owner = { account, users: await findOwnUsers(this.#sql, account) };
     const { hosts, ledgers } = await findOutside(this.#sql, account);
@@ -139,7 +145,8 @@ export class Erasure {
     await this.#eraseInstallationEntries(owner, hosts);
     this.#note("deleting the rows of PostgreSQL");
     await this.#deleteRows(owner);
-    await this.#replaceLinks();
+    // Hosts have none of its links since it is gone.
+    if (!isGone) await this.#replaceLinks();
     await this.#settle();
     this.#note("erasing clicks");
     await clicks.erase();
@@ -360,6 +367,8 @@ export type Left = { what: string; until: string };
 export class Proof {
   readonly begunAt = new Date();
   readonly left: Left[] = [];
+  /** That of the run after which the account was gone, if there was one. */
+  earlier: JSONValue | undefined;
   readonly #counts = new Map<string, { before: number; after?: number }>();
 
   /** Notes what was counted. */

@@ -1,5 +1,5 @@
 /** SQL statements on everything that belongs to an account, as the owner of all tables. */
-import type { ReservedSql } from "postgres";
+import type { JSONValue, ReservedSql } from "postgres";
 
 import type { Totals } from "../../shared/clicks/totals.ts";
 import type { Uuid } from "../../shared/ids.ts";
@@ -135,6 +135,16 @@ export const readInstallation = (sql: Sql): AsyncIterable<{ id: Uuid; text: stri
      where account_id = ${INSTALLATION.accountId} and position is not null
        and data ->> 'command' is distinct from 'accounts erase'
      order by position`.cursor(READ_AT_ONCE);
+
+/** The first proof that an account is gone; undefined when retention has deleted it. */
+export async function findProof(sql: Sql, account: string): Promise<JSONValue | undefined> {
+  const [entry] = await sql<{ data: JSONValue }[]>`
+    select data from events
+     where account_id = ${INSTALLATION.accountId}
+       and data ->> 'command' = 'accounts erase' and data ->> 'account' = ${account}
+     order by id limit 1`;
+  return entry?.data;
+}
 
 /** The ids of the first entries of a feed. */
 export async function listFirst(

@@ -25,6 +25,9 @@ const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** Most characters of a text, as of a user agent: what is longer is no field of a link or visit. */
 const TEXT_LENGTH_MAX = 16_384;
 
+/** Most characters of where in a response something is wrong. */
+const WHERE_LENGTH_MAX = 100;
+
 /** Most characters of a time. */
 const TIME_LENGTH_MAX = 40;
 
@@ -93,7 +96,9 @@ export class HttpSource {
     const { data, error } = schema.safeParse(body.value);
     if (error === undefined) return data;
     const [issue] = error.issues;
-    throw this.fail(path, `${issue?.path.map(String).join(".") || "it"}: ${issue?.message}`);
+    // A name within it can be anything, and as long as a response.
+    const where = issue?.path.map(String).join(".").slice(0, WHERE_LENGTH_MAX) || "it";
+    throw this.fail(path, `${where}: ${issue?.message}`);
   }
 
   /** An error that names the product and the path. */

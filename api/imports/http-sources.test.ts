@@ -593,6 +593,14 @@ describe.each(PRODUCTS)("a server in place of $name", ({ open, page }) => {
   });
 });
 
+test("what is wrong with a response is said in few words, whatever names it has", async () => {
+  const name = "\u001b]0;x".repeat(100_000);
+  const url = serve(() => [dubLink(1, { geo: { [name]: 5 } })]);
+  const error = await new Dub(connect(url)).links(null, signal).catch((thrown: unknown) => thrown);
+  expect(String(error)).toStartWith("SourceError: Product, /links: 0.geo.");
+  expect(String(error).length).toBeLessThan(250);
+});
+
 test("a run that ends does not wait for what a product asks for", async () => {
   const stopping = new AbortController();
   const url = serve(() => {

@@ -153,11 +153,12 @@ async function erase(
   } finally {
     process.off("SIGINT", stop);
   }
-  const { remaining } = proof;
+  const { remaining, earlier } = proof;
   print(json, {
     account: encodeId("acct", account),
     erased: remaining.length === 0,
     ...proof.toJson(),
+    ...(earlier === undefined ? {} : { gone_since: earlier }),
   });
   if (remaining.length > 0)
     throw new Error(`Not everything is gone (${remaining.join(", ")}): run it again.`);

@@ -11,7 +11,10 @@ import { connect } from "nats";
 import postgres from "postgres";
 import * as z from "zod";
 
-import type { ChainEnd } from "../../api/events/chain.ts";
+import { type ChainEnd, extendChain } from "../../api/events/chain.ts";
+import { INSTALLATION, recordEvents } from "../../api/events/record.ts";
+import { OPERATOR } from "../../api/http/principal.ts";
+import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { decodeId, type IdKind } from "../../shared/ids.ts";
 import { chunkIndex, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import { natsLogin } from "../../shared/nats.ts";
@@ -22,10 +25,13 @@ import {
   runAdmin,
   runQuery,
   UNLIMITED,
+  withPostgres,
 } from "../harness/admin.ts";
+import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call } from "../harness/api.ts";
 import { createUser, signIn } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
+import { startWorker } from "../harness/processes.ts";
 import { type Stack, startStack } from "../harness/stack.ts";
 import { createTemporaryDir } from "../harness/templates.ts";
 
@@ -374,3 +380,28 @@ test("everything of an account is exported; and after its erasure there is the p
   await follow(1, links.other.short_url);
   await eventually(async () => expect(await clicksOf("other", other)).toBe(6), STORED_MS);
 }, 900_000);
+
+test("an account that is gone is erased again, with the proof of the first time, where there is no other", async () => {
+  await using api = await ApiInProcess.start({ clickhouse: true });
+  await using _ = await startWorker(api);
+  const { id } = await createAccount(api, "business");
+  const first = { command: "accounts erase", account: id, counts: { links: [3, 0] } };
+  await withPostgres(api, async (sql) => {
+    await extendChain(sql, { accountId: uuidOf("acct", id), mode: "live" });
+    await sql.begin(async (sql) => {
+      await sql`delete from api_keys`;
+      await sql`delete from accounts`;
+      const event = { type: "operator.command", objectId: null, data: first } as const;
+      await recordEvents(sql, { ...INSTALLATION, actor: OPERATOR }, [event]);
+    });
+  });
+  const { linksSigningKey } = loadSecrets(join(api.dataDir, "secrets.json"));
+  const { code, stdout, stderr } = await runAdmin(
+    api,
+    ["accounts", "erase", id, "--yes", "--json"],
+    { LINKS_SIGNING_KEY: linksSigningKey, BACKUP_PLACE: createTemporaryDir("shorthop-none-") },
+  );
+  expect([code, stderr.includes("making two snapshots")]).toEqual([0, false]);
+  const printed: unknown = JSON.parse(stdout);
+  expect(printed).toMatchObject({ account: id, erased: true, gone_since: first });
+}, 600_000);

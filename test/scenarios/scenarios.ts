@@ -58,7 +58,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "erasure",
     files: ["test/scenarios/erasure.test.ts"],
-    seconds: 480,
+    seconds: 680,
     paths: ["api/data-rights/**", "cli/accounts/data-rights.ts", "api/events/chain*.ts"],
     proves: "after an erasure a search of all that is stored finds the proof, and nothing else",
   },

@@ -63,13 +63,14 @@ const CLICKS: HostCheck = {
   async verify({ topology, load: { redirects } }) {
     if (redirects === undefined) throw new Error("No clicks were counted.");
     await waitUntilDelivered(topology);
-    const { lostClicksMax } = topology;
+    const { lostClicksMax, settings } = topology;
     const stored = await expectEachClickOnce(topology, redirects, lostClicksMax);
     const { redirected } = redirects.total();
     if (stored < redirected - lostClicksMax)
       throw new Error(`${stored} of ${redirected} are stored; ${lostClicksMax} may be missing`);
     const lost = Math.max(0, redirected - stored);
-    return `${redirected} redirects, ${lost} lost of ${lostClicksMax} that may be`;
+    const links = settings.links.count + settings.links.others;
+    return `${links} links; ${redirected} redirects, ${lost} lost of ${lostClicksMax} that may be`;
   },
 };
 
