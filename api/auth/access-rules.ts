@@ -4,7 +4,7 @@
  * are two:
  *
  * - `/v1` authenticates by API key (`api-key-auth.ts`). The scope is checked in PostgreSQL, by the
- *   function `authorize_request` (`api/migrations/*.sql`). In one call this function finds the key
+ *   function `authorize_request` (`api/migrations/0001_accounts.sql`). In one call it finds the key
  *   by its look-up id, compares the hash of its secret, checks that the key is neither revoked nor
  *   expired, that the account is not suspended, and that the route's scope is among the key's
  *   scopes. Then it counts the request against every rate limit of the account or, if one is

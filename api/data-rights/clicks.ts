@@ -76,8 +76,7 @@ export class AccountClicks {
    */
   async erase(): Promise<void> {
     const days = this.#range.link === undefined ? [] : await this.#readDays();
-    for (const { table, condition } of this.#tables())
-      await deleteRows(this.#clickhouse, table, condition, this.#parameters);
+    await deleteRows(this.#clickhouse, this.#tables(), this.#parameters);
     if (days.length === 0) return;
     for (const rollup of ROLLUP_TABLES)
       if (rollup.idColumn !== "link_id") await this.#sumAgain(rollup, days);
@@ -103,7 +102,7 @@ export class AccountClicks {
       "account_id = {account: UUID} AND has({days: Array(UInt32)}, toUnixTimestamp(toStartOfDay(bucket)))";
     const rows = `${ofDays}${rollup.idColumn === "subject_id" ? " AND subject_id = account_id" : ""}`;
     const parameters = { account: this.#parameters["account"], days };
-    await deleteRows(this.#clickhouse, rollup.table, rows, parameters);
+    await deleteRows(this.#clickhouse, [{ table: rollup.table, condition: rows }], parameters);
     const expected = rollup.selectFromLinks?.(ofDays) ?? sumOfHours(ofDays);
     await rebuild(this.#clickhouse, rollup, { expected, rows, parameters, lacksAccounts: false });
   }

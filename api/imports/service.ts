@@ -157,8 +157,12 @@ export class ImportUndo {
   }
 
   async #deleteClicks(number: number): Promise<void> {
-    for (const { table } of [...ROLLUP_TABLES, { table: "clicks" }])
-      await deleteRows(this.#clickhouse, table, "import = {import: UInt32}", { import: number });
+    const condition = "import = {import: UInt32}";
+    const deletions = [{ table: "clicks" }, ...ROLLUP_TABLES].map(({ table }) => ({
+      table,
+      condition,
+    }));
+    await deleteRows(this.#clickhouse, deletions, { import: number });
   }
 }
 

@@ -25,9 +25,8 @@ import { casesOf } from "../../test/harness/property-runs.ts";
 import { DomainSettingsCache } from "../cache/domain-settings.ts";
 import { LinkCache } from "../cache/link-cache.ts";
 import { Takedowns } from "../cache/takedowns.ts";
-import { creationTimeOf } from "../pages/about-page.ts";
+import { creationTimeOf, previewPage } from "../pages/about-page.ts";
 import { ErrorPages } from "../pages/error-pages.ts";
-import { previewPage } from "../pages/preview-page.ts";
 import { forwardPath, forwardQuery } from "../redirect/forwarding.ts";
 
 const MUTATIONS = casesOf(10_000);

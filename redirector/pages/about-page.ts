@@ -1,10 +1,12 @@
 /**
- * The content of a link's about page (`/alias+`): the destination, for people who want to know it
- * before they follow the link.
+ * Pages about a link in place of its redirect: for people who want to know the destination before
+ * they follow the link (`/alias+`), and for link-preview agents.
  */
+import type { Preview } from "../../shared/contracts/redirect-settings.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import type { Catalogue } from "../../shared/languages/catalogues.ts";
 import type { Text, Texts } from "../../shared/languages/messages.ts";
+import type { PageResponse } from "../http/response.ts";
 import { escapeText, mapValues } from "./template.ts";
 
 /**
@@ -87,3 +89,52 @@ export const creationTimeOf = (linkId: string): number | undefined =>
   /^[0-9a-f]{8}-[0-9a-f]{4}-7/.test(linkId)
     ? Number.parseInt(linkId.slice(0, 8) + linkId.slice(9, 13), 16)
     : undefined;
+
+// The page for link-preview agents: a card in Open Graph (https://ogp.me), without the destination.
+
+const HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "cache-control": "private, no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+};
+
+/** Renders a link's card; `shortUrl` is the link's own. */
+export function previewPage(
+  { title, description, image }: Preview,
+  shortUrl: string,
+): PageResponse {
+  const tags = [
+    meta("property", "og:type", "website"),
+    meta("property", "og:title", title),
+    meta("property", "og:url", shortUrl),
+    // X reads the rest from Open Graph.
+    meta("name", "twitter:card", image === undefined ? "summary" : "summary_large_image"),
+    ...(description === undefined
+      ? []
+      : [
+          meta("name", "description", description),
+          meta("property", "og:description", description),
+        ]),
+    ...(image === undefined ? [] : [meta("property", "og:image", image)]),
+  ];
+  const name = Bun.escapeHTML(title);
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>${name}</title>
+${tags.join("\n")}
+</head>
+<body>
+<h1>${name}</h1>
+<p>${Bun.escapeHTML(description ?? "")}</p>
+</body>
+</html>
+`;
+  return { status: 200, headers: HEADERS, body: Buffer.from(html) };
+}
+
+const meta = (attribute: "name" | "property", name: string, content: string): string =>
+  `<meta ${attribute}="${name}" content="${Bun.escapeHTML(content)}">`;

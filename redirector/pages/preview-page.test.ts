@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { previewPage } from "./preview-page.ts";
+import { previewPage } from "./about-page.ts";
 
 const SHORT_URL = "https://sho.rt/abc";
 

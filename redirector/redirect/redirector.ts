@@ -29,9 +29,8 @@ import {
 } from "../http/response.ts";
 import type { ClickLog } from "../journal/journal.ts";
 import type { ClickSource } from "../limits/click-limits.ts";
-import { creationTimeOf } from "../pages/about-page.ts";
+import { creationTimeOf, previewPage } from "../pages/about-page.ts";
 import { type ErrorPages, FAVICON, HEALTHY, ROBOTS } from "../pages/error-pages.ts";
-import { previewPage } from "../pages/preview-page.ts";
 import { FORM_BYTES_MAX, type PasswordCheck } from "../passwords/password.ts";
 import { UnlockCookies } from "../passwords/unlock-cookie.ts";
 import { Lookups } from "../visitors/lookups.ts";

@@ -76,20 +76,31 @@ export const clickTime = (parameter: string): string =>
 /** Time after which ClickHouse gives up the deletion from one table. */
 const DELETION_SECONDS_MAX = 3_000;
 
-/** Deletes the rows of a table of clicks or rollups that a condition selects, on every shard. */
+/**
+ * Deletes rows of tables of clicks and rollups, on every shard. That takes the longer, the more
+ * months the clicks are of: a table has its parts rewritten one after the other, however few rows
+ * they have. So one server works on all tables at once. A cluster runs such statements one by one,
+ * and a time limits how long each may wait.
+ */
 export async function deleteRows(
   clickhouse: ClickHouse,
-  table: string,
-  condition: string,
+  deletions: readonly Deletion[],
   query_params: Record<string, unknown>,
 ): Promise<void> {
   const { suffix, onCluster } = await clickTables(clickhouse);
-  await clickhouse.command({
-    query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE ${condition}
-            SETTINGS lightweight_deletes_sync = 2, max_execution_time = ${DELETION_SECONDS_MAX}`,
-    query_params,
-  });
+  const run = async ({ table, condition }: Deletion): Promise<void> => {
+    await clickhouse.command({
+      query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE ${condition}
+              SETTINGS lightweight_deletes_sync = 2, max_execution_time = ${DELETION_SECONDS_MAX}`,
+      query_params,
+    });
+  };
+  if (onCluster === "") await Promise.all(deletions.map(run));
+  else for (const deletion of deletions) await run(deletion);
 }
+
+/** The rows of a table that a condition selects. */
+type Deletion = { table: string; condition: string };
 
 /**
  * How a statement names the tables that store clicks and rollups: on a cluster those of each shard.

@@ -6,11 +6,10 @@ import { addLinkCommands } from "./links.ts";
 import { addListenCommand } from "./listen.ts";
 import { addLoginCommands } from "./login.ts";
 import { addMcpCommand } from "./mcp.ts";
-import { type Environment, Settings } from "./settings.ts";
+import { type Environment, Settings, version } from "./settings.ts";
 import { addShortenCommand } from "./shorten.ts";
 import { addStatsCommands } from "./stats.ts";
 import type { Terminal } from "./terminal.ts";
-import { version } from "./version.ts";
 
 /** Commander's help and usage errors go to `output`. */
 export function buildProgram(

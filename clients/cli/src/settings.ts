@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { type Client, createClient } from "../../typescript/src/index.ts";
+import metadata from "../package.json" with { type: "json" };
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -75,3 +76,5 @@ function readLogin(path: string): Login | undefined {
     return undefined;
   }
 }
+
+export const { version } = metadata;

@@ -1,3 +1,0 @@
-import metadata from "../package.json" with { type: "json" };
-
-export const { version } = metadata;
