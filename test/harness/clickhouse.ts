@@ -50,12 +50,17 @@ export class TestClickHouse {
         CLICKHOUSE_URL: made.url,
         DATABASE_URL: databaseUrl,
       });
-      await made.#end();
+      await made.stop();
       copyFiles(join(made.#dir, "clickhouse"), unfinished);
       rmSync(made.#dir, { recursive: true });
     });
     copyFiles(template, join(dir, "clickhouse"));
     return await TestClickHouse.#open(dir);
+  }
+
+  /** Starts a server on what a data directory of a stack has; {@link stop} leaves its files. */
+  static startIn(dataDir: string): Promise<TestClickHouse> {
+    return TestClickHouse.#open(dataDir);
   }
 
   static async #open(dir: string): Promise<TestClickHouse> {
@@ -69,13 +74,13 @@ export class TestClickHouse {
     return new TestClickHouse(dir, port, server);
   }
 
-  async #end(): Promise<void> {
+  async stop(): Promise<void> {
     this.#server.kill("SIGTERM");
     await this.#server.exited;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#end();
+    await this.stop();
     rmSync(this.#dir, { recursive: true, force: true });
   }
 }

@@ -193,6 +193,21 @@ export const SCENARIOS: readonly Scenario[] = [
     proves: "processes are replaced one after another without a failed request",
   },
   {
+    name: "upgrade",
+    files: ["test/scenarios/upgrade.test.ts"],
+    seconds: 60,
+    paths: [
+      ...BACKUPS,
+      ...LINKS_LOG,
+      "{api,worker}/migrations/**",
+      "redirector/journal/**",
+      "redirector/limits/uses-file.ts",
+      "shared/contracts/click-{limits,record,segment}.ts",
+      "test/scenarios/upgrade/**",
+    ],
+    proves: "an installation of an earlier release goes on with this version, and back by one",
+  },
+  {
     name: "docs-site",
     files: ["test/scenarios/docs-site.test.ts"],
     seconds: 60,
