@@ -68,7 +68,7 @@ function startApi({
   const api = new FakeApi({ clicks: new ClicksService(analytics, ledger, bounds) });
   const server = api.listen();
   return {
-    addKey: api.addKey,
+    addKey: () => api.addKey(),
     port: server.port,
     read: () => read,
     hold() {
