@@ -287,7 +287,7 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
   },
 };
 
-/** One for each topology that the others leave out. */
+/** Of topologies that the others leave out. */
 const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
   "json-errors": {
     scenario: "hostile",
@@ -306,14 +306,6 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
     problem: /^no visitor is kept out: \d+ of \d+ clicks failed/,
     file: "redirector/http/open-connections.ts",
     replace: [["    if (victim === undefined) return false;\n", "    return false;\n"]],
-  },
-  "journal-id": {
-    // The clone and its original both write on, and what one says is not taken for the other's.
-    scenario: "clones",
-    faults: ["a host is cloned while clicks wait in its journal, and both publish them"],
-    problem: CLICKS_OF_DRILL,
-    file: "redirector/journal/journal.ts",
-    replace: [["id: Uuid = newUuid();", 'id: Uuid = "01900000-0000-7000-8000-000000000001";']],
   },
   retry: {
     scenario: "cluster",
