@@ -17,6 +17,12 @@ const PRODUCTION = [
   '--banner=process.env["NODE_" + "ENV"] ??= "production";',
 ];
 
+/**
+ * Where libraries of CommonJS are told to be, none of which reads files there: without it, the
+ * folder of the machine that builds, so that each folder would have other bytes.
+ */
+const NOWHERE = ["--define=__dirname='/'", "--define=__filename='/'"];
+
 const ENTRIES = [
   "deploy/executable.ts",
   "redirector/journal/publisher.worker.ts",
@@ -33,7 +39,7 @@ export function buildExecutable(
   { bytecode = false, runtime }: { bytecode?: boolean; runtime?: string } = {},
 ): void {
   // The redirector names its workers' modules relative to this root.
-  const options = ["--compile", ...PRODUCTION, "--root", "redirector"];
+  const options = ["--compile", ...PRODUCTION, ...NOWHERE, "--root", "redirector"];
   if (runtime !== undefined) options.push(`--compile-executable-path=${runtime}`);
   if (bytecode) options.push("--bytecode", "--format=esm");
   run([process.execPath, "build", ...options, ...ENTRIES, "--outfile", outfile], ROOT);

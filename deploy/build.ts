@@ -42,6 +42,9 @@ const SHIPPED = [
   "deploy/monitoring",
 ];
 
+/** In a bill of materials. */
+const SERIAL_NUMBER = /"serialNumber": "[^"]*"/;
+
 const { values: options } = parseArgs({
   options: {
     "only-binaries": { type: "boolean", default: false },
@@ -141,5 +144,3 @@ function atSourceDate(sbom: string): string {
   const uuid = formatUuid(digits.slice(0, 32));
   return text.replace(SERIAL_NUMBER, `"serialNumber": "urn:uuid:${uuid}"`);
 }
-
-const SERIAL_NUMBER = /"serialNumber": "[^"]*"/;

@@ -168,7 +168,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "reconciliation",
     files: ["test/scenarios/reconciliation.test.ts"],
     seconds: 40,
-    paths: ["cli/machines/{reconciliation,check-rollups}.ts", "shared/clicks/**"],
+    paths: ["cli/machines/{clicks,check-rollups}.ts", "shared/clicks/**"],
     proves: "an operator finds every click, and errors of rollups are found and repaired",
   },
   {
