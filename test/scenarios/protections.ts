@@ -300,12 +300,6 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
       ],
     ],
   },
-  depth: {
-    scenario: "hostile",
-    problem: /5xx|was stalled/,
-    file: "api/http/json-body.ts",
-    replace: [["if (depth > JSON_DEPTH_MAX) {", "if (depth < 0) {"]],
-  },
   eviction: {
     scenario: "flood",
     faults: ["idle connections"],

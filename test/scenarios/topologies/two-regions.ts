@@ -40,7 +40,7 @@ export class TwoRegions extends OneStack {
     await using cleanup = new AsyncDisposableStack();
     // Another number than those of other tests, which may run at the same time.
     const host = new NetworkHost(3);
-    cleanup.defer(host.remove);
+    cleanup.defer(() => host.remove());
     const hubRegion = { domain: "hub", addresses: [host.servicesAddress] } as const;
     const hub = cleanup.use(
       await NatsCluster.start(program, { count: 1, tls: false, region: hubRegion }),
@@ -49,7 +49,7 @@ export class TwoRegions extends OneStack {
       await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
     );
     const distance = new TcpProxy(hub.servers[0]?.leafPort ?? 0, host.servicesAddress, DELAY_MS);
-    cleanup.defer(distance.stop);
+    cleanup.defer(() => distance.stop());
     const far = cleanup.use(
       await NatsCluster.start(program, {
         count: 1,
