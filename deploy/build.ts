@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 
 import { formatUuid } from "../shared/ids.ts";
@@ -139,7 +139,10 @@ async function buildTree(architecture: Architecture): Promise<string> {
 /** A bill of materials with the time of the commit, and a serial number of its text. */
 function atSourceDate(sbom: string): string {
   const timestamp = new Date(Number(SOURCE_DATE) * 1_000).toISOString();
-  const text = sbom.replace(/"timestamp": "[^"]*"/, `"timestamp": "${timestamp}"`);
+  const text = sbom
+    .replace(/"timestamp": "[^"]*"/, `"timestamp": "${timestamp}"`)
+    // npm calls the product like the folder of the sources.
+    .replace(`"name": "${basename(ROOT)}"`, '"name": "shorthop"');
   const digits = createHash("sha256").update(text.replace(SERIAL_NUMBER, "")).digest("hex");
   const uuid = formatUuid(digits.slice(0, 32));
   return text.replace(SERIAL_NUMBER, `"serialNumber": "urn:uuid:${uuid}"`);
