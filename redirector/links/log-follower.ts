@@ -29,6 +29,7 @@ import {
   type TailEnd,
 } from "../../shared/links-log/decisions.ts";
 import {
+  EMPTY_HEAD,
   type Entry,
   ENTRY_FORMAT,
   hashOf,
@@ -288,8 +289,10 @@ export class LogFollower {
     if (step === "refuse")
       this.#skippedLog.error("database", new Error("Another database publishes."));
     if (step === "skip" || step === "refuse") return true;
-    if (step === "overwrite" && !lacksEntries(this.#state))
-      this.#source.log.error({ head: this.#state.head, entry: entry.position }, "links_log_gap");
+    const { head } = this.#state;
+    // A new host begins with nothing, and takes a snapshot: it has not missed anything.
+    if (step === "overwrite" && !lacksEntries(this.#state) && head.position > EMPTY_HEAD.position)
+      this.#source.log.error({ head, entry: entry.position }, "links_log_gap");
     this.#state = { ...this.#state, ...advance(this.#state, entry, step) };
     if (step === "apply" && entry.hash === this.#awaited?.hash) this.#awaited = undefined;
     for (const state of entry.states) this.#addChange(state, entry.position);
