@@ -242,6 +242,17 @@ describe("a key that consumes nothing costs few queries", () => {
     for (const key of keys) expect(await call("203.0.113.1", key)).toBe("ok");
   });
 
+  test("when its first readings of the limits come at once, before its account is known", async () => {
+    const { call, newKey } = createAuth();
+    const key = newKey();
+    const read = (): Promise<string> => call("203.0.113.1", key, READING);
+    const readings = [
+      ...(await Promise.all(Array.from({ length: 60 }, read))),
+      ...(await repeat(60, read)),
+    ];
+    expect(readings.filter((outcome) => outcome === "ok")).toHaveLength(READINGS_MAX);
+  });
+
   test("and whoever else knows its public part keeps it from nothing", async () => {
     const { call, newKey } = createAuth();
     const key = newKey();

@@ -161,13 +161,18 @@ class KeyLimits {
 
   /** Counts a verdict that refuses the key, or that lacks this rule's scope; ignores any other. */
   record(id: string, rule: AccessRule, verdict: Verdict, account: Uuid): void {
-    // The first reading of a key has been counted for the key.
-    if (rule.cost === 0 && !this.#accounts.has(id)) this.#readings.consume(account);
+    if (!this.#accounts.has(id)) this.#takeOver(id, account);
     this.#accounts.set(id, account);
     if (isRefusedEverywhere(verdict)) this.#refused.consume(id);
     if (verdict !== "forbidden") return;
     this.#lacking.set(scopeKey(id, rule), true);
     this.#refused.consume(account);
+  }
+
+  /** Counts for the account what was counted for its key before anybody knew whose that is. */
+  #takeOver(id: string, account: Uuid): void {
+    for (let left = this.#readings.state(id).spent; left > 0; left--)
+      this.#readings.consume(account);
   }
 }
 
