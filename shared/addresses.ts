@@ -131,6 +131,21 @@ export function isInBlocks(bytes: Buffer, start: number, end: number, address: s
 /** Whether a text is an address or a CIDR block. */
 export const isBlock = (entry: string): boolean => writeBlock(Buffer.alloc(BLOCK_BYTES), 0, entry);
 
+/**
+ * The canonical text of an address or a CIDR block: with its prefix, without bits beyond it, an
+ * IPv4-mapped one as IPv4. Undefined for any other text.
+ */
+export function normalizeBlock(entry: string): string | undefined {
+  const bytes = Buffer.alloc(BLOCK_BYTES);
+  if (!writeBlock(bytes, 0, entry)) return undefined;
+  const network = new ipaddr.IPv6([...bytes.subarray(0, PREFIX)]);
+  const bits = bytes[PREFIX] ?? 0;
+  const ipv4Bits = bits - (ADDRESS_BITS - WORD_BITS);
+  return ipv4Bits >= 0 && network.isIPv4MappedAddress()
+    ? `${network.toIPv4Address().toString()}/${ipv4Bits}`
+    : `${network.toString()}/${bits}`;
+}
+
 /** The bits of a word of an address that belong to a prefix of so many bits. */
 function maskOf(bits: number, word: number): number {
   const ones = Math.min(WORD_BITS, Math.max(0, bits - word * WORD_BITS));

@@ -31,6 +31,7 @@ const GRANTED: BatchResult = {
     scopes: [],
     plan: "free",
   },
+  allowedNetworks: [],
   now: 0,
   suspendedUntil: null,
   windows: [{ name: "minute", limit: 60, seconds: 60, spent: 1, resetsAt: 60_000 }],
@@ -43,6 +44,7 @@ function createAuth() {
   const existing = new Set<string>();
   const verdicts = new Map<string, Verdict>();
   const accounts = new Map<string, Uuid>();
+  const networks = new Map<string, string[]>();
   let queries = 0;
   const authenticator = new ApiKeyAuthenticator(
     new Authorizer({
@@ -52,7 +54,8 @@ function createAuth() {
           const id = idOf(key);
           const verdict = verdicts.get(id) ?? (scope === LACKED.scope ? "forbidden" : "ok");
           const principal = { ...GRANTED.principal, accountId: accounts.get(id) ?? "" };
-          return existing.has(id) ? { ...GRANTED, principal, verdict } : undefined;
+          const allowedNetworks = networks.get(id) ?? [];
+          return existing.has(id) ? { ...GRANTED, principal, verdict, allowedNetworks } : undefined;
         }),
     }),
   );
@@ -83,11 +86,18 @@ function createAuth() {
     if (verdict !== undefined) verdicts.set(idOf(key), verdict);
     return key.key;
   };
+  /** A key that works only in one network. */
+  const newKeyIn = (network: string) => {
+    const key = newKey();
+    const parts = parseKey(key);
+    if (parts !== undefined) networks.set(idOf(parts), [network]);
+    return key;
+  };
   function revoke(key: string): void {
     const parts = parseKey(key);
     if (parts !== undefined) verdicts.set(idOf(parts), "revoked");
   }
-  return { call, newKey, revoke, queries: () => queries };
+  return { call, newKey, newKeyIn, revoke, queries: () => queries };
 }
 
 const unknownKey = (): string => generateKey("live").key;
@@ -127,6 +137,22 @@ describe("a valid key", () => {
     expect(await call("203.0.113.1", key)).toBe("ok");
     await repeat(200, () => call("203.0.113.1", unknownKey()));
     expect(await call("203.0.113.1", key)).toBe("ok");
+  });
+});
+
+describe("a key that works only in some networks", () => {
+  test("costs who has it elsewhere one query, and their own network's limit alone", async () => {
+    const { call, newKeyIn, queries } = createAuth();
+    const key = newKeyIn("203.0.113.0/24");
+    const outcomes = await repeat(NETWORK_REFUSALS_MAX + 10, () => call("198.51.100.1", key));
+    expect(outcomes.filter((outcome) => outcome === "forbidden")).toHaveLength(
+      NETWORK_REFUSALS_MAX,
+    );
+    expect(outcomes.at(-1)).toBe("rate_limited");
+    expect(queries()).toBe(1);
+    expect(await call("203.0.113.1", key)).toBe("ok");
+    // Its use by the owner does not make it work elsewhere.
+    expect(await call("198.51.100.2", key, READING)).toBe("forbidden");
   });
 });
 

@@ -7,8 +7,11 @@
  * without the key can exhaust its limits; what works counts for its account, which can make any
  * number of keys.
  */
+import { isIP } from "node:net";
+
 import { LRUCache } from "lru-cache";
 
+import { AddressList, networkToKeep } from "../../shared/addresses.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { type Call, originOf } from "../http/request-context.ts";
@@ -36,6 +39,7 @@ export class ApiKeyAuthenticator extends Authenticator {
   readonly #limits = new KeyLimits();
   readonly #unknownKeys = new NetworkWindow("unknown_keys");
   readonly #refusedKeys = new NetworkWindow("refused_keys");
+  readonly #allowed = new AllowedNetworks();
 
   constructor(authorizer: Authorizer) {
     super();
@@ -54,15 +58,30 @@ export class ApiKeyAuthenticator extends Authenticator {
     if (access === "session") throw new Error("The API has no sessions.");
     const key = requireKey(request.headers.get("authorization"));
     const id = keyId(key);
+    this.#requireAllowed(id, call, headers);
     this.#requireUnexhausted(id, access, call, headers);
-    const result = await this.#authorizer.authorize(id, key, access);
+    const result = await this.#authorizer.authorize(id, key, access, networkOf(call));
     this.#record(id, access, call, result);
     if (result === undefined) throw invalidKey();
+    this.#requireAllowed(id, call, headers);
     const { principal } = result;
     call.principal = { ...principal, actor: { ...principal.actor, origin: originOf(call) } };
-    call.confirm = () => this.#confirm(key, access);
+    call.confirm = () => this.#confirm(key, access, call);
     Object.assign(headers, describeLimits(result));
     throwUnlessOk(result, access);
+  }
+
+  /**
+   * Throws `forbidden` where the key does not work, at the cost of that network: once the key's
+   * networks are known here, without a query, so that nobody elsewhere spends its account's limits.
+   */
+  #requireAllowed(id: string, { address }: Call, headers: Headers): void {
+    if (this.#allowed.has(id, address)) return;
+    this.#refusedKeys.enforce(address, headers);
+    throw new ApiError(
+      "forbidden",
+      `The API key does not work from the network ${networkToKeep(address)}: use it in one of its allowed_networks, or rotate it to a key that allows this one.`,
+    );
   }
 
   /**
@@ -88,7 +107,8 @@ export class ApiKeyAuthenticator extends Authenticator {
       this.#unknownKeys.consume(address);
       return;
     }
-    const { verdict, principal } = result;
+    const { verdict, principal, allowedNetworks } = result;
+    this.#allowed.record(id, allowedNetworks);
     if (isRefusedEverywhere(verdict)) {
       this.#verified.remove(id);
       this.#refusedKeys.consume(address);
@@ -99,9 +119,9 @@ export class ApiKeyAuthenticator extends Authenticator {
   }
 
   /** Throws as a new request with the key would; consumes nothing from its limits. */
-  async #confirm(key: KeyParts, rule: AccessRule): Promise<void> {
+  async #confirm(key: KeyParts, rule: AccessRule, call: Call): Promise<void> {
     const looked = { ...rule, limit: null, cost: 0 } as const;
-    const result = await this.#authorizer.authorize(keyId(key), key, looked);
+    const result = await this.#authorizer.authorize(keyId(key), key, looked, networkOf(call));
     if (result === undefined) throw invalidKey();
     const isSuspended = (result.suspendedUntil ?? 0) > result.now;
     throwUnlessOk(isSuspended ? { ...result, verdict: "suspended" } : result, rule);
@@ -139,6 +159,20 @@ const isRefusedEverywhere = (verdict: Verdict): boolean => REFUSED_EVERYWHERE.ha
 /** Keys remembered with their account, and scopes that keys lack. */
 const REMEMBERED_MAX = 50_000;
 
+/** The networks of the keys that work only in some, which no key ever changes. */
+class AllowedNetworks {
+  readonly #lists = new LRUCache<string, AddressList>({ max: REMEMBERED_MAX });
+
+  record(id: string, networks: readonly string[]): void {
+    if (networks.length > 0 && !this.#lists.has(id)) this.#lists.set(id, new AddressList(networks));
+  }
+
+  /** Whether the key works at the address, as far as is known here. */
+  has(id: string, address: string): boolean {
+    return this.#lists.get(id)?.has(address) ?? true;
+  }
+}
+
 /** Limits of what consumes nothing from an account's windows. */
 class KeyLimits {
   readonly #readings = new KeyWindow("limits_readings");
@@ -175,6 +209,10 @@ class KeyLimits {
       this.#readings.consume(account);
   }
 }
+
+/** The network of a client whose address is known. */
+const networkOf = ({ address }: Call): string | null =>
+  isIP(address) === 0 ? null : networkToKeep(address);
 
 const scopeKey = (id: string, rule: AccessRule): string => `${id} ${rule.scope}`;
 

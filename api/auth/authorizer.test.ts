@@ -32,6 +32,7 @@ function createWindow(limit: number) {
       },
       now: 0,
       suspendedUntil: null,
+      allowedNetworks: [],
       windows: [{ name: "minute", limit, seconds: 60, spent, resetsAt: 60_000 }],
     };
   };
@@ -53,7 +54,7 @@ describe("coalescing concurrent requests of one key", () => {
           const { authorizeAll } = createWindow(limit);
           const authorizer = new Authorizer({ authorize: authorizeAll });
           const results = await Promise.all(
-            Array.from({ length: requests }, () => authorizer.authorize("id", key, rule)),
+            Array.from({ length: requests }, () => authorizer.authorize("id", key, rule, null)),
           );
           const granted = results.filter((result) => result?.verdict === "ok");
           expect(granted.map((result) => result?.windows[0]?.spent)).toEqual(
@@ -70,9 +71,11 @@ describe("coalescing concurrent requests of one key", () => {
   test("queries at once for the first request, then once for all that arrived meanwhile", async () => {
     const { authorizeAll, batches } = createWindow(1_000);
     const authorizer = new Authorizer({ authorize: authorizeAll });
-    await Promise.all(Array.from({ length: 51 }, () => authorizer.authorize("id", key, rule)));
+    await Promise.all(
+      Array.from({ length: 51 }, () => authorizer.authorize("id", key, rule, null)),
+    );
     expect(batches).toEqual([1, 50]);
-    await authorizer.authorize("id", key, rule);
+    await authorizer.authorize("id", key, rule, null);
     expect(batches).toEqual([1, 50, 1]);
   });
 
@@ -80,10 +83,10 @@ describe("coalescing concurrent requests of one key", () => {
     const { authorizeAll, batches } = createWindow(1_000);
     const authorizer = new Authorizer({ authorize: authorizeAll });
     await Promise.all([
-      authorizer.authorize("one", key, rule),
-      authorizer.authorize("two", key, rule),
-      authorizer.authorize("one", key, { ...rule, scope: "links:write" }),
-      authorizer.authorize("one", key, { ...rule, cost: 0 }),
+      authorizer.authorize("one", key, rule, null),
+      authorizer.authorize("two", key, rule, null),
+      authorizer.authorize("one", key, { ...rule, scope: "links:write" }, null),
+      authorizer.authorize("one", key, { ...rule, cost: 0 }, null),
     ]);
     expect(batches).toEqual([1, 1, 1, 0]);
   });
@@ -95,11 +98,11 @@ describe("coalescing concurrent requests of one key", () => {
       authorize: (groups) => (failing ? Promise.reject(new Error("down")) : authorizeAll(groups)),
     });
     const results = await Promise.allSettled(
-      Array.from({ length: 5 }, () => authorizer.authorize("id", key, rule)),
+      Array.from({ length: 5 }, () => authorizer.authorize("id", key, rule, null)),
     );
     expect(results.every(({ status }) => status === "rejected")).toBe(true);
     failing = false;
-    expect(await authorizer.authorize("id", key, rule)).toMatchObject({ verdict: "ok" });
+    expect(await authorizer.authorize("id", key, rule, null)).toMatchObject({ verdict: "ok" });
   });
 });
 
@@ -118,9 +121,11 @@ describe("requests of many keys", () => {
         return await authorizeAll(groups);
       },
     });
-    const waiting = authorizer.authorize("slow", keyOf("slow"), rule);
+    const waiting = authorizer.authorize("slow", keyOf("slow"), rule, null);
     const ids = Array.from({ length: 100 }, (_, i) => `key ${i}`);
-    const results = await Promise.all(ids.map((id) => authorizer.authorize(id, keyOf(id), rule)));
+    const results = await Promise.all(
+      ids.map((id) => authorizer.authorize(id, keyOf(id), rule, null)),
+    );
     expect(results.every((result) => result?.verdict === "ok")).toBe(true);
     expect(queries.flat().toSorted()).toEqual(["slow", ...ids].toSorted());
     expect(queries.length).toBeLessThan(20);

@@ -34,6 +34,7 @@ export interface KeyStore {
 }
 
 type Waiter = {
+  network: string | null;
   resolve: (result: AuthorizationResult | undefined) => void;
   reject: (error: unknown) => void;
 };
@@ -63,22 +64,26 @@ export class Authorizer {
   }
 
   /**
-   * Authorizes one request; `id` identifies the whole key, its secret included. Undefined for a key
-   * that does not exist.
+   * Authorizes one request; `id` identifies the whole key, its secret included, and `network` where
+   * it is used. Undefined for a key that does not exist.
    */
   async authorize(
     id: string,
     key: KeyParts,
     rule: AccessRule,
+    network: string | null,
   ): Promise<AuthorizationResult | undefined> {
     const refusal = this.#refusals.get(id, rule);
     if (refusal !== undefined) return refusal;
-    const result = await this.#enqueue(id, key, rule);
+    const result = await this.#enqueue({ id, key, rule }, network);
     if (result !== undefined) this.#refusals.record(id, rule, result);
     return result;
   }
 
-  #enqueue(id: string, key: KeyParts, rule: AccessRule): Promise<AuthorizationResult | undefined> {
+  #enqueue(
+    { id, key, rule }: { id: string; key: KeyParts; rule: AccessRule },
+    network: string | null,
+  ): Promise<AuthorizationResult | undefined> {
     const name = `${id} ${rule.scope} ${rule.limit} ${rule.cost}`;
     return new Promise((resolve, reject) => {
       const queue = this.#queues.get(name) ?? {
@@ -90,7 +95,7 @@ export class Authorizer {
         inFlight: false,
       };
       this.#queues.set(name, queue);
-      queue.waiters.push({ resolve, reject });
+      queue.waiters.push({ resolve, reject, network });
       if (queue.inFlight) return;
       this.#ready.add(queue);
       this.#startQuery();
@@ -126,6 +131,7 @@ export class Authorizer {
           rule,
           cost: waiters.length * rule.cost,
           refused: this.#refusals.drain(id),
+          network: waiters.at(-1)?.network ?? null,
         })),
       );
       groups.forEach(({ queue, waiters }, group) => {

@@ -24,6 +24,7 @@ const limited = (name: string, resetsInMs: number, now: number): AuthorizationRe
   },
   now: now + AHEAD_MS,
   suspendedUntil: null,
+  allowedNetworks: [],
   windows: [{ name, limit: 1, seconds: 60, spent: 1, resetsAt: now + AHEAD_MS + resetsInMs }],
 });
 

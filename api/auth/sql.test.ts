@@ -49,7 +49,7 @@ const authorizeMany = (requests: readonly RequestGroup[]) =>
   authorizeAll(postgres.sql, requests, TIMEOUT_MS);
 
 async function authorize(key: KeyParts, rule = READ, cost = 1, refused = 0) {
-  const [result] = await authorizeMany([{ key, rule, cost, refused }]);
+  const [result] = await authorizeMany([{ key, rule, cost, refused, network: null }]);
   return result;
 }
 
@@ -126,6 +126,7 @@ describe("several keys in one query", () => {
       rule: READ,
       cost: 1,
       refused: 0,
+      network: null,
     }));
     const results = await authorizeMany(asked);
     expect(results.map((result) => [result?.verdict, result?.principal.callerId])).toEqual([
@@ -138,7 +139,13 @@ describe("several keys in one query", () => {
 
   test("of one account, or one key under two rules, spend the account's windows together", async () => {
     const { parts, accountId } = await addKey();
-    const asked = [READ, WRITE, READ].map((rule) => ({ key: parts, rule, cost: 2, refused: 0 }));
+    const asked = [READ, WRITE, READ].map((rule) => ({
+      key: parts,
+      rule,
+      cost: 2,
+      refused: 0,
+      network: null,
+    }));
     const results = await authorizeMany(asked);
     expect(results.map((result) => result?.windows[0]?.spent)).toEqual([2, 4, 6]);
     expect((await readSpent(accountId))["minute"]).toBe(6);
@@ -146,7 +153,13 @@ describe("several keys in one query", () => {
 
   test("in any order never wait for each other, and are all counted", async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => addKey()));
-    const asked = keys.map(({ parts }) => ({ key: parts, rule: READ, cost: 1, refused: 0 }));
+    const asked = keys.map(({ parts }) => ({
+      key: parts,
+      rule: READ,
+      cost: 1,
+      refused: 0,
+      network: null,
+    }));
     const queries = Array.from({ length: FREE_BURST }, (_, i) =>
       authorizeMany(i % 2 === 0 ? asked : asked.toReversed()),
     );

@@ -29,6 +29,8 @@ export type RequestGroup = {
   cost: number;
   /** The key's requests that this process has refused by itself since the last query. */
   refused: number;
+  /** The client's network, as the ledger keeps it; null if its address is not known. */
+  network: string | null;
 };
 
 /** The database's decision about a request of an existing key. */
@@ -37,6 +39,8 @@ export type AuthorizationResult = {
   /** Whether another key has replaced a revoked one. */
   isReplaced?: boolean;
   principal: Principal;
+  /** CIDR blocks from which the key works; none for everywhere. */
+  allowedNetworks: readonly string[];
   /** The database's clock and the end of a suspension, in Unix milliseconds. */
   now: number;
   suspendedUntil: number | null;
@@ -80,6 +84,7 @@ type AuthorizationRow = {
   verdict: Verdict | "unknown";
   /** Whether another key has replaced it, or will when its grace ends. */
   is_replaced: boolean;
+  allowed_networks: string[];
   granted: number;
   key_id: Uuid;
   account_id: Uuid;
@@ -113,26 +118,28 @@ const authorizeRequests = (
   requests: readonly RequestGroup[],
 ): Promise<AuthorizationRow[]> =>
   sql<AuthorizationRow[]>`
-    select requested.number::integer, requested.is_replaced, result.*
+    select requested.number::integer, requested.is_replaced, requested.allowed_networks, result.*
       from (
-        select input.*, api_keys.replaced_by is not null as is_replaced
+        select input.*, api_keys.replaced_by is not null as is_replaced, api_keys.allowed_networks
           from unnest(${requests.map(({ key }) => key.lookup)}::text[],
                       ${requests.map(({ key }) => key.secretHash.toString("hex"))}::text[],
                       ${requests.map(({ rule }) => rule.scope)}::text[],
                       ${requests.map(({ rule }) => rule.limit)}::text[],
                       ${requests.map(({ cost }) => cost)}::integer[],
-                      ${requests.map(({ refused }) => refused)}::integer[])
-               with ordinality as input (lookup, hash, scope, endpoint, requests, refused, number)
+                      ${requests.map(({ refused }) => refused)}::integer[],
+                      ${requests.map(({ network }) => network)}::text[])
+               with ordinality as input (lookup, hash, scope, endpoint, requests, refused, network, number)
           join api_keys on api_keys.lookup = input.lookup
          order by api_keys.account_id, api_keys.mode, input.number
       ) requested
      cross join lateral authorize_request(requested.lookup, decode(requested.hash, 'hex'), requested.scope, requested.endpoint,
-                                          requested.requests, requested.refused) result`.execute();
+                                          requested.requests, requested.refused, requested.network) result`.execute();
 
 function toBatchResult(row: AuthorizationRow, verdict: Verdict, rule: AccessRule): BatchResult {
   return {
     verdict,
     isReplaced: row.is_replaced,
+    allowedNetworks: row.allowed_networks,
     granted: row.granted,
     principal: {
       callerId: row.key_id,

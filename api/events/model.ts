@@ -70,6 +70,15 @@ export const eventsQuery = z.object({
 
 export type EventsQuery = z.output<typeof eventsQuery>;
 
+/** Who causes something, as the ledger stores it. */
+export const actorSchema = z.object({
+  type: text("`api_key`, `user`, `operator`, or `system` for what happens by itself.", "api_key"),
+  id: z
+    .string()
+    .optional()
+    .meta({ description: "Of the API key or the user.", examples: [KEY_ID] }),
+});
+
 export const eventResponse = z
   .object({
     id: text("The event's id: the same whenever and however often it is delivered.", EVENT_ID),
@@ -84,18 +93,7 @@ export const eventResponse = z
         "What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook`, `report` or `clicks`; of changes, also the fields in `changes` before and after.",
       examples: [{ link: { id: LINK_ID } }],
     }),
-    actor: z
-      .object({
-        type: text(
-          "`api_key`, `user`, `operator`, or `system` for what happens by itself.",
-          "api_key",
-        ),
-        id: z
-          .string()
-          .optional()
-          .meta({ description: "Of the API key or the user.", examples: [KEY_ID] }),
-      })
-      .meta({ description: "Who caused it." }),
+    actor: actorSchema.meta({ description: "Who caused it." }),
     origin: z
       .object({
         network: text("The network of the client: an IPv4 /24, or an IPv6 /48.", "203.0.113.0/24"),

@@ -102,7 +102,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         const principal = principalOf(call);
         const rotate = async () => {
           const id = decodeId("key", params.id);
-          const { row, key } = await keys.rotate(principal, id, body.grace_seconds);
+          const { row, key } = await keys.rotate(principal, id, body);
           return { status: 200 as const, body: { ...toKeyResponse(row), key } };
         };
         return await idempotency.run({ principal, request, body, set }, rotate, SECRET);
@@ -119,7 +119,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
           operationId: "rotateApiKey",
           summary: "Rotate an API key",
           description:
-            "Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. `forbidden` for a key with scopes that the caller lacks. Of concurrent rotations of one key one succeeds; the others get `conflict`.",
+            "Creates a new key with the same name, scopes and networks, or with others; the old one works for `grace_seconds` more. `forbidden` for a key with scopes that the caller lacks. Of concurrent rotations of one key one succeeds; the others get `conflict`.",
         },
       },
     );

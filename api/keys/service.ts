@@ -1,19 +1,23 @@
 /** API keys: creating, listing, revoking and rotating them. */
 import * as z from "zod";
 
+import { normalizeBlock } from "../../shared/addresses.ts";
 import { CREATED_AT, KEY_ID } from "../../shared/contracts/examples.ts";
 import {
+  allowedNetworksMeta,
   keyNameMeta,
   type newKeyBody,
+  type rotateKeyBody,
   SCOPES,
   scopesMeta,
 } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { generateKey } from "../auth/api-key.ts";
-import { type NewEvent, recordEvents, toJson } from "../events/record.ts";
+import { actorSchema } from "../events/model.ts";
+import { actorJson, type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import { createdAt, expiresAt, futureInstant, idParameter, text } from "../http/common-schemas.ts";
-import { ApiError, notFound } from "../http/errors.ts";
+import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { listOf, type ListPart, type ListRequest } from "../http/pagination.ts";
 import { type AccountScope, type Actor, OPERATOR, type Principal } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
@@ -23,6 +27,8 @@ import type { Sql, Transaction } from "../postgres.ts";
 // Request and response bodies of API keys. Only the response that creates a key contains its value.
 
 type CreateKeyBody = z.output<typeof newKeyBody>;
+
+type RotateKeyBody = z.output<typeof rotateKeyBody>;
 
 export const keyParams = z.object({
   id: idParameter("key", "The key's id, not its value.", KEY_ID),
@@ -37,7 +43,11 @@ export const keyResponse = z
       .meta({ description: "`live` for real data, `test` for development." }),
     prefix: text("The beginning of the key, to recognise it by.", "sk_live_4fTq"),
     scopes: z.array(z.string()).meta(scopesMeta),
+    allowed_networks: z.array(z.string()).meta(allowedNetworksMeta),
     created_at: createdAt,
+    created_by: actorSchema.meta({
+      description: "Who created it: a user, another key, or the operator.",
+    }),
     last_used_at: z.iso
       .datetime()
       .nullable()
@@ -45,6 +55,10 @@ export const keyResponse = z
         description: "When the key was last used, to within a minute; null for never.",
         examples: [CREATED_AT],
       }),
+    last_used_network: text(
+      "The network from which it was used then: an IPv4 /24, or an IPv6 /48; null for never.",
+      "203.0.113.0/24",
+    ).nullable(),
     expires_at: expiresAt,
     revoked_at: z.iso
       .datetime()
@@ -75,8 +89,11 @@ type KeyRow = {
   mode: Mode;
   prefix: string;
   scopes: string[];
+  allowed_networks: string[];
   created_at: Date;
+  created_by: z.output<typeof actorSchema>;
   last_used_at: Date | null;
+  last_used_network: string | null;
   expires_at: Date | null;
   revoked_at: Date | null;
 };
@@ -87,8 +104,11 @@ export const toKeyResponse = (row: KeyRow): z.output<typeof keyResponse> => ({
   type: row.mode,
   prefix: row.prefix,
   scopes: row.scopes,
+  allowed_networks: row.allowed_networks,
   created_at: row.created_at.toISOString(),
+  created_by: row.created_by,
   last_used_at: row.last_used_at?.toISOString() ?? null,
+  last_used_network: row.last_used_network,
   expires_at: row.expires_at?.toISOString() ?? null,
   revoked_at: row.revoked_at?.toISOString() ?? null,
 });
@@ -99,12 +119,18 @@ type NewApiKey = {
   mode: Mode;
   scopes: readonly string[];
   expiresAt: Date | null;
+  allowedNetworks?: readonly string[];
 };
 
 /** The caller, an API key or a session, with the scopes it may grant. */
 export type Grantor = Omit<Principal, "plan">;
 
 /** A new key with its value; the database stores only a hash of it. */
+/** Who creates a key: `callerId` is the key or session, null for the operator. */
+type Creator = { callerId: Uuid | null; actor: Actor };
+
+const BY_OPERATOR: Creator = { callerId: null, actor: OPERATOR };
+
 export type CreatedKey = { row: KeyRow; key: string };
 
 /** Maximum keys of one mode in an operator's list. */
@@ -135,10 +161,11 @@ export class KeyService {
       mode: grantor.mode,
       scopes: body.scopes,
       expiresAt: futureInstant("expires_at", body.expires_at, new Date()),
+      allowedNetworks: body.allowed_networks,
     };
     return await this.#sql.begin(async (sql) => {
       await claimKey(sql, grantor);
-      const created = await add(sql, key, grantor.callerId);
+      const created = await add(sql, key, grantor);
       await recordKey(sql, grantor.actor, created.row, "key.created");
       return created;
     });
@@ -166,13 +193,13 @@ export class KeyService {
 
   /**
    * Replaces a key by a new one with the same name and scopes, which does not outlive the caller.
-   * The old key remains valid for `graceSeconds`. Throws `conflict` when another request replaces
+   * The old key remains valid for its grace. Throws `conflict` when another request replaces
    * it at the same time.
    */
-  async rotate(grantor: Grantor, id: Uuid | undefined, graceSeconds: number): Promise<CreatedKey> {
+  async rotate(grantor: Grantor, id: Uuid | undefined, body: RotateKeyBody): Promise<CreatedKey> {
     const old = await this.get(grantor, id);
     requireScopes(grantor, old.scopes);
-    return await this.#replace(old, graceSeconds, grantor);
+    return await this.#replace(old, body, grantor);
   }
 
   /**
@@ -181,7 +208,7 @@ export class KeyService {
    */
   createAny(key: NewApiKey): Promise<CreatedKey> {
     return this.#sql.begin(async (sql) => {
-      const created = await add(sql, key, null);
+      const created = await add(sql, key, BY_OPERATOR);
       await recordKey(sql, OPERATOR, created.row, "key.created");
       return created;
     });
@@ -215,7 +242,7 @@ export class KeyService {
   async rotateAny(id: Uuid, graceSeconds: number): Promise<CreatedKey> {
     const old = await findKey(this.#sql, id);
     if (old === undefined) throw notFound("key");
-    return await this.#replace(old, graceSeconds, { callerId: null, actor: OPERATOR });
+    return await this.#replace(old, { grace_seconds: graceSeconds }, BY_OPERATOR);
   }
 
   /** Revokes a key, and records it unless it has been revoked already. */
@@ -231,8 +258,8 @@ export class KeyService {
 
   async #replace(
     old: KeyRow,
-    graceSeconds: number,
-    grantor: { callerId: Uuid | null; actor: Actor },
+    { grace_seconds: graceSeconds, allowed_networks: allowedNetworks }: RotateKeyBody,
+    grantor: Creator,
   ): Promise<CreatedKey> {
     if (old.revoked_at !== null) {
       throw new ApiError("invalid_request", "The key has been revoked or rotated already.");
@@ -243,6 +270,7 @@ export class KeyService {
       mode: old.mode,
       scopes: old.scopes,
       expiresAt: old.expires_at,
+      allowedNetworks: allowedNetworks ?? old.allowed_networks,
     };
     return await this.#sql.begin(async (sql) => {
       const current = await lockKey(sql, old.id);
@@ -253,7 +281,7 @@ export class KeyService {
         );
       }
       // Before the old key is revoked: it may be the caller, which must still be valid to grant.
-      const created = await add(sql, key, grantor.callerId);
+      const created = await add(sql, key, grantor);
       await revokeKey(sql, old.id, graceSeconds, created.row.id);
       await recordKey(sql, grantor.actor, created.row, "key.rotated", old);
       return created;
@@ -269,7 +297,7 @@ async function recordKey(
   type: "key.created" | "key.rotated" | "key.revoked",
   replaced?: KeyRow,
 ): Promise<void> {
-  const { last_used_at: _, ...key } = toKeyResponse(row);
+  const { last_used_at: _at, last_used_network: _network, ...key } = toKeyResponse(row);
   const event: NewEvent = {
     type,
     objectId: row.id,
@@ -291,14 +319,15 @@ function requireScopes(grantor: Grantor, scopes: readonly string[]): void {
 }
 
 /**
- * Adds a key that does not outlive the key `grantorId`; throws `not_found` when there is no such
- * account.
+ * Adds a key that neither outlives the key that creates it nor works where that one does not;
+ * throws `forbidden`, `invalid_request`, and `not_found` when there is no such account.
  */
 async function add(
   sql: Sql | Transaction,
   key: NewApiKey,
-  grantorId: Uuid | null,
+  { callerId, actor }: Creator,
 ): Promise<CreatedKey> {
+  const wanted = normalizeNetworks(key.allowedNetworks ?? []);
   const generated = generateKey(key.mode);
   const stored = {
     id: newUuid(),
@@ -309,19 +338,61 @@ async function add(
     prefix: generated.prefix,
     secret_hash: generated.secretHash,
     scopes: [...new Set(key.scopes)],
+    allowed_networks: await grantNetworks(sql, wanted, callerId),
+    created_by: actorJson(actor),
     expires_at: key.expiresAt,
   };
-  const row = await insertKey(sql, stored, grantorId);
+  const row = await insertKey(sql, stored, callerId);
   if (row === undefined) throw notFound("account");
   return { row, key: generated.key };
 }
 
+const normalizeNetworks = (networks: readonly string[]): string[] => [
+  ...new Set(
+    networks.map((network, i) => {
+      const normalized = normalizeBlock(network);
+      if (normalized !== undefined) return normalized;
+      throw invalidField(
+        `allowed_networks.${i}`,
+        "must be an IP address or a CIDR block, such as 203.0.113.0/24",
+      );
+    }),
+  ),
+];
+
+/**
+ * The networks of a new key: those wanted, which must lie in those of the API key `grantorId`, or
+ * else all of these. Throws `forbidden`.
+ */
+async function grantNetworks(
+  sql: Sql | Transaction,
+  wanted: string[],
+  grantorId: Uuid | null,
+): Promise<string[]> {
+  const [grantor] = await sql<{ networks: string[]; contains: boolean }[]>`
+    select allowed_networks as networks,
+           not exists (select from unnest(${wanted}::inet[]) wanted
+                        where not wanted <<= any (allowed_networks::inet[])) as contains
+      from api_keys where id = ${grantorId}`;
+  if (grantor === undefined || grantor.networks.length === 0) return wanted;
+  if (wanted.length === 0) return grantor.networks;
+  if (grantor.contains) return wanted;
+  throw new ApiError(
+    "forbidden",
+    "A key can only allow networks that lie in those of its creator.",
+  );
+}
+
 const columns = (sql: Sql | Transaction) => sql`
-  id, account_id, name, mode, prefix, scopes, created_at, last_used_at, expires_at, revoked_at`;
+  id, account_id, name, mode, prefix, scopes, allowed_networks, created_at, created_by, last_used_at,
+  last_used_network, expires_at, revoked_at`;
 
 const keyRows = new OwnedRows<KeyRow>("api_keys", columns);
 
-type NewKeyRow = Omit<KeyRow, "created_at" | "last_used_at" | "revoked_at"> & {
+type NewKeyRow = Omit<
+  KeyRow,
+  "created_at" | "last_used_at" | "last_used_network" | "revoked_at"
+> & {
   lookup: string;
   secret_hash: Buffer;
 };
@@ -337,9 +408,10 @@ async function insertKey(
   grantorId: Uuid | null,
 ): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    insert into api_keys (id, account_id, name, mode, lookup, prefix, secret_hash, scopes, expires_at)
+    insert into api_keys (id, account_id, name, mode, lookup, prefix, secret_hash, scopes,
+                          allowed_networks, created_by, expires_at)
     select ${key.id}, account.id, ${key.name}, ${key.mode}, ${key.lookup}, ${key.prefix},
-           ${key.secret_hash}, ${[...key.scopes]},
+           ${key.secret_hash}, ${[...key.scopes]}, ${key.allowed_networks}, ${sql.json(key.created_by)},
            least(${key.expires_at}::timestamptz,
                  (select least(grantor.expires_at, grantor.revoked_at) from api_keys grantor where grantor.id = ${grantorId}))
       from accounts account

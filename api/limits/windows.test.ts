@@ -57,7 +57,9 @@ test("every window counts exactly, ends its length after it opened, and consumes
       for (const { passSeconds, wanted } of steps) {
         await passTime(account, passSeconds);
         passed += passSeconds * 1_000;
-        const [result] = await authorizeAll(sql, [{ key, rule: RULE, cost: wanted, refused: 0 }]);
+        const [result] = await authorizeAll(sql, [
+          { key, rule: RULE, cost: wanted, refused: 0, network: null },
+        ]);
         // The database's clock as seen by windows that were moved into the past.
         const now = (result?.now ?? 0) + passed;
         for (const name of names) {

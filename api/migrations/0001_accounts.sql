@@ -49,8 +49,14 @@ create table api_keys (
   -- SHA-256 of the secret part, which is 256 random bits and so needs no slow hash.
   secret_hash bytea not null check (octet_length(secret_hash) = 32),
   scopes text[] not null,
+  -- CIDR blocks from which it works, in their canonical form; empty for everywhere.
+  allowed_networks text[] not null default '{}',
   created_at timestamptz(3) not null default now(),
+  -- An actor, as in events.
+  created_by jsonb not null default '{"type": "operator"}',
   last_used_at timestamptz(3),
+  -- The /24 or /48 of that client.
+  last_used_network text,
   expires_at timestamptz(3),
   revoked_at timestamptz(3),
   -- The key that replaced it, which may be gone by now: who still sends a rotated key is told so.
@@ -115,6 +121,7 @@ insert into suspension_rule (minute_limits_refused, within_seconds, suspended_se
 -- many requests each allows, how many are spent, and when it closes, in Unix milliseconds.
 create function authorize_request(
   p_lookup text, p_hash bytea, p_scope text, p_endpoint text, p_wanted integer, p_refused integer,
+  p_network text,
   out verdict text, out granted integer, out key_id uuid, out account_id uuid, out mode text, out scopes text[],
   out plan text, out now_ms float8, out suspended_until_ms float8,
   out burst_allowed integer, out burst_spent integer, out burst_resets_ms float8,
@@ -133,7 +140,7 @@ declare
   v_refused integer := p_refused;
 begin
   select api_key.id, api_key.account_id, api_key.mode, api_key.scopes, api_key.secret_hash,
-         api_key.expires_at, api_key.revoked_at, api_key.last_used_at,
+         api_key.expires_at, api_key.revoked_at, api_key.last_used_at, api_key.allowed_networks,
          account.plan, account.suspended_until, account.limits, p.per_second, p.per_minute, p.per_day
     into k
     from api_keys api_key
@@ -253,9 +260,11 @@ begin
      where pw.account_id = k.account_id and pw.mode = k.mode;
   end if;
 
-  -- Coarse on purpose: one logged write a minute at most, whatever the traffic.
-  if verdict = 'ok' and (k.last_used_at is null or k.last_used_at < v_now - interval '1 minute') then
-    update api_keys set last_used_at = v_now where id = k.id;
+  -- Coarse on purpose: one logged write a minute at most, whatever the traffic. A call that the
+  -- API refuses, because it is from elsewhere, is no use.
+  if verdict = 'ok' and (k.last_used_at is null or k.last_used_at < v_now - interval '1 minute')
+     and (k.allowed_networks = '{}' or p_network::inet && any (k.allowed_networks::inet[])) then
+    update api_keys set last_used_at = v_now, last_used_network = p_network where id = k.id;
   end if;
 
   key_id := k.id;

@@ -124,6 +124,7 @@ type NewKey = {
   type: "live" | "test";
   scopes: Scope[];
   expires?: Date;
+  networks?: string;
   json: boolean;
 };
 
@@ -140,6 +141,7 @@ export function addKeyCommands(program: Command, installation: Installation): vo
     )
     .requiredOption("--scopes <list>", `comma-separated: ${SCOPES.join(", ")}`, parseScopes)
     .option("--expires <instant>", "when the key expires", parseInstant)
+    .option("--networks <list>", "comma-separated CIDR blocks in which it works, only there")
     .option("--json", "print JSON", false)
     .action((options: NewKey) =>
       installation.withDatabase(async (sql) => {
@@ -149,6 +151,7 @@ export function addKeyCommands(program: Command, installation: Installation): vo
           mode: options.type,
           scopes: options.scopes,
           expiresAt: options.expires ?? null,
+          allowedNetworks: options.networks?.split(",") ?? [],
         });
         print(options.json, { id: encodeId("key", row.id), key });
       }),

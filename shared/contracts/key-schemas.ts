@@ -32,6 +32,12 @@ const GRACE_SECONDS_MAX = 7 * DAY_SECONDS;
 
 const KEY_NAME_LENGTH_MAX = 255;
 
+/** Networks of a key: each call walks all of them. */
+export const KEY_NETWORKS_MAX = 50;
+
+/** The longest text of an IPv6 block has 43 characters, in which its last 32 bits may be IPv4. */
+const NETWORK_LENGTH_MAX = 50;
+
 /** Descriptions of fields that a key has in requests and responses. */
 export const keyNameMeta = { description: "A name for people.", examples: ["CI"] };
 
@@ -39,6 +45,14 @@ export const scopesMeta = {
   description: "What the key may do.",
   examples: [["links:read", "links:write"] satisfies Scope[]],
 };
+
+export const allowedNetworksMeta = {
+  description:
+    "The networks in which the key works, as CIDR blocks or addresses, IPv4 and IPv6; everywhere when empty. A call from elsewhere is `forbidden`.",
+  examples: [["203.0.113.0/24", "2001:db8::/48"]],
+};
+
+const allowedNetworks = z.array(z.string().max(NETWORK_LENGTH_MAX)).max(KEY_NETWORKS_MAX);
 
 export const newKeyBody = z
   .strictObject({
@@ -51,6 +65,7 @@ export const newKeyBody = z
     expires_at: instant
       .nullish()
       .meta({ description: "When it expires; null for never.", examples: [EXPIRES_AT] }),
+    allowed_networks: allowedNetworks.default([]).meta(allowedNetworksMeta),
   })
   .meta({ id: "NewApiKey", description: "An API key to create." });
 
@@ -66,5 +81,9 @@ export const rotateKeyBody = z
           "How many seconds the old key stays valid: a day when left out, a week at most; 0 ends it at once.",
         examples: [3600],
       }),
+    allowed_networks: allowedNetworks.optional().meta({
+      ...allowedNetworksMeta,
+      description: "Other networks for the new key; those of the old one when left out.",
+    }),
   })
   .meta({ id: "KeyRotation", description: "How to replace a key." });

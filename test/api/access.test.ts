@@ -335,8 +335,11 @@ const keyRecord = z.strictObject({
   type: z.enum(["live", "test"]),
   prefix: z.string().length(12),
   scopes: z.array(z.string()),
+  allowed_networks: z.array(z.string()),
   created_at: z.string(),
+  created_by: z.object({ type: z.string(), id: z.string().optional() }),
   last_used_at: z.string().nullable(),
+  last_used_network: z.string().nullable(),
   expires_at: z.string().nullable(),
   revoked_at: z.string().nullable(),
 });

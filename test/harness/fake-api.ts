@@ -203,6 +203,7 @@ export class MemoryStores implements Stores {
         scopes,
         plan: "pro",
       },
+      allowedNetworks: [],
       now: Date.now(),
       suspendedUntil: null,
       windows: [WINDOW],

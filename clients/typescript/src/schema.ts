@@ -568,7 +568,7 @@ export interface paths {
     put?: never;
     /**
      * Rotate an API key
-     * @description Creates a new key with the same name and scopes; the old one works for `grace_seconds` more. `forbidden` for a key with scopes that the caller lacks. Of concurrent rotations of one key one succeeds; the others get `conflict`.
+     * @description Creates a new key with the same name, scopes and networks, or with others; the old one works for `grace_seconds` more. `forbidden` for a key with scopes that the caller lacks. Of concurrent rotations of one key one succeeds; the others get `conflict`.
      *
      *     Requires the scope `keys:write`.
      */
@@ -1730,11 +1730,32 @@ export interface components {
     /** @description An API key without its value. */
     ApiKey: {
       /**
+       * @description The networks in which the key works, as CIDR blocks or addresses, IPv4 and IPv6; everywhere when empty. A call from elsewhere is `forbidden`.
+       * @example [
+       *       "203.0.113.0/24",
+       *       "2001:db8::/48"
+       *     ]
+       */
+      allowed_networks: string[];
+      /**
        * Format: date-time
        * @description When it was created.
        * @example 2026-03-02T09:15:00.000Z
        */
       created_at: string;
+      /** @description Who created it: a user, another key, or the operator. */
+      created_by: {
+        /**
+         * @description Of the API key or the user.
+         * @example key_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        id?: string;
+        /**
+         * @description `api_key`, `user`, `operator`, or `system` for what happens by itself.
+         * @example api_key
+         */
+        type: string;
+      };
       /**
        * Format: date-time
        * @description When it expires; null for never.
@@ -1752,6 +1773,11 @@ export interface components {
        * @example 2026-03-02T09:15:00.000Z
        */
       last_used_at: string | null;
+      /**
+       * @description The network from which it was used then: an IPv4 /24, or an IPv6 /48; null for never.
+       * @example 203.0.113.0/24
+       */
+      last_used_network: string | null;
       /**
        * @description A name for people.
        * @example CI
@@ -1786,11 +1812,32 @@ export interface components {
     /** @description A new API key, with its value. */
     ApiKeyWithValue: {
       /**
+       * @description The networks in which the key works, as CIDR blocks or addresses, IPv4 and IPv6; everywhere when empty. A call from elsewhere is `forbidden`.
+       * @example [
+       *       "203.0.113.0/24",
+       *       "2001:db8::/48"
+       *     ]
+       */
+      allowed_networks: string[];
+      /**
        * Format: date-time
        * @description When it was created.
        * @example 2026-03-02T09:15:00.000Z
        */
       created_at: string;
+      /** @description Who created it: a user, another key, or the operator. */
+      created_by: {
+        /**
+         * @description Of the API key or the user.
+         * @example key_01k9z3v6x7e8w9r0t1y2n3h4m5
+         */
+        id?: string;
+        /**
+         * @description `api_key`, `user`, `operator`, or `system` for what happens by itself.
+         * @example api_key
+         */
+        type: string;
+      };
       /**
        * Format: date-time
        * @description When it expires; null for never.
@@ -1813,6 +1860,11 @@ export interface components {
        * @example 2026-03-02T09:15:00.000Z
        */
       last_used_at: string | null;
+      /**
+       * @description The network from which it was used then: an IPv4 /24, or an IPv6 /48; null for never.
+       * @example 203.0.113.0/24
+       */
+      last_used_network: string | null;
       /**
        * @description A name for people.
        * @example CI
@@ -3312,6 +3364,14 @@ export interface components {
     };
     /** @description How to replace a key. */
     KeyRotation: {
+      /**
+       * @description Other networks for the new key; those of the old one when left out.
+       * @example [
+       *       "203.0.113.0/24",
+       *       "2001:db8::/48"
+       *     ]
+       */
+      allowed_networks?: string[];
       /**
        * Format: int32
        * @description How many seconds the old key stays valid: a day when left out, a week at most; 0 ends it at once.
@@ -5072,6 +5132,15 @@ export interface components {
     };
     /** @description An API key to create. */
     NewApiKey: {
+      /**
+       * @description The networks in which the key works, as CIDR blocks or addresses, IPv4 and IPv6; everywhere when empty. A call from elsewhere is `forbidden`.
+       * @default []
+       * @example [
+       *       "203.0.113.0/24",
+       *       "2001:db8::/48"
+       *     ]
+       */
+      allowed_networks?: string[];
       /**
        * Format: date-time
        * @description When it expires; null for never.

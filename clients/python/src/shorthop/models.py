@@ -394,12 +394,14 @@ class NewApiKey(TypedDict):
     type: NotRequired[Literal["live", "test"]]
     scopes: list[Literal["links:read", "links:write", "links:delete", "analytics:read", "domains:read", "domains:write", "keys:read", "keys:write", "shares:read", "shares:write", "webhooks:read", "webhooks:write", "events:read", "audit:read", "reports:read", "reports:write"]]
     expires_at: NotRequired[str | None]
+    allowed_networks: NotRequired[list[str]]
 
 
 class KeyRotation(TypedDict):
     """How to replace a key."""
 
     grace_seconds: NotRequired[int]
+    allowed_networks: NotRequired[list[str]]
 
 
 class NewShare(TypedDict):
@@ -1385,11 +1387,21 @@ class ApiKeyWithValue(TypedDict):
     type: Literal["live", "test"]
     prefix: str
     scopes: list[str]
+    allowed_networks: list[str]
     created_at: str
+    created_by: ApiKeyWithValueCreatedBy
     last_used_at: str | None
+    last_used_network: str | None
     expires_at: str | None
     revoked_at: str | None
     key: str
+
+
+class ApiKeyWithValueCreatedBy(TypedDict):
+    """Who created it: a user, another key, or the operator."""
+
+    type: str
+    id: NotRequired[str]
 
 
 class KeyList(TypedDict):
@@ -1408,10 +1420,20 @@ class ApiKey(TypedDict):
     type: Literal["live", "test"]
     prefix: str
     scopes: list[str]
+    allowed_networks: list[str]
     created_at: str
+    created_by: ApiKeyCreatedBy
     last_used_at: str | None
+    last_used_network: str | None
     expires_at: str | None
     revoked_at: str | None
+
+
+class ApiKeyCreatedBy(TypedDict):
+    """Who created it: a user, another key, or the operator."""
+
+    type: str
+    id: NotRequired[str]
 
 
 class ShareWithUrl(TypedDict):
@@ -3068,6 +3090,7 @@ class KeysCreateArguments(TypedDict):
     type: NotRequired[Literal["live", "test"]]
     scopes: list[Literal["links:read", "links:write", "links:delete", "analytics:read", "domains:read", "domains:write", "keys:read", "keys:write", "shares:read", "shares:write", "webhooks:read", "webhooks:write", "events:read", "audit:read", "reports:read", "reports:write"]]
     expires_at: NotRequired[str | None]
+    allowed_networks: NotRequired[list[str]]
 
 
 class KeysAllArguments(TypedDict):
@@ -3076,6 +3099,7 @@ class KeysAllArguments(TypedDict):
 
 class KeysRotateArguments(TypedDict):
     grace_seconds: NotRequired[int]
+    allowed_networks: NotRequired[list[str]]
 
 
 class SharesCreateArguments(TypedDict):
