@@ -247,6 +247,7 @@ export class Site {
   /** Step 3. Returns the error envelope, without internal details. */
   #fail(error: unknown, request: Request, server: Server, set: ResponseSettings) {
     this.#context.noteFailure(error);
+    dropBody(request);
     const failure = this.#toApiError(error, request);
     const response = this.#refuseAnonymous(failure, request, server, set) ?? failure;
     if (response.status >= 500) {
@@ -368,6 +369,14 @@ const overloaded = (cause?: unknown): ApiError =>
   });
 
 /** An account that has too much waiting has itself to wait for; a full queue is the service's. */
+/**
+ * Lets go of a body that nobody has read. The runtime would keep its bytes until the collector
+ * runs, which knows nothing of their size.
+ */
+function dropBody(request: Request): void {
+  if (!request.bodyUsed) request.body?.cancel().catch(() => undefined);
+}
+
 const busy = (error: QueueFull): ApiError =>
   error.of === "all"
     ? overloaded(error)

@@ -84,6 +84,8 @@ type RollupPlan = {
   visitors: { table: string; where: string };
   /** The condition on raw clicks. */
   whereRaw: string;
+  /** The same for those after the rollup's part. */
+  whereEdge: string;
   /** Whether the last hour of the range is read from raw clicks. */
   isSplit: boolean;
   /** The end of the part of the range that is read from the rollup, in Unix milliseconds. */
@@ -97,8 +99,10 @@ function planRollups(query: AnalyticsQuery): RollupPlan | undefined {
   if (table === "clicks" || filters.columns.size > 0) return undefined;
   if (isLowVolume(query) && hasRawClicks(range)) return undefined;
   // Bots are counted too, also those of links that no person has followed in the range.
-  const whereRaw = whereClicks(query, true);
-  const common = { whereRaw, isSplit, rolledTo };
+  const whereRaw = whereClicks(query, { anyClass: true });
+  const part = "bucket >= toDateTime(intDiv({to: Int64}, 1000), 'UTC')";
+  const whereEdge = whereClicks(query, { anyClass: true, part });
+  const common = { whereRaw, whereEdge, isSplit, rolledTo };
   const byLink = { table, where: whereRaw };
   if (subject !== "account" || selectsLinks(selected))
     return { ...common, counts: byLink, visitors: byLink };
@@ -154,7 +158,7 @@ async function countRawClicks(
                 countIf(class = 'bot') AS bots,
                 countIf(class = 'prefetch') AS prefetches
            FROM clicks
-          WHERE ${whereClicks(query, true)} AND ${RAW_RANGE}
+          WHERE ${whereClicks(query, { anyClass: true })} AND ${RAW_RANGE}
           ${BY_START_AND_TOTAL}`,
         { starts },
       ),
@@ -194,10 +198,10 @@ async function countRolledUp(
 }
 
 /** Adds a second SELECT, over the raw clicks after the rollup's part, if there can be any. */
-const withEdge = ({ whereRaw, isSplit }: RollupPlan, columns: string, further: string): string =>
+const withEdge = ({ whereEdge, isSplit }: RollupPlan, columns: string, further: string): string =>
   isSplit
     ? `UNION ALL SELECT ${columns} FROM clicks
-        WHERE ${whereRaw} AND ts >= fromUnixTimestamp64Milli({to: Int64})
+        WHERE ${whereEdge} AND ts >= fromUnixTimestamp64Milli({to: Int64})
           AND ts < fromUnixTimestamp64Milli({edge_to: Int64}) ${further}`
     : "";
 

@@ -153,14 +153,15 @@ export const whereOwn = (query: AnalyticsQuery): string =>
 
 /**
  * As {@link whereOwn}. Of an account only the links with clicks in the range, those of `anyClass`
- * or of people: tables sorted by link then skip the data of all other links.
+ * or of people: tables sorted by link then skip the data of all other links. What is read of a part
+ * of the range says which buckets that is in (`part`, a condition): a long range has many more.
  */
 export const whereClicks = (
   query: AnalyticsQuery,
-  anyClass = !isOfPeople(query.filters),
+  { anyClass = !isOfPeople(query.filters), part = "" } = {},
 ): string =>
   query.subject === "account"
-    ? allOf(whereOwn(query), whereClicked("link_id", anyClass))
+    ? allOf(whereOwn(query), whereClicked("link_id", anyClass, part))
     : whereOwn(query);
 
 /** The query's own clicks in rollups by dimension, which have no column for other filters. */
@@ -181,20 +182,24 @@ const whereLinks = ({ subject }: AnalyticsQuery, column: LinkColumn): string =>
 
 /**
  * Statement for the links of an account that have clicks in the range, unordered and with
- * duplicates: clicks of people, or any.
+ * duplicates: clicks of people, in buckets of days, or any, in buckets of quarter hours.
  */
-export const selectClicked = (anyClass: boolean): string => `
+export const selectClicked = (anyClass: boolean, part = ""): string => `
   SELECT link_id FROM ${anyClass ? "clicks_15m_of_account" : "clicks_1d_of_account"}
-   WHERE ${OF_ACCOUNT}
-     AND bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC')`;
+   WHERE ${allOf(
+     OF_ACCOUNT,
+     "bucket >= toDateTime({links_from: UInt32}, 'UTC') AND bucket < toDateTime({links_to: UInt32}, 'UTC')",
+     part,
+   )}`;
 
-export const whereClicked = (column: LinkColumn, anyClass: boolean): string =>
-  `${column} IN (${selectClicked(anyClass)})`;
+export const whereClicked = (column: LinkColumn, anyClass: boolean, part = ""): string =>
+  `${column} IN (${selectClicked(anyClass, part)})`;
 
 /** Whole days, as {@link selectClicked} may read rows by day. */
 export const clickedParams = ({ from, to }: Span) => ({
   links_from: toSeconds(floorToDay(from)),
-  links_to: toSeconds(to),
+  // Of a second that is not over, too.
+  links_to: toSeconds(to) + 1,
 });
 
 /** The filters by column, which only raw clicks support; empty without such filters. */

@@ -352,11 +352,13 @@ const selectCells = (query: AnalyticsQuery, rollup: string | undefined): string 
  * hour that has clicks. A deleted click counts as the start of its quarter hour.
  */
 async function readExactEnds(query: AnalyticsQuery, first: number, last: number) {
+  const part = `(bucket < fromUnixTimestamp64Milli({first_end: Int64})
+     OR bucket >= toStartOfDay(fromUnixTimestamp64Milli({last: Int64}, 'UTC')))`;
   const [exact] = await readRows<{ first: string; last: string; counted: string }>(
     query,
     `SELECT toUnixTimestamp64Milli(min(ts)) AS first, toUnixTimestamp64Milli(max(ts)) AS last, count() AS counted
        FROM clicks
-      WHERE ${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
+      WHERE ${whereClicks(query, { part })} AND ${IN_CLASSES} AND ${RAW_RANGE}
         AND (ts < fromUnixTimestamp64Milli({first_end: Int64}) OR ts >= fromUnixTimestamp64Milli({last: Int64}))`,
     { first_end: first + QUARTER_MS, last },
   );

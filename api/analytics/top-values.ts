@@ -237,7 +237,7 @@ export function selectByDimension(
   const hasEdges = range.from < dayFrom || dayTo < range.to;
   const parts = [
     ...(hasDays ? selectFromRollups(query, dimensions, byLink) : []),
-    ...(hasEdges ? [selectFromRawClicks(query, dimensions, byLink)] : []),
+    ...(hasEdges ? [selectEdges(query, dimensions, byLink)] : []),
   ];
   return {
     from: `(${parts.join("\nUNION ALL\n")})`,
@@ -262,17 +262,20 @@ const selectFromRollups = (
     return [`${selectCombinations(source, condition, found)} ${where}`];
   });
 
-const selectFromRawClicks = (
+const selectEdges = (
   query: AnalyticsQuery,
   dimensions: readonly Dimension[],
   byLink: boolean,
-): string =>
-  selectCombinations(
+): string => {
+  const part =
+    "(bucket < toDateTime({day_from: UInt32}, 'UTC') OR bucket >= toDateTime({day_to: UInt32}, 'UTC'))";
+  return selectCombinations(
     { table: "clicks", link: byLink ? "link_id" : undefined, count: "count()" },
-    `${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
+    `${whereClicks(query, { part })} AND ${IN_CLASSES} AND ${RAW_RANGE}
      AND (ts < ${clickTime("day_from")} OR ts >= ${clickTime("day_to")})`,
     dimensions,
   );
+};
 
 /** Columns that qualify a region or a city. */
 const LOCATION = ["country", "region", "region_name"] as const;

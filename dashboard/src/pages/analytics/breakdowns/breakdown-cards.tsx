@@ -23,15 +23,19 @@ import {
   useAnalyticsQuery,
 } from "../analytics-query.ts";
 import { only } from "../filters.ts";
-import { type CountedValues, useAllValues, useTopValues, type ValueRow } from "./top-values.ts";
+import {
+  type CountedValues,
+  COUNTRIES_MAX,
+  useAllValues,
+  useTopValues,
+  type ValueRow,
+} from "./top-values.ts";
 import { ValueName } from "./value-name.tsx";
 
 const WorldMap = lazy(async () => {
   const { WorldMap } = await import("../../../../../shared/statistics/world-map.tsx");
   return { default: WorldMap };
 });
-
-const COUNTRIES_MAX = 100;
 
 /**
  * A map and the list of locations; after countries are selected, of the regions and cities in them.

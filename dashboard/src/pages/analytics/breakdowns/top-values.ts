@@ -16,6 +16,9 @@ import { type Dimension, useAnalytics, useAnalyticsQuery } from "../analytics-qu
 /** Maximum values shown on a card. */
 const SHOWN_MAX = 10;
 
+/** Maximum countries on the map. */
+export const COUNTRIES_MAX = 100;
+
 export type ValueRow = {
   values: Values;
   /** Shown instead of the value. */
@@ -41,7 +44,7 @@ type Body =
  */
 export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
   const analyticsQuery = useAnalyticsQuery();
-  const { subpath, params } = requestOf(dimension, limit, analyticsQuery);
+  const { subpath, params } = requestOf(dimension, analyticsQuery);
   const { query, csvPath } = useAnalytics<Body>(subpath, params);
   const { data, ...state } = query;
   const rows = useMemo(
@@ -60,10 +63,10 @@ export function useTopValues(dimension: Dimension, limit = SHOWN_MAX) {
 /** Rollups provide the responses for locations, devices, referrers and links. */
 function requestOf(
   dimension: Dimension,
-  count: number,
   analyticsQuery: AnalyticsQuery,
 ): { subpath: string; params: Record<string, string> } {
-  const limit = String(count);
+  // The list of countries and the map have the same response.
+  const limit = String(dimension === "country" ? COUNTRIES_MAX : SHOWN_MAX);
   switch (dimension) {
     case "link":
       // The same request as that of the clicks over time.
