@@ -148,6 +148,7 @@ describe("an export", () => {
       service: undefined,
       targets: ["url", "alias", { ignored: "unknown" }, { ignored: "unknown" }],
     });
+    expect(mappingOf("Long URL,Custom alias\na,b\n").targets).toEqual(["url", "alias"]);
   });
 
   test.each([
@@ -387,6 +388,8 @@ describe("a row", () => {
       kind: "invalid_value",
       message: "Click limit: A whole number",
     });
+    const [empty] = plan("url,alias\n,abc\n");
+    expect(empty?.problem).toEqual({ kind: "invalid_url", message: "Destination: Required" });
   });
 });
 
