@@ -28,9 +28,6 @@ import {
 import { natsLogin } from "../../shared/nats.ts";
 import { encodeEntry, SIGNER } from "../../test/harness/links-log.ts";
 
-/** Entries that are published at once, if the states are as many. */
-const ENTRIES_AT_ONCE = 64;
-
 /** What an entry has besides its states, generously. */
 const HEADER_BYTES = 256;
 
@@ -79,35 +76,28 @@ export class BenchLog implements AsyncDisposable {
   }
 
   async #publishAll(bodies: readonly (readonly Uint8Array[])[]): Promise<void> {
-    for (let done = 0; done < bodies.length;) {
-      this.#end ??= await this.#readEnd();
-      done += await this.#send(this.#end, bodies.slice(done, done + ENTRIES_AT_ONCE));
-    }
+    for (const states of bodies) while (!(await this.#send(states)));
   }
 
-  /** Publishes entries; returns how many were stored, fewer when others have published as well. */
-  async #send(end: End, bodies: readonly (readonly Uint8Array[])[]): Promise<number> {
-    const entries = chain(end, bodies);
-    const announced = entries.at(-1)?.head ?? end.head;
-    const outcomes = await Promise.allSettled(
-      entries.map(({ bytes, head }, i) =>
-        this.#client.publish(LINK_LOG_SUBJECT, bytes, {
-          headers: signEntry(SIGNER, { database: end.database, ...head }, announced),
-          expect: { lastSequence: end.sequence + i },
-        }),
-      ),
-    );
-    const failed = outcomes.findIndex(({ status }) => status === "rejected");
-    const stored = failed < 0 ? entries.length : failed;
-    const outcome = outcomes[failed];
-    if (
-      outcome?.status === "rejected" &&
-      jetStreamErrorCode(outcome.reason) !== WRONG_LAST_SEQUENCE
-    )
-      throw outcome.reason;
-    const head = entries[stored - 1]?.head ?? end.head;
-    this.#end = failed < 0 ? { ...end, head, sequence: end.sequence + stored } : undefined;
-    return stored;
+  /**
+   * Publishes an entry; returns false if others have published meanwhile. Only one at a time: the
+   * server would store the second of two after another program's in the place of the first.
+   */
+  async #send(states: readonly Uint8Array[]): Promise<boolean> {
+    const end = (this.#end ??= await this.#readEnd());
+    const { bytes, head } = encodeNext(end, states);
+    try {
+      await this.#client.publish(LINK_LOG_SUBJECT, bytes, {
+        headers: signEntry(SIGNER, { database: end.database, ...head }, head),
+        expect: { lastSequence: end.sequence },
+      });
+      this.#end = { ...end, head, sequence: end.sequence + 1 };
+      return true;
+    } catch (error) {
+      this.#end = undefined;
+      if (jetStreamErrorCode(error) === WRONG_LAST_SEQUENCE) return false;
+      throw error;
+    }
   }
 
   async #readEnd(): Promise<End> {
@@ -146,14 +136,9 @@ function pack(states: readonly Uint8Array[]): Uint8Array[][] {
   return bodies;
 }
 
-function chain(end: End, bodies: readonly (readonly Uint8Array[])[]) {
-  let { head } = end;
-  return bodies.map((states) => {
-    const term = Math.max(head.term, 1);
-    const position = Math.max(head.position + 1, Date.now() * 1_000);
-    const previous = head.hash;
-    const bytes = encodeEntry({ database: end.database, term, position, previous }, states);
-    head = { term, position, hash: hashOf(bytes) };
-    return { bytes, head };
-  });
+function encodeNext({ database, head }: End, states: readonly Uint8Array[]) {
+  const term = Math.max(head.term, 1);
+  const position = Math.max(head.position + 1, Date.now() * 1_000);
+  const bytes = encodeEntry({ database, term, position, previous: head.hash }, states);
+  return { bytes, head: { term, position, hash: hashOf(bytes) } };
 }

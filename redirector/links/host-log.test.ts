@@ -34,7 +34,7 @@ const log = processLog("test", "silent");
 
 const tail = new TestTail();
 
-const NO_EVENTS = { changed: () => undefined, skipped: () => undefined };
+const ignore = (): void => undefined;
 
 function startHost() {
   const asked: (number | undefined)[] = [];
@@ -42,7 +42,7 @@ function startHost() {
     callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
   });
   const nats = new NatsClient(tail.server.url, "redirector", log);
-  const host = new HostLog(join(tail.dir, "host"), { nats, verifier: SIGNER, log }, NO_EVENTS);
+  const host = new HostLog(join(tail.dir, "host"), { nats, verifier: SIGNER, log }, ignore);
   return {
     host,
     asked,

@@ -48,7 +48,6 @@ function start(): LinksThread {
       LOG_LEVEL: "fatal",
     }),
     {
-      changed: () => undefined,
       skipped: () => undefined,
       failed(error) {
         throw error;

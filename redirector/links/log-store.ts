@@ -54,7 +54,6 @@ export type Written = Omit<LogState, "links" | "obstacle">;
 export class LogStore implements Disposable {
   readonly dir: string;
   readonly #inode: number | undefined;
-  readonly #onChanged: () => void;
   readonly #db: Database;
   readonly #replace: (change: Change) => Replaced;
   readonly #note: Statement<undefined, [string]>;
@@ -65,12 +64,10 @@ export class LogStore implements Disposable {
 
   /**
    * Opens or creates the store of a folder, whose lock the caller has; throws when the file is
-   * damaged or the disk is full. Tests that open many stores reserve no space. Calls `onChanged`
-   * after each transaction that wrote rows.
+   * damaged or the disk is full. Tests that open many stores reserve no space.
    */
-  constructor(dir: string, reserveBytes = RESERVE_BYTES, onChanged: () => void = doNothing) {
+  constructor(dir: string, reserveBytes = RESERVE_BYTES) {
     this.dir = dir;
-    this.#onChanged = onChanged;
     this.#db = openDatabase(dir, reserveBytes);
     this.#inode = inodeOf(dir);
     this.#replace = prepareReplace(this.#db);
@@ -102,7 +99,6 @@ export class LogStore implements Disposable {
       return next;
     });
     this.#state = written.immediate();
-    if (sorted.length > 0) this.#onChanged();
   }
 
   /** Says what the host waits for to have all entries; null for nothing. */
@@ -130,8 +126,6 @@ export class LogStore implements Disposable {
     this.#db.close();
   }
 }
-
-const doNothing = (): void => undefined;
 
 /** The last change of each key in the order of the index, so that each page is changed once. */
 function lastOfEach(changes: readonly Change[]): Change[] {

@@ -10,7 +10,6 @@ import { parseAgent } from "./user-agent.ts";
 
 const WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64)";
 const MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)";
-const IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_2 like Mac OS X)";
 const CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0";
 const WEBKIT = "AppleWebKit/605.1.15 (KHTML, like Gecko)";
 
@@ -29,97 +28,6 @@ describe("a user agent", () => {
 
   test.each(corpus)("%s on %s, %s: %s", (browser, os, device, userAgent = "") => {
     expect(Object.values(parseAgent(userAgent))).toEqual([browser, os, device, PERSON]);
-  });
-
-  test.each([
-    [`${WINDOWS} ${CHROME} Safari/537.36`, "Chrome", "Windows", "desktop"],
-    [`${WINDOWS} ${CHROME} Safari/537.36 Edg/120.0.0.0`, "Edge", "Windows", "desktop"],
-    [`${WINDOWS} ${CHROME} Safari/537.36 OPR/106.0.0.0`, "Opera", "Windows", "desktop"],
-    [
-      "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:121.0) Gecko/20100101 Firefox/121.0",
-      "Firefox",
-      "Windows",
-      "desktop",
-    ],
-    [
-      "Mozilla/5.0 (Windows NT 10.0; WOW64; Trident/7.0; rv:11.0) like Gecko",
-      "IE",
-      "Windows",
-      "desktop",
-    ],
-    [`${MAC} ${WEBKIT} Version/17.2 Safari/605.1.15`, "Safari", "macOS", "desktop"],
-    [`${MAC} ${CHROME} Safari/537.36`, "Chrome", "macOS", "desktop"],
-    [`Mozilla/5.0 (X11; Linux x86_64) ${CHROME} Safari/537.36`, "Chrome", "Linux", "desktop"],
-    [
-      "Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:121.0) Gecko/20100101 Firefox/121.0",
-      "Firefox",
-      "Ubuntu",
-      "desktop",
-    ],
-    [
-      `Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) ${CHROME} Safari/537.36`,
-      "Chrome",
-      "ChromeOS",
-      "desktop",
-    ],
-    [`${IPHONE} ${WEBKIT} Version/17.2 Mobile/15E148 Safari/604.1`, "Safari", "iOS", "mobile"],
-    [
-      `${IPHONE} ${WEBKIT} CriOS/120.0.6099.119 Mobile/15E148 Safari/604.1`,
-      "Chrome",
-      "iOS",
-      "mobile",
-    ],
-    [`${IPHONE} ${WEBKIT} Mobile/15E148 Instagram 300.0.0.0.0`, "Instagram", "iOS", "mobile"],
-    [
-      `${IPHONE} ${WEBKIT} Mobile/15E148 [FBAN/FBIOS;FBAV/440.0.0.0;FBDV/iPhone14,2]`,
-      "Facebook",
-      "iOS",
-      "mobile",
-    ],
-    [
-      `Mozilla/5.0 (iPad; CPU OS 16_6 like Mac OS X) ${WEBKIT} Version/16.6 Mobile/15E148 Safari/604.1`,
-      "Safari",
-      "iOS",
-      "tablet",
-    ],
-    [
-      `Mozilla/5.0 (Linux; Android 10; K) ${CHROME} Mobile Safari/537.36`,
-      "Chrome",
-      "Android",
-      "mobile",
-    ],
-    [
-      "Mozilla/5.0 (Linux; Android 13; SM-S911B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/115.0.0.0 Mobile Safari/537.36",
-      "Samsung Internet",
-      "Android",
-      "mobile",
-    ],
-    [
-      `Mozilla/5.0 (Linux; Android 13; SM-X900) ${CHROME} Safari/537.36`,
-      "Chrome",
-      "Android",
-      "tablet",
-    ],
-    [
-      "Mozilla/5.0 (Android 14; Mobile; rv:121.0) Gecko/121.0 Firefox/121.0",
-      "Firefox",
-      "Android",
-      "mobile",
-    ],
-    [
-      "Mozilla/5.0 (SMART-TV; Linux; Tizen 6.0) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/4.0 Chrome/76.0.3809.146 TV Safari/537.36",
-      "Samsung Internet",
-      "Tizen",
-      "other",
-    ],
-    [
-      `Mozilla/5.0 (PlayStation; PlayStation 5/8.00) ${WEBKIT} Version/15.4 Safari/605.1.15`,
-      "Safari",
-      "PlayStation",
-      "other",
-    ],
-  ] as const)("%p", (userAgent, browser, os, device) => {
-    expect(parseAgent(userAgent)).toEqual({ browser, os, device, verdict: PERSON });
   });
 
   test("may be missing, and tells nothing then", () => {
@@ -174,55 +82,8 @@ describe("a platform that the parser takes for another", () => {
     ["Podcasts/1650.1 CFNetwork/1333.0.4 Darwin/21.5.0 (x86_64)", "macOS", "desktop"],
     ["Safari/18617.1 CFNetwork/1490.0.4 Darwin/23.2.0", "macOS", "desktop"],
     ["Things/3.19 CFNetwork/1490.0.4 Darwin/23.2.0", "iOS", "other"],
-    [
-      `Mozilla/5.0 (Linux; Android 11; BRAVIA 4K VH2 Build/RTT2) ${CHROME} Safari/537.36`,
-      "Android",
-      "other",
-    ],
-    [
-      `Mozilla/5.0 (Linux; Android 9; AFTKA Build/PS7284) ${CHROME} Safari/537.36`,
-      "Android",
-      "other",
-    ],
-    [
-      `Mozilla/5.0 (Linux; Android 12; Chromecast Google TV Build/STTE) ${CHROME} Safari/537.36`,
-      "Android",
-      "other",
-    ],
-    [
-      `Mozilla/5.0 (Linux; Android 9; MIBOX4 Build/PI; wv) ${CHROME} Mobile Safari/537.36`,
-      "Android",
-      "other",
-    ],
-    [`Mozilla/5.0 (Web0S; Linux/SmartTV) ${CHROME} Safari/537.36 WebAppManager`, "webOS", "other"],
     ["AppleCoreMedia/1.0.0.20K80 (Apple TV; U; CPU OS 16_1 like Mac OS X; en_us)", "tvOS", "other"],
-    [
-      "Mozilla/5.0 (Windows NT 10.0; Win64; x64; Xbox; Xbox Series X) AppleWebKit/537.36 Edge/20.02",
-      "Xbox",
-      "other",
-    ],
-    [
-      "Mozilla/5.0 (PlayStation; PlayStation 5/8.00) AppleWebKit/605.1.15 Version/15.4 Safari/605.1.15",
-      "PlayStation",
-      "other",
-    ],
-    [
-      "Mozilla/5.0 (Nintendo Switch; WifiWebAuthApplet) AppleWebKit/606.4 NF/6.0 NintendoBrowser/5.1",
-      "Nintendo",
-      "other",
-    ],
     ["Roku/DVP-12.5 (12.5.0.4178)", "Roku", "other"],
-    [
-      "Opera/9.80 (J2ME/MIDP; Opera Mini/7.1.32052/29.3709; U; en) Presto/2.8.119 Version/11.10",
-      "Unknown",
-      "mobile",
-    ],
-    // A phone stays one.
-    [
-      `Mozilla/5.0 (Linux; Android 13; Pixel 7) ${CHROME} Mobile Safari/537.36`,
-      "Android",
-      "mobile",
-    ],
   ])("%p: %p, %p", (userAgent, os, device) => {
     expect(parseAgent(userAgent)).toMatchObject({ os, device });
   });

@@ -49,256 +49,200 @@ export function tablesOf(group: TableGroup, all: readonly string[]): string[] {
 const OWNER = "shorthop";
 const API = "shorthop_api";
 const WORKER = "shorthop_worker";
+const BOTH = [OWNER, API] as const;
+const ALL = [OWNER, API, WORKER] as const;
+
+const READ = ["select"] as const;
+const WRITE = ["insert", "update", "delete"] as const;
+
+/** Rows about the tables of a group. */
+const on = (
+  tables: TableGroup,
+  ...rows: [what: string, readonly Privilege[], may: readonly PostgresUser[], why: string][]
+): PostgresRight[] =>
+  rows.map(([what, privileges, may, why]) => ({ what, tables, privileges, may, why }));
+
+/** A row about statements. */
+const run = (
+  what: string,
+  statements: readonly string[],
+  may: readonly PostgresUser[],
+  why = "",
+  on?: "postgres" | "replication",
+): PostgresRight => ({ what, statements, may, why, ...(on === undefined ? {} : { on }) });
 
 const select = (...expressions: string[]): string[] => expressions.map((text) => `select ${text}`);
 
 export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
-  {
-    what: "connect to the database `shorthop`",
-    statements: select("1"),
-    may: [OWNER, API, WORKER],
-    why: "it is theirs",
-  },
-  {
-    what: "connect to the database `postgres`",
-    statements: select("1"),
-    on: "postgres",
-    may: POSTGRES_USERS,
-    why: "PostgreSQL's default; there is nothing in it",
-  },
-  {
-    what: "read links, accounts, keys, users and all other tables",
-    tables: "rest",
-    privileges: ["select"],
-    may: [OWNER, API],
-    why: "the API's own",
-  },
-  {
-    what: "write them",
-    tables: "rest",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER, API],
-    why: "the API's own",
-  },
-  {
-    what: "read and change the counters of links",
-    tables: "counters",
-    privileges: ["select", "update"],
-    may: [OWNER, API, WORKER],
-    why: "workers count; the API shows counts",
-  },
-  {
-    what: "add and delete counters of links",
-    tables: "counters",
-    privileges: ["insert", "delete"],
-    may: [OWNER, API],
-    why: "with the link",
-  },
-  {
-    what: "read webhooks",
-    tables: "webhooks",
-    privileges: ["select"],
-    may: [OWNER, API, WORKER],
-    why: "workers deliver to them; what their secrets are derived from is not in the database",
-  },
-  {
-    what: "add, change and delete webhooks",
-    tables: "webhooks",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER, API],
-    why: "the API's own; workers change only how far they are and whether they are disabled",
-  },
-  {
-    what: "read, add and change deliveries to webhooks",
-    tables: "deliveries",
-    privileges: ["select", "insert", "update"],
-    may: [OWNER, API, WORKER],
-    why: "workers make them; the API lists and retries them",
-  },
-  {
-    what: "delete deliveries to webhooks",
-    tables: "deliveries",
-    privileges: ["delete"],
-    may: [OWNER, API],
-    why: "with their webhook, and after 30 days",
-  },
-  {
-    what: "read tags and host of links whose ids one knows",
-    statements: select("* from webhook_links('{}')"),
-    may: [OWNER, WORKER],
-    why: "a webhook can be for some tags or domains",
-  },
-  {
-    what: "read the plan of an account whose id one knows",
-    statements: select("account_plan('00000000-0000-0000-0000-000000000000')"),
-    may: [OWNER, WORKER],
-    why: "it decides how many deliveries are made",
-  },
-  {
-    what: "read and add events",
-    tables: "events",
-    privileges: ["select", "insert"],
-    may: [OWNER, API, WORKER],
-    why: "changes are recorded, and clicks",
-  },
-  {
-    what: "change and delete events",
-    tables: "events",
-    privileges: ["update", "delete"],
-    may: [OWNER],
-    why: "no process can remove from the ledger what it did",
-  },
-  {
-    what: "read up to where events are deleted",
-    tables: "floors",
-    privileges: ["select"],
-    may: [OWNER, API],
-    why: "a reader who has missed some is told so",
-  },
-  {
-    what: "change that",
-    tables: "floors",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER],
-    why: "the function that deletes does",
-  },
-  {
-    what: "sign up to where events are deleted",
-    statements: ["update event_floors set signature = null where false"],
-    may: [OWNER, API],
-    why: "the API has the key, and has just deleted them",
-  },
-  {
-    what: "read where erasures have cut the ledger's chains of hashes",
-    tables: "cuts",
-    privileges: ["select"],
-    may: [OWNER, API],
-    why: "whoever verifies them does",
-  },
-  {
-    what: "change that",
-    tables: "cuts",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER],
-    why: "`shorthop accounts erase` does",
-  },
-  {
-    what: "read where the ledger's chains of hashes end",
-    tables: "heads",
-    privileges: ["select"],
-    may: [OWNER, API],
-    why: "whoever verifies them does",
-  },
-  {
-    what: "change that",
-    tables: "heads",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER],
-    why: "the function that numbers events does",
-  },
-  {
-    what: "read who reads events of clicks",
-    tables: "readers",
-    privileges: ["select"],
-    may: [OWNER, API, WORKER],
-    why: "others' clicks are not recorded",
-  },
-  {
-    what: "change that",
-    tables: "readers",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER, API],
-    why: "with each read",
-  },
-  {
-    what: "read and move how far clicks are recorded",
-    tables: "progress",
-    privileges: ["select", "update"],
-    may: [OWNER, API, WORKER],
-    why: "the next worker goes on there; the API notes which links have expired",
-  },
-  {
-    what: "add and delete it",
-    tables: "progress",
-    privileges: ["insert", "delete"],
-    may: [OWNER, API],
-    why: "migrations do; the API may write all tables that are not named here",
-  },
-  {
-    what: "record clicks as events, within the day's budget of each account",
-    statements: select("record_click_events('[]', '{}')"),
-    may: [OWNER, WORKER],
-    why: "workers do",
-  },
-  {
-    what: "read how much of that budget is spent",
-    tables: "clickDays",
-    privileges: ["select"],
-    may: [OWNER, API],
-    why: "the API may read every table",
-  },
-  {
-    what: "change that",
-    tables: "clickDays",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER],
-    why: "that function does",
-  },
-  {
-    what: "give events their positions",
-    statements: select("number_events('00000000-0000-0000-0000-000000000000', 'live')"),
-    may: [OWNER, API, WORKER],
-    why: "readers do",
-  },
-  {
-    what: "delete events that are older than a number of days",
-    statements: select("delete_old_events(30, 30, 1)"),
-    may: [OWNER, API],
-    why: "their retention; never those of the last day",
-  },
-  {
-    what: "read the limits and quotas of plans",
-    tables: "plans",
-    privileges: ["select"],
-    may: [OWNER, API],
-    why: "the API applies them",
-  },
-  {
-    what: "change the limits and quotas of plans",
-    tables: "plans",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER],
-    why: "migrations do",
-  },
-  {
-    what: "read which migrations are applied, and which backups are proven",
-    tables: "migrations",
-    privileges: ["select"],
-    may: [OWNER, API],
-    why: "`shorthop doctor`, metrics",
-  },
-  {
-    what: "change that",
-    tables: "migrations",
-    privileges: ["insert", "update", "delete"],
-    may: [OWNER],
-    why: "migrations and backups do",
-  },
-  {
-    what: "draw versions of links",
-    statements: [...select("next_link_version()"), ...select("next_link_versions(2)")],
-    may: [OWNER, API],
-    why: "each change of a link has one",
-  },
-  {
-    what: "set the sequence of versions back",
-    statements: select("setval('link_version', 1)"),
-    may: [OWNER],
-    why: "it owns everything in the database",
-  },
-  {
-    what: "change the schema, empty whole tables",
-    statements: [
+  run("connect to the database `shorthop`", select("1"), ALL, "it is theirs"),
+  run(
+    "connect to the database `postgres`",
+    select("1"),
+    POSTGRES_USERS,
+    "PostgreSQL's default; there is nothing in it",
+    "postgres",
+  ),
+  ...on(
+    "rest",
+    ["read links, accounts, keys, users and all other tables", READ, BOTH, "the API's own"],
+    ["write them", WRITE, BOTH, "the API's own"],
+  ),
+  ...on(
+    "counters",
+    [
+      "read and change the counters of links",
+      ["select", "update"],
+      ALL,
+      "workers count; the API shows counts",
+    ],
+    ["add and delete counters of links", ["insert", "delete"], BOTH, "with the link"],
+  ),
+  ...on(
+    "webhooks",
+    [
+      "read webhooks",
+      READ,
+      ALL,
+      "workers deliver to them; what their secrets are derived from is not in the database",
+    ],
+    [
+      "add, change and delete webhooks",
+      WRITE,
+      BOTH,
+      "the API's own; workers change only how far they are and whether they are disabled",
+    ],
+  ),
+  ...on(
+    "deliveries",
+    [
+      "read, add and change deliveries to webhooks",
+      ["select", "insert", "update"],
+      ALL,
+      "workers make them; the API lists and retries them",
+    ],
+    ["delete deliveries to webhooks", ["delete"], BOTH, "with their webhook, and after 30 days"],
+  ),
+  run(
+    "read tags and host of links whose ids one knows",
+    select("* from webhook_links('{}')"),
+    [OWNER, WORKER],
+    "a webhook can be for some tags or domains",
+  ),
+  run(
+    "read the plan of an account whose id one knows",
+    select("account_plan('00000000-0000-0000-0000-000000000000')"),
+    [OWNER, WORKER],
+    "it decides how many deliveries are made",
+  ),
+  ...on(
+    "events",
+    ["read and add events", ["select", "insert"], ALL, "changes are recorded, and clicks"],
+    [
+      "change and delete events",
+      ["update", "delete"],
+      [OWNER],
+      "no process can remove from the ledger what it did",
+    ],
+  ),
+  ...on(
+    "floors",
+    ["read up to where events are deleted", READ, BOTH, "a reader who has missed some is told so"],
+    ["change that", WRITE, [OWNER], "the function that deletes does"],
+  ),
+  run(
+    "sign up to where events are deleted",
+    ["update event_floors set signature = null where false"],
+    BOTH,
+    "the API has the key, and has just deleted them",
+  ),
+  ...on(
+    "cuts",
+    [
+      "read where erasures have cut the ledger's chains of hashes",
+      READ,
+      BOTH,
+      "whoever verifies them does",
+    ],
+    ["change that", WRITE, [OWNER], "`shorthop accounts erase` does"],
+  ),
+  ...on(
+    "heads",
+    ["read where the ledger's chains of hashes end", READ, BOTH, "whoever verifies them does"],
+    ["change that", WRITE, [OWNER], "the function that numbers events does"],
+  ),
+  ...on(
+    "readers",
+    ["read who reads events of clicks", READ, ALL, "others' clicks are not recorded"],
+    ["change that", WRITE, BOTH, "with each read"],
+  ),
+  ...on(
+    "progress",
+    [
+      "read and move how far clicks are recorded",
+      ["select", "update"],
+      ALL,
+      "the next worker goes on there; the API notes which links have expired",
+    ],
+    [
+      "add and delete it",
+      ["insert", "delete"],
+      BOTH,
+      "migrations do; the API may write all tables that are not named here",
+    ],
+  ),
+  run(
+    "record clicks as events, within the day's budget of each account",
+    select("record_click_events('[]', '{}')"),
+    [OWNER, WORKER],
+    "workers do",
+  ),
+  ...on(
+    "clickDays",
+    ["read how much of that budget is spent", READ, BOTH, "the API may read every table"],
+    ["change that", WRITE, [OWNER], "that function does"],
+  ),
+  run(
+    "give events their positions",
+    select("number_events('00000000-0000-0000-0000-000000000000', 'live')"),
+    ALL,
+    "readers do",
+  ),
+  run(
+    "delete events that are older than a number of days",
+    select("delete_old_events(30, 30, 1)"),
+    BOTH,
+    "their retention; never those of the last day",
+  ),
+  ...on(
+    "plans",
+    ["read the limits and quotas of plans", READ, BOTH, "the API applies them"],
+    ["change the limits and quotas of plans", WRITE, [OWNER], "migrations do"],
+  ),
+  ...on(
+    "migrations",
+    [
+      "read which migrations are applied, and which backups are proven",
+      READ,
+      BOTH,
+      "`shorthop doctor`, metrics",
+    ],
+    ["change that", WRITE, [OWNER], "migrations and backups do"],
+  ),
+  run(
+    "draw versions of links",
+    [...select("next_link_version()"), ...select("next_link_versions(2)")],
+    BOTH,
+    "each change of a link has one",
+  ),
+  run(
+    "set the sequence of versions back",
+    select("setval('link_version', 1)"),
+    [OWNER],
+    "it owns everything in the database",
+  ),
+  run(
+    "change the schema, empty whole tables",
+    [
       "create table mine ()",
       "create function mine() returns int language sql as 'select 1'",
       "alter table links add column mine text",
@@ -306,30 +250,25 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
       "create trigger mine before update on links for each row execute function count_links()",
       "truncate link_outbox",
     ],
-    may: [OWNER],
-    why: "migrations do",
-  },
-  {
-    what: "create temporary tables",
-    statements: ["create temporary table scratch ()"],
-    may: [OWNER],
-    why: "it owns the database",
-  },
-  {
-    what: "create databases",
-    statements: ["create database scratch"],
-    may: [OWNER],
-    why: "only after the command of [backup and restore](operations.md#backup-and-restore), for the drill",
-  },
-  {
-    what: "become the owner",
-    statements: ["set role shorthop"],
-    may: [OWNER],
-    why: "it is the owner",
-  },
-  {
-    what: "become another role, create or change roles, read passwords",
-    statements: [
+    [OWNER],
+    "migrations do",
+  ),
+  run(
+    "create temporary tables",
+    ["create temporary table scratch ()"],
+    [OWNER],
+    "it owns the database",
+  ),
+  run(
+    "create databases",
+    ["create database scratch"],
+    [OWNER],
+    "only after the command of [backup and restore](operations.md#backup-and-restore), for the drill",
+  ),
+  run("become the owner", ["set role shorthop"], [OWNER], "it is the owner"),
+  run(
+    "become another role, create or change roles, read passwords",
+    [
       "set role postgres",
       "set role pg_read_all_data",
       "set role pg_execute_server_program",
@@ -344,23 +283,21 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
       "grant pg_read_server_files to shorthop_worker",
       ...select("rolpassword from pg_authid"),
     ],
-    may: [],
-    why: "",
-  },
-  {
-    what: "read and write files of the server, and run programs",
-    statements: [
+    [],
+  ),
+  run(
+    "read and write files of the server, and run programs",
+    [
       "copy (select 1) to program 'true'",
       "copy link_counters from '/etc/passwd'",
       "copy (select 1) to '/tmp/of-a-test-of-credentials'",
       ...select("pg_read_file('PG_VERSION')", "pg_ls_dir('.')", "lo_import('/etc/passwd')"),
     ],
-    may: [],
-    why: "",
-  },
-  {
-    what: "change the server's settings, stop others' statements",
-    statements: [
+    [],
+  ),
+  run(
+    "change the server's settings, stop others' statements",
+    [
       "alter system set work_mem = '64kB'",
       "alter database postgres set work_mem = '64kB'",
       ...select(
@@ -370,14 +307,13 @@ export const POSTGRES_RIGHTS: readonly PostgresRight[] = [
         "pg_terminate_backend(pid) from pg_stat_activity where usename = 'postgres'",
       ),
     ],
-    may: [],
-    why: "",
-  },
-  {
-    what: "replicate the whole server",
-    statements: ["IDENTIFY_SYSTEM"],
-    on: "replication",
-    may: ["standby"],
-    why: "the standby of [three machines](three-machines.md) copies it: this password is worth all tables",
-  },
+    [],
+  ),
+  run(
+    "replicate the whole server",
+    ["IDENTIFY_SYSTEM"],
+    ["standby"],
+    "the standby of [three machines](three-machines.md) copies it: this password is worth all tables",
+    "replication",
+  ),
 ];

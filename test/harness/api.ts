@@ -65,7 +65,8 @@ async function readText(response: Response): Promise<string> {
   return "";
 }
 
-function parseJsonOrText(text: string): unknown {
+/** The content of a body: JSON, or else its text. */
+export function parseJsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

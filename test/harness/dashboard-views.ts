@@ -40,38 +40,32 @@ export type View = {
   open?: (page: Page) => Promise<void>;
 };
 
+/** The dialogs of a page, each by its name. */
+const dialogsOf = (
+  path: string,
+  ready: string,
+  dialogs: Record<string, (page: Page) => Promise<void>>,
+): View[] => Object.entries(dialogs).map(([name, open]) => ({ name, path, ready, open }));
+
 /** Every page, and every dialog with content of its own. */
 export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount): View[] => {
   const at = (path: string, mode = "live") => `/${account}/${mode}${path}`;
   return [
     { name: "links", path: at("/links"), ready: "table" },
     { name: "links-none", path: at("/links", "test"), ready: ".empty" },
-    {
-      name: "link-new",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
+    ...dialogsOf(at("/links"), "table", {
+      async "link-new"(page) {
         await page.getByRole("button", { name: "New link" }).click();
         await page.getByText("UTM parameters").click();
         await page.getByLabel("Destination").fill("nonsense");
       },
-    },
-    {
-      name: "link-discard",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
+      async "link-discard"(page) {
         await page.getByRole("button", { name: "New link" }).click();
         await page.getByLabel("Destination").fill("example.com/unsaved");
         await page.keyboard.press("Escape");
         await page.getByRole("dialog", { name: "Discard your changes?" }).waitFor();
       },
-    },
-    {
-      name: "link-created",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
+      async "link-created"(page) {
         await page.getByRole("button", { name: "New link" }).click();
         await page.getByLabel("Destination").fill("example.com/created");
         await page.keyboard.press("Enter");
@@ -80,18 +74,8 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
         const row = page.locator("[aria-busy=false] tbody tr", { hasText: "example.com/created" });
         await row.first().waitFor();
       },
-    },
-    {
-      name: "links-selected",
-      path: at("/links"),
-      ready: "table",
-      open: (page) => page.getByLabel("Select all links on this page").check(),
-    },
-    {
-      name: "links-tags",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
+      "links-selected": (page) => page.getByLabel("Select all links on this page").check(),
+      async "links-tags"(page) {
         await page.getByLabel("Select all links on this page").check();
         await page
           .getByRole("group", { name: "Selected links" })
@@ -99,7 +83,39 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
           .click();
         await page.getByLabel("Add", { exact: true }).waitFor();
       },
-    },
+      async "links-replace"(page) {
+        await openChange(page, "Replace in destinations");
+        await page.getByLabel("Find").fill("example.com");
+      },
+      "links-utm": (page) => openChange(page, "UTM parameters"),
+      "links-move": (page) => openChange(page, "Move to a domain"),
+      "links-password": (page) => openChange(page, "Password"),
+      async "links-export"(page) {
+        await page.getByRole("button", { name: "Export" }).click();
+        await page.getByRole("dialog", { name: "Export links" }).waitFor();
+      },
+      async "link-utm-templates"(page) {
+        await page.getByRole("button", { name: "New link" }).click();
+        await page.getByText("UTM parameters").click();
+        await page.getByRole("button", { name: "Templates" }).click();
+        await page.getByRole("dialog", { name: "UTM templates" }).getByLabel("Name").waitFor();
+      },
+      async palette(page) {
+        await page.keyboard.press("Control+k");
+        await page.getByRole("combobox", { name: "Pages, actions and links" }).fill("link");
+        await page.getByRole("option", { name: "Conference talk" }).waitFor();
+      },
+      async shortcuts(page) {
+        await page.keyboard.press("?");
+        await page.getByLabel("Single keys are shortcuts").waitFor();
+      },
+      "link-menu": (page) => page.getByRole("button", { name: "Actions for" }).first().click(),
+      async "link-qr"(page) {
+        await page.getByRole("button", { name: "Actions for" }).first().click();
+        await page.getByRole("menuitem", { name: "QR code" }).click();
+        await page.getByRole("img", { name: "QR code of" }).waitFor();
+      },
+    }),
     {
       name: "links-filter",
       path: at("/links?tag=marketing"),
@@ -118,137 +134,39 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
         await page.getByRole("dialog").getByLabel("Name").waitFor();
       },
     },
-    {
-      name: "links-replace",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
-        await openChange(page, "Replace in destinations");
-        await page.getByLabel("Find").fill("example.com");
-      },
-    },
-    {
-      name: "links-utm",
-      path: at("/links"),
-      ready: "table",
-      open: (page) => openChange(page, "UTM parameters"),
-    },
-    {
-      name: "links-move",
-      path: at("/links"),
-      ready: "table",
-      open: (page) => openChange(page, "Move to a domain"),
-    },
-    {
-      name: "links-password",
-      path: at("/links"),
-      ready: "table",
-      open: (page) => openChange(page, "Password"),
-    },
-    {
-      name: "links-export",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
-        await page.getByRole("button", { name: "Export" }).click();
-        await page.getByRole("dialog", { name: "Export links" }).waitFor();
-      },
-    },
-    {
-      name: "link-utm-templates",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
-        await page.getByRole("button", { name: "New link" }).click();
-        await page.getByText("UTM parameters").click();
-        await page.getByRole("button", { name: "Templates" }).click();
-        await page.getByRole("dialog", { name: "UTM templates" }).getByLabel("Name").waitFor();
-      },
-    },
-    {
-      name: "palette",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
-        await page.keyboard.press("Control+k");
-        await page.getByRole("combobox", { name: "Pages, actions and links" }).fill("link");
-        await page.getByRole("option", { name: "Conference talk" }).waitFor();
-      },
-    },
-    {
-      name: "shortcuts",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
-        await page.keyboard.press("?");
-        await page.getByLabel("Single keys are shortcuts").waitFor();
-      },
-    },
-    {
-      name: "link-limit",
-      path: at("/links?search=tour-card"),
-      ready: "table",
-      async open(page) {
+    ...dialogsOf(at("/links?search=tour-card"), "table", {
+      async "link-limit"(page) {
         await openEditor(page);
         await page.getByText("Schedule and state").click();
         await page.getByText("Limit and confirmation").click();
         await page.getByLabel("Click limit").scrollIntoViewIfNeeded();
       },
-    },
-    {
-      name: "link-preview",
-      path: at("/links?search=tour-card"),
-      ready: "table",
-      async open(page) {
+      async "link-preview"(page) {
         await openEditor(page);
         await page.getByText("Preview", { exact: true }).click();
         await page.getByRole("img", { name: "The card’s image" }).scrollIntoViewIfNeeded();
       },
-    },
-    {
-      name: "link-path",
-      path: at("/links?search=tour-card"),
-      ready: "table",
-      async open(page) {
+      async "link-path"(page) {
         await openEditor(page);
         await page.getByText("Password, query and path").click();
         await page.getByText("Your own id").click();
         await page.getByLabel("External id").scrollIntoViewIfNeeded();
       },
-    },
+    }),
     {
       name: "link-taken-down",
       path: at(`/links/${down}?timezone=UTC`),
       ready: ".alert",
     },
-    {
-      name: "link-menu",
-      path: at("/links"),
-      ready: "table",
-      open: (page) => page.getByRole("button", { name: "Actions for" }).first().click(),
-    },
-    {
-      name: "link-qr",
-      path: at("/links"),
-      ready: "table",
-      async open(page) {
-        await page.getByRole("button", { name: "Actions for" }).first().click();
-        await page.getByRole("menuitem", { name: "QR code" }).click();
-        await page.getByRole("img", { name: "QR code of" }).waitFor();
-      },
-    },
     { name: "import", path: at("/links/import"), ready: ".file-picker" },
-    { name: "import-columns", path: at("/links/import"), ready: ".file-picker", open: chooseFile },
-    {
-      name: "import-checked",
-      path: at("/links/import"),
-      ready: ".file-picker",
-      async open(page) {
+    ...dialogsOf(at("/links/import"), ".file-picker", {
+      "import-columns": chooseFile,
+      async "import-checked"(page) {
         await chooseFile(page);
         await page.getByRole("button", { name: "Check 7 rows" }).click();
         await page.getByRole("table", { name: "Rows that are not imported" }).waitFor();
       },
-    },
+    }),
     {
       name: "analytics-link",
       path: at(`/links/${link}?period=90d&timezone=Europe/Berlin`),
@@ -269,12 +187,24 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       path: at("/analytics?timezone=UTC&country=DE&device=-tablet&compare=previous"),
       ready: ".heat.shade-5",
     },
-    {
-      name: "analytics-add-filter",
-      path: at("/analytics?timezone=UTC"),
-      ready: ".heat.shade-5",
-      open: (page) => page.getByRole("button", { name: "Add filter" }).click(),
-    },
+    ...dialogsOf(at("/analytics?timezone=UTC"), ".heat.shade-5", {
+      "analytics-add-filter": (page) => page.getByRole("button", { name: "Add filter" }).click(),
+      async "share-new"(page) {
+        await page.getByRole("button", { name: "Share", exact: true }).click();
+        await page.getByRole("button", { name: "New share" }).click();
+        await page.getByText("Embedding").click();
+      },
+      async "share-list"(page) {
+        await page.getByRole("button", { name: "Share", exact: true }).click();
+        await page.getByRole("table", { name: "Shared statistics" }).waitFor();
+      },
+      async "saved-views"(page) {
+        await page.getByRole("button", { name: "Views", exact: true }).click();
+        await page.getByLabel("Name").fill("Campaigns of this month");
+        await page.getByRole("button", { name: "Save view" }).click();
+        await page.getByRole("list", { name: "Saved views" }).waitFor();
+      },
+    }),
     {
       name: "analytics-all-values",
       path: at(`/links/${link}?timezone=UTC`),
@@ -282,36 +212,6 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       async open(page) {
         await page.getByRole("button", { name: "All countries" }).click();
         await page.getByRole("dialog").getByRole("table").waitFor();
-      },
-    },
-    {
-      name: "share-new",
-      path: at("/analytics?timezone=UTC"),
-      ready: ".heat.shade-5",
-      async open(page) {
-        await page.getByRole("button", { name: "Share", exact: true }).click();
-        await page.getByRole("button", { name: "New share" }).click();
-        await page.getByText("Embedding").click();
-      },
-    },
-    {
-      name: "share-list",
-      path: at("/analytics?timezone=UTC"),
-      ready: ".heat.shade-5",
-      async open(page) {
-        await page.getByRole("button", { name: "Share", exact: true }).click();
-        await page.getByRole("table", { name: "Shared statistics" }).waitFor();
-      },
-    },
-    {
-      name: "saved-views",
-      path: at("/analytics?timezone=UTC"),
-      ready: ".heat.shade-5",
-      async open(page) {
-        await page.getByRole("button", { name: "Views", exact: true }).click();
-        await page.getByLabel("Name").fill("Campaigns of this month");
-        await page.getByRole("button", { name: "Save view" }).click();
-        await page.getByRole("list", { name: "Saved views" }).waitFor();
       },
     },
     {
@@ -363,22 +263,14 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
     },
     { name: "webhook-deliveries", path: at(`/webhooks/${webhook}`), ready: "table" },
     { name: "reports", path: at("/reports"), ready: "table" },
-    {
-      name: "report-new",
-      path: at("/reports"),
-      ready: "table",
-      open: (page) => page.getByRole("button", { name: "New report" }).click(),
-    },
-    {
-      name: "report-runs",
-      path: at("/reports"),
-      ready: "table",
-      async open(page) {
+    ...dialogsOf(at("/reports"), "table", {
+      "report-new": (page) => page.getByRole("button", { name: "New report" }).click(),
+      async "report-runs"(page) {
         await page.getByRole("button", { name: "Actions for" }).click();
         await page.getByRole("menuitem", { name: "Last runs" }).click();
         await page.getByRole("table", { name: "Last runs" }).waitFor();
       },
-    },
+    }),
     { name: "members", path: at("/settings/members"), ready: "table" },
     {
       name: "member-reset",

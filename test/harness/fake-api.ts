@@ -14,9 +14,11 @@ import type { SiteServices } from "../../api/resource-routes.ts";
 import { listenOptions, type SiteContext } from "../../api/site.ts";
 import type { Stores } from "../../api/stores.ts";
 import { TrustedProxies } from "../../shared/client-address.ts";
+import { SCOPES } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
+import { parseJsonOrText } from "./api.ts";
 import { fakeService } from "./fake-service.ts";
 
 export const SHORT_URL = "https://sho.rt";
@@ -41,24 +43,6 @@ type RequestOptions = {
   body?: unknown;
   headers?: Record<string, string>;
 };
-
-const ALL_SCOPES = [
-  "links:read",
-  "links:write",
-  "links:delete",
-  "analytics:read",
-  "domains:read",
-  "domains:write",
-  "keys:read",
-  "keys:write",
-  "shares:read",
-  "shares:write",
-  "webhooks:read",
-  "webhooks:write",
-  "events:read",
-  "reports:read",
-  "reports:write",
-];
 
 type Services = { [Name in keyof SiteServices]?: Partial<SiteServices[Name]> };
 
@@ -181,7 +165,7 @@ export class MemoryStores implements Stores {
     const known = {
       id: newUuid(),
       accountId: newUuid(),
-      scopes: ALL_SCOPES,
+      scopes: [...SCOPES],
       state: "ok" as const,
       ...generated,
       ...change,
@@ -240,12 +224,4 @@ export function errorCodeOf({ body }: Pick<FakeResponse, "body">): string {
   if (Object.keys(more).length > 0 || typeof error.message !== "string" || error.message === "")
     throw new Error(`Not an error response: ${JSON.stringify(body)}`);
   return error.code;
-}
-
-function parseJsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

@@ -75,8 +75,8 @@ export class TestHost implements AsyncDisposable {
 
   constructor(url: string, log: Log) {
     this.#nats = new NatsClient(url, "redirector", log);
-    const events = { changed: () => this.process.host.poll(), skipped: () => void this.#skipped++ };
-    this.#log = new HostLog(this.#dir, { nats: this.#nats, verifier: SIGNER, log }, events);
+    const source = { nats: this.#nats, verifier: SIGNER, log };
+    this.#log = new HostLog(this.#dir, source, () => void this.#skipped++);
     this.process = new LinksProcess(this.#dir, this.#nats, log);
   }
 

@@ -74,7 +74,6 @@ function start(folder: string): LinksThread {
       LOG_LEVEL: "fatal",
     }),
     {
-      changed: () => undefined,
       skipped: () => undefined,
       failed(error) {
         throw error;

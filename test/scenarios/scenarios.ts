@@ -11,11 +11,13 @@ const BACKUPS = ["cli/machines/backup/**", "cli/machines/setup/restore.ts"];
 /** The long forms of tests (`test/harness/property-runs.ts`). */
 const LONG = { SHORTHOP_TEST_LONG: "1" };
 
-export const SCENARIOS: readonly Scenario[] = [
+/** Without files or a program, its test is the one of `test/scenarios` with its name. */
+type Row = Omit<Scenario, "files"> & { files?: readonly string[] };
+
+const ROWS: readonly Row[] = [
   ...FAULT_SCENARIOS.map(({ name, seconds, isLast, paths, proves }) => ({
     name,
     isLast,
-    files: [],
     program: ["test/scenarios/run.ts", name],
     seconds,
     paths,
@@ -23,7 +25,6 @@ export const SCENARIOS: readonly Scenario[] = [
   })),
   {
     name: "backup",
-    files: ["test/scenarios/backup.test.ts"],
     seconds: 60,
     paths: [...BACKUPS, "test/harness/s3.ts"],
     proves:
@@ -31,7 +32,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "batches",
-    files: ["test/scenarios/batches.test.ts"],
     seconds: 200,
     paths: [
       "worker/consumer/**",
@@ -43,28 +43,24 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "click-limits",
-    files: ["test/scenarios/click-limits.test.ts"],
     seconds: 150,
     paths: ["redirector/limits/**", "api/links/used-clicks.ts", "api/links/settings.ts"],
     proves: "a limit is used up and never exceeded while redirectors and NATS are killed or lost",
   },
   {
     name: "click-storage",
-    files: ["test/scenarios/click-storage.test.ts"],
     seconds: 40,
     paths: [...CLICKS_STORE, "worker/enrich/**", "worker/batches/clicks-table.ts"],
     proves: "an insert is in the clicks and each rollup once, also repeated after ClickHouse died",
   },
   {
     name: "erasure",
-    files: ["test/scenarios/erasure.test.ts"],
     seconds: 680,
     paths: ["api/data-rights/**", "cli/accounts/data-rights.ts", "api/events/chain*.ts"],
     proves: "after an erasure a search of all that is stored finds the proof, and nothing else",
   },
   {
     name: "executables",
-    files: ["test/scenarios/executables.test.ts"],
     seconds: 40,
     paths: [
       "deploy/{build,build-executable,executable,pack-clients}.ts",
@@ -79,7 +75,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "import-history",
-    files: ["test/scenarios/import-history.test.ts"],
     seconds: 60,
     paths: [
       "api/imports/**",
@@ -93,21 +88,18 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "last-clicks",
-    files: ["test/scenarios/last-clicks.test.ts"],
     seconds: 60,
     paths: ["worker/counters.ts", "worker/batches/**"],
     proves: "the last click of a link is exact when a worker ends before it wrote it",
   },
   {
     name: "lifecycle",
-    files: ["test/scenarios/lifecycle.test.ts"],
     seconds: 86,
     paths: ["deploy/local/**"],
     proves: "the local stack starts, stops and recovers, and leaves no process behind",
   },
   {
     name: "links-failover",
-    files: ["test/scenarios/links-failover.test.ts"],
     seconds: 40,
     paths: [
       "api/links-log/publisher.ts",
@@ -118,35 +110,30 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "managed-stores",
-    files: ["test/scenarios/managed-stores.test.ts"],
     seconds: 30,
     paths: ["shared/{nats,nats-files,postgres,postgres-parameters}.ts", "worker/clickhouse.ts"],
     proves: "all processes run on stores that demand TLS of a private authority and credentials",
   },
   {
     name: "nats-cluster",
-    files: ["test/scenarios/nats-cluster.test.ts"],
     seconds: 20,
     paths: [...NATS, "shared/stream-checks.ts"],
     proves: "a stream that has fewer replicas than it should is named until an operator adds them",
   },
   {
     name: "nats-growth",
-    files: ["test/scenarios/nats-growth.test.ts"],
     seconds: 50,
     paths: ["deploy/nats/**", "api/{links-log,links-snapshots}/**"],
     proves: "one NATS server becomes three without a failed redirect or a lost click",
   },
   {
     name: "network-partition",
-    files: ["test/scenarios/network-partition.test.ts"],
     seconds: 60,
     paths: ["redirector/links/**", "redirector/journal/**", "shared/nats.ts"],
     proves: "a redirector whose host is cut off keeps working, and catches up",
   },
   {
     name: "outage",
-    files: ["test/scenarios/outage.test.ts"],
     seconds: 60,
     paths: [...LINKS_LOG, "redirector/journal/**", "api/clickhouse.ts"],
     proves: "redirectors outlive NATS, a full disk and unsafe streams; dead letters are retried",
@@ -161,42 +148,36 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "quarantine",
-    files: ["test/scenarios/quarantine.test.ts"],
     seconds: 40,
     paths: ["redirector/journal/**", "cli/machines/clicks.ts"],
     proves: "clicks flow past unreadable segments, which can be repaired and restored",
   },
   {
     name: "reconciliation",
-    files: ["test/scenarios/reconciliation.test.ts"],
     seconds: 40,
     paths: ["cli/machines/{clicks,check-rollups}.ts", "shared/clicks/**"],
     proves: "an operator finds every click, and errors of rollups are found and repaired",
   },
   {
     name: "restore",
-    files: ["test/scenarios/restore.test.ts"],
     seconds: 120,
     paths: [...BACKUPS, ...CLICKS_STORE],
     proves: "clicks, rollups and failures are the same after a restore",
   },
   {
     name: "retention",
-    files: ["test/scenarios/retention.test.ts"],
     seconds: 70,
     paths: [...CLICKS_STORE, "worker/{consistency-check,repairs}.ts"],
     proves: "retention deletes clicks, and no comparison or rebuild changes what is left of them",
   },
   {
     name: "rolling",
-    files: ["test/scenarios/rolling.test.ts"],
     seconds: 90,
     paths: ["redirector/http/**", "redirector/main.ts", "api/main.ts", "shared/lifecycle.ts"],
     proves: "processes are replaced one after another without a failed request",
   },
   {
     name: "upgrade",
-    files: ["test/scenarios/upgrade.test.ts"],
     seconds: 60,
     paths: [
       ...BACKUPS,
@@ -211,7 +192,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "docs-site",
-    files: ["test/scenarios/docs-site.test.ts"],
     seconds: 60,
     paths: [
       "docs/**",
@@ -224,35 +204,30 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "extension",
-    files: ["test/scenarios/extension.test.ts"],
     seconds: 60,
     paths: ["clients/extension/**"],
     proves: "the browser extension shortens a tab, copies the short URL, and says what went wrong",
   },
   {
     name: "command-line",
-    files: ["test/scenarios/command-line.test.ts"],
     seconds: 30,
     paths: ["clients/cli/**", "docs/assistants.md"],
     proves: "the command line and its tools for assistants start by the first lines of their pages",
   },
   {
     name: "python-client",
-    files: ["test/scenarios/python-client.test.ts"],
     seconds: 90,
     paths: ["clients/python/**"],
     proves: "the Python package installs from both its forms, and its README's programs run",
   },
   {
     name: "shlink-web",
-    files: ["test/scenarios/shlink-web.test.ts"],
     seconds: 120,
     paths: ["api/compat/**", "test/harness/shlink-web.ts"],
     proves: "Shlink's own web interface creates, lists, edits and deletes, and shows visits",
   },
   {
     name: "accessibility",
-    files: ["test/scenarios/accessibility.test.ts"],
     seconds: 300,
     paths: [
       "dashboard/src/**",
@@ -272,35 +247,30 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "backup-postgres",
-    files: ["test/scenarios/backup-postgres.test.ts"],
     seconds: 10,
     paths: [...BACKUPS, "api/migrations/**"],
     proves: "a backup of PostgreSQL has every table, and is restored into an empty one",
   },
   {
     name: "geoip-update",
-    files: ["test/scenarios/geoip-update.test.ts"],
     seconds: 5,
     paths: ["worker/geoip-update.ts", "shared/visitors/**"],
     proves: "GeoIP data that is replaced is used, and damaged data is not",
   },
   {
     name: "hostile-inputs",
-    files: ["test/scenarios/hostile-inputs.test.ts"],
     seconds: 5,
     paths: ["test/hostile/**", "api/**/routes.ts"],
     proves: "the inputs of hostile runs reach every route and every bound",
   },
   {
     name: "large-links",
-    files: ["test/scenarios/large-links.test.ts"],
     seconds: 60,
     paths: [...LINKS_LOG, "shared/contracts/streams.ts", "shared/nats.ts", "deploy/nats/**"],
     proves: "large links of one account do not keep the links of others from redirectors",
   },
   {
     name: "links-disk",
-    files: ["test/scenarios/links-disk.test.ts"],
     seconds: 20,
     paths: ["redirector/links/**", "shared/links-store/**"],
     proves: "a host without room or with a slow disk serves the links that it has",
@@ -315,7 +285,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "setup-postgres",
-    files: ["test/scenarios/setup-postgres.test.ts"],
     seconds: 10,
     paths: [
       "cli/machines/host.ts",
@@ -327,42 +296,36 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "accessibility-daily",
-    files: ["test/scenarios/accessibility-daily.test.ts"],
     seconds: 70,
     paths: ["dashboard/src/**", "dashboard/index.html", "shared/statistics/**"],
     proves: "each view passes the rules of accessibility, in one theme, size and language a day",
   },
   {
     name: "dashboard-analytics",
-    files: ["test/scenarios/dashboard-analytics.test.ts"],
     seconds: 80,
     paths: ["dashboard/src/pages/analytics/**", "dashboard/src/data/**", "api/analytics/**"],
     proves: "people read, filter, compare, share and export analytics in the dashboard",
   },
   {
     name: "dashboard-creating",
-    files: ["test/scenarios/dashboard-creating.test.ts"],
     seconds: 60,
     paths: ["dashboard/src/pages/links/**", "dashboard/src/commands/**"],
     proves: "people create links by keys alone, and lose nothing that they typed",
   },
   {
     name: "dashboard-import",
-    files: ["test/scenarios/dashboard-import.test.ts"],
     seconds: 50,
     paths: ["dashboard/src/pages/links/**", "shared/contracts/link-schemas.ts"],
     proves: "people import and export links",
   },
   {
     name: "dashboard-settings",
-    files: ["test/scenarios/dashboard-settings.test.ts"],
     seconds: 80,
     paths: ["dashboard/src/pages/**", "dashboard/src/ui/**", "api/branding/**"],
     proves: "people set rules, schedules, passwords, QR codes and domains of links",
   },
   {
     name: "client",
-    files: ["test/scenarios/client.test.ts"],
     seconds: 100,
     paths: ["clients/**", "README.md", "deploy/local/**", "deploy/pack-client.ts"],
     proves:
@@ -370,7 +333,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "credentials",
-    files: ["test/scenarios/credentials.test.ts"],
     seconds: 60,
     paths: [
       "deploy/{nats,postgres,clickhouse}/**",
@@ -382,21 +344,18 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "click-events",
-    files: ["test/scenarios/click-events.test.ts"],
     seconds: 50,
     paths: ["worker/events/**", "api/events/**"],
     proves: "clicks are events once, for accounts that read them, also when workers die",
   },
   {
     name: "nats-users",
-    files: ["test/scenarios/nats-users.test.ts"],
     seconds: 60,
     paths: NATS,
     proves: "the whole product works with the shipped permissions of NATS",
   },
   {
     name: "operators",
-    files: ["test/scenarios/operators.test.ts"],
     seconds: 50,
     paths: ["cli/**"],
     proves: "the commands of operators do what they say, and nothing to other accounts",
@@ -471,7 +430,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "boot",
-    files: [],
     program: ["test/boot/main.ts"],
     isLast: true,
     seconds: 1_800,
@@ -484,7 +442,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "boot-setup",
-    files: [],
     program: ["test/boot/main.ts", "--setup"],
     isLast: true,
     seconds: 1_200,
@@ -493,7 +450,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "boot-three-machines",
-    files: [],
     program: ["test/boot/main.ts", "--machines", "3"],
     isLast: true,
     seconds: 1_200,
@@ -502,7 +458,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "hostile-long",
-    files: [],
     program: ["test/scenarios/run.ts", "hostile", "--long"],
     isLast: true,
     seconds: 700,
@@ -511,7 +466,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "input-cost-pairs",
-    files: [],
     program: ["test/scenarios/run.ts", "input-cost", "--long"],
     isLast: true,
     seconds: 900,
@@ -520,7 +474,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "amplification",
-    files: [],
     program: ["test/hostile/amplification/report.ts"],
     isLast: true,
     seconds: 900,
@@ -529,7 +482,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "conformance",
-    files: [],
     program: ["test/conformance/main.ts"],
     isLast: true,
     seconds: 300,
@@ -538,7 +490,6 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "dev-loop",
-    files: [],
     program: ["test/dev-loop.ts"],
     isLast: true,
     seconds: 120,
@@ -552,6 +503,11 @@ export const SCENARIOS: readonly Scenario[] = [
   longForms("deploy"),
   longForms("test/hostile"),
 ];
+
+export const SCENARIOS: readonly Scenario[] = ROWS.map((row) => ({
+  files: row.program === undefined ? [`test/scenarios/${row.name}.test.ts`] : [],
+  ...row,
+}));
 
 /** The long forms of the tests in rooms: all cases of properties, and what takes seconds. */
 function longForms(...rooms: string[]): Scenario {
