@@ -1,9 +1,9 @@
 /**
  * `bun run build`: builds the executable, the dashboard's files with the packed client beside them,
- * and, unless `--only-binaries` is given, Debian packages, a tarball, the documentation site and all
- * clients, with their checksums. `--revision N` is the packages' Debian revision, 1 by default. `--arch
- * amd64|arm64` builds for another architecture, `--arch all` for both. Files have the time of the
- * commit, so that a commit has the same bytes in each build.
+ * and, unless `--only-binaries` is given, Debian packages, a tarball, the documentation site and
+ * all clients, with their checksums. `--revision N` is the packages' Debian revision, 1 by default.
+ * `--arch amd64|arm64` builds for another architecture, `--arch all` for both. Files have the time
+ * of the commit, so that a commit has the same bytes in each build.
  */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

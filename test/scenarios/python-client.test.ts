@@ -6,9 +6,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { buildPython } from "../../clients/python/build.ts";
 import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
+import { packPython } from "../../deploy/pack-clients.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
 import { readFirstLines, run } from "../harness/packed-client.ts";
@@ -24,7 +24,7 @@ const { key } = await createAccount(stack, "enterprise", UNLIMITED);
 const env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
 const built = join(dir, "built");
 mkdirSync(built);
-if (PYTHON !== undefined) buildPython(built, "1700000000");
+if (PYTHON !== undefined) packPython(built, "1700000000");
 
 /** The programs of the README by their names. */
 const readPrograms = (): Map<string, string> =>
