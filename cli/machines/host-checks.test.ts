@@ -156,6 +156,8 @@ const server = (storage: number, reserved: number) => ({
 
 // Goal: an operator learns that NATS runs out of room before it stops taking changes and clicks,
 // and that a NATS cluster has left a server out, and which.
+// Goal: an operator learns that NATS runs out of room before it stops taking changes and clicks,
+// and that a NATS cluster has left a server out, and which.
 test.each([
   ["has room for all that streams may take", server(500, 900), 400, []],
   [
