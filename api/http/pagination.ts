@@ -205,8 +205,8 @@ export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString("base64url");
 
 /**
- * Decodes the cursor `starting_after`; undefined without one. Throws `invalid_request` for an invalid
- * cursor.
+ * Decodes the cursor `starting_after`; undefined without one. Throws `invalid_request` for an
+ * invalid cursor.
  */
 export function readCursor<Value>(
   schema: z.ZodType<Value>,
