@@ -9,7 +9,7 @@ import { join } from "node:path";
 
 import { HostLog } from "../../redirector/links/host-log.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
-import { StoreReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store.ts";
 import { newUuid } from "../../shared/ids.ts";
 import {
   encodeSnapshotRequest,

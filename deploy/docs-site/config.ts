@@ -14,6 +14,8 @@ export const configure = (
   title: "Shorthop",
   description,
   lang: "en",
+  // The search's index has the pages in the order in which they were read.
+  buildConcurrency: 1,
   head: [["link", { rel: "icon", href: ICON }]],
   themeConfig: {
     logo: ICON,

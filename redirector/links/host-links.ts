@@ -20,7 +20,7 @@ import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import type { LogHealth } from "./log-health.ts";
 import { findStore, isDamage, markDamaged } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store.ts";
 
 /** Interval at which the store is checked for changes, which takes some microseconds. */
 const POLL_MS = 10;

@@ -24,9 +24,8 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { storeTestSnapshot, TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { HostLog } from "./host-log.ts";
-import { LogStore } from "./log-store.ts";
 import { currentFolder, markDamaged, storePath } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { LogStore, StoreReader } from "./store.ts";
 
 setDefaultTimeout(60_000);
 

@@ -21,7 +21,6 @@ import {
 import { findInTail } from "../../shared/links-log/tail.ts";
 import { type LogState, STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { LogFollower, type LogSource, type SkippedReason } from "./log-follower.ts";
-import { LogStore } from "./log-store.ts";
 import { BrokenSnapshotError, NoRoomError, SnapshotReader } from "./snapshot-reader.ts";
 import {
   currentFolder,
@@ -32,6 +31,7 @@ import {
   setCurrentFolder,
   storePath,
 } from "./store-files.ts";
+import { LogStore } from "./store.ts";
 
 /** How often the store, or what may replace it, is looked at. */
 const POLL_MS = 50;

@@ -21,7 +21,7 @@ import {
   memoryDir,
   storePath,
 } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store.ts";
 
 setDefaultTimeout(180_000);
 

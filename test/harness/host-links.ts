@@ -12,7 +12,7 @@ import { LinkReads } from "../../redirector/links/link-reads.ts";
 import { LogHealth } from "../../redirector/links/log-health.ts";
 import { SlowReads } from "../../redirector/links/slow-reads.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
-import { StoreReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store.ts";
 import type { LogState } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";

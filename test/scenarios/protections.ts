@@ -300,6 +300,12 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
       ],
     ],
   },
+  "json-depth": {
+    scenario: "hostile",
+    problem: /parsed though nested too deeply/,
+    file: "api/http/json-body.ts",
+    replace: [["if (depth > JSON_DEPTH_MAX) {", "if (depth > JSON_TOKENS_MAX) {"]],
+  },
   eviction: {
     scenario: "flood",
     faults: ["idle connections"],
