@@ -8,6 +8,7 @@ import {
   type FailureReport,
   failureReport,
   FAILURES_SUBJECT,
+  REPORTED_ALIASES_MAX,
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -19,6 +20,9 @@ import { startNats } from "../../test/harness/nats.ts";
 import { FailureReporter } from "./reporter.ts";
 
 const QUARTER_MS = 900_000;
+
+/** So many that each has fewer aliases than a report has of one. */
+const DOMAINS = 50;
 
 const server = await forFile(startNats());
 
@@ -97,6 +101,17 @@ test("links beyond those of one report are in the next, and in an outage the old
     const stored = new Map(arrived.map((report) => [report.id, report]));
     expect(sumOf(stored.values()) + reporter.stats().dropped).toBe(count);
   });
+});
+
+test("of more unknown aliases than a report has, those with the most requests are in it", async () => {
+  const started = await start(() => true);
+  const { reporter, arrived } = started;
+  for (let i = 0; i <= REPORTED_ALIASES_MAX; i++)
+    for (let n = i === 0 ? 1 : 2; n > 0; n--)
+      reporter.countUnknownAlias(`d${i % DOMAINS}.example`, `alias-${i}`);
+  await started[Symbol.asyncDispose]();
+  const requests = arrived.at(-1)?.aliases.map((alias) => alias.requests);
+  expect(requests).toEqual(Array<number>(REPORTED_ALIASES_MAX).fill(2));
 });
 
 test("what is left is stored when the redirector stops", async () => {
