@@ -730,6 +730,32 @@ test("bulk figures and their countries obey filters", async () => {
   expect(body).toMatchObject({ data: expected });
 });
 
+test("bulk figures are those of the chosen days in the chosen time zone", async () => {
+  const humans = clicks.filter((click) => click.class === "human");
+  const hour = 60 * 60 * 1_000;
+  // Tokyo has had the same offset since 1951. A click just after its midnight is of the day before
+  // in UTC.
+  const tokyo = (at: number) => new Date(at + 9 * hour).toISOString().slice(0, 10);
+  const day = tokyo(
+    humans.find(({ at }) => tokyo(at) !== new Date(at).toISOString().slice(0, 10))?.at ?? 0,
+  );
+  const { body } = await call(api("/v1/analytics/bulk"), {
+    key: account.key,
+    body: {
+      link_ids: links.map(({ id }) => id),
+      timezone: "Asia/Tokyo",
+      start_date: day,
+      end_date: day,
+    },
+  });
+  const expected = links.map(({ id }, i) => {
+    const found = humans.filter((click) => click.link === i && tokyo(click.at) === day);
+    return { link_id: id, clicks: found.length, unique_clicks: countUnique(found) };
+  });
+  expect(expected.some((link) => link.clicks > 0)).toBeTrue();
+  expect(body).toMatchObject({ data: expected });
+});
+
 describe("a question", () => {
   test.each([
     ["an unknown class", "class=robots"],
