@@ -215,6 +215,18 @@ test("no text is a class or the key of a query, which are the same in every lang
   expect(wrong).toEqual([]);
 });
 
+test("each reason for which a destination is refused is translated", () => {
+  const reasons = ["shared/contracts/web-url.ts", "api/links/destinations.ts"].flatMap((path) =>
+    Array.from(
+      readFileSync(join(import.meta.dir, "..", path), "utf8").matchAll(/"(The URL[^"]+\.)"/g),
+      ([, sentence]) => sentence,
+    ),
+  );
+  expect(reasons.length).toBeGreaterThan(6);
+  const translated: unknown[] = Object.values(fallbackCatalogue.service);
+  expect(reasons.filter((sentence) => !translated.includes(sentence))).toEqual([]);
+});
+
 test("the sentences that are translated are those of the API and its schemas", () => {
   const said = ["api", "shared/contracts"]
     .flatMap((folder) =>

@@ -1,9 +1,9 @@
 /**
  * `bun run build`: builds the executable, the dashboard's files with the packed client beside them,
- * and, unless `--only-binaries` is given, Debian packages, a tarball and the documentation site,
- * with their checksums. `--revision N` is the packages' Debian revision, 1 by default. `--arch
- * amd64|arm64` builds for another architecture, `--arch all` for both. Files have the time of the
- * commit, so that a commit has the same bytes in each build.
+ * and, unless `--only-binaries` is given, Debian packages, a tarball, the documentation site and
+ * all clients, with their checksums. `--revision N` is the packages' Debian revision, 1 by default.
+ * `--arch amd64|arm64` builds for another architecture, `--arch all` for both. Files have the time
+ * of the commit, so that a commit has the same bytes in each build.
  */
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -15,18 +15,21 @@ import { CLIENT_FILE, version } from "../shared/version.ts";
 import { buildExecutable } from "./build-executable.ts";
 import { buildSite } from "./docs-site/build.ts";
 import { packClient } from "./pack-client.ts";
+import { packClients } from "./pack-clients.ts";
 import {
   type Architecture,
   ARCHITECTURES,
   findArchitecture,
   findRuntime,
 } from "./packages/architectures.ts";
+import { archive, readCommitTime } from "./packages/archive.ts";
 import { manPage } from "./packages/man-page.ts";
 import { buildPackages } from "./packages/packages.ts";
 import { run } from "./packages/run.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const DIST = join(ROOT, "dist");
+const CLIENTS = "clients";
 
 /** Names of the executable under which it runs a process. */
 const LINKS = ["shorthop-api", "shorthop-redirector", "shorthop-worker"];
@@ -55,7 +58,7 @@ const { values: options } = parseArgs({
 if (!/^\d+$/.test(options.revision)) throw new Error("--revision must be a number.");
 
 /** In seconds, under the name by which programs that build know it (reproducible-builds.org). */
-const SOURCE_DATE = process.env["SOURCE_DATE_EPOCH"] ?? readCommitTime();
+const SOURCE_DATE = process.env["SOURCE_DATE_EPOCH"] ?? readCommitTime(ROOT);
 process.env["SOURCE_DATE_EPOCH"] = SOURCE_DATE;
 
 rmSync(DIST, { recursive: true, force: true });
@@ -63,12 +66,6 @@ run([process.execPath, join(ROOT, "dashboard/build.ts"), join(DIST, "dashboard")
 await packClient(join(DIST, "dashboard", CLIENT_FILE));
 await buildBinaries(join(DIST, "bin"), findArchitecture());
 if (!options["only-binaries"]) await pack();
-
-/** The time of the last commit; now, if these are no files of a repository. */
-function readCommitTime(): string {
-  const { stdout } = Bun.spawnSync(["git", "log", "-1", "--format=%ct"], { cwd: ROOT });
-  return stdout.toString().trim() || String(Math.floor(Date.now() / 1_000));
-}
 
 /** Builds the executable, with its other names and scripts beside it. */
 async function buildBinaries(dir: string, architecture: Architecture): Promise<void> {
@@ -84,7 +81,7 @@ async function pack(): Promise<void> {
   const files: string[] = [];
   for (const architecture of architectures) {
     const tree = await buildTree(architecture);
-    const tarball = archive(tree, DIST);
+    const tarball = archive(tree, DIST, SOURCE_DATE);
     const packages = buildPackages(DIST, {
       tree: join(DIST, tree),
       version: `${version}-${options.revision}`,
@@ -93,19 +90,13 @@ async function pack(): Promise<void> {
     });
     files.push(tarball, ...packages);
   }
-  if (await buildSite()) files.push(archive("docs", DIST, `shorthop-${version}-docs`));
+  if (await buildSite()) files.push(archive("docs", DIST, SOURCE_DATE, `shorthop-${version}-docs`));
+  // Among themselves: the source archive of Python has the product's name.
+  mkdirSync(join(DIST, CLIENTS));
+  const clients = await packClients(join(DIST, CLIENTS), SOURCE_DATE);
+  files.push(...clients.map((name) => join(CLIENTS, name)));
   writeFileSync(join(DIST, "SHA256SUMS"), run(["sha256sum", ...files], DIST));
   console.log([...files, "SHA256SUMS"].map((name) => join(DIST, name)).join("\n"));
-}
-
-/** Archives a folder of `dir` under a name; returns the archive's. */
-function archive(folder: string, dir: string, name = folder): string {
-  const order = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner"];
-  const times = [`--mtime=@${SOURCE_DATE}`, "--use-compress-program=gzip --no-name"];
-  const paths = [`--transform=flags=r;s,^${folder},${name},`, folder];
-  const file = `${name}.tar.gz`;
-  run(["tar", "--create", ...order, ...times, "--file", file, ...paths], dir);
-  return file;
 }
 
 /** Collects what an installation consists of in a folder of its own; returns the folder's name. */

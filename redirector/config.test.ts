@@ -7,7 +7,7 @@ import { ConfigError, loadConfig } from "../shared/env.ts";
 import { publicKeyOf } from "../shared/links-log/signature.ts";
 import { dirForFile } from "../test/harness/for-file.ts";
 import { SIGNING_KEY } from "../test/harness/links-log.ts";
-import { configSchema, getTlsFiles } from "./config.ts";
+import { configSchema, getTlsFiles, readConnectionsLimit } from "./config.ts";
 import { ErrorPages } from "./pages/error-pages.ts";
 
 const dir = dirForFile("shorthop-config-");
@@ -64,4 +64,20 @@ test("relative names of TLS files are systemd credentials", () => {
     cert: "/run/credentials/x/tls_cert.pem",
     key: "/keys/key.pem",
   });
+});
+
+const limits = (files: string) => () =>
+  `Max processes             95945                95945                processes \nMax open files            1024                 ${files}               files     \nMax locked memory         8388608              8388608              bytes     \n`;
+
+// Goal: a redirector never accepts more connections than it may open files.
+test.each([
+  ["20000", 20_000 - 256],
+  ["100", 1],
+  ["unlimited", Infinity],
+])("of %s open files, some are left for other things than connections", (files, connections) => {
+  expect(readConnectionsLimit(limits(files))).toBe(connections);
+});
+
+test("systems that do not tell have no limit", () => {
+  expect(readConnectionsLimit(() => "")).toBe(Infinity);
 });

@@ -71,7 +71,6 @@ export class Parts {
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
     const linksDir = linksDirOf(config);
     const thread = new LinksThread(modules.links, config, {
-      changed: () => this.#host.poll(),
       skipped: (reason) => this.logHealth.onSkipped(reason),
       failed: failWith("The links thread failed."),
     });

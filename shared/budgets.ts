@@ -148,6 +148,19 @@ export const ACCOUNT_BUDGETS = {
     beyond: REFUSED,
     seenBy: "caller",
   },
+  checked_aliases: {
+    unit: "aliases",
+    exceeded: "too many aliases checked",
+    // An import is checked as a whole before it begins, some times over.
+    atOnce: 10_000,
+    perSecond: 1_000 / 3_600,
+    factors: BY_PLAN,
+    // As a row in bulk. What is bounded is how quickly somebody learns the aliases of others.
+    cost: { of: "api", each: 0.2e-3 },
+    takenBy: "aliases of rows that are checked without creating them",
+    beyond: REFUSED,
+    seenBy: "caller",
+  },
   ledger_bytes: {
     unit: "bytes",
     exceeded: "too much written into the events of the account",

@@ -12,7 +12,7 @@ import type { AccountBudgetName } from "./budgets.ts";
 export const CALLS: Readonly<Record<string, readonly AccountBudgetName[]>> = {
   "POST /v1/links": ["changed_links", "ledger_bytes", "link_passwords"],
   "POST /v1/links/bulk": ["bulk_rows", "changed_links", "ledger_bytes", "link_passwords"],
-  "POST /v1/links/bulk/check": [],
+  "POST /v1/links/bulk/check": ["checked_aliases"],
   "PATCH /v1/links/bulk": ["changed_links", "ledger_bytes", "link_passwords"],
   "POST /v1/links/bulk/delete": ["changed_links", "ledger_bytes"],
   "PUT /v1/links/external/{external_id}": [

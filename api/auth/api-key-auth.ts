@@ -218,10 +218,11 @@ const scopeKey = (id: string, rule: AccessRule): string => `${id} ${rule.scope}`
 
 /** The key of a request; throws `unauthorized`, without a query, when there is none. */
 function requireKey(authorization: string | null): KeyParts {
-  if (authorization === null) {
+  const token = bearerToken(authorization ?? "");
+  if (token === undefined) {
     throw unauthorized("This request needs an API key: Authorization: Bearer <API key>.");
   }
-  const key = parseKey(bearerToken(authorization) ?? "");
+  const key = parseKey(token);
   if (key === undefined) throw invalidKey();
   return key;
 }

@@ -62,7 +62,7 @@ import {
   type IsErased,
   listUnreadable,
 } from "./streams.ts";
-import { LAST_TABLES, OWNED_TABLES, type OwnedTable, type Owner } from "./tables.ts";
+import { LAST_TABLES, OWNED_TABLES, type Owner } from "./tables.ts";
 
 /** Journals are swept a moment after their segments may go. */
 const JOURNALS_MS = ACKED_RETENTION_MS + 15_000;
@@ -81,6 +81,9 @@ const MODES = ["live", "test"] as const;
 
 /** The ids in a text. */
 const IDS = /\b(acct|user|link|imp|key|dom)_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g;
+
+/** What is deleted before the last tables. */
+const FIRST_TABLES = OWNED_TABLES.filter(({ table }) => !LAST_TABLES.has(table));
 
 const INSTALLATIONS_LEDGER = "events of the installation";
 
@@ -153,7 +156,7 @@ export class Erasure {
     this.#proof.set("before", await eraseFromStreams(this.#nats, isErased));
     await deleteLedgers(this.#nats, ledgers);
     await this.#deleteRows(owner);
-    for (const table of tablesBut(LAST_TABLES))
+    for (const table of FIRST_TABLES)
       this.#proof.set("after", { [table.table]: await countRows(this.#sql, table, owner) });
     await this.#countClicks("after", clicks, isErased);
     this.#proof.set("after", { [LIMITS_STREAM]: await countLedgers(this.#nats, ledgers) });
@@ -203,7 +206,7 @@ export class Erasure {
 
   async #deleteRows(owner: Owner): Promise<void> {
     await liftTakedowns(this.#sql, owner.account);
-    for (const table of tablesBut(LAST_TABLES))
+    for (const table of FIRST_TABLES)
       while ((await retryDeadlock(() => deleteRows(this.#sql, table, owner))) > 0)
         this.#signal.throwIfAborted();
   }
@@ -346,9 +349,6 @@ type FeedEntries = { feed: AccountScope; ids: Uuid[] };
 
 const countIds = (found: readonly FeedEntries[]): number =>
   found.reduce((sum, { ids }) => sum + ids.length, 0);
-
-const tablesBut = (tables: ReadonlySet<string>): OwnedTable[] =>
-  OWNED_TABLES.filter(({ table }) => !tables.has(table));
 
 const idsIn = (text: string): Uuid[] =>
   [...text.matchAll(IDS)].flatMap(([id, kind]) => decodeId(kind as IdKind, id) ?? []);

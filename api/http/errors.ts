@@ -153,9 +153,12 @@ export const unavailable = (cause?: unknown): ApiError =>
 /** Maximum problems of one request that an error lists. */
 export const DETAILS_MAX = 20;
 
-/** Shortens a client's text for a message. */
-export const shorten = (text: string, lengthMax: number): string =>
-  text.length <= lengthMax ? text : `${text.slice(0, lengthMax).toWellFormed()}…`;
+/** Maximum characters of a client's name of a field or parameter that a message repeats. */
+const NAME_LENGTH_MAX = 100;
+
+/** Shortens a client's name of a field or parameter for a message. */
+export const shorten = (name: string): string =>
+  name.length <= NAME_LENGTH_MAX ? name : `${name.slice(0, NAME_LENGTH_MAX).toWellFormed()}…`;
 
 /** Checks of one request that do not depend on each other, by what they result in. */
 type Checks<Results extends readonly unknown[]> = {

@@ -205,18 +205,17 @@ export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString("base64url");
 
 /**
- * Decodes the cursor of a parameter; undefined without one. Throws `invalid_request` for an invalid
- * cursor.
+ * Decodes the cursor `starting_after`; undefined without one. Throws `invalid_request` for an
+ * invalid cursor.
  */
 export function readCursor<Value>(
   schema: z.ZodType<Value>,
   text: string | undefined,
-  parameter = "starting_after",
 ): Value | undefined {
   if (text === undefined) return undefined;
   try {
     return schema.parse(JSON.parse(Buffer.from(text, "base64url").toString()));
   } catch {
-    throw invalidField(parameter, "must be the next_cursor of this list in the same order");
+    throw invalidField("starting_after", "must be the next_cursor of this list in the same order");
   }
 }

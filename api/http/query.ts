@@ -38,9 +38,6 @@ export function readQuery(url: string): Record<string, string | string[]> {
   );
 }
 
-/** Maximum characters of a client's parameter name that a message repeats. */
-const NAME_LENGTH_MAX = 100;
-
 /**
  * Throws `invalid_request`, naming the parameter and the known ones, when a query has a parameter
  * that is not `known`.
@@ -54,10 +51,10 @@ export function requireKnownParameters(
   if (first === undefined) return;
   const takes = known.length === 0 ? "none" : known.toSorted().join(", ");
   const details = unknown.slice(0, DETAILS_MAX).map((name) => {
-    const param = shorten(name, NAME_LENGTH_MAX);
+    const param = shorten(name);
     return { param, message: `Unknown query parameter "${param}".` };
   });
-  const param = shorten(first, NAME_LENGTH_MAX);
+  const param = shorten(first);
   throw new ApiError(
     "invalid_request",
     `Unknown query parameter "${param}"; this endpoint takes ${takes}.`,

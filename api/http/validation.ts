@@ -12,9 +12,6 @@ const REQUEST_PARTS = ["body", "query", "params", "headers", "cookie"] as const;
 
 type RequestPart = (typeof REQUEST_PARTS)[number];
 
-/** Maximum characters of a client's field name that a message repeats. */
-const NAME_LENGTH_MAX = 100;
-
 /** A route of the finished app, with its schemas. */
 export type ValidatedRoute = {
   method: string;
@@ -109,13 +106,13 @@ function toDetails(part: RequestPart, issue: z.core.$ZodIssue, schema: unknown):
   if (issue.code === "unrecognized_keys") {
     const known = fieldsAt(schema, issue.path).toSorted().join(", ");
     return issue.keys.slice(0, DETAILS_MAX).map((key, i) => {
-      const param = shorten([...path, key].join("."), NAME_LENGTH_MAX);
+      const param = shorten([...path, key].join("."));
       // Once for all of them.
       const rest = i > 0 || known === "" ? "" : `; known here are ${known}`;
       return { param, message: `Unknown field "${param}"${rest}.` };
     });
   }
-  const param = shorten(path.join("."), NAME_LENGTH_MAX);
+  const param = shorten(path.join("."));
   if (issue.message === REQUIRED)
     return [{ param, message: `${param === "" ? `The ${part}` : param} ${REQUIRED}.` }];
   const message =

@@ -3,17 +3,27 @@
  * compares the SQL function with a model over random requests and random intervals, by moving the
  * open windows into the past.
  */
-import { expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
 import type { Uuid } from "../../shared/ids.ts";
+import { FakeApi } from "../../test/harness/fake-api.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { SEED } from "../../test/harness/seed.ts";
 import { parseKey } from "../auth/api-key.ts";
 import { authorizeAll } from "../auth/sql.ts";
+import { ApiError } from "../http/errors.ts";
+import {
+  exhausted,
+  FileBudget,
+  type LimitWindow,
+  mostConstrained,
+  rateLimited,
+  rateLimitHeaders,
+} from "./windows.ts";
 
 const RULE = { scope: "links:write", limit: "POST /v1/links", cost: 1 } as const;
 
@@ -131,3 +141,122 @@ async function passTime(account: Uuid, seconds: number): Promise<void> {
     update endpoint_windows set opened_at = opened_at - make_interval(secs => ${seconds})
      where account_id = ${account}`;
 }
+
+const window = (change: Partial<LimitWindow>): LimitWindow => ({
+  name: "minute",
+  limit: 10,
+  seconds: 60,
+  spent: 0,
+  resetsAt: 1_000_500,
+  ...change,
+});
+
+describe("rate-limit windows", () => {
+  test("the most constrained has the lowest share left; of equal ones it closes last", () => {
+    const roomy = window({ name: "day", limit: 1_000, spent: 100 });
+    const tight = window({ spent: 9 });
+    expect(mostConstrained([roomy, tight])).toBe(tight);
+    const later = window({ name: "later", spent: 9, resetsAt: 2_000_000 });
+    expect(mostConstrained([later, tight])).toBe(later);
+    expect(mostConstrained([tight, later])).toBe(later);
+    expect(mostConstrained([])).toBeUndefined();
+  });
+
+  test("of several exhausted ones, the one with the longest wait is chosen", () => {
+    const short = window({ spent: 10 });
+    const long = window({ name: "day", spent: 10, resetsAt: 9_000_000 });
+    expect(exhausted([short, long, window({ resetsAt: 99_000_000 })])).toBe(long);
+  });
+
+  test("headers describe one window, with the reset rounded up", () => {
+    expect(rateLimitHeaders(window({ spent: 4 }), 990_000)).toEqual({
+      "x-ratelimit-limit": "10",
+      "x-ratelimit-remaining": "6",
+      "x-ratelimit-reset": "1001",
+      "x-ratelimit-policy": "10;w=60",
+      ratelimit: '"minute";r=6;t=11',
+      "ratelimit-policy": '"minute";q=10;w=60',
+    });
+  });
+
+  test("the 429 has the same wait in header, body and message, at least a second", () => {
+    const error = rateLimited(window({ spent: 10 }), 970_000);
+    expect(error.headers["retry-after"]).toBe("31");
+    expect(error.envelope.error).toMatchObject({ code: "rate_limited", retry_after: 31 });
+    expect(error.message).toContain("31 seconds");
+    const short = rateLimited(window({}), 1_000_499);
+    expect(short.envelope.error.retry_after).toBe(1);
+    expect(short.message).toContain("in 60 seconds. Try again in 1 second.");
+  });
+});
+
+const MIB = 1024 ** 2;
+
+const ownAddress = (): string => "203.0.113.1";
+
+/** How many files of a size an address gets until it is refused, at most 10,000. */
+function fetchAll(budget: FileBudget, addressOf: (i: number) => string, bytes: number): number {
+  for (let i = 0; i < 10_000; i++)
+    try {
+      budget.charge(addressOf(i), bytes);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      expect(error.reason).toBe("rate_limited");
+      return i;
+    }
+  return 10_000;
+}
+
+// Goal: nobody fetches files without end, and nobody pays for those of another network.
+describe("the bytes of files", () => {
+  test("are bounded for each network, and come back with time", () => {
+    let now = 0;
+    const budget = new FileBudget(() => now);
+    const first = fetchAll(budget, ownAddress, MIB);
+    expect(first).toBeGreaterThan(200);
+    expect(first).toBeLessThan(300);
+    expect(fetchAll(budget, () => "203.0.113.2", MIB)).toBe(first);
+    now += 10_000;
+    const later = fetchAll(budget, ownAddress, MIB);
+    expect(later).toBeGreaterThan(0);
+    expect(later).toBeLessThan(first / 2);
+  });
+
+  test("are bounded for all networks of an IPv6 site together", () => {
+    const budget = new FileBudget(() => 0);
+    const fetched = fetchAll(budget, (i) => `2001:db8:0:${i.toString(16)}::1`, MIB);
+    expect(fetched).toBeGreaterThan(2_000);
+    expect(fetched).toBeLessThan(3_000);
+  });
+
+  test("are charged also for a response without any", () => {
+    const budget = new FileBudget(() => 0);
+    expect(fetchAll(budget, ownAddress, 0)).toBe(10_000);
+    for (let i = 0; i < 20; i++) fetchAll(budget, ownAddress, 0);
+    expect(fetchAll(budget, ownAddress, 0)).toBe(0);
+  });
+});
+
+test("the files of the reference are charged, and refused to who has fetched too many", async () => {
+  const api = new FakeApi({});
+  const key = api.addKey();
+  using charge = spyOn(FileBudget.prototype, "charge");
+  const paths = [
+    "/docs",
+    "/docs/start.js",
+    "/docs/swagger-ui.css",
+    "/docs/errors",
+    "/v1/openapi.json",
+  ];
+  const lengths: number[] = [];
+  for (const path of paths) lengths.push(Buffer.byteLength((await api.send(path)).text));
+  expect(charge.mock.calls.map(([, bytes]) => bytes)).toEqual(lengths);
+  charge.mockImplementation(() => {
+    throw new ApiError("rate_limited", "Too many files.", { retryAfterSeconds: 3 });
+  });
+  for (const path of paths) {
+    const { status, headers } = await api.send(path);
+    expect([path, status, headers.get("retry-after")]).toEqual([path, 429, "3"]);
+  }
+  expect((await api.send("/v1/limits", { key })).status).toBe(200);
+});

@@ -9,7 +9,7 @@ import { join } from "node:path";
 
 import { HostLog } from "../../redirector/links/host-log.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
-import { StoreReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store.ts";
 import { newUuid } from "../../shared/ids.ts";
 import {
   encodeSnapshotRequest,
@@ -54,7 +54,7 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const NO_EVENTS = { changed: () => undefined, skipped: () => undefined };
+const ignore = (): void => undefined;
 
 const create = (alias: string) =>
   stores.links.create(stores.owner, newUuid(), { url: `https://example.com/${alias}`, alias });
@@ -106,7 +106,7 @@ class Api implements AsyncDisposable {
 }
 
 const startHost = (nats: NatsClient) =>
-  new HostLog(join(dir, "host"), { nats, verifier: SIGNER, log }, NO_EVENTS);
+  new HostLog(join(dir, "host"), { nats, verifier: SIGNER, log }, ignore);
 
 /** The folder of the host's store. */
 const folder = () => currentFolder(join(dir, "host"));

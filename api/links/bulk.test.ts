@@ -4,6 +4,8 @@
  */
 import { describe, expect, test } from "bun:test";
 
+import fc from "fast-check";
+
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
@@ -13,7 +15,7 @@ import type { DomainService } from "../domains/service.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import { toEntries } from "./bulk.ts";
+import { nthId, toEntries } from "./bulk.ts";
 import type { LinkRow } from "./model.ts";
 import type { LinkResults } from "./results.ts";
 
@@ -641,4 +643,17 @@ test("an update to an external id that another request is just taking fails as a
   });
   const error = await updating?.catch((thrown: unknown) => thrown);
   expect(error instanceof ApiError && error.reason).toBe("external_id_taken");
+});
+
+test("ids derived from one id are distinct UUIDs, and the same on every call", () => {
+  fc.assert(
+    fc.property(fc.uuid({ version: 7 }), (first) => {
+      const ids = Array.from({ length: 100 }, (_, n) => nthId(first, n));
+      expect(ids[0]).toBe(first);
+      expect(new Set(ids).size).toBe(100);
+      for (const id of ids)
+        expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
+      expect(nthId(first, 99)).toBe(ids[99] ?? "");
+    }),
+  );
 });

@@ -99,6 +99,18 @@ test("rows of a bulk creation count once they are links, and the refusal says ho
   expect((await links.create(owner, newUuid(), { url })).propagated).toBeBoolean();
 });
 
+test("aliases of others are said to be taken to those alone who have not asked for too many", async () => {
+  const owner = await newOwner();
+  const { links } = postgres;
+  const rows = [{ url, alias: "asked-1" }, { url, alias: "asked-2" }, { url }];
+  await links.checkMany(owner, rows);
+  expect(taken("checked_aliases")).toBe(2);
+  useUp(owner, "checked_aliases");
+  expect(() => links.checkMany(owner, rows)).toThrow(/\(checked_aliases: 10,000 aliases at once/);
+  // What names no alias says nothing of others.
+  expect(await links.checkMany(owner, [{ url }])).toEqual([undefined]);
+});
+
 test("a change of a tag records what names each link and its tags, and not the rest of it", async () => {
   const owner = await newOwner();
   await createMany(owner, 50, ["old"]);

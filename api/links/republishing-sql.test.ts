@@ -1,13 +1,14 @@
 /**
- * Goal: links are read in batches without reading others again. Method: a real PostgreSQL that knows
- * how large its tables are, and its own statistics of what it read.
+ * Goal: links are read in batches, each once, without reading others again. Method: a real
+ * PostgreSQL that knows how large its tables are, and its own statistics of what it read.
  */
 import { expect, test } from "bun:test";
 
+import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { LinksStores } from "../../test/harness/links-stores.ts";
 import type { LinkRow } from "./model.ts";
-import { findServedLinksOf } from "./republishing.ts";
+import { findLinksAfter, readServedLinks } from "./republishing.ts";
 
 /** As many as make a join over the whole table look cheaper than single look-ups. */
 const LINKS = 20_000;
@@ -41,11 +42,30 @@ async function readAll(
 test("all links of a domain are read in the order of their aliases, each once, as are their counters", async () => {
   const [links, counters] = [await readsOf("links"), await readsOf("link_counters")];
   const read = await readAll((last) =>
-    findServedLinksOf(stores.sql, null, last?.alias ?? "", BATCH),
+    findLinksAfter(stores.sql, last ?? { domain_id: null, alias: "" }, BATCH),
   );
   expect(new Set(read.map(({ id }) => id)).size).toBe(LINKS);
   expect(read.map(({ alias }) => alias)).toEqual(read.map(({ alias }) => alias).toSorted());
   // A link is read twice: when it is chosen, and with its counters.
   expect((await readsOf("links")) - links).toBeLessThan(3 * LINKS);
   expect((await readsOf("link_counters")) - counters).toBeLessThan(2 * LINKS);
+});
+
+test("the links of all domains that serve are read, each once, whichever batch they fall into", async () => {
+  const { accountId } = stores.owner;
+  const expected: string[] = [];
+  for (const [i, count] of [1, 200, 199, 450, 0, 3].entries()) {
+    const id = newUuid();
+    await stores.sql`
+      insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive)
+      values (${id}, ${accountId}, 'live', ${`d${i}.example`}, 'value', now(), false)`;
+    await stores.addLinks(count, `d${i}`, id);
+    if (i === 3) await stores.sql`update domains set verified_at = null where id = ${id}`;
+    else expected.push(...Array.from({ length: count }, (_, n) => `d${i}.example/d${i}-${n + 1}`));
+  }
+  const read: string[] = [];
+  for await (const links of readServedLinks(stores.sql))
+    read.push(...links.map(({ domain, alias }) => `${domain}/${alias}`));
+  expect(read).toHaveLength(LINKS + expected.length);
+  expect(read.slice(LINKS).toSorted()).toEqual(expected.toSorted());
 });

@@ -4,7 +4,7 @@
  */
 import { foldAlias } from "../../shared/contracts/alias.ts";
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
-import type { Uuid } from "../../shared/ids.ts";
+import { NIL_UUID, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withRepublishing, withSwitching } from "../domains/republishing.ts";
@@ -160,21 +160,21 @@ const lockNames = (transaction: Transaction, links: readonly LinkRow[]): Promise
     ),
   );
 
+/** Before the first link of a domain, in the order of {@link findLinksAfter}. */
+const BEFORE_DOMAINS = { domain_id: NIL_UUID, alias: "" };
+
 /**
- * Reads all links that redirect, as redirectors know them: in batches, by domain, and in the order
- * of their aliases. A batch takes a few milliseconds.
+ * Reads all links that redirect, as redirectors know them: in batches, each domain's together, in
+ * the order of their aliases. A batch takes a few milliseconds.
  */
 export async function* readServedLinks(sql: Sql): AsyncGenerator<ActiveLink[]> {
-  yield* readDomain(sql, null);
-  for (const id of await findServedDomains(sql)) yield* readDomain(sql, id);
-}
-
-async function* readDomain(sql: Sql, id: Uuid | null): AsyncGenerator<ActiveLink[]> {
-  for (let after = ""; ;) {
-    const rows = await findServedLinksOf(sql, id, after, BATCH);
-    if (rows.length > 0) yield rows.map(toRecord);
-    after = rows.at(-1)?.alias ?? "";
-    if (rows.length < BATCH) return;
+  for (let after: Place = { domain_id: null, alias: "" }; ;) {
+    const rows: LinkRow[] = await findLinksAfter(sql, after, BATCH);
+    const served = rows.filter((row) => row.served);
+    if (served.length > 0) yield served.map(toRecord);
+    const last = rows.length < BATCH ? undefined : rows.at(-1);
+    if (last === undefined && after.domain_id !== null) return;
+    after = last ?? BEFORE_DOMAINS;
   }
 }
 
@@ -197,34 +197,28 @@ async function lockDomainLinks(
   return ids.length === 0 ? [] : await findLinksInOrder(transaction, ids);
 }
 
-/** Selects the verified domains of all accounts, by their hosts. */
-async function findServedDomains(sql: Sql): Promise<Uuid[]> {
-  const rows = await sql<{ id: Uuid }[]>`
-    select id from domains where verified_at is not null order by host collate "C"`;
-  return rows.map(({ id }) => id);
-}
+/** The place of a link in the order of domains and aliases; null is the service's own domain. */
+type Place = { domain_id: Uuid | null; alias: string };
 
 /**
- * Reads the next redirecting links of a domain, or of the service's own, in the order of their
- * aliases. They are chosen before they are joined with their counters: PostgreSQL would otherwise
- * read the counters of all links before them as well.
+ * Reads the next links of the service's own domain, or of all others, in the order of the domains'
+ * ids and the aliases. They are chosen before they are joined with their counters: PostgreSQL would
+ * otherwise read the counters of all links before them as well.
  */
-export async function findServedLinksOf(
+export async function findLinksAfter(
   sql: Sql,
-  domainId: Uuid | null,
-  after: string,
+  { domain_id, alias }: Place,
   limit: number,
 ): Promise<LinkRow[]> {
-  const owned = domainId === null ? sql`link.domain_id is null` : sql`link.domain_id = ${domainId}`;
-  // An index has this order; PostgreSQL does not see that it is also that of the aliases alone.
-  const order = sql`link.domain_id, link.alias`;
+  const isNext =
+    domain_id === null
+      ? sql`domain_id is null and alias > ${alias}`
+      : sql`(domain_id, alias) > (${domain_id}::uuid, ${alias})`;
   return await sql<LinkRow[]>`
     ${selectLinks(sql)}
      where link.id = any (array(
-       select link.id from links link left join domains domain on domain.id = link.domain_id
-        where ${owned} and link.alias > ${after} and (link.domain_id is null or domain.verified_at is not null)
-        order by ${order} limit ${limit}))
-     order by ${order}`;
+       select id from links where ${isNext} order by domain_id, alias limit ${limit}))
+     order by link.domain_id, link.alias`;
 }
 
 /** Returns the aliases that links of a domain have, with exact case. */

@@ -99,6 +99,15 @@ export function chargePasswords(
 }
 
 /**
+ * Takes the aliases that a check says to be taken or free, whoever has them. Throws `rate_limited`
+ * while nothing is left of the budget.
+ */
+export function chargeAliases(owner: Writer, rows: readonly unknown[]): void {
+  const named = rows.filter((row) => typeof Reflect.get(Object(row), "alias") === "string");
+  if (named.length > 0) budgets.take(owner, "checked_aliases", named.length);
+}
+
+/**
  * Takes the rows of a bulk creation before it begins, and gives back those that created no link.
  * Throws `rate_limited` while nothing is left of the budget.
  */

@@ -375,7 +375,7 @@ export const bulkLinkRoutes = (
           operationId: "checkLinks",
           summary: "Check many links",
           description:
-            "Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. One request of the plan's limits.",
+            "Checks for each of up to 100 links whether creating it would succeed, and creates none. The checks are those of `POST /v1/links/bulk`, without the daily quota of links. Another request can take an alias before the links are created. One request of the plan's limits; every alias takes one of the budget `checked_aliases`.",
         },
       },
     )

@@ -4,7 +4,7 @@ import type { DomainService } from "../domains/service.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";
 import type { RequireVersion } from "../http/etag.ts";
 import type { ListPart, ListPosition, ListRequest } from "../http/pagination.ts";
-import type { AccountScope, Author, Writer } from "../http/principal.ts";
+import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
 import { requireFound } from "../owned-rows.ts";
@@ -28,6 +28,7 @@ import type {
 import { LinkPreparation, replaceBy } from "./prepare-link.ts";
 import { toRecord } from "./record.ts";
 import {
+  chargeAliases,
   chargeRows,
   type Creation,
   type Failure,
@@ -262,7 +263,8 @@ export class LinkService {
   }
 
   /** Says why each of many links could not be created; undefined for those that could. */
-  checkMany(owner: Author, rows: readonly unknown[]): Promise<(ApiError | undefined)[]> {
+  checkMany(owner: Writer, rows: readonly unknown[]): Promise<(ApiError | undefined)[]> {
+    chargeAliases(owner, rows);
     return this.#creations.check(owner, readCreations(newUuid(), rows));
   }
 

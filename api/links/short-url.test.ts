@@ -30,6 +30,22 @@ const SHORT_URLS: [text: string, found: ShortUrl][] = [
   ["<https://sho.rt/hello>", HELLO],
   ["(sho.rt/hello)", HELLO],
   ["“https://sho.rt/hello”", HELLO],
+  ["*https://sho.rt/hello*", HELLO],
+  ["**sho.rt/hello**", HELLO],
+  ["||https://sho.rt/hello||", HELLO],
+  ["> https://sho.rt/hello", HELLO],
+  ["[https://sho.rt/hello]", HELLO],
+  ["*(https://sho.rt/hello)*", HELLO],
+  ["_https://sho.rt/hello_", { domain: "sho.rt", aliases: ["hello_", "hello"] }],
+  ["~~sho.rt/hello~~", { domain: "sho.rt", aliases: ["hello~~", "hello"] }],
+  ["sho.rt/hello_", { domain: "sho.rt", aliases: ["hello_"] }],
+  ["*_https://sho.rt/a/b_*", { domain: "sho.rt", aliases: ["a/b_", "a/b", "a"] }],
+  ["sho.rt:443/hello", HELLO],
+  ["https://sho.rt:443/hello?x", HELLO],
+  ["SHO.RT:80/hello", HELLO],
+  ["https://bücher.de:443/hello", BOOK],
+  ["https://sho.rt/❤", { domain: "sho.rt", aliases: ["❤️"] }],
+  ["sho.rt/%E2%AD%90%EF%B8%8F", { domain: "sho.rt", aliases: ["⭐"] }],
   // A link with `forward_path` redirects them: who pastes one means that link, without another.
   ["sho.rt/hello/more/path", { domain: "sho.rt", aliases: ["hello/more/path", "hello"] }],
   ["sho.rt/a/b).", { domain: "sho.rt", aliases: ["a/b", "a"] }],
@@ -63,6 +79,8 @@ test.each([
   "two words/hello",
   "sho.rt/a%2Fb",
   "link_01k5m",
+  "**hello**",
+  "_/hello_",
 ])("%j is none", (text) => {
   expect(readShortUrl(text)).toBeUndefined();
   expect(() => requireShortUrl(text)).toThrow('Invalid value for "short_url"');

@@ -25,23 +25,34 @@ export type ShortUrl = { aliases: readonly string[]; domain: string };
 /** Most characters of a short URL that is looked up. */
 export const SHORT_URL_LENGTH_MAX = 2_048;
 
-/** A scheme, a host with or without a port, and a path; before them what opens a quotation. */
+/**
+ * A scheme, a host with or without a port, and a path; before them what opens a quotation, or what
+ * chats write around bold and italic text.
+ */
 const URL_PARTS =
-  /^[\p{Ps}\p{Pi}"'`<]?(?:https?:)?(?:\/\/)?(?<host>(?!https?:\/)[^/?#\s]+)(?<path>\/[^?#]*)/iu;
+  /^(?<marks>[\s\p{Ps}\p{Pi}"'`<>*_~|]*)(?:https?:)?(?:\/\/)?(?<host>(?!https?:\/)[^/?#\s\p{Ps}\p{Pi}"'`<>*_~|][^/?#\s]*)(?<path>\/[^?#]*)/iu;
+
+/** Marks of chats that an alias may end with. */
+const CHAT_MARKS = /[_~]{1,3}$/;
+
+/** The ports that a URL need not name. */
+const DEFAULT_PORT = /:(?:80|443)$/;
 
 /**
  * The host and the aliases of a short URL; undefined for a text that is none. What follows the
  * first segment may be no part of the alias: a link with `forward_path` redirects such URLs too.
  */
 export function readShortUrl(text: string): ShortUrl | undefined {
-  const { host, path = "" } = URL_PARTS.exec(trimInvisible(text))?.groups ?? {};
+  const { marks = "", host, path = "" } = URL_PARTS.exec(trimInvisible(text))?.groups ?? {};
   if (host === undefined) return undefined;
   const decoded = decodeAliasPath(path);
   const [, first = ""] = decoded.split("/", 2);
   const whole = decoded.slice(1);
   const named = isAlias(whole) ? whole : (trimAlias(decoded) ?? first);
-  const aliases = [...new Set([named, first])].filter(isAlias);
-  return aliases.length === 0 ? undefined : { aliases, domain: toAsciiHost(host) };
+  const unmarked = CHAT_MARKS.test(marks) ? [named.replace(CHAT_MARKS, "")] : [];
+  const aliases = [...new Set([named, ...unmarked, first])].filter(isAlias);
+  const domain = toAsciiHost(host).replace(DEFAULT_PORT, "");
+  return aliases.length === 0 ? undefined : { aliases, domain };
 }
 
 /** As {@link readShortUrl}; throws `invalid_request` for a text that is no short URL. */

@@ -1,9 +1,9 @@
 /** Goal: links that exist are compared with lists once these change, and end up with an operator. */
-import { beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { dirForFile, forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
@@ -92,6 +92,22 @@ test.each<[what: string, url: string, settings: Partial<CreateLinkBody>, isFound
   await compareWith(`||bad.example^\n# ${what}`, "review");
   expect((await queue()).some(({ link_id }) => link_id === id)).toBe(isFound);
 });
+
+test.each(["root_url", "not_found_url", "expired_url"])(
+  "a domain whose %s comes to be on a list is named, once for each of its contents",
+  async (field) => {
+    const id = newUuid();
+    const settings = { [field]: `https://${field}.example.`.replaceAll("_", "-") };
+    await postgres.sql`
+      insert into domains (id, account_id, mode, host, verification_value, settings)
+      values (${id}, ${owner.accountId}, 'live', ${`${id}.example`}, '', ${postgres.sql.json(settings)})`;
+    using warn = spyOn(log, "warn");
+    const host = `${field}.example`.replaceAll("_", "-");
+    for (const _ of [1, 2]) await compareWith(host, "review");
+    const named = { domain: encodeId("dom", id), list: path };
+    expect(warn.mock.calls).toEqual([[named, "domain_on_host_list"]]);
+  },
+);
 
 test("they are taken down by themselves where that is configured", async () => {
   const bad = await addLink("https://bad-two.example/");

@@ -90,6 +90,7 @@ export class HostListWatch {
       const next = { link_id: links.at(-1)?.id ?? null, done: links.length < COMPARED_AT_ONCE };
       const lists = isNewer ? { lists: version, changed_at: new Date(changedAt) } : {};
       await saveSweep(sql, { ...sweep, ...lists, ...next });
+      if (isNewer) await this.#compareDomains(sql);
       return { listed, done: next.done };
     });
     if (this.#action === "take_down")
@@ -97,10 +98,23 @@ export class HostListWatch {
     return found?.done === false;
   }
 
+  /** Names domains that lead there visitors who find no link: those are no links to review. */
+  async #compareDomains(sql: Transaction): Promise<void> {
+    for await (const domains of selectDomainUrls(sql).cursor(COMPARED_AT_ONCE))
+      for (const { id, urls } of domains) {
+        const list = this.#findListOf(urls);
+        if (list === undefined) continue;
+        this.#log.warn({ domain: encodeId("dom", id), list: nameOf(list) }, "domain_on_host_list");
+      }
+  }
+
   /** The list that has the host of one of a link's URLs. */
   #findList({ target_url, extras }: Compared): string | undefined {
-    // Those of settings are as they were given.
-    const urls = [target_url, ...urlsOf(extras ?? {}).map(([, url]) => url)];
+    return this.#findListOf([target_url, ...urlsOf(extras ?? {}).map(([, url]) => url)]);
+  }
+
+  /** Those of settings are as they were given. */
+  #findListOf(urls: readonly string[]): string | undefined {
     for (const url of urls) {
       const list = this.#lists.find(URL.parse(url)?.hostname ?? "");
       if (list !== undefined) return list;
@@ -218,6 +232,13 @@ const listCompared = (sql: Transaction, after: Uuid | null, limit: number): Prom
       from links link left join domains domain on domain.id = link.domain_id
      where ${after}::uuid is null or link.id > ${after}
      order by link.id limit ${limit}`;
+
+/** The URLs of domains for visitors who find no link, or one that has ended. */
+const selectDomainUrls = (sql: Transaction) =>
+  sql<{ id: Uuid; urls: string[] }[]>`
+    select id, array_remove(array[settings ->> 'root_url', settings ->> 'not_found_url',
+             settings ->> 'expired_url'], null) as urls
+      from domains where settings is not null`;
 
 // Reports of links by their visitors, which put them into the queue of an operator.
 

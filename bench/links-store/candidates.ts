@@ -7,9 +7,8 @@ import { join } from "node:path";
 
 import { open } from "lmdb";
 
-import { CHANGES_KEPT, LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
-import { StoreReader } from "../../redirector/links/store-reader.ts";
+import { CHANGES_KEPT, LogStore, StoreReader } from "../../redirector/links/store.ts";
 import { type Change, decodeStoredRecord, EMPTY_LOG } from "../../shared/links-store/schema.ts";
 
 type Writer = { write: (changes: readonly Change[], sequence: number) => void } & AsyncDisposable;

@@ -5,6 +5,13 @@ import { referencePath } from "./reference.ts";
 /** Among the files that VitePress copies. */
 const ICON = "/icon.svg";
 
+/** On a busy machine Shiki's limit for a line leaves code half coloured. */
+const WITHOUT_TIME_LIMIT = {
+  preprocess: (_code: string, options: { tokenizeTimeLimit?: number }) => {
+    options.tokenizeTimeLimit = 0;
+  },
+};
+
 /** `resources` are the pages of the API's reference, below its introduction. */
 export const configure = (
   description: string,
@@ -14,6 +21,8 @@ export const configure = (
   title: "Shorthop",
   description,
   lang: "en",
+  // The search's index has the pages in the order in which they were read.
+  buildConcurrency: 1,
   head: [["link", { rel: "icon", href: ICON }]],
   themeConfig: {
     logo: ICON,
@@ -28,7 +37,11 @@ export const configure = (
     socialLinks: [{ icon: "github", link: REPOSITORY }],
   },
   // Braces in the text are no attributes.
-  markdown: { attrs: { disable: true }, anchor: { slugify } },
+  markdown: {
+    attrs: { disable: true },
+    anchor: { slugify },
+    codeTransformers: [WITHOUT_TIME_LIMIT],
+  },
 });
 
 /** The entry with the pages below it, which it hides until one of them is open. */

@@ -2,12 +2,16 @@
  * Goal: sums of failed requests arrive once, however often they are sent, and an outage keeps few
  * of them in memory.
  */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+
+import fc from "fast-check";
 
 import {
   type FailureReport,
   failureReport,
   FAILURES_SUBJECT,
+  REPORTED_ALIASES_MAX,
+  REPORTED_DOMAINS_MAX,
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -16,9 +20,12 @@ import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startNats } from "../../test/harness/nats.ts";
-import { FailureReporter } from "./reporter.ts";
+import { FailureCounts, FailureReporter } from "./reporter.ts";
 
 const QUARTER_MS = 900_000;
+
+/** So many that each has fewer aliases than a report has of one. */
+const DOMAINS = 50;
 
 const server = await forFile(startNats());
 
@@ -99,6 +106,17 @@ test("links beyond those of one report are in the next, and in an outage the old
   });
 });
 
+test("of more unknown aliases than a report has, those with the most requests are in it", async () => {
+  const started = await start(() => true);
+  const { reporter, arrived } = started;
+  for (let i = 0; i <= REPORTED_ALIASES_MAX; i++)
+    for (let n = i === 0 ? 1 : 2; n > 0; n--)
+      reporter.countUnknownAlias(`d${i % DOMAINS}.example`, `alias-${i}`);
+  await started[Symbol.asyncDispose]();
+  const requests = arrived.at(-1)?.aliases.map((alias) => alias.requests);
+  expect(requests).toEqual(Array<number>(REPORTED_ALIASES_MAX).fill(2));
+});
+
 test("what is left is stored when the redirector stops", async () => {
   const started = await start(() => true);
   await eventually(async () => {
@@ -110,4 +128,63 @@ test("what is left is stored when the redirector stops", async () => {
   started.reporter.countUnknownAlias("go.example.com", "last");
   await started[Symbol.asyncDispose]();
   expect(started.arrived.at(-1)?.aliases.map(({ alias }) => alias)).toContain("last");
+});
+
+/** A host name of the greatest length. */
+const longest = (i: number): string => `${i}`.padStart(5, "0").padEnd(260, "x");
+
+describe("the sums of failed requests", () => {
+  test("of a domain are exact in a flood of made-up aliases, and an alias that is asked for often keeps its name", () => {
+    const counts = new FailureCounts();
+    for (let i = 0; i < 100_000; i++) {
+      counts.addUnknownAlias("go.example.com", `made-up-${i}`);
+      if (i % 50 === 0) counts.addUnknownAlias("go.example.com", "sale");
+      if (counts.entries > 202) throw new Error("More names are held than there is room for.");
+    }
+    counts.addUnknownAlias("quiet.example.com", "once");
+    const { domains, aliases } = counts.drain();
+    expect(domains).toEqual([
+      { domain: "go.example.com", requests: 102_000 },
+      { domain: "quiet.example.com", requests: 1 },
+    ]);
+    // What was asked for before the name stayed is not counted under it.
+    expect(aliases).toEqual([
+      { domain: "go.example.com", alias: "sale", requests: expect.any(Number) },
+      { domain: "quiet.example.com", alias: "once", requests: 1 },
+    ]);
+    expect(aliases[0]?.requests).toBeGreaterThan(1_900);
+    expect(aliases[0]?.requests).toBeLessThanOrEqual(2_000);
+  });
+
+  test("never count more under names than their domain has, whatever is asked for", () => {
+    const name = fc.integer({ min: 0, max: 400 }).map((n) => `a${n}`);
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 1_000, maxLength: 2_000 }), (names) => {
+        const counts = new FailureCounts();
+        for (const alias of names) counts.addUnknownAlias("d", alias);
+        const { domains, aliases } = counts.drain();
+        expect(domains[0]?.requests ?? 0).toBe(names.length);
+        for (const { alias, requests } of aliases)
+          expect(requests).toBeLessThanOrEqual(names.filter((other) => other === alias).length);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test("have room for so many links and domains, and the largest report is less than 1 MiB", () => {
+    const counts = new FailureCounts();
+    for (let i = 0; i < REPORTED_LINKS_MAX; i++)
+      expect(counts.addLink({ ...failureOf(newUuid()), domain: longest(i) })).toBe(true);
+    expect(counts.addLink(failureOf(newUuid()))).toBe(false);
+    for (let i = 0; i < REPORTED_DOMAINS_MAX; i++)
+      for (let k = 0; k < 2; k++)
+        expect(counts.addUnknownAlias(longest(i), `${k}`.padStart(64, "a"))).toBe(true);
+    expect(counts.addUnknownAlias("one.more", "a")).toBe(false);
+    expect(counts.total).toBe(REPORTED_LINKS_MAX + 2 * REPORTED_DOMAINS_MAX);
+    const report = failureReport.parse({ id: newUuid(), bucket: 0, ...counts.drain() });
+    expect(report.aliases).toHaveLength(REPORTED_ALIASES_MAX);
+    expect(JSON.stringify(report).length).toBeLessThan(1024 ** 2);
+    expect(counts.total).toBe(0);
+    expect(counts.drain()).toEqual({ links: [], domains: [], aliases: [] });
+  });
 });

@@ -22,7 +22,6 @@ import { activeLink } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";
-import { CHANGES_KEPT, LogStore } from "./log-store.ts";
 import {
   currentFolder,
   damageMarkPath,
@@ -30,6 +29,7 @@ import {
   setCurrentFolder,
   storePath,
 } from "./store-files.ts";
+import { CHANGES_KEPT, LogStore } from "./store.ts";
 
 setDefaultTimeout(180_000);
 

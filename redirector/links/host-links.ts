@@ -1,7 +1,7 @@
 /**
  * The links of this host, for requests: the cache in memory, and behind it the store, which a
- * thread of one of the host's redirectors fills from the links log. Changes in the store reach
- * memory within a few milliseconds. Memory has what the store has: a store that replaces another
+ * thread of one of the host's redirectors fills from the links log. Every process of the host looks
+ * for changes in the store by itself. Memory has what the store has: a store that replaces another
  * one replaces all of memory, once it has all links.
  */
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
@@ -20,13 +20,10 @@ import type { LinkCache } from "../cache/link-cache.ts";
 import type { Takedowns } from "../cache/takedowns.ts";
 import type { LogHealth } from "./log-health.ts";
 import { findStore, isDamage, markDamaged } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store.ts";
 
-/**
- * Interval at which the store is checked for changes: the maximum delay of a change written by
- * another process.
- */
-const POLL_MS = 20;
+/** Interval at which the store is checked for changes, which takes some microseconds. */
+const POLL_MS = 10;
 
 /** Interval at which the file is checked: another one may have replaced it. */
 const FILE_CHECK_MS = 100;

@@ -24,9 +24,8 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { storeTestSnapshot, TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { HostLog } from "./host-log.ts";
-import { LogStore } from "./log-store.ts";
 import { currentFolder, markDamaged, storePath } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { LogStore, StoreReader } from "./store.ts";
 
 setDefaultTimeout(60_000);
 
@@ -34,7 +33,7 @@ const log = processLog("test", "silent");
 
 const tail = new TestTail();
 
-const NO_EVENTS = { changed: () => undefined, skipped: () => undefined };
+const ignore = (): void => undefined;
 
 function startHost() {
   const asked: (number | undefined)[] = [];
@@ -42,7 +41,7 @@ function startHost() {
     callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
   });
   const nats = new NatsClient(tail.server.url, "redirector", log);
-  const host = new HostLog(join(tail.dir, "host"), { nats, verifier: SIGNER, log }, NO_EVENTS);
+  const host = new HostLog(join(tail.dir, "host"), { nats, verifier: SIGNER, log }, ignore);
   return {
     host,
     asked,

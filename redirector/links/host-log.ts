@@ -21,7 +21,6 @@ import {
 import { findInTail } from "../../shared/links-log/tail.ts";
 import { type LogState, STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { LogFollower, type LogSource, type SkippedReason } from "./log-follower.ts";
-import { LogStore, RESERVE_BYTES } from "./log-store.ts";
 import { BrokenSnapshotError, NoRoomError, SnapshotReader } from "./snapshot-reader.ts";
 import {
   currentFolder,
@@ -32,6 +31,7 @@ import {
   setCurrentFolder,
   storePath,
 } from "./store-files.ts";
+import { LogStore } from "./store.ts";
 
 /** How often the store, or what may replace it, is looked at. */
 const POLL_MS = 50;
@@ -54,18 +54,10 @@ const REQUEST_TIMEOUT_MS = 500;
 /** Snapshots that were of no use and are remembered; more are stored only over days. */
 const DROPPED_MAX = 1_000;
 
-/** Events of the thread of the log, for the process. */
-export type LogEvents = {
-  /** Rows of the store have changed. */
-  changed(): void;
-  /** A state, or a message, was skipped. */
-  skipped(reason: SkippedReason): void;
-};
-
 export class HostLog {
   readonly #dir: string;
   readonly #source: LogSource;
-  readonly #events: LogEvents;
+  readonly #onSkipped: (reason: SkippedReason) => void;
   #current: LogFollower;
   /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
@@ -75,11 +67,14 @@ export class HostLog {
   readonly #ended = Promise.withResolvers<void>();
   readonly #running: Promise<void>;
 
-  /** Opens the store, whose lock the caller has; throws as {@link LogStore} does. */
-  constructor(dir: string, source: LogSource, events: LogEvents) {
+  /**
+   * Opens the store, whose lock the caller has; throws as {@link LogStore} does. Calls `onSkipped`
+   * as {@link LogFollower} does.
+   */
+  constructor(dir: string, source: LogSource, onSkipped: (reason: SkippedReason) => void) {
     this.#dir = dir;
     this.#source = source;
-    this.#events = events;
+    this.#onSkipped = onSkipped;
     makeFolder(dir);
     removeOtherFolders(dir);
     const others = otherFormats(dir);
@@ -230,9 +225,9 @@ export class HostLog {
 
   /** Follows the log with a store; with the end of the snapshot that it was made from, if any. */
   #follow(dir: string, end?: Head): LogFollower {
-    const store = new LogStore(dir, RESERVE_BYTES, this.#events.changed);
+    const store = new LogStore(dir);
     const onSkipped = (reason: SkippedReason): void => {
-      if (follower === this.#current) this.#events.skipped(reason);
+      if (follower === this.#current) this.#onSkipped(reason);
     };
     const follower = new LogFollower(this.#source, store, onSkipped, end);
     follower.ended.catch((error: unknown) => {
@@ -261,7 +256,6 @@ export class HostLog {
     setCurrentFolder(this.#dir, basename(candidate.store.dir));
     this.#current = candidate;
     this.#source.log.info({ links: candidate.store.state.links }, "links_store_replaced");
-    this.#events.changed();
     await remove(before);
   }
 }

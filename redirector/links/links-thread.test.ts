@@ -21,7 +21,7 @@ import {
   memoryDir,
   storePath,
 } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store.ts";
 
 setDefaultTimeout(180_000);
 
@@ -48,7 +48,6 @@ function start(): LinksThread {
       LOG_LEVEL: "fatal",
     }),
     {
-      changed: () => undefined,
       skipped: () => undefined,
       failed(error) {
         throw error;

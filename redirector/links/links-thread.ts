@@ -1,13 +1,15 @@
 /** The main thread's side of the links thread (`links.worker.ts`). */
 import type { Config } from "../config.ts";
-import type { LogEvents } from "./host-log.ts";
 import type { LinksCommand, LinksEvent } from "./links.worker.ts";
+import type { SkippedReason } from "./log-follower.ts";
 
 /** How long a stop waits for the transaction that is being written. */
 const STOP_MS = 2_000;
 
 /** Events of the thread, for the process. */
-export interface LinksThreadEvents extends LogEvents {
+export interface LinksThreadEvents {
+  /** A state of the links log, or a message, was skipped. */
+  skipped(reason: SkippedReason): void;
   /** The thread has failed; the process must not continue without it. */
   failed(error: unknown): void;
 }
@@ -21,7 +23,6 @@ export class LinksThread {
     this.#worker = new Worker(module);
     this.#worker.addEventListener("message", ({ data }: MessageEvent<LinksEvent>) => {
       if (data.kind === "stopped") this.#stopped.resolve();
-      else if (data.kind === "changed") events.changed();
       else events.skipped(data.reason);
     });
     this.#worker.addEventListener("error", (event) => events.failed(event.error ?? event.message));

@@ -11,7 +11,7 @@ import { type Log, processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { type ProcessLock, tryLock } from "../../shared/process-lock.ts";
 import { type Config, linksDirOf } from "../config.ts";
-import { HostLog, type LogEvents } from "./host-log.ts";
+import { HostLog } from "./host-log.ts";
 import type { LogSource, SkippedReason } from "./log-follower.ts";
 import {
   currentFolder,
@@ -29,8 +29,7 @@ import {
 export type LinksCommand = { kind: "start"; config: Config } | { kind: "stop" };
 
 /** Messages from the thread. */
-export type LinksEvent =
-  { kind: "changed" } | { kind: "skipped"; reason: SkippedReason } | { kind: "stopped" };
+export type LinksEvent = { kind: "skipped"; reason: SkippedReason } | { kind: "stopped" };
 
 /** Interval at which a process without the lock tries to take it. */
 const LOCK_POLL_MS = 250;
@@ -41,11 +40,6 @@ const RETRY_MS = 1_000;
 declare const self: Worker;
 
 const send = (event: LinksEvent): void => self.postMessage(event);
-
-const EVENTS: LogEvents = {
-  changed: () => send({ kind: "changed" }),
-  skipped: (reason) => send({ kind: "skipped", reason }),
-};
 
 class StoreFiller {
   readonly #config: Config;
@@ -131,7 +125,7 @@ class StoreFiller {
       verifier: new LogVerifier(LINKS_PUBLIC_KEYS),
       log,
     };
-    return new HostLog(dir, this.#source, EVENTS);
+    return new HostLog(dir, this.#source, (reason) => send({ kind: "skipped", reason }));
   }
 
   /**

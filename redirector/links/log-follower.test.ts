@@ -14,8 +14,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { LogFollower } from "./log-follower.ts";
-import { LogStore } from "./log-store.ts";
-import { StoreReader } from "./store-reader.ts";
+import { LogStore, StoreReader } from "./store.ts";
 
 setDefaultTimeout(60_000);
 

@@ -41,7 +41,7 @@ import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
-import type { LogStore, Written } from "./log-store.ts";
+import type { LogStore, Written } from "./store.ts";
 import { addConsumer, StreamPull } from "./stream-pull.ts";
 
 /**

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_LOG, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
-import { LogStore } from "./log-store.ts";
 import { DiskSpeed, SlowReads } from "./slow-reads.ts";
 import { currentFolder } from "./store-files.ts";
+import { LogStore } from "./store.ts";
 
 let dir: string;
 let slowReads: SlowReads;

@@ -3,7 +3,7 @@
  * loop.
  */
 import { findStore } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { StoreReader } from "./store.ts";
 
 /** A message to the thread: the link to read, and the folder of the store. */
 export type SlowRead = { id: number; dir: string; domain: string; alias: string };

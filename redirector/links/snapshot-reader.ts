@@ -17,7 +17,7 @@ import {
   type StoredSnapshot,
 } from "../../shared/links-log/snapshots.ts";
 import type { Nats } from "../../shared/nats.ts";
-import { RESERVE_BYTES } from "./log-store.ts";
+import { RESERVE_BYTES } from "./store.ts";
 import { addConsumer, StreamPull } from "./stream-pull.ts";
 
 /** Pulls in a row without a chunk, each of which takes a second, until the read fails. */

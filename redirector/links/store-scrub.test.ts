@@ -14,9 +14,8 @@ import { EMPTY_LOG, toChange, toMalformed } from "../../shared/links-store/schem
 import { dirForFile } from "../../test/harness/for-file.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { LogStore, StoreScrub } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { LogStore, StoreReader, StoreScrub } from "./store.ts";
 
 const LINKS = Array.from({ length: 250 }, (_, i) => activeLink(`alias-${i}`, i + 1));
 

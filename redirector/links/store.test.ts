@@ -19,9 +19,8 @@ import {
 } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
-import { CHANGES_KEPT, LogStore } from "./log-store.ts";
 import { isDamage, storePath } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
+import { CHANGES_KEPT, LogStore, StoreReader } from "./store.ts";
 
 const change = (record: LinkRecord): Change => toChange(record, encodeLinkRecord(record));
 

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { CATALOGUES, FALLBACK } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
-import { AboutContent, type AboutLink, creationTimeOf } from "./about-page.ts";
+import { AboutContent, type AboutLink, creationTimeOf, previewPage } from "./about-page.ts";
 
 const NOW = Date.UTC(2030, 5, 15, 12);
 
@@ -67,4 +67,40 @@ test("a link's creation is in its id", () => {
   const created = creationTimeOf(newUuid());
   expect(created).toBeWithin(before - 1, Date.now() + 1);
   expect(creationTimeOf("0190a5a2-0000-4000-8000-000000000001")).toBeUndefined();
+});
+
+const SHORT_URL = "https://sho.rt/abc";
+
+test("a card has what agents read", () => {
+  const { status, body } = previewPage(
+    { title: "Sale", description: "All must go", image: "https://example.com/a.png" },
+    SHORT_URL,
+  );
+  const html = body.toString();
+  expect(status).toBe(200);
+  for (const [name, content] of [
+    ["og:title", "Sale"],
+    ["og:description", "All must go"],
+    ["og:image", "https://example.com/a.png"],
+    ["og:url", SHORT_URL],
+    ["og:type", "website"],
+  ])
+    expect(html).toContain(`<meta property="${name}" content="${content}">`);
+  expect(html).toContain('name="twitter:card" content="summary_large_image"');
+});
+
+test("what a card lacks is left out", () => {
+  const html = previewPage({ title: "Sale" }, SHORT_URL).body.toString();
+  expect(html).not.toMatch(/description|og:image/);
+  expect(html).toContain('content="summary"');
+});
+
+test("everything is escaped", () => {
+  const hostile = `"><script>alert(1)</script>'&`;
+  const html = previewPage(
+    { title: hostile, description: hostile, image: `https://example.com/"><script>` },
+    `https://sho.rt/abc"><script>`,
+  ).body.toString();
+  expect(html).not.toContain("<script");
+  expect(html).toContain("&quot;&gt;&lt;script&gt;");
 });

@@ -14,18 +14,16 @@ const VALID_SECONDS = 15 * 60;
 export class UnlockCookies {
   readonly #secret: string;
   readonly #attributes: string;
-  readonly #clock: () => number;
 
   /** Processes with the same `secret` accept each other's cookies; `secure` is an attribute. */
-  constructor(secret: string, secure: boolean, clock = Date.now) {
+  constructor(secret: string, secure: boolean) {
     this.#secret = secret;
     this.#attributes = `HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
-    this.#clock = clock;
   }
 
   /** Returns a `Set-Cookie` value that unlocks `link` at `path`. */
   issue(link: CachedLink, path: string): string {
-    const expires = Math.floor(this.#clock() / 1_000) + VALID_SECONDS;
+    const expires = Math.floor(Date.now() / 1_000) + VALID_SECONDS;
     const value = `${expires}.${this.#sign(link, expires)}`;
     return `${NAME}=${value}; Path=${path}; Max-Age=${VALID_SECONDS}; ${this.#attributes}`;
   }
@@ -34,7 +32,7 @@ export class UnlockCookies {
   accept(link: CachedLink, cookies: string): boolean {
     const match = /(?:^|;\s*)shorthop_unlock=(\d{1,12})\.([\w-]{43})(?:;|$)/.exec(cookies);
     const [, expires = "", signature = ""] = match ?? [];
-    if (Number(expires) * 1_000 <= this.#clock()) return false;
+    if (Number(expires) * 1_000 <= Date.now()) return false;
     const expected = Buffer.from(this.#sign(link, Number(expires)));
     return timingSafeEqual(expected, Buffer.from(signature));
   }

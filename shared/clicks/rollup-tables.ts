@@ -2,7 +2,7 @@
  * The rollups of ClickHouse: aggregates of `clicks`, each filled by a materialized view. Those
  * without dimensions are filled from `click_sums`, to which a view passes the sums of each insert
  * into `clicks`. This list is their one source: rebuilding (rollups.ts) and retention
- * (worker/migrations/migrate.ts) derive from it, and worker/migrations/rollups.test.ts compares
+ * (worker/migrations/migrate.ts) derive from it, and worker/migrations/migrate.test.ts compares
  * it with the migrations.
  */
 import { DAY_SECONDS, HOUR_SECONDS } from "../durations.ts";

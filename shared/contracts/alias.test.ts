@@ -15,6 +15,7 @@ import {
   encodeAlias,
   foldAlias,
   isAlias,
+  normalizeAlias,
   trimAlias,
 } from "./alias.ts";
 import { readableUrl } from "./host-names.ts";
@@ -55,6 +56,50 @@ test("an alias is the same raw, percent-encoded and decomposed", () => {
     }),
     RUNS,
   );
+});
+
+/** Each emoji, and as keyboards, fonts and copies of it write it with other variations. */
+const EMOJI_FORMS: [alias: string, ...forms: string[]][] = [
+  ["\u2764\ufe0f", "\u2764", "\u2764\ufe0e"],
+  ["sale-\u2600\ufe0f", "sale-\u2600", "sale-\u2600\ufe0e"],
+  ["\u260e\ufe0f-us/\u2709\ufe0f", "\u260e-us/\u2709", "\u260e-us/\u2709\ufe0f"],
+  ["\u00a9\ufe0f", "\u00a9"],
+  ["\u2122\ufe0fbrand", "\u2122brand"],
+  ["\u{1f17f}\ufe0f", "\u{1f17f}"],
+  ["\u{1f3f3}\ufe0f\u200d\u{1f308}", "\u{1f3f3}\u200d\u{1f308}"],
+  ["\u{1f9d1}\u200d\u2695\ufe0f", "\u{1f9d1}\u200d\u2695"],
+  ["\u{1f441}\ufe0f\u200d\u{1f5e8}\ufe0f", "\u{1f441}\u200d\u{1f5e8}"],
+  ["\u261d\u{1f3fb}"],
+  ["\u2b50", "\u2b50\ufe0f", "\u2b50\ufe0e"],
+  ["\u2b50sale", "\u2b50\ufe0fsale"],
+  ["\u{1f388}", "\u{1f388}\ufe0f"],
+];
+
+test.each(EMOJI_FORMS)("%s is one alias with and without variations", (alias, ...forms) => {
+  expect(isAlias(alias)).toBeTrue();
+  for (const form of [alias, ...forms]) {
+    expect(normalizeAlias(form)).toBe(alias);
+    expect(decodeAliasPath(form)).toBe(alias);
+    expect(decodeAliasPath(encodeURIComponent(form).replaceAll("%2F", "/"))).toBe(alias);
+    expect(aliasProblem(form, null)).toBeUndefined();
+  }
+});
+
+test("no two aliases become one: each stays as it is", () => {
+  fc.assert(
+    fc.property(anyAlias(), (alias) => {
+      expect(normalizeAlias(alias)).toBe(alias);
+    }),
+    RUNS,
+  );
+  for (const alias of [
+    "1\u20e3",
+    "1\ufe0f\u20e3",
+    "\u2139",
+    "\u2139\ufe0f",
+    "\u261d\ufe0f\u{1f3fb}",
+  ])
+    expect([alias, isAlias(alias), normalizeAlias(alias)]).toEqual([alias, true, alias]);
 });
 
 test("the URL of an alias is one of ASCII, which browsers leave as it is, and which is shown readable", () => {

@@ -114,11 +114,25 @@ function beginningOf(text: string): string {
 const firstSegmentOf = (alias: string): string => alias.split("/", 1).join("").toLowerCase();
 
 /**
- * A text as aliases are stored and compared: in Unicode's composed form (NFC). One that is too long
- * for an alias stays as it is.
+ * A text as aliases are stored and compared ({@link compose}). One that is too long for an alias
+ * stays as it is.
  */
 export const normalizeAlias = (text: string): string =>
-  text.length > ALIAS_BYTES_MAX ? text : text.normalize("NFC");
+  text.length > ALIAS_BYTES_MAX ? text : compose(text);
+
+/** A symbol that only its variation (U+FE0F) makes an emoji, where a keyboard left that out. */
+const BARE_EMOJI =
+  /([[\p{S}&&\p{Emoji}]--\p{Emoji_Presentation}])\u{FE0E}?(?![\u{FE0F}\p{Emoji_Modifier}])/gv;
+
+/** An emoji by itself, with a variation that it does not need, as some keyboards type it. */
+const VARIED_EMOJI = /(\p{Emoji_Presentation})[\u{FE0E}\u{FE0F}]/gv;
+
+/**
+ * A text in Unicode's composed form (NFC), with each emoji as Unicode recommends it. Nothing else
+ * changes, and no alias does: neither a bare symbol nor a needless variation is in one.
+ */
+const compose = (text: string): string =>
+  text.normalize("NFC").replace(VARIED_EMOJI, "$1").replace(BARE_EMOJI, "$1\u{FE0F}");
 
 /**
  * An alias in lower case, as domains that ignore case compare it; PostgreSQL's `fold_alias` does
@@ -144,19 +158,19 @@ const ESCAPES = /(?:%(?!2f)[\da-f]{2})+/gi;
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * A path, or a part of one, as text in composed form: raw and percent-encoded characters are the
+ * A path, or a part of one, as text as aliases have it: raw and percent-encoded characters are the
  * same, but an escaped slash stays escaped. What is no UTF-8 becomes U+FFFD.
  */
 export const decodeAliasPath = (path: string): string =>
   DECODED.test(path)
     ? path
-    : path
-        .replaceAll(ESCAPES, (escapes) =>
+    : compose(
+        path.replaceAll(ESCAPES, (escapes) =>
           decoder.decode(
             Uint8Array.from(escapes.slice(1).split("%"), (hex) => Number.parseInt(hex, 16)),
           ),
-        )
-        .normalize("NFC");
+        ),
+      );
 
 /** Characters that are glued to the beginning of an alias, such as an opening quotation mark. */
 const OPENING = /^(?:[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi}"'`<]|%2[Ff])*/u;

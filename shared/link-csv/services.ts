@@ -190,6 +190,7 @@ const NAMES: readonly FieldNames[] = [
       "customslug",
       "backhalf",
       "custombackhalf",
+      "customalias",
       "originalpath",
       "originalpaths",
       "path",

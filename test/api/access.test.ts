@@ -57,7 +57,12 @@ const ENDPOINTS: [string, string, string | null, unknown?][] = [
     "links:write",
     { links: [{ url: "https://example.com/", password: "long enough" }] },
   ],
-  ["POST", "/v1/links/bulk/check", "links:write", { links: [{ url: "https://example.com/" }] }],
+  [
+    "POST",
+    "/v1/links/bulk/check",
+    "links:write",
+    { links: [{ url: "https://example.com/", alias: "checked" }] },
+  ],
   ["PATCH", "/v1/links/bulk", "links:write", { links: [{ id: ":link", password: "long enough" }] }],
   ["POST", "/v1/links/bulk/delete", "links:delete", { ids: [":link"] }],
   [

@@ -6,7 +6,6 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 import { DateTime } from "luxon";
-import postgres from "postgres";
 import * as z from "zod";
 
 import { decodeId, newUuid } from "../../shared/ids.ts";
@@ -52,7 +51,7 @@ for (const [i, tags] of LINK_TAGS.entries()) {
   const created = Date.parse("2024-03-01T12:00Z") + i * 40 * DAY_MS;
   links.push({ id, uuid: decodeId("link", id) ?? "", created, tags, domain });
 }
-const sql = postgres(stack.info().database_url, { max: 1 });
+const { sql } = stack.database;
 for (const [i, { uuid, created }] of links.entries()) {
   await sql`update links set created_at = ${new Date(created)} where id = ${uuid}`;
   // Links with many clicks are read from the rollups: here most of them.
@@ -66,7 +65,6 @@ if (second !== undefined) {
   await sql`update links set domain_id = ${domain_id} where id = ${second.uuid}`;
   second.domain = OWN_DOMAIN;
 }
-await sql.end();
 const clicks = fc.sample(anyClick(Date.now(), links.length), { numRuns: CLICKS, seed: 20_261_122 });
 await insertClicks(
   stack,
@@ -643,9 +641,7 @@ test("a breakdown has the clicks of the last second of a UTC day in which its fi
   const link = linkSchema.parse((await call(api("/v1/links"), { key, body })).body).id;
   const uuid = decodeId("link", link) ?? "";
   // Links with few clicks are not read from rollups.
-  const sql = postgres(stack.info().database_url, { max: 1 });
   await sql`update link_counters set clicks = 10000000 where link_id = ${uuid}`;
-  await sql.end();
   // Alone in their month: no part of the table has other clicks beside them.
   const at = Date.parse("2023-06-09T23:59:59.400Z");
   const late = clicks
@@ -689,14 +685,12 @@ test("tags and domains have the clicks and visitors of their links", async () =>
 longTest("a tag of 10,000 links selects their clicks, and excludes them", async () => {
   const crowd = await createAccount(stack, "enterprise", UNLIMITED);
   const ids = Array.from({ length: 10_001 }, () => newUuid());
-  const sql = postgres(stack.info().database_url, { max: 1 });
   await sql`
     insert into links (id, account_id, mode, alias, original_url, target_url, tags, version, created_at, updated_at)
     select id, ${decodeId("acct", crowd.id) ?? ""}::uuid, 'live', 'crowd-' || i, 'https://example.com/',
            'https://example.com/', case when i = 10001 then '{}'::text[] else '{crowd}' end,
            nextval('link_version'), '2024-01-01', now()
       from unnest(${ids}::uuid[]) with ordinality as given (id, i)`;
-  await sql.end();
   const some = fc
     .sample(anyClick(Date.now(), 2), { numRuns: 300, seed: 1 })
     .map((click, i) => ({ ...click, link: i % 3 === 0 ? 10_000 : i * 30 }));
@@ -733,6 +727,32 @@ test("bulk figures and their countries obey filters", async () => {
     );
     return { link_id: id, clicks: found.length, unique_clicks: countUnique(found) };
   });
+  expect(body).toMatchObject({ data: expected });
+});
+
+test("bulk figures are those of the chosen days in the chosen time zone", async () => {
+  const humans = clicks.filter((click) => click.class === "human");
+  const hour = 60 * 60 * 1_000;
+  // Tokyo has had the same offset since 1951. A click just after its midnight is of the day before
+  // in UTC.
+  const tokyo = (at: number) => new Date(at + 9 * hour).toISOString().slice(0, 10);
+  const day = tokyo(
+    humans.find(({ at }) => tokyo(at) !== new Date(at).toISOString().slice(0, 10))?.at ?? 0,
+  );
+  const { body } = await call(api("/v1/analytics/bulk"), {
+    key: account.key,
+    body: {
+      link_ids: links.map(({ id }) => id),
+      timezone: "Asia/Tokyo",
+      start_date: day,
+      end_date: day,
+    },
+  });
+  const expected = links.map(({ id }, i) => {
+    const found = humans.filter((click) => click.link === i && tokyo(click.at) === day);
+    return { link_id: id, clicks: found.length, unique_clicks: countUnique(found) };
+  });
+  expect(expected.some((link) => link.clicks > 0)).toBeTrue();
   expect(body).toMatchObject({ data: expected });
 });
 

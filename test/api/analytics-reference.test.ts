@@ -6,7 +6,6 @@
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
-import postgres from "postgres";
 import * as z from "zod";
 
 import { decodeId } from "../../shared/ids.ts";
@@ -52,7 +51,7 @@ for (let i = 0; i < LINKS + 1; i++) {
     linkSchema.parse((await call(api("/v1/links"), { key: account.key, body })).body),
   );
 }
-const sql = postgres(stack.info().database_url, { max: 1 });
+const { sql } = stack.database;
 const links = createdLinks.map(({ id }, i) => ({
   id,
   uuid: decodeId("link", id) ?? "",
@@ -63,7 +62,6 @@ for (const [i, { uuid, created }] of links.entries()) {
   // Links with many clicks are read from the rollups: here most of them.
   await sql`update link_counters set clicks = ${i === 0 ? 1 : 10_000_000} where link_id = ${uuid}`;
 }
-await sql.end();
 const many = links.pop()?.id ?? "";
 const clicks = fc.sample(anyClick(Date.now(), LINKS), { numRuns: CLICKS, seed: 20_261_121 });
 await insertClicks(

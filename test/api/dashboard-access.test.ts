@@ -5,7 +5,6 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import postgres from "postgres";
 import * as z from "zod";
 
 import { WINDOWS } from "../../shared/budgets.ts";
@@ -29,54 +28,20 @@ const account = await createAccount(stack, "pro");
 const other = await createAccount(stack, "pro");
 
 const url = (path: string) => `${stack.info().dashboard_url}${path}`;
-const withDatabase = async <T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> => {
-  const sql = postgres(stack.info().database_url, { max: 1, onnotice: () => undefined });
-  try {
-    return await work(sql);
-  } finally {
-    await sql.end();
-  }
-};
+const { sql } = stack.database;
 
 /** A new address per request, so that limits used up by other tests do not apply. */
 let addresses = 0;
 const fromElsewhere = () => ({ "x-forwarded-for": `198.51.100.${++addresses}` });
 
+const VIEWER = "links:read analytics:read domains:read shares:read reports:read";
+const MEMBER = `${VIEWER} links:write links:delete shares:write reports:write domains:write webhooks:read members:read`;
+const OWNER = `${MEMBER} keys:read keys:write events:read webhooks:write members:write`;
+
 const SCOPES_OF_ROLE: Record<string, readonly string[]> = {
-  viewer: ["links:read", "analytics:read", "domains:read", "shares:read", "reports:read"],
-  member: [
-    "links:read",
-    "analytics:read",
-    "domains:read",
-    "shares:read",
-    "shares:write",
-    "reports:read",
-    "reports:write",
-    "links:write",
-    "links:delete",
-    "domains:write",
-    "webhooks:read",
-    "members:read",
-  ],
-  owner: [
-    "links:read",
-    "analytics:read",
-    "domains:read",
-    "shares:read",
-    "shares:write",
-    "reports:read",
-    "reports:write",
-    "links:write",
-    "links:delete",
-    "domains:write",
-    "keys:read",
-    "events:read",
-    "keys:write",
-    "webhooks:read",
-    "webhooks:write",
-    "members:read",
-    "members:write",
-  ],
+  viewer: VIEWER.split(" "),
+  member: MEMBER.split(" "),
+  owner: OWNER.split(" "),
 };
 
 type Endpoint = { method: string; path: string; scope: string | undefined };
@@ -194,9 +159,7 @@ describe("every request of the dashboard", () => {
     expect((await member.send("/auth/session")).body).toMatchObject({
       accounts: [{ id, needs_second_factor: true }],
     });
-    await withDatabase(
-      (sql) => sql`update users set has_second_factor = true where email = ${user.email}`,
-    );
+    await sql`update users set has_second_factor = true where email = ${user.email}`;
     expect(await links(member)).toBe(200);
     expect((await need([])).status).toBe(200);
   });
@@ -440,14 +403,12 @@ describe("a session", () => {
     const from = "203.0.113.77";
     await trySignIn(stack, { ...user, password: "a wrong password" }, { "x-forwarded-for": from });
     await trySignIn(stack, user, { "x-forwarded-for": from });
-    const dump = await withDatabase(async (sql) => {
-      const tables = await sql<{ name: string }[]>`
-        select table_name as name from information_schema.tables where table_schema = 'public'`;
-      const rows = await Promise.all(
-        tables.map(({ name }) => sql`select row_to_json(t)::text as row from ${sql(name)} t`),
-      );
-      return JSON.stringify(rows);
-    });
+    const tables = await sql<{ name: string }[]>`
+      select table_name as name from information_schema.tables where table_schema = 'public'`;
+    const rows = await Promise.all(
+      tables.map(({ name }) => sql`select row_to_json(t)::text as row from ${sql(name)} t`),
+    );
+    const dump = JSON.stringify(rows);
     expect(dump).toContain(user.email);
     expect(dump).not.toContain(user.password);
     expect(dump).not.toContain(from);
@@ -533,10 +494,8 @@ describe("invited users", () => {
     const replaced = await invite(owner, id, "two@example.com");
     const current = await invite(owner, id, "two@example.com");
     const old = await invite(owner, id, "three@example.com");
-    await withDatabase(
-      (sql) => sql`
-        update invitations set expires_at = now() - interval '1 second' where email = 'three@example.com'`,
-    );
+    await sql`
+      update invitations set expires_at = now() - interval '1 second' where email = 'three@example.com'`;
     const user = { name: "Somebody", password: "a new password" };
     for (const { token } of [withdrawn, replaced, old, { token: "none" }]) {
       expect(codeOf(await accept(token, user))).toEqual([404, "not_found"]);

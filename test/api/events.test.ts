@@ -147,6 +147,23 @@ const signInAsMember = async (): Promise<{ user: TestUser; theirs: Session }> =>
   return { user, theirs: await signIn(stack, user) };
 };
 
+/** Of something new: the change is the route itself, called so many times. */
+const changesOf = (
+  route: string,
+  types: string,
+  of: keyof Resources | (() => Promise<string>),
+  body?: Json,
+  times = 1,
+): Record<string, Recorded> => ({
+  [route]: records(types, async () => {
+    const id = typeof of === "string" ? await make(of) : await of();
+    const [method = "", path = ""] = route.replace(":id", id).split(" ");
+    return async () => {
+      for (let i = 0; i < times; i++) await send(path, method, body);
+    };
+  }),
+});
+
 const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /v1/links": records("link.created", async () => () => create()),
   "POST /v1/links/bulk": records(
@@ -215,13 +232,7 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
     return () => send("/v1/tags/merge", "POST", { tags: [tag], into });
   }),
   "POST /v1/domains": records("domain.created", async () => () => make("domain")),
-  "POST /v1/domains/:id/verify": records("domain.verified", async () => {
-    const id = await make("domain");
-    return async () => {
-      await send(`/v1/domains/${id}/verify`, "POST");
-      await send(`/v1/domains/${id}/verify`, "POST");
-    };
-  }),
+  ...changesOf("POST /v1/domains/:id/verify", "domain.verified", "domain", undefined, 2),
   "PATCH /v1/domains/:id": records("domain.updated", async () => {
     const { id } = await createVerified();
     return async () => {
@@ -229,55 +240,24 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
       await send(`/v1/domains/${id}`, "PATCH", { root_url: url });
     };
   }),
-  "DELETE /v1/domains/:id": records("domain.deleted", async () => {
-    const id = await make("domain");
-    return () => send(`/v1/domains/${id}`, "DELETE");
-  }),
+  ...changesOf("DELETE /v1/domains/:id", "domain.deleted", "domain"),
   "POST /v1/keys": records("key.created", async () => () => make("key")),
-  "DELETE /v1/keys/:id": records("key.revoked", async () => {
-    const id = await make("key");
-    return async () => {
-      await send(`/v1/keys/${id}`, "DELETE");
-      await send(`/v1/keys/${id}`, "DELETE");
-    };
-  }),
-  "POST /v1/keys/:id/rotate": records("key.rotated", async () => {
-    const id = await make("key");
-    return () => send(`/v1/keys/${id}/rotate`, "POST", {});
-  }),
+  ...changesOf("DELETE /v1/keys/:id", "key.revoked", "key", undefined, 2),
+  ...changesOf("POST /v1/keys/:id/rotate", "key.rotated", "key", {}),
   "POST /v1/shares": records("share.created", async () => () => make("share")),
-  "PATCH /v1/shares/:id": records("share.updated", async () => {
-    const id = await make("share");
-    return async () => {
-      await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
-      await send(`/v1/shares/${id}`, "PATCH", { name: "changed" });
-    };
-  }),
-  "POST /v1/shares/:id/rotate": records("share.updated", async () => {
-    const id = await make("share");
-    return () => send(`/v1/shares/${id}/rotate`, "POST", {});
-  }),
-  "DELETE /v1/shares/:id": records("share.revoked", async () => {
-    const id = await make("share");
-    return () => send(`/v1/shares/${id}`, "DELETE");
-  }),
+  ...changesOf("PATCH /v1/shares/:id", "share.updated", "share", { name: "changed" }, 2),
+  ...changesOf("POST /v1/shares/:id/rotate", "share.updated", "share", {}),
+  ...changesOf("DELETE /v1/shares/:id", "share.revoked", "share"),
   "PATCH /v1/branding": records(
     "branding.updated",
     async () => () => send("/v1/branding", "PATCH", { name: newName() }),
   ),
   "POST /v1/webhooks": records("webhook.created", async () => () => createWebhook()),
-  "PATCH /v1/webhooks/:id": records("webhook.updated", async () => {
-    const id = await createWebhook();
-    return () => send(`/v1/webhooks/${id}`, "PATCH", { description: "changed" });
+  ...changesOf("PATCH /v1/webhooks/:id", "webhook.updated", createWebhook, {
+    description: "changed",
   }),
-  "DELETE /v1/webhooks/:id": records("webhook.deleted", async () => {
-    const id = await createWebhook();
-    return () => send(`/v1/webhooks/${id}`, "DELETE");
-  }),
-  "POST /v1/webhooks/:id/rotate": records("webhook.rotated", async () => {
-    const id = await createWebhook();
-    return () => send(`/v1/webhooks/${id}/rotate`, "POST");
-  }),
+  ...changesOf("DELETE /v1/webhooks/:id", "webhook.deleted", createWebhook),
+  ...changesOf("POST /v1/webhooks/:id/rotate", "webhook.rotated", createWebhook),
   "POST /v1/webhooks/:id/replay": records("webhook.replayed", async () => {
     const id = await createWebhook();
     const [event] = (await read("order=desc&limit=1")).data;
@@ -287,27 +267,17 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /v1/webhooks/:id/deliveries/:delivery/retry": {
     none: "What is delivered, or when it is tried, changes nothing.",
   },
-  "POST /v1/webhooks/:id/test": records("webhook.test", async () => {
-    const id = await createWebhook("/");
-    return () => send(`/v1/webhooks/${id}/test`, "POST");
-  }),
+  ...changesOf("POST /v1/webhooks/:id/test", "webhook.test", () => createWebhook("/")),
   "POST /report-link": { none: "Visitors', who change nothing; the queue has it." },
   "POST /unsubscribe/:token": {
     none: "A token of a mail is needed: api/mail/queue.test.ts has it.",
   },
   "POST /v1/reports": records("report.created", async () => () => make("report")),
-  "PATCH /v1/reports/:id": records("report.updated", async () => {
-    const id = await make("report");
-    return () => send(`/v1/reports/${id}`, "PATCH", { name: newName() });
+  ...changesOf("PATCH /v1/reports/:id", "report.updated", "report", {
+    name: newName(),
   }),
-  "DELETE /v1/reports/:id": records("report.deleted", async () => {
-    const id = await make("report");
-    return () => send(`/v1/reports/${id}`, "DELETE");
-  }),
-  "POST /v1/reports/:id/send": records("report.ready", async () => {
-    const id = await make("report");
-    return () => send(`/v1/reports/${id}/send`, "POST");
-  }),
+  ...changesOf("DELETE /v1/reports/:id", "report.deleted", "report"),
+  ...changesOf("POST /v1/reports/:id/send", "report.ready", "report"),
   ...viewChanges("/v1/views", "period=7d"),
   ...viewChanges("/v1/link-filters", "tag=a"),
   ...viewChanges("/v1/utm-templates", "utm_source=a"),

@@ -86,8 +86,9 @@ const openNewLink = (page: Page) => page.getByRole("button", { name: "New link" 
 const short = (alias: string) => `${dashboard.stack.info().short_url}/${alias}`;
 
 withBrowser("a link in the list", () => {
-  test("is shown with its alias as one reads it, and its URL is percent-encoded", async () => {
-    await visitList([{ url: `${OWN}/readable`, alias: "list/größe-🎈" }], async (page, client) => {
+  test("is shown with its alias as one reads it, and with what it adds to its destination", async () => {
+    const own = { url: `${OWN}/readable`, alias: "list/größe-🎈", utm_source: "letter" };
+    await visitList([own], async (page, client) => {
       const [link] = (await client.links.list()).data;
       expect(link?.short_url).toBe(short("list/gr%C3%B6%C3%9Fe-%F0%9F%8E%88"));
       const { host } = new URL(short(""));
@@ -96,6 +97,7 @@ withBrowser("a link in the list", () => {
         .getByRole("link", { name: short("list/größe-🎈") })
         .getAttribute("href");
       expect(href).toBe(link?.short_url ?? "");
+      await page.getByText("utm_source=letter").waitFor();
     });
   });
 

@@ -4,9 +4,9 @@
  */
 import { beforeEach, describe, expect, test } from "bun:test";
 
-import postgres from "postgres";
 import * as z from "zod";
 
+import { usePostgres } from "../../api/postgres.ts";
 import { createKey, runAdmin } from "../harness/admin.ts";
 import { call, callOnce, errorSchema, linkSchema } from "../harness/api.ts";
 import { Dns } from "../harness/dns.ts";
@@ -76,9 +76,11 @@ async function read(query = "", key = owner.key) {
 async function addDomain(domain: string, { account = owner, earlier = true } = {}) {
   await account.addDomain(dns, domain);
   if (!earlier) return;
-  const sql = postgres(stack.info().database_url, { max: 1 });
-  await sql`update domains set verified_at = verified_at - interval '1 hour' where host = ${domain} and verified_at is not null`;
-  await sql.end();
+  await usePostgres(
+    stack.info().database_url,
+    (sql) =>
+      sql`update domains set verified_at = verified_at - interval '1 hour' where host = ${domain} and verified_at is not null`,
+  );
 }
 
 async function createLink(body: object, key = owner.key) {

@@ -12,7 +12,7 @@ import { LinkReads } from "../../redirector/links/link-reads.ts";
 import { LogHealth } from "../../redirector/links/log-health.ts";
 import { SlowReads } from "../../redirector/links/slow-reads.ts";
 import { currentFolder } from "../../redirector/links/store-files.ts";
-import { StoreReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store.ts";
 import type { LogState } from "../../shared/links-store/schema.ts";
 import type { Log } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
@@ -75,8 +75,8 @@ export class TestHost implements AsyncDisposable {
 
   constructor(url: string, log: Log) {
     this.#nats = new NatsClient(url, "redirector", log);
-    const events = { changed: () => this.process.host.poll(), skipped: () => void this.#skipped++ };
-    this.#log = new HostLog(this.#dir, { nats: this.#nats, verifier: SIGNER, log }, events);
+    const source = { nats: this.#nats, verifier: SIGNER, log };
+    this.#log = new HostLog(this.#dir, source, () => void this.#skipped++);
     this.process = new LinksProcess(this.#dir, this.#nats, log);
   }
 

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { headers, type JetStreamManager, type NatsConnection } from "nats";
 
 import { storeSnapshot } from "../../api/links-snapshots/snapshot.ts";
-import { LogStore } from "../../redirector/links/log-store.ts";
 import { storePath } from "../../redirector/links/store-files.ts";
+import { LogStore } from "../../redirector/links/store.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { EMPTY_HEAD, hashOf, type Head } from "../../shared/links-log/entry.ts";

@@ -89,7 +89,12 @@ export function readLoggedErrors(dataDir: string): string[] {
   return [...kinds.values()];
 }
 
-type FaultKind = "5xx" | "another request's response" | "invalid HTTP" | "no response";
+type FaultKind =
+  | "5xx"
+  | "another request's response"
+  | "invalid HTTP"
+  | "no response"
+  | "parsed though nested too deeply";
 
 type Fault = { kind: FaultKind; what: string };
 
@@ -107,6 +112,8 @@ export function findFault(
   for (const [position, response] of responses.entries()) {
     if (isUnexplainedFailure(input, response))
       return { kind: "5xx", what: `${response.status} ${response.body.slice(0, 300)}` };
+    if (isParsedTooDeep(input, response))
+      return { kind: "parsed though nested too deeply", what: response.body.slice(0, 300) };
     const foreignMark = findForeignMark(input, response.head, position);
     if (foreignMark !== undefined) return { kind: "another request's response", what: foreignMark };
   }
@@ -132,6 +139,17 @@ function isUnexplainedFailure({ route }: Input, { status, head, body }: HttpResp
   const hasReason = /"(?:code|parts)":/.test(body) || /\r\nretry-after:/i.test(head);
   return body === "" || !hasReason;
 }
+
+/**
+ * Whether the API has validated a body that is nested deeper than it may be, instead of refusing to
+ * parse it. Where the value is in the query, a name there is nested.
+ */
+const isParsedTooDeep = ({ generator, route, bytes }: Input, { body }: HttpResponse): boolean =>
+  generator === "nested" &&
+  route.body !== undefined &&
+  !bytes.includes("[b]") &&
+  body.includes('"code":"invalid_request"') &&
+  !body.includes("nested too deeply");
 
 function findForeignMark(input: Input, head: string, position: number): string | undefined {
   // This generator may have changed the mark itself.

@@ -124,6 +124,18 @@ test("an insert that is repeated under its token changes nothing in the raw clic
   expect(await compareRollups()).toEqual([]);
 });
 
+test("a new owner's history has each stored segment, also of a redirector whose clock is ahead", async () => {
+  const ahead = Date.now() + DAY_SECONDS * 1_000;
+  const segments = [
+    await makeSegment(),
+    await makeSegment(() => ({ time: ahead })),
+    await makeSegment(() => ({ time: Date.now() })),
+  ];
+  for (const segment of segments) await insert(segment);
+  const history = await new ClicksTable(client, new Metrics()).readHistory();
+  for (const segment of segments) expect(history.has(segment)).toBe(true);
+});
+
 test("the room on ClickHouse's disk is known", async () => {
   await insert(await makeSegment());
   const { free, used } = await readRoom(client);

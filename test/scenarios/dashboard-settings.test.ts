@@ -391,7 +391,7 @@ withBrowser("a domain and its settings", () => {
       await adding.getByLabel("Domain", { exact: true }).fill("not a domain");
       await adding.getByRole("button", { name: "Add" }).click();
       await adding.getByRole("alert").waitFor();
-      await adding.getByLabel("Domain", { exact: true }).fill(host);
+      await adding.getByLabel("Domain", { exact: true }).fill(`https://${host}/`);
       await adding.getByRole("button", { name: "Add" }).click();
       const card = page.getByRole("region", { name: host });
       await card.getByText("Pending").waitFor();

@@ -1,4 +1,7 @@
-/** Goal: the shipped executables start and serve without the project's other files. */
+/**
+ * Goal: the shipped executables start and serve without the project's other files; the clients are
+ * packed beside them.
+ */
 import { describe, expect, test } from "bun:test";
 import {
   cpSync,
@@ -6,7 +9,6 @@ import {
   lstatSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -15,8 +17,10 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { findFreePort } from "../../deploy/local/ports.ts";
+import { packClients } from "../../deploy/pack-clients.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { findingSchema } from "../../shared/preflight.ts";
+import { version } from "../../shared/version.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
@@ -105,7 +109,6 @@ async function start(
 
 describe("the executables", () => {
   test("print their version, and need no other files", () => {
-    const { version } = JSON.parse(readFileSync(join(PROJECT_DIR, "package.json"), "utf8"));
     for (const name of ["shorthop", "shorthop-api", "shorthop-redirector", "shorthop-worker"]) {
       expect(run([join(dir, "bin", name), "--version"]).trim()).toBe(version);
     }
@@ -272,4 +275,25 @@ describe("the executables", () => {
       "VISITOR_HASH_SECRET: must be set",
     );
   });
+});
+
+/** In seconds. */
+const BUILT_AT = "1700000000";
+
+test("the clients' archives have the same bytes in each build, and the command line runs", async () => {
+  const builds = [];
+  for (const name of ["clients", "again"]) {
+    const folder = join(dir, name);
+    mkdirSync(folder);
+    const files = await packClients(folder, BUILT_AT);
+    expect(readdirSync(folder).toSorted()).toEqual(files.toSorted());
+    builds.push(run(["sha256sum", ...files], folder));
+  }
+  expect(builds[1]).toBe(builds[0]);
+  const cli = readdirSync(join(dir, "clients")).find((file) => file.startsWith("shorthop-cli-"));
+  run(
+    ["npm", "install", "--offline", "--silent", join(dir, "clients", cli ?? "")],
+    join(dir, "again"),
+  );
+  expect(run([join(dir, "again/node_modules/.bin/shorthop"), "--version"]).trim()).toBe(version);
 });

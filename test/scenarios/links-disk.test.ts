@@ -14,7 +14,7 @@ import {
   memoryDir,
   storePath,
 } from "../../redirector/links/store-files.ts";
-import { StoreReader } from "../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../redirector/links/store.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { ensureSnapshotsStream } from "../../shared/links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
@@ -74,7 +74,6 @@ function start(folder: string): LinksThread {
       LOG_LEVEL: "fatal",
     }),
     {
-      changed: () => undefined,
       skipped: () => undefined,
       failed(error) {
         throw error;

@@ -35,7 +35,8 @@ async function isNeeded(name: string, args: readonly string[]): Promise<boolean>
   const result = await withMutation(protection, async (copy) => {
     const chosen = faults?.flatMap((fault) => ["--fault", fault]) ?? [];
     const rounds = faults === undefined ? [] : ["--rounds", String(ROUNDS)];
-    const program = ["test/scenarios/run.ts", scenario, ...args, ...chosen, ...rounds];
+    const options = [...args, ...chosen, ...rounds, "--expect", problem.source];
+    const program = ["test/scenarios/run.ts", scenario, ...options];
     const child = Bun.spawn([process.execPath, ...program], {
       cwd: copy,
       stdio: ["ignore", "inherit", "inherit"],

@@ -21,6 +21,8 @@ export type RunSettings = {
   later: boolean;
   /** Paths that have changed; faults that exercise them are injected as well. */
   changed: readonly string[];
+  /** A problem after which nothing more is checked, as it is the one that was to be shown. */
+  expected?: RegExp | undefined;
   log: (line: string) => void;
 };
 

@@ -15,108 +15,76 @@ export type Protection = Mutation & {
 /** Counts differ; what waits to be stored says nothing about them. */
 const CLICKS = /^each click once: (?!.*segments wait)/;
 
-const UNDER_CHAOS = { scenario: "chaos", problem: CLICKS };
+const underChaos = (
+  faults: readonly string[],
+  file: string,
+  ...replace: Mutation["replace"]
+): Protection => ({ scenario: "chaos", problem: CLICKS, faults, file, replace });
 
 const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
-  "dedup-id": {
-    ...UNDER_CHAOS,
-    faults: ["kill nats"],
-    file: "redirector/journal/publisher.worker.ts",
-    replace: [["msgID: formatSegmentId(segment),", ""]],
-  },
-  token: {
-    ...UNDER_CHAOS,
-    faults: ["kill owner after insert"],
-    file: "worker/batches/clicks-table.ts",
-    replace: [
-      ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
-      ["insert_deduplication_token: token,", ""],
-      ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
-    ],
-  },
-  index: {
-    ...UNDER_CHAOS,
-    faults: ["kill worker"],
-    file: "worker/batches/owner.ts",
-    replace: [
-      ["return this.#index.has(id);", "return id === undefined;"],
-      ["return await this.#insertBatch(unknown);", "return await this.#insertBatch(segments);"],
-    ],
-  },
-  check: {
-    ...UNDER_CHAOS,
-    faults: ["pause owner before check"],
-    file: "worker/batches/owner.ts",
-    replace: [
-      [
-        "          await this.confirm();\n          await this.#clicks.insert(",
-        "          await this.#clicks.insert(",
-      ],
-    ],
-  },
-  "in-doubt": {
-    ...UNDER_CHAOS,
-    faults: ["kill owner before insert, which arrives late"],
-    file: "worker/batches/owner.ts",
-    replace: [["inDoubt.slice(-OPEN_MAX)", "new Array<Manifest>()"]],
-  },
-  settle: {
-    ...UNDER_CHAOS,
-    faults: ["kill owner before insert, which arrives late"],
-    file: "worker/batches/owner.ts",
-    replace: [["await this.#complete(manifest, rows);", "void rows;"]],
-  },
-  open: {
-    ...UNDER_CHAOS,
-    faults: ["recreate stream during an insert"],
-    file: "worker/batches/owner.ts",
-    replace: [["    if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]],
-  },
-  repair: {
-    ...UNDER_CHAOS,
-    faults: ["kill owner of half an insert"],
-    file: "worker/batches/owner.ts",
-    replace: [["await this.#complete(manifest, [inClicks])", "inClicks.length >= 0"]],
-  },
+  "dedup-id": underChaos(["kill nats"], "redirector/journal/publisher.worker.ts", [
+    "msgID: formatSegmentId(segment),",
+    "",
+  ]),
+  token: underChaos(
+    ["kill owner after insert"],
+    "worker/batches/clicks-table.ts",
+    ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
+    ["insert_deduplication_token: token,", ""],
+    ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
+  ),
+  index: underChaos(
+    ["kill worker"],
+    "worker/batches/owner.ts",
+    ["return this.#index.has(id);", "return id === undefined;"],
+    ["return await this.#insertBatch(unknown);", "return await this.#insertBatch(segments);"],
+  ),
+  check: underChaos(["pause owner before check"], "worker/batches/owner.ts", [
+    "          await this.confirm();\n          await this.#clicks.insert(",
+    "          await this.#clicks.insert(",
+  ]),
+  "in-doubt": underChaos(
+    ["kill owner before insert, which arrives late"],
+    "worker/batches/owner.ts",
+    ["inDoubt.slice(-OPEN_MAX)", "new Array<Manifest>()"],
+  ),
+  settle: underChaos(["kill owner before insert, which arrives late"], "worker/batches/owner.ts", [
+    "await this.#complete(manifest, rows);",
+    "void rows;",
+  ]),
+  open: underChaos(["recreate stream during an insert"], "worker/batches/owner.ts", [
+    "    if (atHand.length === 0 && stored.length === 0) return manifest;\n",
+    "",
+  ]),
+  repair: underChaos(["kill owner of half an insert"], "worker/batches/owner.ts", [
+    "await this.#complete(manifest, [inClicks])",
+    "inClicks.length >= 0",
+  ]),
   split: {
-    ...UNDER_CHAOS,
-    faults: ["publish poison"],
+    ...underChaos(["publish poison"], "worker/batches/owner.ts", [
+      "if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];",
+      "if (only !== undefined) return rest.map((segment) => ({ segment, reason }));",
+    ]),
     problem: /Dead letters are|^each click once: (?!.*segments wait)/,
-    file: "worker/batches/owner.ts",
-    replace: [
-      [
-        "if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];",
-        "if (only !== undefined) return rest.map((segment) => ({ segment, reason }));",
-      ],
+  },
+  replay: underChaos(
+    ["kill redirector", "kill second redirector"],
+    "redirector/journal/journal.ts",
+    [
+      "const { segments, unknown, unreadable, unchangeable }",
+      "const { unknown, unreadable, unchangeable }",
     ],
-  },
-  replay: {
-    ...UNDER_CHAOS,
-    faults: ["kill redirector", "kill second redirector"],
-    file: "redirector/journal/journal.ts",
-    replace: [
-      [
-        "const { segments, unknown, unreadable, unchangeable }",
-        "const { unknown, unreadable, unchangeable }",
-      ],
-      ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
-    ],
-  },
-  position: {
-    ...UNDER_CHAOS,
-    faults: ["roll back nats, not its consumers"],
-    file: "worker/consumer/clicks-stream.ts",
-    replace: [["position === undefined || (await this.#has(position))", "position !== null"]],
-  },
-  grace: {
-    // Otherwise a worker has read what is lost, and stores it.
-    ...UNDER_CHAOS,
-    faults: ["roll back nats during an insert"],
-    file: "redirector/journal/publisher.worker.ts",
-    replace: [
-      ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
-    ],
-  },
+    ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
+  ),
+  position: underChaos(["roll back nats, not its consumers"], "worker/consumer/clicks-stream.ts", [
+    "position === undefined || (await this.#has(position))",
+    "position !== null",
+  ]),
+  // Otherwise a worker has read what is lost, and stores it.
+  grace: underChaos(["roll back nats during an insert"], "redirector/journal/publisher.worker.ts", [
+    "if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());",
+    "",
+  ]),
 };
 
 export type DrillProtection = Protection & {
@@ -299,6 +267,12 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
         "throw cause;",
       ],
     ],
+  },
+  "json-depth": {
+    scenario: "hostile",
+    problem: /parsed though nested too deeply/,
+    file: "api/http/json-body.ts",
+    replace: [["if (depth > JSON_DEPTH_MAX) {", "if (depth > JSON_TOKENS_MAX) {"]],
   },
   eviction: {
     scenario: "flood",

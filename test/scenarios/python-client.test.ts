@@ -3,11 +3,12 @@
  * clean environment, run the programs of the README as they stand there.
  */
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
+import { packPython } from "../../deploy/pack-clients.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
 import { readFirstLines, run } from "../harness/packed-client.ts";
@@ -15,22 +16,15 @@ import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const CLIENT_DIR = join(PROJECT_DIR, "clients/python");
 
-/** What `pip` calls to build a package, without a build environment, which it would download. */
-const BUILD = `import sys, setuptools.build_meta as build
-folder = sys.argv[1]
-build.build_wheel(folder)
-build.build_sdist(folder)`;
-
 const LINKS = 10_000;
 
 const dir = dirForFile("shorthop-python-");
 const stack = await forFile(startStack({ empty: true }));
 const { key } = await createAccount(stack, "enterprise", UNLIMITED);
 const env = { SHORTHOP_URL: stack.info().api_url, SHORTHOP_KEY: key };
-if (PYTHON !== undefined) {
-  run(["cp", "-r", CLIENT_DIR, join(dir, "source")], dir);
-  run([PYTHON, "-c", BUILD, join(dir, "built")], join(dir, "source"));
-}
+const built = join(dir, "built");
+mkdirSync(built);
+if (PYTHON !== undefined) packPython(built, "1700000000");
 
 /** The programs of the README by their names. */
 const readPrograms = (): Map<string, string> =>
@@ -46,11 +40,11 @@ const readPrograms = (): Map<string, string> =>
 /** A new environment with a built package, whose other packages are those of the machine. */
 function install(kind: string): string {
   const folder = join(dir, `venv${kind}`);
-  const file = readdirSync(join(dir, "built")).find((name) => name.endsWith(kind)) ?? "";
+  const file = readdirSync(built).find((name) => name.endsWith(kind)) ?? "";
   run([PYTHON ?? "", "-m", "venv", "--system-site-packages", folder], dir);
   const python = join(folder, "bin/python");
   const offline = ["--no-index", "--no-deps", "--no-build-isolation", "--quiet"];
-  run([python, "-m", "pip", "install", ...offline, join(dir, "built", file)], dir);
+  run([python, "-m", "pip", "install", ...offline, join(built, file)], dir);
   return python;
 }
 

@@ -22,6 +22,7 @@ const { values, positionals } = parseArgs({
     fault: { type: "string", multiple: true },
     only: { type: "string" },
     later: { type: "boolean", default: false },
+    expect: { type: "string" },
   },
 });
 
@@ -35,6 +36,7 @@ const settings: RunSettings = {
   only: values.only?.split(",").map(Number),
   later: values.later,
   changed: (process.env["SHORTHOP_TEST_CHANGED"] ?? "").split("\n"),
+  expected: values.expect === undefined ? undefined : new RegExp(values.expect),
   log: console.log,
 };
 const lacks = scenario.lacks();

@@ -63,13 +63,15 @@ const ROWS: readonly Row[] = [
     name: "executables",
     seconds: 40,
     paths: [
-      "deploy/{build,build-executable,executable}.ts",
+      "deploy/{build,build-executable,executable,pack-clients}.ts",
+      "clients/*/build.ts",
       "package.json",
       "{api,redirector,worker}/{main,config}.ts",
       "cli/*.ts",
       "shared/{env,preflight,version}.ts",
     ],
-    proves: "the shipped executables start, migrate and serve in an otherwise empty directory",
+    proves:
+      "the shipped executables start, migrate and serve in an otherwise empty directory; clients are packed",
   },
   {
     name: "import-history",

@@ -13,6 +13,7 @@ export function addLoginCommands(program: Command, settings: Settings, terminal:
     .action(async (given: string | undefined) => {
       const asked = given ?? (await terminal.ask("URL of the API: "));
       const url = asked.endsWith("/") ? asked.slice(0, -1) : asked;
+      settings.requireSafe(url);
       const key = await terminal.ask("API key: ", { isSecret: true });
       // A key that does not work is said at once.
       await createClient({ baseUrl: url, apiKey: key }).limits();

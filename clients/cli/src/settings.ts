@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { isReadByOthers } from "../../server-url.ts";
 import { type Client, createClient } from "../../typescript/src/index.ts";
 import metadata from "../package.json" with { type: "json" };
 
@@ -35,6 +36,7 @@ export class Settings {
   /** A client of the API; throws {@link SignedOut}. */
   client(): Client {
     const { url, key } = this.#read();
+    this.requireSafe(url);
     return createClient({ baseUrl: url, apiKey: key });
   }
 
@@ -42,7 +44,16 @@ export class Settings {
   url(): string {
     const url = this.#env["SHORTHOP_URL"] ?? readLogin(this.path)?.url;
     if (url === undefined) throw new SignedOut();
+    this.requireSafe(url);
     return url;
+  }
+
+  /** Throws where others could read a key on its way, unless that is wanted. */
+  requireSafe(url: string): void {
+    if (isReadByOthers(url) && this.#env["SHORTHOP_ALLOW_HTTP"] !== "1")
+      throw new Error(
+        `A key would go to ${url} in plain text: use https, or set SHORTHOP_ALLOW_HTTP=1.`,
+      );
   }
 
   store(login: Login): void {

@@ -1,4 +1,5 @@
 /** What the pages of the extension have of the browser: settings, texts and the server. */
+import { isReadByOthers } from "../../server-url.ts";
 import { type Client, createClient } from "../../typescript/src/index.ts";
 
 export type Settings = { server: string; key: string; domain: string; tags: string[] };
@@ -14,8 +15,11 @@ export async function readSettings(): Promise<Settings | undefined> {
 export const storeSettings = (settings: Settings): Promise<void> =>
   chrome.storage.local.set({ [NAME]: settings });
 
-export const clientOf = ({ server, key }: Settings): Client =>
-  createClient({ baseUrl: server, apiKey: key, retriesMax: 1, timeoutMs: 10_000 });
+/** Throws where others could read the key on its way. */
+export function clientOf({ server, key }: Settings): Client {
+  if (isReadByOthers(server)) throw new Error(textOf("plainText"));
+  return createClient({ baseUrl: server, apiKey: key, retriesMax: 1, timeoutMs: 10_000 });
+}
 
 /** The permission to ask the browser for before the server can be called. */
 export const originsOf = (server: string): string[] => [`${new URL(server).origin}/*`];

@@ -28,12 +28,13 @@ if (stored !== undefined)
 async function save(): Promise<void> {
   const settings = readForm();
   if (!URL.canParse(settings.server)) throw new Error(textOf("wrongServer"));
+  const client = clientOf(settings);
   // The browser asks the user, and only on a click.
   const origins = originsOf(settings.server);
   if (!(await chrome.permissions.request({ origins })))
     throw new Error(textOf("refusedPermission"));
   // A key that does not work is said now, and not at the first link.
-  await clientOf(settings).limits();
+  await client.limits();
   await storeSettings(settings);
   status.textContent = textOf("saved");
 }

@@ -18,7 +18,7 @@ const COUNTS = "?timezone=UTC&period=7d&compare=previous";
 
 test("the page of a link begins with the link and its counts", () => {
   expect(first("/acct_1/live/links/link_2", "?period=7d&timezone=UTC")).toEqual([
-    "/api/acct_1/live/v1/links/link_2",
+    "/api/acct_1/live/v1/links/link_2?include=settings",
     `/api/acct_1/live/v1/analytics/link_2${COUNTS}`,
   ]);
 });

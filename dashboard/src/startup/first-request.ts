@@ -30,7 +30,7 @@ export function pathsOfFirstRequests({
     return [listPath(scope, query, query.limit, params.get("after") ?? "")];
   }
   return /^link_\w+$/.test(name)
-    ? [`${getBasePath(scope)}/v1/links/${name}`, counts({ link: name })]
+    ? [`${getBasePath(scope)}/v1/links/${name}?include=settings`, counts({ link: name })]
     : [];
 }
 

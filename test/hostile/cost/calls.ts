@@ -138,7 +138,7 @@ function toQuery(name: string, schema: BodySchema, extent: Extent): [string, str
 }
 
 const unknownParameters = (unit: (i: number) => string): Part => ({
-  reaches: ["api/http/query.ts PARAMETERS_MAX", "api/http/validation.ts NAME_LENGTH_MAX"],
+  reaches: ["api/http/query.ts PARAMETERS_MAX", "api/http/errors.ts NAME_LENGTH_MAX"],
   fill(request, filling) {
     // Names that are long leave no room for as many.
     const count = Math.min(PARAMETERS_MAX, Math.floor(filling.room / (unit(0).length + 4)));

@@ -192,103 +192,58 @@ const forgeRequest = (number: number): Uint8Array => Buffer.from(String(number +
 
 const ACK = failuresAckSubject("01900000-0000-7000-8000-000000000001");
 
+/** Messages on a subject, each by its name; a report of failures is acknowledged. */
+const messagesTo = (
+  process: MessageInput["process"],
+  subject: string,
+  makes: Record<string, MessageInput["make"]>,
+): MessageInput[] =>
+  Object.entries(makes).map(([name, make]) => ({
+    name,
+    process,
+    subject,
+    ...(subject === FAILURES_SUBJECT ? { reply: ACK } : {}),
+    make,
+  }));
+
 /** Every message that a process reads, at the bounds of its form, and without any form. */
 export const MESSAGES: readonly MessageInput[] = [
-  {
-    name: "segment with most clicks",
-    process: "worker",
-    subject: CLICKS_SUBJECT,
-    make: (share, number) => makeSegment(number, Math.floor(SEGMENT_CLICKS_MAX * share), false),
-  },
-  {
-    name: "segment with longest texts",
-    process: "worker",
-    subject: CLICKS_SUBJECT,
-    make: (share, number) =>
+  ...messagesTo("worker", CLICKS_SUBJECT, {
+    "segment with most clicks": (share, number) =>
+      makeSegment(number, Math.floor(SEGMENT_CLICKS_MAX * share), false),
+    "segment with longest texts": (share, number) =>
       makeSegment(number, Math.floor((SEGMENT_BYTES_MAX / LONG_CLICK_BYTES) * share), true),
-  },
-  {
-    name: "segment without a form",
-    process: "worker",
-    subject: CLICKS_SUBJECT,
-    make: (share) => Buffer.alloc(Math.floor(SEGMENT_BYTES_MAX * share), "SHCP"),
-  },
-  {
-    name: "report with most entries",
-    process: "worker",
-    subject: FAILURES_SUBJECT,
-    reply: ACK,
-    make: makeReport,
-  },
-  {
-    name: "report of nested JSON",
-    process: "worker",
-    subject: FAILURES_SUBJECT,
-    reply: ACK,
-    make: (share) => nest(PAYLOAD_BYTES_MAX * share),
-  },
-  {
-    name: "report of wide JSON",
-    process: "worker",
-    subject: FAILURES_SUBJECT,
-    reply: ACK,
-    make: (share) => widen(PAYLOAD_BYTES_MAX * share),
-  },
-  {
-    name: "entry with most conditions",
-    process: "redirector",
-    subject: LINK_LOG_SUBJECT,
-    make: (share, number, database) => forgeEntry(number, database, makeLink(share, number)),
-  },
-  {
-    name: "entry with most states",
-    process: "redirector",
-    subject: LINK_LOG_SUBJECT,
-    make: (share, number, database) =>
+    "segment without a form": (share) =>
+      Buffer.alloc(Math.floor(SEGMENT_BYTES_MAX * share), "SHCP"),
+  }),
+  ...messagesTo("worker", FAILURES_SUBJECT, {
+    "report with most entries": makeReport,
+    "report of nested JSON": (share) => nest(PAYLOAD_BYTES_MAX * share),
+    "report of wide JSON": (share) => widen(PAYLOAD_BYTES_MAX * share),
+  }),
+  ...messagesTo("redirector", LINK_LOG_SUBJECT, {
+    "entry with most conditions": (share, number, database) =>
+      forgeEntry(number, database, makeLink(share, number)),
+    "entry with most states": (share, number, database) =>
       forgeEntry(number, database, manyStates(ENTRY_STATES_BYTES * share)),
-  },
-  {
-    name: "entry of nested JSON",
-    process: "redirector",
-    subject: LINK_LOG_SUBJECT,
-    make: (share) => nest((MESSAGE_BYTES_MAX - 1) * share),
-  },
-  {
-    name: "entry of wide JSON, which publishers read",
-    process: "api",
-    subject: LINK_LOG_SUBJECT,
-    make: (share) => widen(MESSAGE_BYTES_MAX * share),
-  },
-  {
-    name: "manifest of a snapshot that is not there",
-    process: "redirector",
-    subject: manifestSubject("cost"),
-    make: forgeManifest,
-  },
-  {
-    name: "manifest of nested JSON",
-    process: "redirector",
-    subject: manifestSubject("cost-nested"),
-    make: (share) => nest(CHUNK_BYTES * share),
-  },
-  {
-    name: "request for a snapshot of another history",
-    process: "api",
-    subject: SNAPSHOT_REQUESTS,
-    make: (_, number) => forgeRequest(number),
-  },
-  {
-    name: "request for a snapshot of nested JSON",
-    process: "api",
-    subject: SNAPSHOT_REQUESTS,
-    make: (share) => nest(PAYLOAD_BYTES_MAX * share),
-  },
-  {
-    name: "request for a heartbeat",
-    process: "api",
-    subject: HEARTBEAT_REQUESTS,
-    make: (share) => Buffer.alloc(PAYLOAD_BYTES_MAX * share, "x"),
-  },
+    "entry of nested JSON": (share) => nest((MESSAGE_BYTES_MAX - 1) * share),
+  }),
+  ...messagesTo("api", LINK_LOG_SUBJECT, {
+    "entry of wide JSON, which publishers read": (share) => widen(MESSAGE_BYTES_MAX * share),
+  }),
+  ...messagesTo("redirector", manifestSubject("cost"), {
+    "manifest of a snapshot that is not there": forgeManifest,
+  }),
+  ...messagesTo("redirector", manifestSubject("cost-nested"), {
+    "manifest of nested JSON": (share) => nest(CHUNK_BYTES * share),
+  }),
+  ...messagesTo("api", SNAPSHOT_REQUESTS, {
+    "request for a snapshot of another history": (_, number) => forgeRequest(number),
+    "request for a snapshot of nested JSON": (share) => nest(PAYLOAD_BYTES_MAX * share),
+  }),
+  ...messagesTo("api", HEARTBEAT_REQUESTS, {
+    "request for a heartbeat": (share) => Buffer.alloc(PAYLOAD_BYTES_MAX * share, "x"),
+  }),
   ...(["api", "redirector", "worker"] as const).map((process) => ({
     name: `status request, read by the ${process}`,
     process,

@@ -279,7 +279,7 @@ export const MEASURES: Readonly<Record<string, Measure>> = {
   // Each unknown member is a problem.
   "api/http/errors.ts DETAILS_MAX": tokens,
   "api/http/query.ts PARAMETERS_MAX": parameters,
-  "api/http/validation.ts NAME_LENGTH_MAX": ({ query }) => most(query.map(([name]) => name.length)),
+  "api/http/errors.ts NAME_LENGTH_MAX": ({ query }) => most(query.map(([name]) => name.length)),
   "api/http/pagination.ts CURSOR_LENGTH_MAX": longest("starting_after"),
   "api/idempotency/idempotency.ts KEY_FORM": lengthOf("idempotency-key"),
   "api/sessions/better-auth.ts USER_AGENT_LENGTH_MAX": lengthOf("user-agent"),

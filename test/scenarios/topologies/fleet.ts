@@ -14,7 +14,7 @@ import { endWithParent } from "../../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../../deploy/local/ports.ts";
 import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
 import { presentFolder } from "../../../redirector/links/store-files.ts";
-import { StoreReader } from "../../../redirector/links/store-reader.ts";
+import { StoreReader } from "../../../redirector/links/store.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { UNLIMITED } from "../../harness/admin.ts";

@@ -6,6 +6,7 @@ import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/query-string.ts";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { useTagClass } from "../../data/account-lists.ts";
 import { getClient } from "../../data/http.ts";
@@ -33,7 +34,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
   const liveClicks = useMemo(() => <LiveClicks link={id} />, [id]);
   const link = useQuery({
     queryKey: ["link", scope, id],
-    queryFn: ({ signal }) => client.links.get(id, { signal }),
+    queryFn: ({ signal }) => client.links.get(id, { include: "settings", signal }),
   });
   if (isNotFound(link.error)) {
     return (
@@ -82,9 +83,17 @@ const LinkIntro = ({ link }: { link: FullLink }) => (
       </span>
     </span>
     {link.tags.length > 0 && <LinkTags tags={link.tags} />}
+    <UtmParameters link={link} />
     {link.notes !== null && <span className="notes">{link.notes}</span>}
   </>
 );
+
+/** What the link adds to its destination, which its URL alone does not show. */
+function UtmParameters({ link }: { link: FullLink }) {
+  const set = UTM_NAMES.filter((name) => (link[name] ?? "") !== "");
+  if (set.length === 0) return null;
+  return <span className="notes">{set.map((name) => `${name}=${link[name]}`).join(" · ")}</span>;
+}
 
 function LinkTags({ tags }: { tags: readonly string[] }) {
   const tagClass = useTagClass();

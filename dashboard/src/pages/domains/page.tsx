@@ -202,7 +202,7 @@ const DnsRecord = ({ type, name, value }: { type: string; name: string; value: s
 function AddDialog({ onClose }: { onClose: () => void }) {
   const { scope } = useAccountContext();
   const [name, setName] = useState("");
-  const add = useApiMutation(() => getClient(scope).domains.create(name.trim()), {
+  const add = useApiMutation(() => getClient(scope).domains.create(readHost(name)), {
     invalidate: [["domains", scope]],
     onSuccess: onClose,
   });
@@ -226,6 +226,13 @@ function AddDialog({ onClose }: { onClose: () => void }) {
     </FormDialog>
   );
 }
+
+/** A host as typed, or as people paste it: with its scheme, and a slash at its end. */
+const readHost = (text: string): string =>
+  text
+    .trim()
+    .replace(/^https?:\/\//i, "")
+    .replace(/\/$/, "");
 
 function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
   const { scope } = useAccountContext();

@@ -80,6 +80,20 @@ describe("the form of a link", () => {
     expect(validateLink(values, NOW, values)).toEqual({});
   });
 
+  test.each([
+    ["spring", "spring"],
+    [" spring\u200b", "spring"],
+    ["/spring", "spring"],
+    ["https://go.example.com/spring?x", "spring"],
+    ["HTTP://localhost:8080/2026/spring/", "2026/spring"],
+    ["https://go.example.com/gr%C3%BCn", "grün"],
+    ["v1.2/notes", "v1.2/notes"],
+    ["https://go.example.com/", null],
+    [" ", null],
+  ])("takes the alias of %j, as it was pasted", (alias, expected) => {
+    expect(toRequestBody({ ...toFormValues(), alias }).alias).toBe(expected);
+  });
+
   test("switches off what is emptied", () => {
     const values = toFormValues(LINK);
     const emptied = { ...values, max_clicks: "", preview_title: "", preview_description: "" };

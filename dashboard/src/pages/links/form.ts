@@ -6,6 +6,7 @@ import { UTM_NAMES } from "../../../../shared/contracts/query-string.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { readShortLink } from "../../../../shared/link-csv/cells.ts";
 import { readList } from "../../data/complete-list.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
@@ -118,6 +119,12 @@ export const isChanged = (before: LinkValues, after: LinkValues): boolean =>
 /** A text without what nobody sees at its ends; null for none. */
 const emptyToNull = (text: string): string | null => trimInvisible(text) || null;
 
+/** An alias as typed, or as people paste it: with the short URL or the slash before it. */
+function readAlias(text: string): string | null {
+  const alias = trimInvisible(text);
+  return (/^(?:https?:\/)?\//i.test(alias) ? readShortLink(alias).alias : alias) || null;
+}
+
 /** The preview's card as typed; null while all fields are empty. */
 function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null {
   const title = values.preview_title.trim();
@@ -135,6 +142,7 @@ function readPreview(values: LinkValues): NonNullable<NewLink["preview"]> | null
 export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "split"> {
   return {
     ...textFields((name) => emptyToNull(values[name])),
+    alias: readAlias(values.alias),
     url: completeUrl(values.url),
     notes: values.notes.trim() === "" ? null : values.notes,
     tags: readList(values.tags),

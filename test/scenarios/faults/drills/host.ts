@@ -21,7 +21,7 @@ const CHECKPOINT_MS = 30_000;
 
 const DAMAGED_LINKS = 50;
 
-/** Longer than a host takes for each link to read its store (redirector/links/log-store.ts). */
+/** Longer than a host takes for each link to read its store (redirector/links/store.ts). */
 const SCRUB_MS_PER_LINK = 10;
 
 /** How long clicks gather in the journal before something happens to it. */

@@ -95,6 +95,7 @@ describe("an export", () => {
       undefined,
       "url alias -unknown -unknown",
     ]);
+    expect(mappingOf("Long URL,Custom alias\na,b\n")).toEqual([undefined, "url alias"]);
   });
 
   test.each([
@@ -326,6 +327,8 @@ describe("a row", () => {
       kind: "invalid_value",
       message: "Click limit: A whole number",
     });
+    const [empty] = plan("url,alias\n,abc\n");
+    expect(empty?.problem).toEqual({ kind: "invalid_url", message: "Destination: Required" });
   });
 });
 

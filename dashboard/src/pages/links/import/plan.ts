@@ -200,6 +200,8 @@ export async function planRows(
 
 /** Returns why a link cannot be created; undefined if only the service can know. */
 function findInvalid(link: NewLink): Problem | undefined {
+  if (link.url === "")
+    return { kind: "invalid_url", message: `${fieldName("url")}: ${t("ui.required")}` };
   const url = parseWebUrl(link.url);
   if ("problem" in url) return { kind: "invalid_url", message: translateSentence(url.problem) };
   const alias =

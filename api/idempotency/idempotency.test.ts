@@ -1,14 +1,32 @@
-/**
- * Goal: of the requests with one key exactly one is leased; after a crash, a retry takes over with
- * the same id.
- */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+
+import fc from "fast-check";
 
 import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { deleteExpiredRequests, PostgresRequests, type StoredRequest } from "./idempotency.ts";
+import {
+  decrypt,
+  deleteExpiredRequests,
+  encrypt,
+  PostgresRequests,
+  type StoredRequest,
+} from "./idempotency.ts";
+
+test("a ciphertext decrypts only with its secret, and never when it was changed", () => {
+  fc.assert(
+    fc.property(fc.string(), fc.string({ unit: "grapheme" }), fc.nat(), (secret, text, at) => {
+      const ciphertext = encrypt(secret, text);
+      expect(decrypt(secret, ciphertext)).toBe(text);
+      expect(decrypt(`${secret}x`, ciphertext)).toBeUndefined();
+      const changed = Buffer.from(ciphertext);
+      const i = at % changed.length;
+      changed[i] = (changed[i] ?? 0) ^ 1;
+      expect(decrypt(secret, changed)).toBeUndefined();
+    }),
+  );
+});
 
 const postgres = await forFile(startPostgres());
 
@@ -29,8 +47,11 @@ const age = (request: StoredRequest, seconds: number) => postgres.sql`
    where key_hash = ${request.keyHash}`;
 
 const MINUTE = 60;
+
 const DAY = 86_400;
 
+// Goal: of the requests with one key exactly one is leased; after a crash, a retry takes over with
+// the same id.
 test("of many concurrent requests exactly one is leased, and the others get its id", async () => {
   const request = await newRequest();
   const claims = await Promise.all(

@@ -1,14 +1,19 @@
 /**
- * Writes the links store as the links log says: the states of entries, and what the store then has
- * of the log, in one transaction.
+ * The links store of a host: the writer, which writes the states of entries and what the store then
+ * has of the links log in one transaction; readers, which also list what has changed, so that a
+ * process updates its links in memory; and the scrub, which looks for damage.
  */
 import { Database, type Statement } from "bun:sqlite";
 import { closeSync, existsSync, openSync } from "node:fs";
 
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import { keyOf } from "../../shared/contracts/short-link.ts";
 import {
   type Change,
   DamagedRecordError,
+  decodeStoredRecord,
   type LogState,
+  MalformedRecordError,
   PAGE_BYTES,
   prepareReplace,
   readLogState,
@@ -24,13 +29,12 @@ import {
   makeFolder,
   storePath,
 } from "./store-files.ts";
-import { StoreReader } from "./store-reader.ts";
 
 /** Changes that readers can apply one by one; a reader further behind clears its memory. */
 export const CHANGES_KEPT = 100_000;
 
-/** Memory for pages, in KiB: more than all inner pages of ten million links. */
-const CACHE_KIB = 16 * 1024;
+/** Memory of the writer for pages, in KiB: more than all inner pages of ten million links. */
+const WRITER_CACHE_KIB = 16 * 1024;
 
 /** How long a statement of the writer waits for the previous one. Readers wait for nobody. */
 const BUSY_TIMEOUT_MS = 2_000;
@@ -54,7 +58,6 @@ export type Written = Omit<LogState, "links" | "obstacle">;
 export class LogStore implements Disposable {
   readonly dir: string;
   readonly #inode: number | undefined;
-  readonly #onChanged: () => void;
   readonly #db: Database;
   readonly #replace: (change: Change) => Replaced;
   readonly #note: Statement<undefined, [string]>;
@@ -65,12 +68,10 @@ export class LogStore implements Disposable {
 
   /**
    * Opens or creates the store of a folder, whose lock the caller has; throws when the file is
-   * damaged or the disk is full. Tests that open many stores reserve no space. Calls `onChanged`
-   * after each transaction that wrote rows.
+   * damaged or the disk is full. Tests that open many stores reserve no space.
    */
-  constructor(dir: string, reserveBytes = RESERVE_BYTES, onChanged: () => void = doNothing) {
+  constructor(dir: string, reserveBytes = RESERVE_BYTES) {
     this.dir = dir;
-    this.#onChanged = onChanged;
     this.#db = openDatabase(dir, reserveBytes);
     this.#inode = inodeOf(dir);
     this.#replace = prepareReplace(this.#db);
@@ -102,7 +103,6 @@ export class LogStore implements Disposable {
       return next;
     });
     this.#state = written.immediate();
-    if (sorted.length > 0) this.#onChanged();
   }
 
   /** Says what the host waits for to have all entries; null for nothing. */
@@ -131,8 +131,6 @@ export class LogStore implements Disposable {
   }
 }
 
-const doNothing = (): void => undefined;
-
 /** The last change of each key in the order of the index, so that each page is changed once. */
 function lastOfEach(changes: readonly Change[]): Change[] {
   const last = new Map<string, Change>();
@@ -154,7 +152,7 @@ function openDatabase(dir: string, reserveBytes: number): Database {
   // After a power failure the last transactions may be missing, with what they say of the log: the
   // tail delivers their entries again.
   db.run("PRAGMA synchronous = NORMAL");
-  db.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  db.run(`PRAGMA cache_size = -${WRITER_CACHE_KIB}`);
   db.run(`PRAGMA journal_size_limit = ${WAL_BYTES}`);
   const hasRoom = keepReserve(dir, reserveBytes);
   const logBytes = hasRoom ? WAL_BYTES : WAL_BYTES_SCARCE;
@@ -162,6 +160,120 @@ function openDatabase(dir: string, reserveBytes: number): Database {
   // Changes need the space of a larger log.
   if (!hasRoom) db.run("PRAGMA wal_checkpoint(TRUNCATE)");
   return db;
+}
+
+/** Memory of a reader for pages, in KiB; the system's page cache holds the rest of the file. */
+const READER_CACHE_KIB = 2 * 1024;
+
+/**
+ * Reads a store. Each call is one short statement, so that no reader blocks the checkpoint of the
+ * write-ahead log.
+ */
+export class StoreReader implements Disposable {
+  readonly #db: Database;
+  readonly #find: Statement<{ number: number; record: Uint8Array }, [string]>;
+  readonly #rowsAfter: Statement<{ number: number; key: string }, [number, number]>;
+  readonly #dataVersion: Statement<{ data_version: number }, []>;
+  readonly #bounds: Statement<{ first: number | null; last: number | null }, []>;
+  readonly #since: Statement<{ key: string; number: number }, [number, number]>;
+
+  /** Opens the store of a folder; throws while there is none. */
+  constructor(dir: string) {
+    const db = new Database(storePath(dir), { readwrite: true, create: false, strict: true });
+    this.#db = db;
+    db.run("PRAGMA busy_timeout = 0");
+    db.run(`PRAGMA cache_size = -${READER_CACHE_KIB}`);
+    db.run("PRAGMA query_only = 1");
+    this.#find = db.prepare("SELECT number, record FROM links WHERE key = ?");
+    this.#rowsAfter = db.prepare(
+      "SELECT number, key FROM links WHERE number > ? ORDER BY number LIMIT ?",
+    );
+    this.#dataVersion = db.prepare("PRAGMA data_version");
+    this.#bounds = db.prepare(
+      "SELECT (SELECT min(number) FROM changes) AS first, (SELECT max(number) FROM changes) AS last",
+    );
+    this.#since = db.prepare(
+      "SELECT key, number FROM changes WHERE number > ? ORDER BY number LIMIT ?",
+    );
+  }
+
+  /** What the store has of the links log. */
+  state(): LogState {
+    return readLogState(this.#db);
+  }
+
+  /** Finds the record of a link or notice; throws as `decodeStoredRecord` does. */
+  find(domain: string, alias: string): LinkRecord | undefined {
+    const key = keyOf({ domain, alias });
+    const row = this.#find.get(key);
+    return row === null ? undefined : decodeRow(key, row.record);
+  }
+
+  /**
+   * Reads the next `limit` rows after a number, by which rows are in order, and each again by its
+   * key, as `find` does. Throws when one is not found, or as `find` does. Returns the number to
+   * continue after; undefined at the end.
+   */
+  verify(after: number, limit: number): number | undefined {
+    const rows = this.#rowsAfter.all(after, limit);
+    for (const { number, key } of rows) {
+      const row = this.#find.get(key);
+      if (row?.number !== number)
+        throw new DamagedRecordError("The index of the links store lacks a row.");
+      verifyRow(key, row.record);
+    }
+    return rows.length < limit ? undefined : rows.at(-1)?.number;
+  }
+
+  /** Changes after each transaction of the writer. */
+  dataVersion(): number {
+    return this.#dataVersion.get()?.data_version ?? 0;
+  }
+
+  /** The number of the last change. */
+  lastChange(): number {
+    return this.#bounds.get()?.last ?? 0;
+  }
+
+  /**
+   * The next `limit` keys changed after a change number; undefined when some of them are no longer
+   * listed.
+   */
+  changesSince(
+    number: number,
+    limit: number,
+  ): { keys: readonly string[]; number: number } | undefined {
+    const first = this.#bounds.get()?.first ?? 1;
+    if (first > number + 1) return undefined;
+    const rows = this.#since.all(number, limit);
+    return { keys: rows.map(({ key }) => key), number: rows.at(-1)?.number ?? number };
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** Throws unless the record of a key is whole. The log itself may have a malformed one. */
+function verifyRow(key: string, record: Uint8Array): void {
+  try {
+    decodeRow(key, record);
+  } catch (error) {
+    if (!(error instanceof MalformedRecordError)) throw error;
+  }
+}
+
+/** Decodes the record of a key. */
+function decodeRow(key: string, record: Uint8Array): LinkRecord {
+  const decoded = decodeStoredRecord(record);
+  // The index of keys has no checksums: a damaged entry leads to another row, which is whole.
+  if (keyOf(decoded) !== key)
+    throw new DamagedRecordError("The links store has another link under this key.");
+  return decoded;
 }
 
 /** Rows that are read in one turn, and the pause after it: ten million rows in a day or less. */
