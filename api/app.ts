@@ -11,6 +11,7 @@ import { type CompatibleApi, type Handle, V1 } from "./compat/v1.ts";
 import { yourls } from "./compat/yourls.ts";
 import type { CompatName } from "./config.ts";
 import { compressReads } from "./http/compression.ts";
+import { keyReportRoutes } from "./keys/routes.ts";
 import { describeApi } from "./openapi/document.ts";
 import { referenceRoutes } from "./openapi/routes.ts";
 import { unsubscribeRoutes } from "./reports/routes.ts";
@@ -26,7 +27,7 @@ export function apiSite(
   compat: readonly CompatName[] = [],
 ) {
   const { shortUrl, apiUrl, clientFile, stores } = context;
-  const { shared, unsubscriber, linkReports } = services;
+  const { shared, unsubscriber, linkReports, keyReports } = services;
   const authenticator = new ApiKeyAuthenticator(new Authorizer(stores));
   const site = new Site(context, authenticator, { url: shortUrl });
   const auth = site.access;
@@ -40,6 +41,7 @@ export function apiSite(
     .use(sharedRoutes(auth, shared, shortUrl.startsWith("https:")))
     .use(unsubscribeRoutes(auth, unsubscriber))
     .use(linkReportRoutes(auth, linkReports, (request) => site.originOf(request)))
+    .use(keyReportRoutes(auth, keyReports))
     .use(referenceRoutes(auth, document, clientFile));
   site.finish(app.routes);
   return app;

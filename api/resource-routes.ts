@@ -16,6 +16,7 @@ import type { DomainService } from "./domains/service.ts";
 import { eventRoutes } from "./events/routes.ts";
 import type { EventService } from "./events/service.ts";
 import { Idempotency } from "./idempotency/idempotency.ts";
+import type { KeyReports } from "./keys/reports.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import type { KeyService } from "./keys/service.ts";
 import { limitRoutes } from "./limits-routes.ts";
@@ -55,6 +56,7 @@ export interface SiteServices {
   readonly reports: ReportService;
   readonly unsubscriber: Unsubscriber;
   readonly linkReports: LinkReports;
+  readonly keyReports: KeyReports;
 }
 
 export function resourceRoutes(site: Site, context: SiteContext, services: SiteServices) {

@@ -12,6 +12,7 @@ import { DomainService } from "./domains/service.ts";
 import { resolveTxt } from "./domains/verification.ts";
 import { LedgerWriter } from "./events/record.ts";
 import { EventPositions, EventService, EventWaits } from "./events/service.ts";
+import { KeyMails, KeyReports } from "./keys/reports.ts";
 import { KeyService } from "./keys/service.ts";
 import type { LinksPublisher } from "./links-log/publisher.ts";
 import { type DestinationRules, requireDestination } from "./links/destinations.ts";
@@ -59,6 +60,7 @@ export class Services implements SiteServices {
   readonly reports: ReportService;
   readonly unsubscriber: Unsubscriber;
   readonly linkReports: LinkReports;
+  readonly keyReports: KeyReports;
 
   constructor(context: ApiContext, publisher: LinksPublisher) {
     const { config, sql, clickhouse, nats, lifecycle, log, shortUrl } = context;
@@ -114,6 +116,7 @@ export class Services implements SiteServices {
     this.reports = new ReportService(sql, links, maker);
     this.unsubscriber = new Unsubscriber(sql, tokens);
     this.linkReports = new LinkReports(sql, destinationRules.shortUrl, this.hosts);
+    this.keyReports = new KeyReports(sql, context.sendsMails);
 
     if (config.DESTINATION_LISTS.length > 0) {
       const watch = new HostListWatch(sql, lists, config.DESTINATION_LISTS_ACTION, log);
@@ -153,6 +156,7 @@ function sendMails(context: ApiContext): UnsubscribeTokens | undefined {
   const kinds = {
     report: new ReportMails(sql, settings.apiUrl, tokens),
     webhook: new WebhookMails(sql, settings),
+    key: new KeyMails(sql, settings.dashboardUrl),
     password_reset: new ResetMails(sql, settings.dashboardUrl),
   };
   const queue = new MailQueue(sql, settings, kinds, log, (outcome) => metrics.observeMail(outcome));

@@ -326,6 +326,13 @@ export const WINDOWS = {
     seconds: 3_600,
     takenBy: "reports of links by their visitors",
   },
+  key_reports: {
+    by: "network",
+    header: "address",
+    limit: 60,
+    seconds: 3_600,
+    takenBy: "reports of keys by whoever finds them",
+  },
   password_resets: {
     by: "network",
     header: "address",

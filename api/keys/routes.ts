@@ -1,13 +1,16 @@
-/** `/v1/keys`. */
+/** `/v1/keys`, and `/keys/report`, where whoever finds a key reports it. */
 import { Elysia } from "elysia";
+import * as z from "zod";
 
 import { newKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
-import { principalOf } from "../http/request-context.ts";
+import { originOf, principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
+import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin } from "../site.ts";
+import type { KeyReports } from "./reports.ts";
 import {
   keyListResponse,
   keyParams,
@@ -123,3 +126,30 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
         },
       },
     );
+
+/** Keys of one report, and the longest text of one. */
+const REPORTED_MAX = 100;
+const REPORTED_LENGTH_MAX = 200;
+
+const reportBody = z.strictObject({
+  keys: z.array(z.string().max(REPORTED_LENGTH_MAX)).min(1).max(REPORTED_MAX),
+});
+
+/** `/keys/report`: for secret scanners and all others who find keys, and have none themselves. */
+export function keyReportRoutes(auth: AccessPlugin, reports: KeyReports) {
+  const networks = new NetworkWindow("key_reports");
+  return new Elysia({ name: "key reports", prefix: "/keys" }).use(auth).post(
+    "/report",
+    async ({ call, body, set }) => {
+      networks.enforce(call.address, set.headers);
+      await reports.report(body.keys, originOf(call));
+      return { success: true, message: "Those of the keys that worked have been revoked." };
+    },
+    {
+      access: "public",
+      body: reportBody,
+      response: { 200: successResponse },
+      detail: { hide: true },
+    },
+  );
+}

@@ -125,12 +125,12 @@ type NewApiKey = {
 /** The caller, an API key or a session, with the scopes it may grant. */
 export type Grantor = Omit<Principal, "plan">;
 
-/** A new key with its value; the database stores only a hash of it. */
 /** Who creates a key: `callerId` is the key or session, null for the operator. */
 type Creator = { callerId: Uuid | null; actor: Actor };
 
 const BY_OPERATOR: Creator = { callerId: null, actor: OPERATOR };
 
+/** A new key with its value; the database stores only a hash of it. */
 export type CreatedKey = { row: KeyRow; key: string };
 
 /** Maximum keys of one mode in an operator's list. */
@@ -188,7 +188,7 @@ export class KeyService {
   async revoke(grantor: Grantor, id: Uuid | undefined): Promise<void> {
     const key = await this.get(grantor, id);
     requireScopes(grantor, key.scopes);
-    await this.#revoke(key, grantor.actor);
+    await this.#sql.begin((sql) => revokeLive(sql, key.id, grantor.actor));
   }
 
   /**
@@ -234,7 +234,7 @@ export class KeyService {
   /** For operators: revokes a key of any account. Returns false when there is no such key. */
   async revokeAny(id: Uuid): Promise<boolean> {
     const key = await findKey(this.#sql, id);
-    if (key !== undefined) await this.#revoke(key, OPERATOR);
+    if (key !== undefined) await this.#sql.begin((sql) => revokeLive(sql, key.id, OPERATOR));
     return key !== undefined;
   }
 
@@ -243,17 +243,6 @@ export class KeyService {
     const old = await findKey(this.#sql, id);
     if (old === undefined) throw notFound("key");
     return await this.#replace(old, { grace_seconds: graceSeconds }, BY_OPERATOR);
-  }
-
-  /** Revokes a key, and records it unless it has been revoked already. */
-  async #revoke({ id }: KeyRow, actor: Actor): Promise<void> {
-    await this.#sql.begin(async (sql) => {
-      const before = await lockKey(sql, id);
-      const after = await revokeKey(sql, id, 0);
-      if (before === undefined || after === undefined) return;
-      const isRevoked = before.revoked_at !== null && before.revoked_at <= new Date();
-      if (!isRevoked) await recordKey(sql, actor, after, "key.revoked");
-    });
   }
 
   async #replace(
@@ -283,28 +272,44 @@ export class KeyService {
       // Before the old key is revoked: it may be the caller, which must still be valid to grant.
       const created = await add(sql, key, grantor);
       await revokeKey(sql, old.id, graceSeconds, created.row.id);
-      await recordKey(sql, grantor.actor, created.row, "key.rotated", old);
+      const details = { replaces: encodeId("key", old.id) };
+      await recordKey(sql, grantor.actor, created.row, "key.rotated", details);
       return created;
     });
   }
 }
 
-/** Records what happened to a key; of a rotation, the new key and the one it replaces. */
+/**
+ * Revokes a key, and records it, with further details, unless it has been revoked already. Returns
+ * whether it had not.
+ */
+export async function revokeLive(
+  sql: Transaction,
+  id: Uuid,
+  actor: Actor,
+  details = {},
+): Promise<boolean> {
+  const before = await lockKey(sql, id);
+  const after = await revokeKey(sql, id, 0);
+  if (before === undefined || after === undefined) return false;
+  if (before.revoked_at !== null && before.revoked_at <= new Date()) return false;
+  await recordKey(sql, actor, after, "key.revoked", details);
+  return true;
+}
+
+/** Records what happened to a key, with further details. */
 async function recordKey(
   sql: Transaction,
   actor: Actor,
   row: KeyRow,
   type: "key.created" | "key.rotated" | "key.revoked",
-  replaced?: KeyRow,
+  details = {},
 ): Promise<void> {
   const { last_used_at: _at, last_used_network: _network, ...key } = toKeyResponse(row);
   const event: NewEvent = {
     type,
     objectId: row.id,
-    data: toJson({
-      key,
-      ...(replaced === undefined ? {} : { replaces: toKeyResponse(replaced).id }),
-    }),
+    data: toJson({ key, ...details }),
   };
   await recordEvents(sql, { accountId: row.account_id, mode: row.mode, actor }, [event]);
 }

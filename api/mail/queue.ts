@@ -140,6 +140,7 @@ type LeasedMail = QueuedMail & {
 const mayReceive = (sql: Sql, kinds: MailKinds) => sql`
   case mail.kind when 'report' then ${kinds.report.mayReceive(sql)}
                  when 'webhook' then ${kinds.webhook.mayReceive(sql)}
+                 when 'key' then ${kinds.key.mayReceive(sql)}
                  else ${kinds.password_reset.mayReceive(sql)} end`;
 
 /**
@@ -188,7 +189,7 @@ const leaseMails = (sql: Sql, senderId: Uuid, limit: number): Promise<LeasedMail
            attempts = mail.attempts + 1
       from free, users
      where mail.id = free.id and users.id = mail.user_id
-    returning mail.id, mail.kind, mail.run_id, mail.language, mail.user_id,
+    returning mail.id, mail.kind, mail.run_id, mail.key_id, mail.language, mail.user_id,
               users.email as address, mail.created_at, mail.attempts,
               extract(epoch from clock_timestamp() - mail.created_at)::float8 as age_seconds`;
 
@@ -227,6 +228,8 @@ async function finishMail(sql: Sql, senderId: Uuid, id: Uuid, state: MailState):
 export type QueuedMail = {
   /** The run of a report; null for another mail. */
   run_id: Uuid | null;
+  /** The key that was reported; null for another mail. */
+  key_id: Uuid | null;
   /** That of a mail which its user has asked for; null for another mail. */
   language: string | null;
   user_id: Uuid;
@@ -243,7 +246,12 @@ export interface MailKind {
   write(mail: QueuedMail): Promise<MailContent | undefined>;
 }
 
-export type MailKinds = { report: MailKind; webhook: MailKind; password_reset: MailKind };
+export type MailKinds = {
+  report: MailKind;
+  webhook: MailKind;
+  key: MailKind;
+  password_reset: MailKind;
+};
 
 /** The content of a mail. */
 export type MailContent = {

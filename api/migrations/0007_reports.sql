@@ -56,13 +56,14 @@ create table report_recipients (
 create index report_recipients_by_member on report_recipients (account_id, user_id);
 
 -- Mails: with a run of a report to one of its recipients; about all disabled webhooks of which their user has not been
--- told; with a link for a new password, in the language of who asked for it.
+-- told; about a key that was reported, to the owners; with a link for a new password, in the language of who asked for it.
 create table report_mails (
   -- also in its Message-ID
   id uuid primary key,
-  kind text not null check (kind in ('report', 'webhook', 'password_reset')),
+  kind text not null check (kind in ('report', 'webhook', 'key', 'password_reset')),
   run_id uuid references report_runs (id) on delete cascade,
   report_id uuid references reports (id) on delete cascade,
+  key_id uuid references api_keys (id) on delete cascade,
   user_id uuid not null references users (id) on delete cascade,
   language text,
   -- `sending` from just before the first byte of the message; `unknown` when nobody knows whether it arrived
@@ -78,7 +79,8 @@ create table report_mails (
   unique (run_id, user_id),
   constraint report_mails_run_and_report check ((run_id is null) = (report_id is null)),
   constraint report_mails_kind
-    check ((kind = 'report') = (run_id is not null) and (kind = 'password_reset') = (language is not null))
+    check ((kind = 'report') = (run_id is not null) and (kind = 'key') = (key_id is not null)
+           and (kind = 'password_reset') = (language is not null))
 );
 
 create index report_mails_open on report_mails (next_attempt_at) where status in ('waiting', 'sending');
@@ -86,6 +88,8 @@ create index report_mails_open on report_mails (next_attempt_at) where status in
 create index report_mails_by_report on report_mails (report_id);
 
 create index report_mails_by_user on report_mails (user_id);
+
+create index report_mails_about_keys on report_mails (key_id) where key_id is not null;
 
 create index report_mails_about_webhooks on report_mails (user_id, created_at) where run_id is null;
 

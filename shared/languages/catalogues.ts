@@ -6,6 +6,8 @@
 import { visitLanguages } from "../decision/language.ts";
 import de from "./de.json";
 import en from "./en.json";
+import keysDe from "./keys/de.json";
+import keysEn from "./keys/en.json";
 import passwordsDe from "./passwords/de.json";
 import passwordsEn from "./passwords/en.json";
 import reportsDe from "./reports/de.json";
@@ -18,6 +20,7 @@ import webhooksEn from "./webhooks/en.json";
 /** All messages of a language. */
 export type Catalogue = typeof en & {
   statistics: typeof statisticsEn;
+  keys: typeof keysEn;
   passwords: typeof passwordsEn;
   reports: typeof reportsEn;
   webhooks: typeof webhooksEn;
@@ -30,6 +33,7 @@ export const CATALOGUES: Catalogues = {
   en: {
     ...en,
     statistics: statisticsEn,
+    keys: keysEn,
     passwords: passwordsEn,
     reports: reportsEn,
     webhooks: webhooksEn,
@@ -37,6 +41,7 @@ export const CATALOGUES: Catalogues = {
   de: {
     ...de,
     statistics: statisticsDe,
+    keys: keysDe,
     passwords: passwordsDe,
     reports: reportsDe,
     webhooks: webhooksDe,

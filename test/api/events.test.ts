@@ -244,6 +244,13 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
   "POST /v1/keys": records("key.created", async () => () => make("key")),
   ...changesOf("DELETE /v1/keys/:id", "key.revoked", "key", undefined, 2),
   ...changesOf("POST /v1/keys/:id/rotate", "key.rotated", "key", {}),
+  "POST /keys/report": records("key.revoked", async () => {
+    const made = await send("/v1/keys", "POST", { name: newName(), scopes: ["links:read"] });
+    return async () => {
+      await send("/keys/report", "POST", { keys: [made["key"]] });
+      await send("/keys/report", "POST", { keys: [made["key"]] });
+    };
+  }),
   "POST /v1/shares": records("share.created", async () => () => make("share")),
   ...changesOf("PATCH /v1/shares/:id", "share.updated", "share", { name: "changed" }, 2),
   ...changesOf("POST /v1/shares/:id/rotate", "share.updated", "share", {}),

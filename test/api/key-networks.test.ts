@@ -1,11 +1,12 @@
 /**
  * Goal: a key with networks works in them and nowhere else, on every way into the API; and its
- * owner sees who created it, and from where it was used.
+ * owner sees who created it, and from where it was used. Whoever finds a key can report it.
  */
 import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
+import { WINDOWS } from "../../shared/budgets.ts";
 import { KEY_NETWORKS_MAX } from "../../shared/contracts/key-schemas.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
@@ -122,6 +123,42 @@ describe("a key with networks", () => {
       last_used_at: expect.any(String),
       last_used_network: "203.0.113.0/24",
     });
+  });
+});
+
+describe("a report of keys", () => {
+  const report = (body: unknown, address: string) =>
+    call(api("/keys/report"), { ...from(address), body: body as never });
+
+  test("needs no key, revokes what works at once, and answers for any other key alike", async () => {
+    const { key } = await createIn();
+    expect(await statusFrom(key, "203.0.113.1")).toBe(200);
+    const reported = await report({ keys: [key] }, "192.0.2.1");
+    const unknown = await report({ keys: [`${key.slice(0, -1)}x`] }, "192.0.2.1");
+    expect(reported.status).toBe(200);
+    expect([unknown.status, unknown.body]).toEqual([200, reported.body]);
+    expect(codeOf(await call(api("/v1/links"), { key }))).toEqual([401, "key_revoked"]);
+  });
+
+  test.each([
+    [{}],
+    [{ keys: [] }],
+    [{ keys: "sk_live_x" }],
+    [{ keys: [1] }],
+    [{ keys: ["a".repeat(10_000)] }],
+    [{ keys: Array(101).fill("a") }],
+    [{ keys: ["a"], url: "https://example.com" }],
+    [[]],
+  ])("%j is an error and no report", async (body) => {
+    expect(codeOf(await report(body, "192.0.2.2"))).toEqual([400, "invalid_request"]);
+  });
+
+  test("is limited by the network it comes from", async () => {
+    const { limit } = WINDOWS.key_reports;
+    const made = Array.from({ length: limit + 1 }, () => report({ keys: ["a"] }, "192.0.2.3"));
+    const statuses = (await Promise.all(made)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+    expect((await report({ keys: ["a"] }, "192.0.2.4")).status).toBe(200);
   });
 });
 

@@ -94,6 +94,7 @@ export const fakeServices = (services: Services = {}): SiteServices => ({
   reports: fakeService("reports", services.reports),
   unsubscriber: fakeService("unsubscriber", services.unsubscriber),
   linkReports: fakeService("linkReports", services.linkReports),
+  keyReports: fakeService("keyReports", services.keyReports),
   shared: fakeService("shared", services.shared),
 });
 

@@ -1,4 +1,5 @@
 /** A queue of mails of every kind, for tests of the kinds and of the queue. */
+import { KeyMails } from "../../api/keys/reports.ts";
 import { type MailKinds, MailQueue } from "../../api/mail/queue.ts";
 import { parseMailServer } from "../../api/mail/settings.ts";
 import type { Sql } from "../../api/postgres.ts";
@@ -18,6 +19,7 @@ export const unsubscribeTokens = new UnsubscribeTokens(
 export const mailKinds = (sql: Sql): MailKinds => ({
   report: new ReportMails(sql, ORIGINS.apiUrl, unsubscribeTokens),
   webhook: new WebhookMails(sql, ORIGINS),
+  key: new KeyMails(sql, ORIGINS.dashboardUrl),
   password_reset: new ResetMails(sql, ORIGINS.dashboardUrl),
 });
 

@@ -1,0 +1,141 @@
+/**
+ * Keys that somebody found where others can read them: who reports one has all of it, so it is
+ * revoked at once, and the owners of its account get a mail.
+ */
+import { timingSafeEqual } from "node:crypto";
+
+import type { PendingQuery, Row } from "postgres";
+
+import type { Mode } from "../../shared/contracts/link-record.ts";
+import { encodeId, type Uuid } from "../../shared/ids.ts";
+import { inEachLanguage } from "../../shared/languages/catalogues.ts";
+import { textsOf } from "../../shared/languages/messages.ts";
+import { parseKey } from "../auth/api-key.ts";
+import { escapeHtml } from "../http/html.ts";
+import { type Origin, SYSTEM } from "../http/principal.ts";
+import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/queue.ts";
+import type { Sql, Transaction } from "../postgres.ts";
+import { revokeLive } from "./service.ts";
+
+export class KeyReports {
+  readonly #sql: Sql;
+  readonly #sendsMails: boolean;
+
+  constructor(sql: Sql, sendsMails: boolean) {
+    this.#sql = sql;
+    this.#sendsMails = sendsMails;
+  }
+
+  /**
+   * Revokes those of the keys that exist and work still. Says nothing of them: only their owners
+   * learn which did. `origin` is where the report came from.
+   */
+  async report(keys: readonly string[], origin: Origin): Promise<void> {
+    const hashes = new Map(
+      keys.flatMap((key) => {
+        const parts = parseKey(key);
+        return parts === undefined ? [] : [[parts.lookup, parts.secretHash] as const];
+      }),
+    );
+    const found = await this.#sql<{ id: Uuid; lookup: string; secret_hash: Buffer }[]>`
+      select id, lookup, secret_hash from api_keys
+       where lookup = any (${[...hashes.keys()]}::text[]) and (expires_at is null or expires_at > now())`;
+    for (const { id, lookup, secret_hash } of found) {
+      const hash = hashes.get(lookup);
+      if (hash === undefined || !timingSafeEqual(secret_hash, hash)) continue;
+      await this.#sql.begin(async (sql) => {
+        const actor = { ...SYSTEM, origin };
+        const wasLive = await revokeLive(sql, id, actor, { reported: true });
+        if (wasLive && this.#sendsMails) await enqueueMails(sql, id);
+      });
+    }
+  }
+}
+
+/**
+ * Most mails to a user in an hour: who may make keys could report them, too. The ledger has all
+ * reports.
+ */
+export const MAILS_PER_HOUR = 10;
+
+/** Puts a mail to each owner with a confirmed address into the queue. */
+const enqueueMails = (sql: Transaction, keyId: Uuid): Promise<unknown> => sql`
+  insert into report_mails (id, kind, key_id, user_id)
+  select gen_random_uuid(), 'key', key.id, users.id
+    from api_keys key
+    join members member on member.account_id = key.account_id and member.role = 'owner'
+    join users on users.id = member.user_id and users.email_verified
+   where key.id = ${keyId}
+     and ${MAILS_PER_HOUR} > (
+       select count(*) from report_mails told
+        where told.user_id = users.id and told.kind = 'key' and told.created_at > now() - interval '1 hour')`;
+
+/** A reported key, as its mail describes it. */
+type ReportedKey = {
+  name: string;
+  prefix: string;
+  mode: Mode;
+  account_id: Uuid;
+  account: string;
+  /** That of the account's newest report; null without one. */
+  language: string | null;
+};
+
+/** Mails that tell owners that a key was reported and is revoked. */
+export class KeyMails implements MailKind {
+  readonly #sql: Sql;
+  readonly #dashboardUrl: string | undefined;
+
+  /** `dashboardUrl` is where the link leads; a mail has none without it. */
+  constructor(sql: Sql, dashboardUrl: string | undefined) {
+    this.#sql = sql;
+    this.#dashboardUrl = dashboardUrl;
+  }
+
+  mayReceive(sql: Sql): PendingQuery<Row[]> {
+    return sql`
+      exists (select from api_keys key
+                join members member on member.account_id = key.account_id and member.role = 'owner'
+               where key.id = mail.key_id and member.user_id = mail.user_id)`;
+  }
+
+  async write({ key_id }: QueuedMail): Promise<MailContent | undefined> {
+    const [key] = await this.#sql<ReportedKey[]>`
+      select key.name, key.prefix, key.mode, account.id as account_id, account.name as account,
+             (select language from reports where reports.account_id = account.id
+               order by reports.created_at desc limit 1) as language
+        from api_keys key join accounts account on account.id = key.account_id
+       where key.id = ${key_id}`;
+    return key === undefined ? undefined : composeReported(key, this.#dashboardUrl);
+  }
+}
+
+const textsIn = inEachLanguage((language, { keys }) => ({
+  language,
+  texts: textsOf(language, keys),
+}));
+
+function composeReported(key: ReportedKey, dashboardUrl: string | undefined): MailContent {
+  const { language, texts } = textsIn(key.language ?? "");
+  const { name, prefix, account, mode } = key;
+  const url =
+    dashboardUrl === undefined
+      ? null
+      : `${dashboardUrl}/${encodeId("acct", key.account_id)}/${mode}/settings/keys`;
+  const [reported, next, reason] = [
+    texts.reported({ name, prefix: `${prefix}…`, account }),
+    texts.next(),
+    texts.reason(),
+  ];
+  const paragraphs = [
+    escapeHtml(reported),
+    url === null ? escapeHtml(next) : `${escapeHtml(next)} ${writeLink(texts.open(), url)}`,
+    escapeHtml(reason),
+  ];
+  return {
+    language,
+    title: texts.title(),
+    text: [reported, url === null ? next : `${next}\n${url}`, reason].join("\n\n"),
+    html: paragraphs.map((paragraph) => `<p>${paragraph}</p>`).join("\n"),
+  };
+}
