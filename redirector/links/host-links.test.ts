@@ -40,7 +40,13 @@ const log = processLog("test", "silent");
 const head = { term: 1, position: 5, hash: NO_HASH };
 
 /** A store with all links, and one that lacks an entry before its last one. */
-const complete: LogState = { ...EMPTY_LOG, head, written: head, isCurrent: true };
+const complete: LogState = {
+  ...EMPTY_LOG,
+  head,
+  written: head,
+  isCurrent: true,
+  isFilled: true,
+};
 const lacking: LogState = { ...complete, written: { ...head, position: 6 }, isCurrent: false };
 
 let dir: string;
@@ -119,6 +125,19 @@ describe("the links of a host", () => {
     expect(await process.links.fetch("", "a")).toMatchObject({ version: 1 });
   });
 
+  test("are not read from a new store before it has had all of the tail: their states are older", async () => {
+    using store = openStore();
+    write(store, [activeLink("a", 1), takedowns()], { ...complete, isFilled: false, pending: 9 });
+    using process = startProcess();
+    expect(process.links.find("", "a")).toBeUndefined();
+    expect(process.links.fetch("", "a")).rejects.toThrow("no links store");
+    write(store, [activeLink("a", 2)]);
+    await eventually(
+      async () => expect(process.links.find("", "a")).toMatchObject({ version: 2 }),
+      WITHIN_MS,
+    );
+  });
+
   test("are not read before the takedowns are known", async () => {
     using store = openStore();
     const evil = { ...activeLink("evil", 1), destination: "https://evil.example/" };
@@ -194,7 +213,7 @@ describe("the links of a host", () => {
     expect(process.cached("a")).toBe("https://example.com/1");
     expect(process.links.find("", "a")).toBeUndefined();
     // Now it has the last ones, and lacks links.
-    write(next, [activeLink("a", 2)], empty);
+    write(next, [activeLink("a", 2)], { ...empty, isFilled: true });
     await eventually(
       async () => expect(process.cached("a")).toBe("https://example.com/2"),
       WITHIN_MS,
@@ -252,6 +271,7 @@ const after = (written: TestLog, entry: Written, isCurrent = true): LogState => 
   head: entry,
   written: entry,
   isCurrent,
+  isFilled: true,
 });
 
 describe("an alias that the store does not have", () => {

@@ -261,11 +261,14 @@ export class LogFollower {
       if (!this.#apply(entry, session)) return false;
       this.#end = advanceEnd(this.#end, entry, message.seq > session.since, isRepeated);
     }
+    const { pending } = message.info;
+    const isAtHead = isCurrent(this.#state, this.#end);
     this.#state = {
       ...this.#state,
       sequence: message.seq,
-      pending: message.info.pending,
-      isCurrent: isCurrent(this.#state, this.#end),
+      pending,
+      isCurrent: isAtHead,
+      isFilled: this.#state.isFilled || isAtHead || pending === 0,
     };
     return true;
   }

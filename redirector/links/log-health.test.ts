@@ -22,6 +22,7 @@ const complete = (position: number): LogState => ({
   ...EMPTY_LOG,
   head: headAt(position),
   written: headAt(position),
+  isFilled: true,
 });
 
 /** One that lacks entries between its first and its last one. */
@@ -29,6 +30,18 @@ const lacking = (position: number, obstacle: string): LogState => ({
   ...complete(position),
   head: headAt(1),
   obstacle,
+});
+
+test("a new host that is being filled is not ready, however long that takes, and not stalled", () => {
+  const { health, pass } = createHealth();
+  for (let position = 1; position <= 10; position++) {
+    health.onState({ ...complete(position), isFilled: false, pending: 100 });
+    pass(100);
+    expect(health.readiness()).toBe("the store lacks links");
+  }
+  health.onState(complete(11));
+  health.onCurrent();
+  expect(health.readiness()).toBe("ok");
 });
 
 test("a host without links is not ready, however long it waits", () => {

@@ -2,7 +2,12 @@
  * Whether the links of this host are up to date with the links log, and for how long that has been
  * unknown.
  */
-import { EMPTY_LOG, hasAllLinks, type LogState } from "../../shared/links-store/schema.ts";
+import {
+  EMPTY_LOG,
+  hasAllLinks,
+  isPrefix,
+  type LogState,
+} from "../../shared/links-store/schema.ts";
 import type { SkippedReason } from "./log-follower.ts";
 
 /**
@@ -67,8 +72,8 @@ export class LogHealth {
     // A store that is opened has its last entry from before.
     const isOpen = before.written.position > 0 && state.written.position > 0;
     if (isOpen && state.written.hash !== before.written.hash) this.#entryAt = this.#now();
-    // A store without all links gets later entries as well, but no further by them.
-    if (hasAllLinks(state) || state.obstacle !== before.obstacle) this.#progressAt = this.#now();
+    // A store that lacks entries gets later ones as well, but no further by them.
+    if (isPrefix(state) || state.obstacle !== before.obstacle) this.#progressAt = this.#now();
   }
 
   /** The store is up to date with the log. */

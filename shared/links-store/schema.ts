@@ -104,6 +104,8 @@ export type LogState = StoreState & {
   pending: number;
   /** Whether the store ended where PostgreSQL does: a link that it lacks does not exist. */
   isCurrent: boolean;
+  /** Whether the store has ever had all of the tail. Until then it is new, and being filled. */
+  isFilled: boolean;
   /** Number of links in the store. */
   links: number;
   /** What the host waits for to have all entries, for operators; null when nothing is missing. */
@@ -115,20 +117,24 @@ export const EMPTY_LOG: LogState = {
   sequence: 0,
   pending: 0,
   isCurrent: false,
+  isFilled: false,
   links: 0,
   obstacle: null,
 };
 
 /** Whether the store has all links as they were at some time: it is a prefix of a history. */
-export const hasAllLinks = (state: LogState): boolean =>
+export const isPrefix = (state: LogState): boolean =>
   state.head.position > 0 && !lacksEntries(state);
+
+/** Whether the store has all links, and is no longer filled with what the tail had before. */
+export const hasAllLinks = (state: LogState): boolean => state.isFilled && isPrefix(state);
 
 /**
  * Whether a new store is still reading what the tail had before: its states are older than what
  * visitors may have seen, so nothing is served from it.
  */
-export const isReplaying = ({ head, pending }: LogState): boolean =>
-  head.position === 0 && pending > 0;
+export const isReplaying = ({ isFilled, head, pending }: LogState): boolean =>
+  !isFilled && (head.position > 0 || pending > 0);
 
 /** Reads the state; that of an empty store before the first entry. */
 export function readLogState(db: Database): LogState {
