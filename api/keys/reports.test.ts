@@ -20,7 +20,9 @@ const keys = new KeyService(sql);
 const reports = new KeyReports(sql, true);
 const ORIGIN = { network: "198.51.100.0/24", request_id: "req_1" };
 
-beforeEach(() => sql`delete from report_mails`);
+beforeEach(async () => {
+  await sql`delete from report_mails`;
+});
 
 async function addKey(accountId: Uuid, expiresAt: Date | null = null) {
   const name = "Deploy <b>";

@@ -137,7 +137,7 @@ describe("a report of keys", () => {
     const unknown = await report({ keys: [`${key.slice(0, -1)}x`] }, "192.0.2.1");
     expect(reported.status).toBe(200);
     expect([unknown.status, unknown.body]).toEqual([200, reported.body]);
-    expect(codeOf(await call(api("/v1/links"), { key }))).toEqual([401, "key_revoked"]);
+    expect(codeOf(await call(api("/v1/links"), { key }))).toEqual([403, "key_revoked"]);
   });
 
   test.each([
