@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { Webhook } from "standardwebhooks";
 
+import { KEY_NETWORKS_MAX } from "../../shared/contracts/key-schemas.ts";
 import { call } from "../harness/api.ts";
 import { findOverflow } from "../harness/axe.ts";
 import { noteWhenShown, openSignIn, readScriptBytes, signInOnPage } from "../harness/browser.ts";
@@ -309,7 +310,7 @@ const tryKey = async (key: string): Promise<number> =>
   (await call(`${dashboard.stack.info().api_url}/v1/links`, { key })).status;
 
 withBrowser("an account", () => {
-  test("has API keys, which are shown once, rotated and revoked", async () => {
+  test("has API keys, which are shown once, limited to networks, rotated and revoked", async () => {
     await dashboard.visit(account, "/settings/keys", async (page) => {
       await page.getByRole("button", { name: "New API key" }).click();
       const dialog = page.getByRole("dialog", { name: "New API key" });
@@ -317,6 +318,18 @@ withBrowser("an account", () => {
       await dialog.getByText("Required").waitFor();
       await dialog.getByLabel("Name").fill("From the dashboard");
       await dialog.getByLabel("analytics:read").check();
+      const networks = page.getByLabel("Networks");
+      await networks.fill("1.2.3.4 ".repeat(KEY_NETWORKS_MAX + 1));
+      await dialog.getByText(`At most ${KEY_NETWORKS_MAX} items`).waitFor();
+      await networks.fill("203.0.113.9\n127.0.0.0/33, ::1");
+      await dialog.getByRole("button", { name: "Create key" }).click();
+      await dialog
+        .getByRole("alert")
+        .getByText('"Networks 2": must be an IP address or a CIDR block')
+        .waitFor();
+      await networks.and(page.locator("[aria-invalid]:focus")).waitFor();
+      await networks.fill("203.0.113.9\n127.0.0.0/8, ::1");
+      await dialog.getByRole("alert").waitFor({ state: "detached" });
       await dialog.getByRole("button", { name: "Create key" }).click();
       const value = (await page.getByTestId("new-key").textContent()) ?? "";
       expect(value).toMatch(/^sk_live_\w{61}$/);
@@ -325,20 +338,32 @@ withBrowser("an account", () => {
       await page.getByTestId("new-key").waitFor();
       expect(await tryKey(value)).toBe(200);
       await page.getByRole("button", { name: "I have saved it" }).click();
-      await rowOf(page, "From the dashboard").getByText("Active").waitFor();
+      const created = rowOf(page, "From the dashboard");
+      await created.getByText("Active").waitFor();
+      await created.getByText("Only in 203.0.113.9/32, 127.0.0.0/8, ::1/128").waitFor();
+      await created.getByText(/^Created .* by you$/).waitFor();
+      await rowOf(page, "First key").getByText("by the operator").waitFor();
       expect(await page.content()).not.toContain(value);
       await goTo(page, "Links");
       await goTo(page, "API keys");
-      await rowOf(page, "From the dashboard").getByText(value.slice(0, 12)).waitFor();
+      await created.getByText(value.slice(0, 12)).waitFor();
+      await page.reload();
+      await created.getByText("127.0.0.0/24", { exact: true }).waitFor();
       expect(await page.content()).not.toContain(value);
 
       await chooseAction(page, "From the dashboard", "Rotate");
       await page.getByLabel("The old key").selectOption("0");
+      expect(await networks.inputValue()).toBe("203.0.113.9/32\n127.0.0.0/8\n::1/128");
+      await networks.fill("nowhere");
+      await page.getByRole("button", { name: "Rotate" }).click();
+      await networks.and(page.locator("[aria-invalid]")).waitFor();
+      await networks.fill("");
       await page.getByRole("button", { name: "Rotate" }).click();
       const next = (await page.getByTestId("new-key").textContent()) ?? "";
       await page.getByRole("button", { name: "I have saved it" }).click();
       expect([await tryKey(value), await tryKey(next)]).toEqual([403, 200]);
       await rowOf(page, "Revoked").waitFor();
+      expect(await page.getByText("Only in").count()).toBe(1);
 
       await rowOf(page, "Active")
         .filter({ hasText: "From the dashboard" })

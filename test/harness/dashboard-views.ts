@@ -238,12 +238,13 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
     },
     { name: "usage", path: at("/usage"), ready: "meter" },
     { name: "keys", path: at("/settings/keys"), ready: "table" },
-    {
-      name: "key-new",
-      path: at("/settings/keys"),
-      ready: "table",
-      open: (page) => page.getByRole("button", { name: "New API key" }).click(),
-    },
+    ...dialogsOf(at("/settings/keys"), "table", {
+      "key-new": (page) => page.getByRole("button", { name: "New API key" }).click(),
+      async "key-rotate"(page) {
+        await page.getByRole("button", { name: "Actions for CI" }).click();
+        await page.getByRole("menuitem", { name: "Rotate" }).click();
+      },
+    }),
     { name: "activity", path: at("/activity"), ready: ".activity li" },
     {
       name: "activity-link",

@@ -131,6 +131,11 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
     events: ["link.created", "link.updated"],
     description: "The shop's stock",
   });
+  await client.keys.create({
+    name: "CI",
+    scopes: ["links:read", "links:write"],
+    allowed_networks: ["203.0.113.0/24", "2001:db8:85a3:8d3:1319:8a2e:370:7348"],
+  });
   const report = await client.reports.create({ name: "Monday numbers", period: "weekly" });
   await client.reports.send(report.id);
   const ids: string[] = [];

@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 
-import { completeList, type ListOption, readList } from "./complete-list.ts";
+import { completeList, type ListOption, readList, readWords } from "./complete-list.ts";
 
 const TAGS: ListOption[] = ["mail", "Spring", "spring-sale", "offspring", "a,b"].map((name) => ({
   name,
@@ -55,4 +55,8 @@ test("a value is found by its code and by its name, and shown with both", () => 
 
 test("a text is read as it is written, each value once", () => {
   expect(readList(" a, b ,,a,")).toEqual(["a", "b"]);
+});
+
+test("a text of words is read by commas, spaces and lines", () => {
+  expect(readWords(" a, b\nc,,\r\n")).toEqual(["a", "b", "c"]);
 });

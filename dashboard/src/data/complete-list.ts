@@ -19,6 +19,9 @@ export const readList = (text: string): string[] => [
   ),
 ];
 
+/** The values of a text in which spaces and new lines separate them, too. */
+export const readWords = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
+
 /**
  * Returns the texts that a text can become by its last value: known ones whose code is typed, that
  * begin with it, and that contain it, in this order, and none that the text has already.

@@ -14,6 +14,7 @@ import {
   shareOrigin,
   sharePassword,
 } from "../../../../shared/contracts/share-schemas.ts";
+import { readWords } from "../../data/complete-list.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
@@ -258,8 +259,6 @@ type Values = {
   embed_origins: string;
 };
 
-const splitOrigins = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
-
 /** An optional field is validated only if it has text. */
 const optional = (validate: (text: string) => true | string) => (text: string) =>
   text === "" || validate(text);
@@ -294,7 +293,7 @@ function NewShareDialog({
         name: name.trim() === "" ? null : name.trim(),
         password: password === "" ? null : password,
         expires_at: expires_at === "" ? null : toInstant(expires_at),
-        embed_origins: splitOrigins(embed_origins),
+        embed_origins: readWords(embed_origins),
       }),
     { invalidate: [["shares", scope]], onSuccess: onCreated },
   );
@@ -369,7 +368,7 @@ function AccessFields({ form }: FieldsProps) {
           hint={t("shares.sitesHint")}
           {...formField(form, "embed_origins", {
             validate: (text) =>
-              splitOrigins(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
+              readWords(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
           })}
         />
       </Disclosure>

@@ -13,6 +13,7 @@ import {
   REPORT_PERIODS,
   reportName,
 } from "../../../../shared/contracts/report-schemas.ts";
+import { readWords } from "../../data/complete-list.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext, useSession } from "../../data/session.ts";
 import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
@@ -242,7 +243,7 @@ const toBody = ({ name, tag, link, period, hour, zone, language, emails }: Value
   hour: Number(hour),
   timezone: zone,
   language,
-  emails: emails.split(/[\s,]+/).filter((email) => email !== ""),
+  emails: readWords(emails),
 });
 
 type ReportDialogProps = {

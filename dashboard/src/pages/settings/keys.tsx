@@ -1,24 +1,26 @@
 /** API keys. The value of a new key is shown only once, in its dialog. */
 import { Plus, RotateCw, Trash2 } from "lucide-react";
-import { useState } from "react";
-import { useForm } from "react-hook-form";
+import type { ComponentProps } from "react";
+import { type FieldValues, type Path, useForm, type UseFormReturn } from "react-hook-form";
 
-import type { ApiKey } from "../../../../clients/typescript/src/index.ts";
+import { type ApiKey, ShorthopError } from "../../../../clients/typescript/src/index.ts";
 import { newKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
-import { useKeysQuery } from "../../data/account-lists.ts";
+import { useKeysQuery, useMembersQuery } from "../../data/account-lists.ts";
+import { readWords } from "../../data/complete-list.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
+import { getErrorMessage } from "../../languages/errors.ts";
 import { code, rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
+import { CheckField, formField, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, QueryList } from "../../ui/states.tsx";
+import { Empty, QueryList, type Task } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
@@ -74,11 +76,11 @@ const KeyTable = ({ keys }: { keys: readonly ApiKey[] }) => (
     columns={[
       {
         name: t("settings.keys.name"),
-        cell: ({ name, created_at }) => (
+        cell: (key) => (
           <>
-            <strong>{name}</strong>
+            <strong>{key.name}</strong>
             <div className="hint">
-              {t("settings.keys.created", { time: formatDateTime(created_at) })}
+              <Creation apiKey={key} />
             </div>
           </>
         ),
@@ -92,13 +94,24 @@ const KeyTable = ({ keys }: { keys: readonly ApiKey[] }) => (
         name: t("settings.keys.scopes"),
         isNamed: true,
         className: "scopes",
-        cell: ({ scopes }) => scopes.join(", "),
+        cell: ({ scopes, allowed_networks }) => (
+          <>
+            {scopes.join(", ")}
+            {allowed_networks.length > 0 && (
+              <div>{t("settings.keys.onlyIn", { networks: allowed_networks.join(", ") })}</div>
+            )}
+          </>
+        ),
       },
       {
         name: t("settings.keys.lastUsed"),
         isNamed: true,
-        cell: ({ last_used_at }) =>
-          last_used_at === null ? t("settings.keys.never") : formatDateTime(last_used_at),
+        cell: ({ last_used_at, last_used_network }) => (
+          <>
+            {last_used_at === null ? t("settings.keys.never") : formatDateTime(last_used_at)}
+            {last_used_network !== null && <div className="hint">{last_used_network}</div>}
+          </>
+        ),
       },
       {
         name: t("settings.keys.statusHead"),
@@ -113,6 +126,22 @@ const KeyTable = ({ keys }: { keys: readonly ApiKey[] }) => (
     actions={(key) => <KeyActions apiKey={key} />}
   />
 );
+
+/** When a key was created, and by whom, if that is known. */
+function Creation({ apiKey: { created_at, created_by } }: { apiKey: ApiKey }) {
+  const { session } = useAccountContext();
+  const { data } = useMembersQuery();
+  const { type, id } = created_by;
+  const time = formatDateTime(created_at);
+  if (type === "api_key" || type === "operator") {
+    return t(`settings.keys.createdBy.${type}`, { time });
+  }
+  if (id === session.user.id) return t("settings.keys.createdBy.you", { time });
+  const name = data?.members.find(({ user_id }) => user_id === id)?.name;
+  return name === undefined
+    ? t("settings.keys.created", { time })
+    : t("settings.keys.createdByMember", { time, name });
+}
 
 function KeyActions({ apiKey }: { apiKey: ApiKey }) {
   const { open, dialog } = useDialog();
@@ -141,21 +170,27 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
   );
 }
 
-type Values = { name: string; scopes: Scope[]; expires_at: string };
+type Values = { name: string; scopes: Scope[]; networks: string; expires_at: string };
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
   const { scope, mode } = useAccountContext();
   const form = useForm<Values>({
     mode: "onChange",
-    defaultValues: { name: "", scopes: ["links:read", "links:write"], expires_at: "" },
+    defaultValues: {
+      name: "",
+      scopes: ["links:read", "links:write"],
+      networks: "",
+      expires_at: "",
+    },
   });
   const { errors } = form.formState;
   const create = useApiMutation(
-    ({ name, scopes, expires_at }: Values) =>
+    ({ name, scopes, networks, expires_at }: Values) =>
       getClient(scope).keys.create({
         name: name.trim(),
         type: mode,
         scopes,
+        allowed_networks: readWords(networks),
         expires_at: expires_at === "" ? null : toInstant(expires_at),
       }),
     { invalidate: [["keys", scope]] },
@@ -165,9 +200,11 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
     <FormDialog
       title={t("settings.keys.new")}
       action={t("settings.keys.createKey")}
-      onSubmit={form.handleSubmit((values) => create.mutate(values))}
+      onSubmit={form.handleSubmit((values) =>
+        create.mutate(values, showAtNetworks(form, "networks")),
+      )}
       onClose={onClose}
-      task={create}
+      task={withoutNetworksError(create)}
     >
       <TextField
         label={t("settings.keys.name")}
@@ -193,6 +230,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           </small>
         )}
       </fieldset>
+      <NetworksField {...formField(form, "networks", { validate: validateNetworks })} />
       <TextField
         label={t("settings.keys.expires")}
         type="datetime-local"
@@ -202,6 +240,39 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
     </FormDialog>
   );
 }
+
+const NetworksField = (field: Omit<ComponentProps<typeof TextAreaField>, "label">) => (
+  <TextAreaField
+    label={t("settings.keys.networks")}
+    hint={t("settings.keys.networksHint")}
+    className="code"
+    rows={2}
+    spellCheck={false}
+    {...field}
+  />
+);
+
+const validateNetworks = (text: string): true | string =>
+  validateWith(newKeyBody.shape.allowed_networks)(readWords(text));
+
+const isAboutNetworks = (error: unknown): boolean =>
+  error instanceof ShorthopError && error.param?.startsWith("allowed_networks") === true;
+
+/** Shows an error of the API about networks at their field. */
+const showAtNetworks = <Values extends FieldValues>(
+  form: UseFormReturn<Values>,
+  name: Path<Values>,
+) => ({
+  onError(error: unknown) {
+    if (!isAboutNetworks(error)) return;
+    form.setError(name, { message: getErrorMessage(error) }, { shouldFocus: true });
+  },
+});
+
+const withoutNetworksError = ({ isPending, error }: Task): Task => ({
+  isPending,
+  error: isAboutNetworks(error) ? null : error,
+});
 
 const NewKey = ({ value, onClose }: { value: string; onClose: () => void }) => (
   <SecretDialog
@@ -223,9 +294,16 @@ const GRACE_PERIODS: readonly { value: string; label: TextKey }[] = [
 
 function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const { scope } = useAccountContext();
-  const [grace, setGrace] = useState("86400");
+  const form = useForm<{ grace: string; networks: string }>({
+    mode: "onChange",
+    defaultValues: { grace: "86400", networks: apiKey.allowed_networks.join("\n") },
+  });
   const rotate = useApiMutation(
-    () => getClient(scope).keys.rotate(apiKey.id, { grace_seconds: Number(grace) }),
+    ({ grace, networks }: { grace: string; networks: string }) =>
+      getClient(scope).keys.rotate(apiKey.id, {
+        grace_seconds: Number(grace),
+        allowed_networks: readWords(networks),
+      }),
     { invalidate: [["keys", scope]] },
   );
   if (rotate.data !== undefined) return <NewKey value={rotate.data.key} onClose={onClose} />;
@@ -233,17 +311,19 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
     <FormDialog
       title={t("settings.keys.rotateTitle", { name: apiKey.name })}
       action={t("settings.keys.rotate")}
-      onSubmit={() => rotate.mutate()}
+      onSubmit={form.handleSubmit((values) =>
+        rotate.mutate(values, showAtNetworks(form, "networks")),
+      )}
       onClose={onClose}
-      task={rotate}
+      task={withoutNetworksError(rotate)}
     >
       <p>{t("settings.keys.rotateText")}</p>
       <SelectField
         label={t("settings.keys.oldKey")}
         options={GRACE_PERIODS.map(({ value, label }) => ({ value, label: t(label) }))}
-        value={grace}
-        onChange={(event) => setGrace(event.target.value)}
+        {...form.register("grace")}
       />
+      <NetworksField {...formField(form, "networks", { validate: validateNetworks })} />
     </FormDialog>
   );
 }

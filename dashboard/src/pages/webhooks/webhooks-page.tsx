@@ -14,6 +14,7 @@ import {
   WEBHOOK_FORMATS,
   type WebhookFormat,
 } from "../../../../shared/contracts/webhook-schemas.ts";
+import { readWords } from "../../data/complete-list.ts";
 import { getClient } from "../../data/http.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
@@ -181,7 +182,7 @@ type DialogProps = { webhook: Webhook; onClose: () => void };
 type Values = { url: string; events: string; format: WebhookFormat; description: string };
 
 const readEvents = (text: string): string[] => {
-  const types = text.split(/[\s,]+/).filter((type) => type !== "");
+  const types = readWords(text);
   return types.length === 0 ? [ALL_EVENTS] : types;
 };
 
