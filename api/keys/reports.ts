@@ -100,14 +100,19 @@ export class KeyMails implements MailKind {
   }
 
   async write({ key_id }: QueuedMail): Promise<MailContent | undefined> {
-    const [key] = await this.#sql<ReportedKey[]>`
-      select key.name, key.prefix, key.mode, account.id as account_id, account.name as account,
-             (select language from reports where reports.account_id = account.id
-               order by reports.created_at desc limit 1) as language
-        from api_keys key join accounts account on account.id = key.account_id
-       where key.id = ${key_id}`;
+    const key = await findReported(this.#sql, key_id);
     return key === undefined ? undefined : composeReported(key, this.#dashboardUrl);
   }
+}
+
+async function findReported(sql: Sql, keyId: Uuid | null): Promise<ReportedKey | undefined> {
+  const [key] = await sql<ReportedKey[]>`
+    select key.name, key.prefix, key.mode, account.id as account_id, account.name as account,
+           (select language from reports where reports.account_id = account.id
+             order by reports.created_at desc limit 1) as language
+      from api_keys key join accounts account on account.id = key.account_id
+     where key.id = ${keyId}`;
+  return key;
 }
 
 const textsIn = inEachLanguage((language, { keys }) => ({
