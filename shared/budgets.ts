@@ -329,7 +329,7 @@ export const WINDOWS = {
   key_reports: {
     by: "network",
     header: "address",
-    limit: 60,
+    limit: 30,
     seconds: 3_600,
     takenBy: "reports of keys by whoever finds them",
   },

@@ -103,14 +103,14 @@ test("no mail waits where none is sent", async () => {
   expect([await isRevoked(row.id), await waitingMails()]).toEqual([true, 0]);
 });
 
-/** The same public part with another secret, whose checksum is right. */
-function withOtherSecret(key: string): string {
-  const other = generateKey("live").key;
-  return key.slice(0, "sk_live_".length + 12) + other.slice("sk_live_".length + 12);
-}
+test("who knows only the public part of a key revokes nothing", async () => {
+  const { row, key } = await addKey(await postgres.addAccount());
+  await sql`update api_keys set secret_hash = ${Buffer.alloc(32)} where id = ${row.id}`;
+  await reports.report([key], ORIGIN);
+  expect(await isRevoked(row.id)).toBe(false);
+});
 
 test.each<[string, (key: string) => string]>([
-  ["a guess of its secret", withOtherSecret],
   ["its beginning", (key) => key.slice(0, 20)],
   ["the key with a typing error", (key) => key.slice(0, -1) + (key.endsWith("a") ? "b" : "a")],
   ["a key of nobody", () => generateKey("live").key],
