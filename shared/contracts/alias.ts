@@ -45,6 +45,7 @@ const SERVED_ON_OWN_DOMAIN = [
   "favicon",
   "health",
   "help",
+  "keys",
   "login",
   "logout",
   "metrics",
