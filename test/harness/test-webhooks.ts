@@ -65,7 +65,13 @@ export class TestWebhooks {
   }
 
   startWorker(): TestDeliverer {
-    return startDeliverer(this.postgres.sql);
+    return TestWebhooks.deliver(this.postgres.sql);
+  }
+
+  /** Delivers what is due, in this process: also in one that only knows the database. */
+  static deliver(sql: TestPostgres["sql"]): TestDeliverer {
+    const transport = new Transport(OWN_SECRET, RULES, () => Promise.reject(new Error("not used")));
+    return new TestDeliverer(workerContext({ sql }), transport, ["sho.rt"]);
   }
 
   /** Nothing is left to deliver that another test has added. */
@@ -82,12 +88,6 @@ class TestDeliverer extends Deliverer {
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
-}
-
-/** Delivers what is due, in this process. */
-function startDeliverer(sql: TestPostgres["sql"]): TestDeliverer {
-  const transport = new Transport(OWN_SECRET, RULES, () => Promise.reject(new Error("not used")));
-  return new TestDeliverer(workerContext({ sql }), transport, ["sho.rt"]);
 }
 
 /** Ids of links of which nothing else is known. */

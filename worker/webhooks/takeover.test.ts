@@ -93,9 +93,9 @@ longTest("a worker that is killed while it delivers loses nothing", async () => 
   await world.create(owner, receiver.url);
   const harness = JSON.stringify(`${PROJECT_DIR}/test/harness/test-webhooks.ts`);
   const program = `
-    import { startDeliverer } from ${harness};
+    import { TestWebhooks } from ${harness};
     import postgres from "postgres";
-    startDeliverer(postgres(${JSON.stringify(world.postgres.url)}, { max: 4, onnotice: () => undefined }));`;
+    TestWebhooks.deliver(postgres(${JSON.stringify(world.postgres.url)}, { max: 4, onnotice: () => undefined }));`;
   const worker = Bun.spawn([process.execPath, "-e", program], {
     cwd: PROJECT_DIR,
     stdio: ["ignore", "inherit", "inherit"],
