@@ -1,6 +1,6 @@
 /**
  * Goal: a stream that gets full loses only segments that are stored, and a worker that ends
- * meanwhile leaves the others to the next one.
+ * meanwhile leaves the others to the next one. A stream that came back older is read again.
  */
 import { expect, test } from "bun:test";
 
@@ -33,8 +33,12 @@ async function openStream() {
   for await (const message of await consumer.fetch({ max_messages: DELIVERED, expires: 2_000 }))
     delivered.push(message);
   for (const message of delivered.slice(0, ACKNOWLEDGED)) await message.ackAck();
+  const info = delivered[ACKNOWLEDGED - 1]?.info;
+  if (info === undefined) throw new Error("Nothing was delivered.");
   return {
     stream,
+    /** Where the last message is that was stored. */
+    last: { sequence: info.streamSequence, publishedAt: info.timestampNanos },
     rest: delivered.slice(ACKNOWLEDGED),
     async [Symbol.asyncDispose]() {
       await connection.close();
@@ -62,3 +66,24 @@ test.concurrent("a stream is trimmed once everything that was delivered is store
   expect(await trimming).toBeGreaterThan(0);
   expect(await countLeft(world)).toBe(MESSAGES - DELIVERED);
 });
+
+test.concurrent(
+  "the consumer begins again if the stream lacks what was stored last, and only then",
+  async () => {
+    await using world = await openStream();
+    const { stream, last } = world;
+    const positions = { none: undefined, last, expired: { ...last, sequence: 0 } };
+    for (const position of Object.values(positions))
+      expect(await stream.resetConsumerIfMoved(position)).toBe(false);
+    expect(await countLeft(world)).toBe(MESSAGES - ACKNOWLEDGED);
+    // Rolled back to before it; or filled again to another message in its place.
+    const moved = [
+      { ...last, sequence: MESSAGES + 1 },
+      { ...last, publishedAt: last.publishedAt + 1e6 },
+    ];
+    for (const position of moved) {
+      expect(await stream.resetConsumerIfMoved(position)).toBe(true);
+      expect(await countLeft(world)).toBe(MESSAGES);
+    }
+  },
+);
