@@ -11,9 +11,15 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { parseKey } from "../auth/api-key.ts";
-import { escapeHtml } from "../http/html.ts";
 import { type Origin, SYSTEM } from "../http/principal.ts";
-import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/queue.ts";
+import {
+  accountLanguage,
+  confirmedMembers,
+  type MailContent,
+  type MailKind,
+  type QueuedMail,
+  writeParagraphs,
+} from "../mail/queue.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { revokeLive } from "./service.ts";
 
@@ -63,8 +69,7 @@ const enqueueMails = (sql: Transaction, keyId: Uuid): Promise<unknown> => sql`
   insert into report_mails (id, kind, key_id, user_id)
   select gen_random_uuid(), 'key', key.id, users.id
     from api_keys key
-    join members member on member.account_id = key.account_id and member.role = 'owner'
-    join users on users.id = member.user_id and users.email_verified
+    join (${confirmedMembers(sql)}) on member.account_id = key.account_id and member.role = 'owner'
    where key.id = ${keyId}
      and ${MAILS_PER_HOUR} > (
        select count(*) from report_mails told
@@ -108,8 +113,7 @@ export class KeyMails implements MailKind {
 async function findReported(sql: Sql, keyId: Uuid | null): Promise<ReportedKey | undefined> {
   const [key] = await sql<ReportedKey[]>`
     select key.name, key.prefix, key.mode, account.id as account_id, account.name as account,
-           (select language from reports where reports.account_id = account.id
-             order by reports.created_at desc limit 1) as language
+           ${accountLanguage(sql)} as language
       from api_keys key join accounts account on account.id = key.account_id
      where key.id = ${keyId}`;
   return key;
@@ -123,24 +127,14 @@ const textsIn = inEachLanguage((language, { keys }) => ({
 function composeReported(key: ReportedKey, dashboardUrl: string | undefined): MailContent {
   const { language, texts } = textsIn(key.language ?? "");
   const { name, prefix, account, mode } = key;
-  const url =
+  const link =
     dashboardUrl === undefined
       ? null
       : `${dashboardUrl}/${encodeId("acct", key.account_id)}/${mode}/settings/keys`;
-  const [reported, next, reason] = [
-    texts.reported({ name, prefix: `${prefix}…`, account }),
-    texts.next(),
-    texts.reason(),
-  ];
   const paragraphs = [
-    escapeHtml(reported),
-    url === null ? escapeHtml(next) : `${escapeHtml(next)} ${writeLink(texts.open(), url)}`,
-    escapeHtml(reason),
+    { text: texts.reported({ name, prefix: `${prefix}…`, account }), link: null },
+    { text: texts.next(), link },
+    { text: texts.reason(), link: null },
   ];
-  return {
-    language,
-    title: texts.title(),
-    text: [reported, url === null ? next : `${next}\n${url}`, reason].join("\n\n"),
-    html: paragraphs.map((paragraph) => `<p>${paragraph}</p>`).join("\n"),
-  };
+  return { language, title: texts.title(), ...writeParagraphs(paragraphs, texts.open()) };
 }

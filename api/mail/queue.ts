@@ -12,7 +12,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { escapeHtml } from "../http/html.ts";
-import type { Sql } from "../postgres.ts";
+import type { Sql, Transaction } from "../postgres.ts";
 import { type MailResult, sendMail } from "./send.ts";
 import type { MailSender } from "./settings.ts";
 
@@ -222,6 +222,15 @@ async function finishMail(sql: Sql, senderId: Uuid, id: Uuid, state: MailState):
      where id = ${id} and leased_by = ${senderId}`;
 }
 
+/** Members with their users, of those who have confirmed their address. */
+export const confirmedMembers = (sql: Sql | Transaction) => sql`
+  members member join users on users.id = member.user_id and users.email_verified`;
+
+/** The language of the newest report of the row `account`; null without one. */
+export const accountLanguage = (sql: Sql) => sql`
+  (select language from reports where reports.account_id = account.id
+    order by reports.created_at desc limit 1)`;
+
 // Mails: their kinds, and how they are written, as text and HTML of the same content.
 
 /** A mail in the queue: what it is about, and to whom. */
@@ -291,6 +300,25 @@ export async function writeMail(
   });
   return await composer.compile().build();
 }
+
+/** A paragraph of a mail, with the page that it ends with, if any. */
+export type Paragraph = { text: string; link: string | null };
+
+/** Writes paragraphs as text and as HTML, which calls the links `open`. */
+export const writeParagraphs = (
+  paragraphs: readonly Paragraph[],
+  open: string,
+): { text: string; html: string } => ({
+  text: paragraphs
+    .map(({ text, link }) => (link === null ? text : `${text}\n${link}`))
+    .join("\n\n"),
+  html: paragraphs
+    .map(({ text, link }) =>
+      link === null ? escapeHtml(text) : `${escapeHtml(text)} ${writeLink(open, link)}`,
+    )
+    .map((paragraph) => `<p>${paragraph}</p>`)
+    .join("\n"),
+});
 
 /** A link as HTML; only its name without a URL. */
 export const writeLink = (name: string, url: string | null): string =>

@@ -13,9 +13,13 @@ import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { recordOfUser } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
-import { escapeHtml } from "../http/html.ts";
 import type { Origin } from "../http/principal.ts";
-import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/queue.ts";
+import {
+  type MailContent,
+  type MailKind,
+  type QueuedMail,
+  writeParagraphs,
+} from "../mail/queue.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { hashToken, newToken } from "../url-tokens.ts";
@@ -179,21 +183,10 @@ const textsIn = inEachLanguage((language, { passwords }) => ({
 
 function composeReset(code: string, url: string): MailContent {
   const { language, texts } = textsIn(code);
-  const [asked, link, otherwise] = [
-    texts.asked(),
-    texts.link({ minutes: RESET_MINUTES }),
-    texts.otherwise(),
+  const paragraphs = [
+    { text: texts.asked(), link: null },
+    { text: texts.link({ minutes: RESET_MINUTES }), link: url },
+    { text: texts.otherwise(), link: null },
   ];
-  return {
-    language,
-    title: texts.title(),
-    text: `${asked}\n\n${link}\n${url}\n\n${otherwise}`,
-    html: [
-      escapeHtml(asked),
-      `${escapeHtml(link)} ${writeLink(texts.open(), url)}`,
-      escapeHtml(otherwise),
-    ]
-      .map((paragraph) => `<p>${paragraph}</p>`)
-      .join("\n"),
-  };
+  return { language, title: texts.title(), ...writeParagraphs(paragraphs, texts.open()) };
 }

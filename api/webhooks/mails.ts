@@ -10,8 +10,15 @@ import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type Catalogue, inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { type Texts, textsOf } from "../../shared/languages/messages.ts";
-import { escapeHtml } from "../http/html.ts";
-import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/queue.ts";
+import {
+  accountLanguage,
+  confirmedMembers,
+  type MailContent,
+  type MailKind,
+  type Paragraph,
+  type QueuedMail,
+  writeParagraphs,
+} from "../mail/queue.ts";
 import type { MailOrigins } from "../mail/settings.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
@@ -63,20 +70,9 @@ export function composeDisabled(
   return {
     language,
     title: count === 1 ? texts.title({ host }) : texts.titleOfMany({ host, more: count - 1 }),
-    text: paragraphs
-      .map(({ text, link }) => (link === null ? text : `${text}\n${link}`))
-      .join("\n\n"),
-    html: paragraphs
-      .map(({ text, link }) =>
-        link === null ? escapeHtml(text) : `${escapeHtml(text)} ${writeLink(texts.open(), link)}`,
-      )
-      .map((paragraph) => `<p>${paragraph}</p>`)
-      .join("\n"),
+    ...writeParagraphs(paragraphs, texts.open()),
   };
 }
-
-/** A paragraph, with the page that it ends with. */
-type Paragraph = { text: string; link: string | null };
 
 /** Says which webhook was disabled, why, and how it is continued. */
 function describe(
@@ -157,9 +153,6 @@ const isTold = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
            where told.kind = 'webhook' and told.run_id is null and told.user_id = users.id and told.created_at < ${before}
              and told.created_at >= webhook.disabled_at + make_interval(secs => ${COLLECTED_SECONDS}))`;
 
-const owners = (sql: Sql | Transaction) => sql`
-  members member join users on users.id = member.user_id and users.email_verified`;
-
 /**
  * Puts a mail into the queue for each owner with a confirmed address who has not been told of a
  * webhook that was disabled recently, one an hour at most. What tells is the mail, so none is lost
@@ -175,7 +168,7 @@ export async function enqueueMails(sql: Transaction): Promise<void> {
     select gen_random_uuid(), 'webhook', untold.user_id, ${now}
       from (select distinct users.id as user_id
               from webhooks webhook
-              join (${owners(sql)}) on member.account_id = webhook.account_id and member.role = 'owner'
+              join (${confirmedMembers(sql)}) on member.account_id = webhook.account_id and member.role = 'owner'
              where ${isCovered(sql, now)} and not ${isTold(sql, now)}) untold
      where not exists (
        select from report_mails mail
@@ -187,7 +180,7 @@ export async function enqueueMails(sql: Transaction): Promise<void> {
 /** The webhooks that a mail is about: disabled still, and of accounts that its user still owns. */
 const webhooksOf = (sql: Sql, mail: { user: PendingQuery<Row[]>; at: PendingQuery<Row[]> }) => sql`
   webhooks webhook
-  join (${owners(sql)})
+  join (${confirmedMembers(sql)})
     on member.account_id = webhook.account_id and member.role = 'owner' and users.id = ${mail.user}
        and ${isCovered(sql, mail.at)} and not ${isTold(sql, mail.at)}`;
 
@@ -220,8 +213,7 @@ async function listDisabled(
   const rows = await sql<(DisabledWebhook & { count: number })[]>`
     select webhook.id, account.id as account_id, account.name as account, webhook.mode, webhook.url,
            webhook.format, webhook.disabled_reason as reason,
-           (select language from reports where reports.account_id = account.id
-             order by reports.created_at desc limit 1) as language,
+           ${accountLanguage(sql)} as language,
            (count(*) over ())::integer as count
       from ${webhooksOf(sql, mail)}
       join accounts account on account.id = webhook.account_id
