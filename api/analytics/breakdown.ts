@@ -4,7 +4,6 @@
  */
 import * as z from "zod";
 
-import { DAY_MS } from "../../shared/durations.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
@@ -16,16 +15,18 @@ import type { BreakdownRequest } from "./model.ts";
 import type { Span } from "./period.ts";
 import {
   allOf,
-  type Days,
+  beyondNow,
+  BUCKET_RANGE,
+  dayParams,
   hasRawClicks,
   IN_CLASSES,
+  IN_DAYS,
   needsRawClicks,
   QUARTER_MS,
   RAW_RANGE,
   readRows,
   readWithVisitors,
-  type RetainedSpan,
-  toSeconds,
+  splitDays,
   whereClicks,
   whereOwn,
 } from "./plan.ts";
@@ -276,15 +277,16 @@ export async function readTopLinks(
   query: AnalyticsQuery,
   limit: number,
 ): Promise<AccountSummary["top_links"]> {
-  const days = needsRawClicks(query) ? undefined : splitQuarters(query.range);
+  const range = beyondNow(query.range);
+  const isRaw = needsRawClicks(query) || (hasRawClicks(range) && !isOfQuarters(range));
   const rows = await readRows<{ link_id: Uuid; clicks: string }>(
-    query,
+    { ...query, range },
     `SELECT link_id, sum(rows.clicks) AS clicks
-       FROM (${days === undefined ? selectRawClicks(query) : selectFromRollups(query)}) AS rows
+       FROM (${isRaw ? selectRawClicks(query) : selectFromRollups(query)}) AS rows
       GROUP BY link_id
       ORDER BY clicks DESC, link_id
       LIMIT {limit: UInt32}`,
-    { limit, ...(days === undefined ? {} : toParams(query.range, days)) },
+    { limit, ...dayParams(splitDays({ ...range, rawFrom: -Infinity })) },
   );
   const top = rows.map((row) => ({
     link_id: encodeId("link", row.link_id),
@@ -298,35 +300,17 @@ export async function readTopLinks(
   return top.map(({ link_id, clicks }) => ({ link_id, ...nameOf(link_id), clicks }));
 }
 
-/**
- * Splits a range into whole UTC days and its edges, which rollups by quarter hour provide;
- * undefined when raw clicks must be read.
- */
-function splitQuarters(range: RetainedSpan): Days | undefined {
-  const { from, to } = range;
-  if (hasRawClicks(range) && (from % QUARTER_MS !== 0 || to % QUARTER_MS !== 0)) return undefined;
-  const dayFrom = Math.ceil(from / DAY_MS) * DAY_MS;
-  const dayTo = Math.floor(to / DAY_MS) * DAY_MS;
-  // A range within one day consists of edges only.
-  return dayFrom < dayTo ? { dayFrom, dayTo } : { dayFrom: to, dayTo: to };
-}
+const isOfQuarters = ({ from, to }: Span): boolean =>
+  from % QUARTER_MS === 0 && to % QUARTER_MS === 0;
 
 /** Raw clicks with the columns of the rollups. */
 const selectRawClicks = (query: AnalyticsQuery): string => `
   SELECT link_id, 1 AS clicks FROM clicks
    WHERE ${allOf(whereClicks(query), RAW_RANGE, IN_CLASSES)}`;
 
+/** Whole UTC days, and the edges of the range by quarter hour. */
 const selectFromRollups = (query: AnalyticsQuery): string => `
-  SELECT link_id, clicks FROM clicks_1d_of_account WHERE ${whereOwn(query)}
-     AND bucket >= toDateTime({day_from: UInt32}, 'UTC') AND bucket < toDateTime({day_to: UInt32}, 'UTC')
+  SELECT link_id, clicks FROM clicks_1d_of_account WHERE ${whereOwn(query)} AND ${IN_DAYS}
   UNION ALL
-  SELECT link_id, clicks FROM clicks_15m_of_account WHERE class = 'human' AND ${whereOwn(query)}
-     AND bucket >= toDateTime({from_seconds: UInt32}, 'UTC') AND bucket < toDateTime({to_seconds: UInt32}, 'UTC')
-     AND (bucket < toDateTime({day_from: UInt32}, 'UTC') OR bucket >= toDateTime({day_to: UInt32}, 'UTC'))`;
-
-const toParams = ({ from, to }: Span, { dayFrom, dayTo }: Days) => ({
-  from_seconds: toSeconds(from),
-  to_seconds: toSeconds(to),
-  day_from: toSeconds(dayFrom),
-  day_to: toSeconds(dayTo),
-});
+  SELECT link_id, clicks FROM clicks_15m_of_account
+   WHERE class = 'human' AND ${whereOwn(query)} AND ${BUCKET_RANGE} AND NOT (${IN_DAYS})`;

@@ -4,18 +4,18 @@ import type { BulkBody } from "./model.ts";
 import {
   allOf,
   ANALYTICS_EXACT_CLICKS_MAX,
+  beyondNow,
   BUCKET_RANGE,
   ESTIMATED_VISITORS,
   EXACT_VISITORS,
   hasRawClicks,
   IN_CLASSES,
-  QUARTER_MS,
   RAW_RANGE,
   readRows,
   tableOf,
   whereClicks,
 } from "./plan.ts";
-import type { AnalyticsQuery, QueryRange } from "./query-resolver.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 import { type BulkResponse, completeFrom } from "./responses.ts";
 import { selectByDimension } from "./top-values.ts";
 
@@ -51,10 +51,6 @@ export async function readLinks(
   }
   return response;
 }
-
-/** A range up to now ends with its quarter hour: a rollup has it, and no click is later. */
-const beyondNow = (range: QueryRange): QueryRange =>
-  range.to < range.now ? range : { ...range, to: Math.ceil(range.to / QUARTER_MS) * QUARTER_MS };
 
 /** Counts the links that have clicks in the range. */
 async function countLinks(query: LinksQuery): Promise<Map<Uuid, LinkCounts>> {

@@ -16,7 +16,7 @@ import {
   EXACT_VISITORS,
   hasRawClicks,
   IN_CLASSES,
-  isLowVolume,
+  isCountedExactly,
   OF_ACCOUNT,
   RAW_RANGE,
   readRows,
@@ -76,12 +76,14 @@ export const resolveEarlier = (
 
 // ---- Plan
 
+/** A rollup with its condition. */
+type Source = { table: string; where: string; hasVisitors: boolean };
+
 /** Where the clicks of a range are counted, if not all of them from raw clicks. */
 type RollupPlan = {
-  /** The rollup of clicks, with its condition. */
-  counts: { table: string; where: string };
-  /** The rollup of states of visitors, with its condition. */
-  visitors: { table: string; where: string };
+  counts: Source;
+  /** The rollup of states of visitors, where the other one has none. */
+  visitors: Source;
   /** The condition on raw clicks. */
   whereRaw: string;
   /** The same for those after the rollup's part. */
@@ -97,21 +99,20 @@ function planRollups(query: AnalyticsQuery): RollupPlan | undefined {
   const { subject, range, filters, selected } = query;
   const { table, rolledTo, isSplit } = splitRange(range);
   if (table === "clicks" || filters.columns.size > 0) return undefined;
-  if (isLowVolume(query) && hasRawClicks(range)) return undefined;
+  if (isCountedExactly(query) && hasRawClicks(range)) return undefined;
   // Bots are counted too, also those of links that no person has followed in the range.
   const whereRaw = whereClicks(query, { anyClass: true });
   const part = "bucket >= toDateTime(intDiv({to: Int64}, 1000), 'UTC')";
   const whereEdge = whereClicks(query, { anyClass: true, part });
   const common = { whereRaw, whereEdge, isSplit, rolledTo };
-  const byLink = { table, where: whereRaw };
+  const visitors = { table, where: whereRaw, hasVisitors: true };
   if (subject !== "account" || selectsLinks(selected))
-    return { ...common, counts: byLink, visitors: byLink };
-  if (table === "clicks_15m") {
-    const counts = { table: "clicks_15m_of_account", where: OF_ACCOUNT };
-    return { ...common, counts, visitors: byLink };
-  }
-  const byHour = { table: "clicks_1h_of_account", where: OF_ACCOUNT };
-  return { ...common, counts: byHour, visitors: byHour };
+    return { ...common, counts: visitors, visitors };
+  const counts =
+    table === "clicks_15m"
+      ? { table: "clicks_15m_of_account", where: OF_ACCOUNT, hasVisitors: false }
+      : { table: "clicks_1h_of_account", where: OF_ACCOUNT, hasVisitors: true };
+  return { ...common, counts, visitors };
 }
 
 // ---- Query
@@ -128,15 +129,14 @@ async function countOverTime(query: AnalyticsQuery): Promise<CountsOverTime> {
     : await countRolledUp(query, plan, starts);
 }
 
-type CountRow = {
+type VisitorsRow = {
   is_total: number;
   /** Unix seconds. */
   start: string;
-  counted: string;
   unique_visitors: string;
-  bots: string;
-  prefetches: string;
 };
+
+type CountRow = VisitorsRow & Record<"counted" | "bots" | "prefetches", string>;
 
 const BUCKET_START = (time: string): string =>
   `roundDown(toInt64(toUnixTimestamp(${time})), {starts: Array(Int64)}) AS start`;
@@ -171,68 +171,65 @@ async function countRawClicks(
     : estimated;
 }
 
-/** Counts clicks first, as their number decides how visitors are counted. */
+/**
+ * Counts clicks and estimates visitors. If there are so few clicks that visitors are counted
+ * exactly, these are read from raw clicks.
+ */
 async function countRolledUp(
   query: AnalyticsQuery,
   plan: RollupPlan,
   starts: readonly number[],
 ): Promise<CountsOverTime> {
   const { range } = query;
-  const rolled = {
-    starts,
-    to: clampInstant(plan.rolledTo),
-    edge_to: clampInstant(range.to),
-  };
-  const counted = toCounts(await readRows<CountRow>(query, selectCounts(plan), rolled));
+  const read = async (source: Source) =>
+    toCounts(
+      await readRows<CountRow>(query, selectCounts(plan, source), {
+        starts,
+        to: clampInstant(plan.rolledTo),
+        edge_to: clampInstant(range.to),
+      }),
+    );
+  const counted = await read(plan.counts);
   const { clicks } = counted.total;
   if (clicks === 0) return counted;
-  const visitors =
-    hasRawClicks(range) && clicks <= ANALYTICS_EXACT_CLICKS_MAX
-      ? await readRows<CountRow>(query, selectExactVisitors(plan), { starts })
-      : await readRows<CountRow>(query, selectMergedVisitors(plan), rolled);
-  for (const { is_total, start, unique_visitors } of visitors) {
+  if (!hasRawClicks(range) || clicks > ANALYTICS_EXACT_CLICKS_MAX)
+    return plan.counts.hasVisitors ? counted : await read(plan.visitors);
+  const exact = await readRows<VisitorsRow>(query, selectExactVisitors(plan), { starts });
+  for (const { is_total, start, unique_visitors } of exact) {
     const counts = is_total === 1 ? counted.total : counted.buckets.get(Number(start) * 1_000);
     if (counts !== undefined) counts.unique = Number(unique_visitors);
   }
   return counted;
 }
 
-/** Adds a second SELECT, over the raw clicks after the rollup's part, if there can be any. */
-const withEdge = ({ whereEdge, isSplit }: RollupPlan, columns: string, further: string): string =>
-  isSplit
-    ? `UNION ALL SELECT ${columns} FROM clicks
-        WHERE ${whereEdge} AND ts >= fromUnixTimestamp64Milli({to: Int64})
-          AND ts < fromUnixTimestamp64Milli({edge_to: Int64}) ${further}`
-    : "";
-
-const selectCounts = (plan: RollupPlan): string => `
-  SELECT grouping(start) AS is_total, ${BUCKET_START("bucket")},
-         sumIf(clicks, ${IN_CLASSES}) AS counted,
-         '0' AS unique_visitors,
-         sumIf(clicks, class = 'bot') AS bots,
-         sumIf(clicks, class = 'prefetch') AS prefetches
-    FROM (
-      SELECT bucket, class, clicks
-        FROM ${plan.counts.table} WHERE ${allOf(plan.counts.where, BUCKET_RANGE)}
-      ${withEdge(plan, "toDateTime(ts, 'UTC'), class, 1", "")}
-    )
-   ${BY_START_AND_TOTAL}`;
-
 /** Merges each state once into its bucket, and the buckets into the total. */
-const selectMergedVisitors = (plan: RollupPlan): string => `
-  SELECT grouping(start) AS is_total, start, uniqCombined64Merge(14)(states) AS unique_visitors
+function selectCounts({ whereEdge, isSplit }: RollupPlan, source: Source): string {
+  const { table, where, hasVisitors } = source;
+  const merged = hasVisitors ? ", uniqCombined64MergeState(14)(visitors) AS states" : "";
+  const ofClicks = hasVisitors ? `, ${VISITORS_STATE}` : "";
+  const unique = hasVisitors ? `uniqCombined64MergeIf(14)(states, ${IN_CLASSES})` : "'0'";
+  const edge = `
+    UNION ALL
+    SELECT ${BUCKET_START("ts")}, class, count()${ofClicks}
+      FROM clicks
+     WHERE ${whereEdge} AND ts >= fromUnixTimestamp64Milli({to: Int64})
+       AND ts < fromUnixTimestamp64Milli({edge_to: Int64})
+     GROUP BY start, class`;
+  return `
+  SELECT grouping(start) AS is_total, start,
+         sumIf(counts.clicks, ${IN_CLASSES}) AS counted,
+         ${unique} AS unique_visitors,
+         sumIf(counts.clicks, class = 'bot') AS bots,
+         sumIf(counts.clicks, class = 'prefetch') AS prefetches
     FROM (
-      SELECT ${BUCKET_START("bucket")}, uniqCombined64MergeState(14)(visitors) AS states
-        FROM ${plan.visitors.table}
-       WHERE ${allOf(plan.visitors.where, BUCKET_RANGE, IN_CLASSES)}
-       GROUP BY start
-      ${withEdge(
-        plan,
-        `${BUCKET_START("ts")}, ${VISITORS_STATE}`,
-        `AND ${IN_CLASSES} GROUP BY start`,
-      )}
-    )
+      SELECT ${BUCKET_START("bucket")}, class, sum(clicks) AS clicks${merged}
+        FROM ${table}
+       WHERE ${allOf(where, BUCKET_RANGE)}
+       GROUP BY start, class
+      ${isSplit ? edge : ""}
+    ) AS counts
    ${BY_START_AND_TOTAL}`;
+}
 
 const selectExactVisitors = ({ whereRaw }: RollupPlan): string => `
   SELECT grouping(start) AS is_total, ${BUCKET_START("ts")}, ${EXACT_VISITORS} AS unique_visitors

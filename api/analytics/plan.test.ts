@@ -9,7 +9,8 @@ import type { ClicksClient } from "../clickhouse.ts";
 import { readFilters } from "./filters.ts";
 import { filtersQuery } from "./model.ts";
 import { resolveRange } from "./period.ts";
-import { areFew, splitDays } from "./plan.ts";
+import { areFew, rollupsOf, splitDays, whereClicks } from "./plan.ts";
+import type { AnalyticsQuery } from "./query-resolver.ts";
 
 const anySpan = fc
   .tuple(
@@ -77,15 +78,21 @@ function clickHouseWith(sums: Record<string, number>) {
   return { clickhouse, statements };
 }
 
+/** A query about an account's clicks in {@link RANGE}. */
+const queryOf = (
+  request: z.input<typeof filtersQuery>,
+  clickhouse = clickHouseWith({}).clickhouse,
+): AnalyticsQuery => ({
+  reader: { accountId: newUuid(), mode: "live", plan: "free" },
+  clickhouse,
+  subject: "account",
+  range: { ...resolveRange({}, 0, Date.now()), ...RANGE, rawFrom: -Infinity, now: Date.now() },
+  filters: readFilters(filtersQuery.parse(request)),
+  selected: { anyOf: undefined, noneOf: [] },
+});
+
 const isFew = (request: z.input<typeof filtersQuery>, clickhouse: ClicksClient) =>
-  areFew({
-    reader: { accountId: newUuid(), mode: "live", plan: "free" },
-    clickhouse,
-    subject: "account",
-    range: { ...resolveRange({}, 0, Date.now()), ...RANGE, rawFrom: -Infinity, now: Date.now() },
-    filters: readFilters(filtersQuery.parse(request)),
-    selected: { anyOf: undefined, noneOf: [] },
-  });
+  areFew(queryOf(request, clickhouse));
 
 test("clicks are few when one rollup with a filter's column has few, whatever another one has", async () => {
   const { clickhouse, statements } = clickHouseWith({
@@ -103,4 +110,32 @@ test("nothing is known without a filter that a rollup has, nor about clicks that
   expect(await isFew({ utm_source: "newsletter" }, clickhouse)).toBe(false);
   expect(await isFew({ country: "DE", class: ["human", "bot"] }, clickhouse)).toBe(false);
   expect(statements).toEqual([]);
+});
+
+test("values come from rollups that have the columns of all filters, and from no others", () => {
+  const tablesOf = (
+    ...[request, dimensions]: [Parameters<typeof queryOf>[0], Parameters<typeof rollupsOf>[1]]
+  ) => rollupsOf(queryOf(request), dimensions)?.map(({ table }) => table);
+  expect(tablesOf({}, ["city", "browser"])).toEqual(["clicks_1d_places", "clicks_1d_agents"]);
+  expect(tablesOf({ country: "DE", region: "-BE" }, ["city"])).toEqual(["clicks_1d_places"]);
+  expect(tablesOf({ country: "DE" }, ["city", "browser"])).toBeUndefined();
+  expect(tablesOf({ country: "DE", utm_source: "x" }, ["city"])).toBeUndefined();
+  expect(tablesOf({ class: ["human", "bot"] }, ["city"])).toBeUndefined();
+  expect(tablesOf({ class: ["human", "-human"] }, ["city"])).toBeUndefined();
+});
+
+test("selected links are looked up among those with clicks only if they are many and the range is short", () => {
+  const looksUp = (links: number | undefined, days: number, part = "") => {
+    const query = queryOf({});
+    const anyOf = links === undefined ? undefined : Array.from({ length: links }, newUuid);
+    const range = { ...query.range, to: RANGE.from + days * DAY_MS };
+    const where = whereClicks({ ...query, range, selected: { anyOf, noneOf: [] } }, { part });
+    return where.includes("SELECT link_id");
+  };
+  expect(looksUp(undefined, 90)).toBe(true);
+  expect(looksUp(10_000, 1)).toBe(true);
+  expect(looksUp(10_000, 90)).toBe(false);
+  expect(looksUp(10_000, 90, "bucket < now()")).toBe(true);
+  expect(looksUp(100, 1)).toBe(false);
+  expect(looksUp(100, 90, "bucket < now()")).toBe(false);
 });

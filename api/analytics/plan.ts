@@ -19,16 +19,31 @@ export const QUARTER_MS = 900_000;
  */
 const LOW_VOLUME_CLICKS = 50_000;
 
+/** Whether the query is about a link that has fewer clicks of people than that. */
+const isOfLinkBelow = ({ subject }: AnalyticsQuery, clicks: number): boolean =>
+  subject !== "account" && "link" in subject && subject.link.clicks < clicks;
+
 /** Whether the query is about a link with few clicks. */
-export const isLowVolume = ({ subject }: AnalyticsQuery): boolean =>
-  subject !== "account" && "link" in subject && subject.link.clicks < LOW_VOLUME_CLICKS;
+export const isLowVolume = (query: AnalyticsQuery): boolean =>
+  isOfLinkBelow(query, LOW_VOLUME_CLICKS);
+
+/**
+ * Whether the query is about a link whose visitors are counted exactly, however long the range is:
+ * that reads its raw clicks, which have all other counts, too.
+ */
+export const isCountedExactly = (query: AnalyticsQuery): boolean =>
+  isOfLinkBelow(query, isOfPeople(query.filters) ? ANALYTICS_EXACT_CLICKS_MAX : LOW_VOLUME_CLICKS);
 
 /** Whether only clicks of people are counted. */
 const isOfPeople = ({ classes }: Filters): boolean => classes.every((name) => name === "human");
 
-/** Whether rollups of human clicks cannot be used. */
+/** As {@link isOfPeople}; false for filters that no click can pass. */
+const areOnlyPeoples = (filters: Filters): boolean =>
+  filters.classes.length === 1 && isOfPeople(filters);
+
+/** Whether rollups of human clicks without dimensions cannot be used. */
 export const needsRawClicks = ({ filters }: AnalyticsQuery): boolean =>
-  filters.columns.size > 0 || filters.classes.length !== 1 || !isOfPeople(filters);
+  filters.columns.size > 0 || !areOnlyPeoples(filters);
 
 /** Whether the filters by tag and domain select some of the links. */
 export const selectsLinks = ({ anyOf, noneOf }: LinkSets): boolean =>
@@ -39,6 +54,10 @@ export type RetainedSpan = Span & { rawFrom: number };
 
 /** Whether all raw clicks of a range are still retained. */
 export const hasRawClicks = ({ from, rawFrom }: RetainedSpan): boolean => from >= rawFrom;
+
+/** A range up to now ends with its quarter hour: rollups have it, and no click is later. */
+export const beyondNow = (range: QueryRange): QueryRange =>
+  range.to < range.now ? range : { ...range, to: Math.ceil(range.to / QUARTER_MS) * QUARTER_MS };
 
 // ---- Tables
 
@@ -88,25 +107,38 @@ export const DIMENSIONS = [
 export type Dimension = (typeof DIMENSIONS)[number];
 
 /** A table of human clicks by UTC day and some dimensions. Its subjects are links and accounts. */
-type DimensionRollup = {
+export type DimensionRollup = {
   table: string;
   dimensions: readonly Dimension[];
-  /** Rows that hold only some of the dimensions have an empty text for the others. */
-  where?: string;
 };
 
-export const DIMENSION_ROLLUPS: readonly DimensionRollup[] = [
+const DIMENSION_ROLLUPS: readonly DimensionRollup[] = [
   { table: "clicks_1d_places", dimensions: ["country", "region", "city"] },
-  {
-    table: "clicks_1d_agents",
-    dimensions: ["device", "browser", "os"],
-    where: "WHERE value != ''",
-  },
+  { table: "clicks_1d_agents", dimensions: ["device", "browser", "os"] },
   { table: "clicks_1d_referrers", dimensions: ["referrer"] },
 ];
 
+const hasDimension = ({ dimensions }: DimensionRollup, name: string): boolean =>
+  dimensions.some((dimension) => dimension === name);
+
+/**
+ * The rollups that have these dimensions; undefined if the query needs raw clicks instead: for
+ * clicks that are not people's, and for a filter by a column that one of the rollups lacks.
+ */
+export function rollupsOf(
+  { filters }: AnalyticsQuery,
+  requested: readonly Dimension[],
+): readonly DimensionRollup[] | undefined {
+  const columns = [...filters.columns.keys()];
+  const rollups = DIMENSION_ROLLUPS.filter((rollup) =>
+    requested.some((name) => hasDimension(rollup, name)),
+  );
+  const areEnough = rollups.every((rollup) => columns.every((name) => hasDimension(rollup, name)));
+  return areOnlyPeoples(filters) && areEnough ? rollups : undefined;
+}
+
 /** Whole UTC days in Unix milliseconds; without any, both are the end of the range. */
-export type Days = { dayFrom: number; dayTo: number };
+type Days = { dayFrom: number; dayTo: number };
 
 /**
  * Returns the days of a range to read from rollups by day; raw clicks provide its edges. An edge
@@ -138,6 +170,15 @@ export const BUCKET_RANGE = `
   bucket >= toDateTime(intDiv({from: Int64}, 1000), 'UTC')
   AND bucket < toDateTime(intDiv({to: Int64}, 1000), 'UTC')`;
 
+/** WHERE clause for the buckets of {@link Days} in a rollup, whose parameters are `dayParams`. */
+export const IN_DAYS =
+  "bucket >= toDateTime({day_from: UInt32}, 'UTC') AND bucket < toDateTime({day_to: UInt32}, 'UTC')";
+
+export const dayParams = ({ dayFrom, dayTo }: Days) => ({
+  day_from: toSeconds(dayFrom),
+  day_to: toSeconds(dayTo),
+});
+
 /** WHERE clause for the counted classes. */
 export const IN_CLASSES = "class IN {classes: Array(String)}";
 
@@ -160,17 +201,28 @@ export const whereClicks = (
   query: AnalyticsQuery,
   { anyClass = !isOfPeople(query.filters), part = "" } = {},
 ): string =>
-  query.subject === "account"
+  query.subject === "account" && needsLookup(query, part)
     ? allOf(whereOwn(query), whereClicked("link_id", anyClass, part))
     : whereOwn(query);
+
+/**
+ * Links that filters select are read without looking up which of them have clicks, if they are few,
+ * or if the range is long: the look-up reads all links of the account with clicks in it.
+ */
+const FEW_LINKS = 1_000;
+const LOOKUP_MS_MAX = 8 * DAY_MS;
+
+const needsLookup = ({ selected: { anyOf }, range }: AnalyticsQuery, part = ""): boolean =>
+  anyOf === undefined ||
+  (anyOf.length > FEW_LINKS && (part !== "" || range.to - range.from <= LOOKUP_MS_MAX));
 
 /** The query's own clicks in rollups by dimension, which have no column for other filters. */
 export function whereSubjects(query: AnalyticsQuery): string {
   const selected = whereSelected(query.selected, "subject_id");
   if (query.subject !== "account") return allOf(whereLinks(query, "subject_id"), selected);
-  return selected === ""
-    ? "subject_id = {account_id: UUID} AND mode = {mode: String}"
-    : allOf("mode = {mode: String}", whereClicked("subject_id", false), selected);
+  if (selected === "") return "subject_id = {account_id: UUID} AND mode = {mode: String}";
+  const clicked = needsLookup(query) ? whereClicked("subject_id", false) : "";
+  return allOf("mode = {mode: String}", clicked, selected);
 }
 
 type LinkColumn = "link_id" | "subject_id";
@@ -325,18 +377,16 @@ export async function readWithVisitors<Row>(
  * counting them.
  */
 export async function areFew(query: AnalyticsQuery): Promise<boolean> {
-  if (isLowVolume(query)) return true;
+  if (isCountedExactly(query)) return true;
   const { filters } = query;
   // Rollups by dimension hold only human clicks.
   const rollups = isOfPeople(filters) ? DIMENSION_ROLLUPS : [];
-  const sums = rollups.map(async ({ table, dimensions }) => {
-    const columns = [...filters.columns].filter(([name]) =>
-      dimensions.some((dimension) => dimension === name),
-    );
+  const sums = rollups.map(async (rollup) => {
+    const columns = [...filters.columns].filter(([name]) => hasDimension(rollup, name));
     if (columns.length === 0) return Infinity;
     const [row] = await readRows<{ clicks: string }>(
       query,
-      `SELECT sum(clicks) AS clicks FROM ${table}
+      `SELECT sum(clicks) AS clicks FROM ${rollup.table}
         WHERE ${whereSubjects(query)} AND ${whereColumns({ ...filters, columns: new Map(columns) })}
           AND bucket >= toStartOfDay(fromUnixTimestamp64Milli({from: Int64}, 'UTC'))
           AND bucket < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`,

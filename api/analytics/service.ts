@@ -4,7 +4,7 @@
  * queried, and the rows shaped into the response, in one file for each kind of question.
  */
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
-import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
+import { DAY_SECONDS, HOUR_MS, HOUR_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, formatUuid, type Uuid } from "../../shared/ids.ts";
 import type { ClicksClient, ClicksReader, ClicksSource } from "../clickhouse.ts";
 import { notFound } from "../http/errors.ts";
@@ -25,9 +25,10 @@ import type {
   SummaryRequest,
 } from "./model.ts";
 import { readOverTime } from "./over-time.ts";
-import { type PeriodQuery, resolveOffsets } from "./period.ts";
+import { type Offset, type PeriodQuery, resolveOffsets } from "./period.ts";
 import {
   BUCKET_RANGE,
+  hasRawClicks,
   IN_CLASSES,
   needsRawClicks,
   paramsOf,
@@ -36,6 +37,7 @@ import {
   readRows,
   readWithVisitors,
   type RetainedSpan,
+  selectsLinks,
   tableOf,
   whereClicks,
   whereOwn,
@@ -302,8 +304,8 @@ async function readTimes(
   query: AnalyticsQuery,
   request: PeriodQuery,
 ): Promise<AccountTimesResponse> {
-  const rollup = rollupOf(query);
   const offsets = resolveOffsets(request, query.range);
+  const rollup = rollupOf(query, offsets);
   const cells = await readRows<Cell>(query, selectCells(query, rollup), {
     starts: offsets.map(({ from }) => Math.floor(from / 1_000)),
     offsets: offsets.map(({ seconds }) => seconds),
@@ -317,7 +319,7 @@ async function readTimes(
     last = Math.max(last, Number(instants.last));
   }
   if (cells.length > 0 && rollup !== undefined)
-    ({ first, last } = await readExactEnds(query, first, last));
+    ({ first, last } = await readExactEnds(query, rollup.bucketMs, first, last));
   const toText = (ms: number) => (cells.length === 0 ? null : new Date(ms).toISOString());
   return {
     period: query.range.period,
@@ -328,39 +330,54 @@ async function readTimes(
   };
 }
 
-/** The rollup by quarter hour; undefined if raw clicks are needed. */
-function rollupOf({ subject, range, filters }: AnalyticsQuery): string | undefined {
+type Rollup = { table: string; where: string; bucketMs: number };
+
+/**
+ * The rollup whose buckets each lie in one local hour; undefined if raw clicks are needed. Of an
+ * account without filters, rows by the hour are those of all links together.
+ */
+function rollupOf(query: AnalyticsQuery, offsets: readonly Offset[]): Rollup | undefined {
+  const { subject, range, filters, selected } = query;
   if (filters.columns.size > 0 || tableOf({ ...range, buckets: [] }) === "clicks") return undefined;
-  return subject === "account" ? "clicks_15m_of_account" : "clicks_15m";
+  const boundaries = [range.from, range.to, ...offsets.slice(1).map(({ from }) => from)];
+  const isByHour =
+    hasRawClicks(range) &&
+    [...boundaries, ...offsets.map(({ seconds }) => seconds * 1_000)].every(
+      (ms) => ms % HOUR_MS === 0,
+    );
+  const [name, bucketMs] = isByHour ? ["clicks_1h", HOUR_MS] : ["clicks_15m", QUARTER_MS];
+  return subject !== "account" || selectsLinks(selected)
+    ? { table: name, where: whereClicks(query), bucketMs }
+    : { table: `${name}_of_account`, where: whereOwn(query), bucketMs };
 }
 
 /** Local time is UTC plus the offset in force. */
-const selectCells = (query: AnalyticsQuery, rollup: string | undefined): string => `
+const selectCells = (query: AnalyticsQuery, rollup: Rollup | undefined): string => `
   SELECT toUInt32((intDiv(local, ${DAY_SECONDS}) + ${EPOCH_WEEKDAY}) % ${DAYS} * ${HOURS} + intDiv(local % ${DAY_SECONDS}, ${HOUR_SECONDS})) AS cell,
          sum(weight) AS counted, min(at) AS first, max(at) AS last
     FROM (
       SELECT ${rollup === undefined ? "toUnixTimestamp64Milli(ts) AS at, 1 AS weight" : "toInt64(toUnixTimestamp(bucket)) * 1000 AS at, clicks AS weight"},
              intDiv(at, 1000) AS seconds,
              seconds + {offsets: Array(Int64)}[indexOf({starts: Array(Int64)}, roundDown(seconds, {starts: Array(Int64)}))] AS local
-        FROM ${rollup ?? "clicks"}
-       WHERE ${whereClicks(query)} AND ${rollup === undefined ? RAW_RANGE : BUCKET_RANGE} AND ${IN_CLASSES}
+        FROM ${rollup?.table ?? "clicks"}
+       WHERE ${rollup?.where ?? whereClicks(query)} AND ${rollup === undefined ? RAW_RANGE : BUCKET_RANGE} AND ${IN_CLASSES}
     )
    GROUP BY cell`;
 
 /**
- * Reads the first and the last click, in Unix milliseconds, within the first and the last quarter
- * hour that has clicks. A deleted click counts as the start of its quarter hour.
+ * Reads the first and the last click, in Unix milliseconds, within the first and the last bucket
+ * that has clicks. A deleted click counts as the start of its bucket.
  */
-async function readExactEnds(query: AnalyticsQuery, first: number, last: number) {
+async function readExactEnds(query: AnalyticsQuery, bucketMs: number, first: number, last: number) {
   const part = `(bucket < fromUnixTimestamp64Milli({first_end: Int64})
-     OR bucket >= toStartOfDay(fromUnixTimestamp64Milli({last: Int64}, 'UTC')))`;
+     OR bucket >= fromUnixTimestamp64Milli({last: Int64}))`;
   const [exact] = await readRows<{ first: string; last: string; counted: string }>(
     query,
     `SELECT toUnixTimestamp64Milli(min(ts)) AS first, toUnixTimestamp64Milli(max(ts)) AS last, count() AS counted
        FROM clicks
-      WHERE ${whereClicks(query, { part })} AND ${IN_CLASSES} AND ${RAW_RANGE}
+      WHERE ${whereClicks(query, { anyClass: true, part })} AND ${IN_CLASSES} AND ${RAW_RANGE}
         AND (ts < fromUnixTimestamp64Milli({first_end: Int64}) OR ts >= fromUnixTimestamp64Milli({last: Int64}))`,
-    { first_end: first + QUARTER_MS, last },
+    { first_end: first + bucketMs, last },
   );
   if (exact === undefined || exact.counted === "0") return { first, last };
   const isRetained = first >= query.range.rawFrom;

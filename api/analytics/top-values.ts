@@ -8,18 +8,21 @@ import { type ColumnFilter, countryName, toShownValue, UNKNOWN } from "./filters
 import type { GeoRequest, ReferrersRequest } from "./model.ts";
 import {
   allOf,
+  dayParams,
   type Dimension,
-  DIMENSION_ROLLUPS,
+  type DimensionRollup,
   DIMENSIONS,
   hasRawClicks,
   IN_CLASSES,
+  IN_DAYS,
   isLowVolume,
   needsRawClicks,
   RAW_RANGE,
   readRows,
+  rollupsOf,
   splitDays,
-  toSeconds,
   whereClicks,
+  whereColumns,
   whereSubjects,
 } from "./plan.ts";
 import type { AnalyticsQuery } from "./query-resolver.ts";
@@ -43,7 +46,7 @@ export async function readGeo(
   { group_by, limit }: GeoRequest,
 ): Promise<AccountGeoResponse> {
   const { [group_by]: rows } = await readTopValues(query, [group_by], limit);
-  const complete = completeOfValues(query);
+  const complete = completeOfValues(query, [group_by]);
   if (group_by === "country") return { group_by, data: rows.map(toCountryClicks), ...complete };
   return group_by === "city"
     ? { group_by, data: rows.map(toCityClicks), ...complete }
@@ -75,7 +78,7 @@ const toCityClicks = ({ value, region, country, clicks, percentage }: ValueClick
 
 /** Returns clicks by device, browser and system. */
 export async function readDevices(query: AnalyticsQuery): Promise<AccountDevicesResponse> {
-  const values = await readTopValues(query, ["device", "browser", "os"], ALL_VALUES);
+  const values = await readTopValues(query, AGENT, ALL_VALUES);
   return {
     devices: values.device.map(({ value, clicks, percentage }) => ({
       type: value,
@@ -84,9 +87,11 @@ export async function readDevices(query: AnalyticsQuery): Promise<AccountDevices
     })),
     browsers: values.browser.map(toNamedClicks),
     os: values.os.map(toNamedClicks),
-    ...completeOfValues(query),
+    ...completeOfValues(query, AGENT),
   };
 }
+
+const AGENT = ["device", "browser", "os"] as const;
 
 const toNamedClicks = ({ value, clicks, percentage }: ValueClicks) => ({
   name: value,
@@ -106,7 +111,7 @@ export async function readReferrers(
       clicks,
       percentage,
     })),
-    ...completeOfValues(query),
+    ...completeOfValues(query, ["referrer"]),
   };
 }
 
@@ -147,9 +152,8 @@ export async function readOverviewValues(
       };
     }),
   );
-  const complete =
-    inRollups.length === dimensions.length ? completeOfValues(query) : completeFrom(query.range);
-  return { breakdowns, ...complete };
+  const needsSingle = inRollups.length < dimensions.length || needsRawClicks(query);
+  return { breakdowns, ...completeFrom(query.range, needsSingle) };
 }
 
 const isInRollups = (name: ColumnFilter): name is Dimension =>
@@ -165,9 +169,8 @@ function toShownValues(by: Dimension, { value, country, region }: ValueClicks) {
 /** Replaces the empty text of unknown locations by `Unknown`. */
 const orUnknown = (text: string): string => (text === "" ? UNKNOWN : text);
 
-/** Rollups by dimension count the clicks of people only. */
-const completeOfValues = (query: AnalyticsQuery) =>
-  completeFrom(query.range, needsRawClicks(query));
+const completeOfValues = (query: AnalyticsQuery, dimensions: readonly Dimension[]) =>
+  completeFrom(query.range, rollupsOf(query, dimensions) === undefined);
 
 type ValueClicks = {
   value: string;
@@ -231,57 +234,52 @@ export function selectByDimension(
 ): { from: string; params: Record<string, unknown> } {
   const { range } = query;
   // For few clicks, one table is cheaper than two.
-  const onlyRaw = needsRawClicks(query) || (isLowVolume(query) && hasRawClicks(range));
-  const { dayFrom, dayTo } = onlyRaw ? { dayFrom: range.to, dayTo: range.to } : splitDays(range);
-  const hasDays = dayFrom < dayTo;
+  const rollups =
+    isLowVolume(query) && hasRawClicks(range) ? undefined : rollupsOf(query, dimensions);
+  const days = rollups === undefined ? { dayFrom: range.to, dayTo: range.to } : splitDays(range);
+  const { dayFrom, dayTo } = days;
   const hasEdges = range.from < dayFrom || dayTo < range.to;
   const parts = [
-    ...(hasDays ? selectFromRollups(query, dimensions, byLink) : []),
+    ...(dayFrom < dayTo ? selectFromRollups(query, rollups ?? [], dimensions, byLink) : []),
     ...(hasEdges ? [selectEdges(query, dimensions, byLink)] : []),
   ];
   return {
     from: `(${parts.join("\nUNION ALL\n")})`,
-    params: { day_from: toSeconds(dayFrom), day_to: toSeconds(dayTo) },
+    params: dayParams(days),
   };
 }
 
 const selectFromRollups = (
   query: AnalyticsQuery,
+  rollups: readonly DimensionRollup[],
   requested: readonly Dimension[],
   byLink: boolean,
 ): string[] =>
-  DIMENSION_ROLLUPS.flatMap(({ table, dimensions, where = "" }) => {
+  rollups.map(({ table, dimensions }) => {
     const found = dimensions.filter((name) => requested.includes(name));
-    if (found.length === 0) return [];
-    const condition = allOf(
-      whereSubjects(query),
-      "bucket >= toDateTime({day_from: UInt32}, 'UTC')",
-      "bucket < toDateTime({day_to: UInt32}, 'UTC')",
-    );
+    const condition = allOf(whereSubjects(query), whereColumns(query.filters), IN_DAYS);
     const source = { table, link: byLink ? "subject_id" : undefined, count: "sum(clicks)" };
-    return [`${selectCombinations(source, condition, found)} ${where}`];
+    return selectCombinations(source, condition, found);
   });
 
 const selectEdges = (
   query: AnalyticsQuery,
   dimensions: readonly Dimension[],
   byLink: boolean,
-): string => {
-  const part =
-    "(bucket < toDateTime({day_from: UInt32}, 'UTC') OR bucket >= toDateTime({day_to: UInt32}, 'UTC'))";
-  return selectCombinations(
+): string =>
+  selectCombinations(
     { table: "clicks", link: byLink ? "link_id" : undefined, count: "count()" },
-    `${whereClicks(query, { part })} AND ${IN_CLASSES} AND ${RAW_RANGE}
+    `${whereClicks(query, { part: `NOT (${IN_DAYS})` })} AND ${IN_CLASSES} AND ${RAW_RANGE}
      AND (ts < ${clickTime("day_from")} OR ts >= ${clickTime("day_to")})`,
     dimensions,
   );
+
+/** The columns of a location, each with the dimensions whose values it qualifies or is. */
+const LOCATION: Readonly<Record<string, readonly Dimension[]>> = {
+  country: ["country", "region", "city"],
+  region: ["region", "city"],
+  region_name: ["region"],
 };
-
-/** Columns that qualify a region or a city. */
-const LOCATION = ["country", "region", "region_name"] as const;
-
-const isPlace = (name: Dimension): boolean =>
-  name === "country" || name === "region" || name === "city";
 
 /**
  * Sums up by all dimensions together before each row becomes one row per dimension: there are far
@@ -293,9 +291,13 @@ function selectCombinations(
   where: string,
   dimensions: readonly Dimension[],
 ): string {
-  const hasPlaces = dimensions.some(isPlace);
-  const columns = [...new Set([...dimensions, ...(hasPlaces ? LOCATION : [])])].join(", ");
-  const location = LOCATION.map((name) => (hasPlaces ? name : `'' AS ${name}`)).join(", ");
+  const needed = Object.keys(LOCATION).filter((name) =>
+    LOCATION[name]?.some((dimension) => dimensions.includes(dimension)),
+  );
+  const columns = [...new Set([...dimensions, ...needed])].join(", ");
+  const location = Object.keys(LOCATION)
+    .map((name) => (needed.includes(name) ? name : `'' AS ${name}`))
+    .join(", ");
   const byLink = link === undefined ? "" : "link_id, ";
   const names = dimensions.map((name) => `('${name}', toString(${name}))`).join(", ");
   return `
