@@ -40,7 +40,9 @@ export async function queryRows<Row>(
 /** A client that can return rows as the bytes that arrive, each row a line of JSON. */
 export type ClickChunks = {
   chunks(
-    statement: Statement & { clickhouse_settings: { use_query_condition_cache: 0 } },
+    statement: Statement & {
+      clickhouse_settings: { use_query_condition_cache: 0; wait_end_of_query: 0 };
+    },
   ): Promise<AsyncIterable<Uint8Array>>;
 };
 
@@ -57,7 +59,7 @@ export async function readChunks(
   return await clickhouse.chunks({
     query: `${query} FORMAT JSONEachRow`,
     query_params,
-    clickhouse_settings: WITHOUT_CONDITION_CACHE,
+    clickhouse_settings: { ...WITHOUT_CONDITION_CACHE, wait_end_of_query: 0 },
   });
 }
 

@@ -47,7 +47,7 @@ export class Engine {
     waiting: WAITING_MAX,
     waitingEach: WAITING_MAX,
   });
-  readonly #running = new Set<Promise<Result>>();
+  readonly #running = new Set<Promise<unknown>>();
 
   /** Throws if another process has the directory open. Arguments come from {@link configure}. */
   constructor(dataDir: string, connectionArgs: string[]) {
@@ -66,6 +66,40 @@ export class Engine {
     }
   }
 
+  /**
+   * Runs one statement and yields its result in blocks, as the engine finds them: that of a long one
+   * need not be in memory at once, which would take the engine longer than to find it.
+   */
+  async *stream(statement: Statement): AsyncGenerator<Uint8Array, undefined> {
+    const ended = Promise.withResolvers<void>();
+    await this.#startUntil(ended.promise);
+    try {
+      const session = this.#open();
+      try {
+        await prepare(session, statement);
+        const { sql, format } = statement;
+        for await (const block of session.queryStream(sql, { format })) yield block.raw();
+      } finally {
+        session.close();
+      }
+    } finally {
+      ended.resolve();
+    }
+    return undefined;
+  }
+
+  /** Takes a turn, and keeps it until the work has ended. */
+  async #startUntil(ended: Promise<void>): Promise<void> {
+    const started = Promise.withResolvers<void>();
+    const turn = this.#queue.run("", async () => {
+      started.resolve();
+      await ended;
+    });
+    this.#running.add(turn);
+    turn.catch(started.reject).finally(() => this.#running.delete(turn));
+    await started.promise;
+  }
+
   /** Waits for the running statements, then closes the tables. */
   async close(): Promise<void> {
     await Promise.allSettled(this.#running);
@@ -73,17 +107,10 @@ export class Engine {
   }
 
   async #runAlone(statement: Statement): Promise<Result> {
-    const { database, settings, parameters, sql, data, format } = statement;
+    const { sql, data, format } = statement;
     const session = this.#open();
     try {
-      if (database !== undefined) await session.queryAsync(`USE ${quoteIdentifier(database)}`);
-      const set = [
-        // The profile allows more, for this one.
-        assignment(["max_query_size", String(TEXT_BYTES_MAX)]),
-        ...settings.map(assignment),
-        ...parameters.map(([name, value]) => assignment([`param_${name}`, value])),
-      ];
-      await session.queryAsync(`SET ${set.join(", ")}`);
+      await prepare(session, statement);
       const insert = data.length === 0 ? undefined : parsePlainInsert(sql);
       // The rows stay bytes: as part of a statement's text, each of them would be copied four
       // times.
@@ -98,6 +125,20 @@ export class Engine {
       session.close();
     }
   }
+}
+
+async function prepare(
+  session: Session,
+  { database, settings, parameters }: Statement,
+): Promise<void> {
+  if (database !== undefined) await session.queryAsync(`USE ${quoteIdentifier(database)}`);
+  const set = [
+    // The profile allows more, for this one.
+    assignment(["max_query_size", String(TEXT_BYTES_MAX)]),
+    ...settings.map(assignment),
+    ...parameters.map(([name, value]) => assignment([`param_${name}`, value])),
+  ];
+  await session.queryAsync(`SET ${set.join(", ")}`);
 }
 
 const assignment = ([name, value]: [string, string]): string =>

@@ -154,6 +154,39 @@ describe("the ClickHouse gateway", () => {
     expect(await new Response(Readable.toWeb(stream)).text()).toBe("5000\n");
   });
 
+  /** Reads a result as it is found, and stops after that many bytes. */
+  async function readBlocks(query: string, bytesMax = Infinity): Promise<string> {
+    const { stream } = await client.exec({
+      query: `${query} FORMAT TSV`,
+      clickhouse_settings: { wait_end_of_query: 0, max_block_size: "1000" },
+    });
+    let text = "";
+    for await (const block of stream) {
+      text += String(block);
+      if (text.length > bytesMax) break;
+    }
+    return text;
+  }
+
+  test("sends a result as it is found, whole or until nobody reads it", async () => {
+    const query = "SELECT number, repeat('x', 100) FROM numbers(50000)";
+    const lines = Array.from({ length: 50_000 }, (_, i) => `${i}\t${"x".repeat(100)}\n`);
+    expect((await readBlocks(query)) === lines.join("")).toBe(true);
+    expect(await readBlocks("SELECT 1 WHERE 0")).toBe("");
+    // More than run at once.
+    for (let i = 0; i < 10; i++)
+      expect(
+        (await readBlocks("SELECT number FROM numbers(1e12)", 10_000)).startsWith("0\n1\n"),
+      ).toBe(true);
+    expect(await readBlocks("SELECT 2")).toBe("2\n");
+  });
+
+  test("reports an error before the first rows, and breaks off at one after them", async () => {
+    expect(await expectFailure(readBlocks("SELECT nothing"))).toHaveProperty("code", "47");
+    const late = readBlocks("SELECT throwIf(number = 500000) FROM numbers(1000000)");
+    expect(await late.catch((error: unknown) => error)).toBeInstanceOf(Error);
+  });
+
   test("binds a list of 20,000 ids beside other parameters", async () => {
     const ids = Array.from({ length: 20_000 }, () => crypto.randomUUID());
     const query_params = { ids, name: "it's", last: ids.at(-1) };

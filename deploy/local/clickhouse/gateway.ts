@@ -51,21 +51,52 @@ export class Gateway {
     if (!isEqual(readCredentials(request, url), this.#credentials))
       throw new Refusal(516, "Authentication failed", "AUTHENTICATION_FAILED");
     const statement = await readStatement(request, url);
+    const respond = (body: Uint8Array<ArrayBuffer> | ReadableStream, elapsedSeconds: number) =>
+      new Response(body, {
+        headers: {
+          "content-type": "text/plain; charset=UTF-8",
+          "x-clickhouse-query-id": url.searchParams.get("query_id") ?? crypto.randomUUID(),
+          "x-clickhouse-format": statement.format,
+          "x-clickhouse-timezone": "UTC",
+          // The engine says how many rows a result has, not how many were read for it.
+          "x-clickhouse-summary": JSON.stringify({
+            elapsed_ns: String(Math.round(elapsedSeconds * 1e9)),
+          }),
+        },
+      });
+    // Without it, a result is sent when it is complete.
+    if (url.searchParams.get("wait_end_of_query") === "0") {
+      const start = performance.now();
+      const body = await startReading(this.#engine.stream(statement));
+      return respond(body, (performance.now() - start) / 1_000);
+    }
     // An insert without rows is complete; the engine itself would report an error.
     const result = isEmptyInsert(statement) ? undefined : await this.#engine.run(statement);
-    return new Response(new Uint8Array(result?.bytes ?? []), {
-      headers: {
-        "content-type": "text/plain; charset=UTF-8",
-        "x-clickhouse-query-id": url.searchParams.get("query_id") ?? crypto.randomUUID(),
-        "x-clickhouse-format": statement.format,
-        "x-clickhouse-timezone": "UTC",
-        // The engine says how many rows a result has, not how many were read for it.
-        "x-clickhouse-summary": JSON.stringify({
-          elapsed_ns: String(Math.round((result?.elapsedSeconds ?? 0) * 1e9)),
-        }),
-      },
-    });
+    return respond(new Uint8Array(result?.bytes ?? []), result?.elapsedSeconds ?? 0);
   }
+}
+
+/**
+ * Returns a body of blocks, of which it has read the first: an error until then is the response's.
+ * Later ones break the connection.
+ */
+async function startReading(
+  blocks: AsyncGenerator<Uint8Array, undefined>,
+): Promise<ReadableStream<Uint8Array>> {
+  let next: Promise<IteratorResult<Uint8Array, undefined>> | undefined = Promise.resolve(
+    await blocks.next(),
+  );
+  return new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await (next ?? blocks.next());
+      next = undefined;
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await blocks.return(undefined);
+    },
+  });
 }
 
 /** Host names of this machine; any port, because a request may come through a forwarded one. */
