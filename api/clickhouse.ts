@@ -47,8 +47,8 @@ const QUERIES: FairQueueBounds = {
 };
 
 /**
- * Milliseconds that are reserved from a budget until the cost of a query is known. Queries of a page
- * of the dashboard fit into what a free account may take at once.
+ * Milliseconds that are reserved from a budget until the cost of a query is known. Queries of a
+ * page of the dashboard fit into what a free account may take at once.
  */
 const RESERVED_MS = 200;
 

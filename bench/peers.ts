@@ -1,8 +1,8 @@
 /**
- * `bun run bench:peers [--seconds N] [--rounds N] ['NAME API URL KEY PID' …]`: Shorthop beside nginx
- * and other URL shorteners that run on this machine, each described by a text such as `Kutt kutt
- * http://127.0.0.1:8102 KEY 1234`: `API` is `kutt` or `yourls`, and all processes of the shortener
- * descend from `PID`.
+ * `bun run bench:peers [--seconds N] [--rounds N] ['NAME API URL KEY PID' …]`: Shorthop beside
+ * nginx and other URL shorteners that run on this machine, each described by a text such as `Kutt
+ * kutt http://127.0.0.1:8102 KEY 1234`: `API` is `kutt` or `yourls`, and all processes of the
+ * shortener descend from `PID`.
  *
  * The servers take turns. In each round one creates 1,000 links through its API, 16 requests at
  * once, and redirects to those of the first round: 64 connections of wrk with the headers of a
