@@ -112,10 +112,12 @@ test("nothing is known without a filter that a rollup has, nor about clicks that
   expect(statements).toEqual([]);
 });
 
+const tablesOf = (
+  request: Parameters<typeof queryOf>[0],
+  dimensions: Parameters<typeof rollupsOf>[1],
+) => rollupsOf(queryOf(request), dimensions)?.map(({ table }) => table);
+
 test("values come from rollups that have the columns of all filters, and from no others", () => {
-  const tablesOf = (
-    ...[request, dimensions]: [Parameters<typeof queryOf>[0], Parameters<typeof rollupsOf>[1]]
-  ) => rollupsOf(queryOf(request), dimensions)?.map(({ table }) => table);
   expect(tablesOf({}, ["city", "browser"])).toEqual(["clicks_1d_places", "clicks_1d_agents"]);
   expect(tablesOf({ country: "DE", region: "-BE" }, ["city"])).toEqual(["clicks_1d_places"]);
   expect(tablesOf({ country: "DE" }, ["city", "browser"])).toBeUndefined();
@@ -124,14 +126,16 @@ test("values come from rollups that have the columns of all filters, and from no
   expect(tablesOf({ class: ["human", "-human"] }, ["city"])).toBeUndefined();
 });
 
+/** Whether so many selected links are looked up in a range of days, or in a part of it. */
+function looksUp(links: number | undefined, days: number, part = ""): boolean {
+  const query = queryOf({});
+  const anyOf = links === undefined ? undefined : Array.from({ length: links }, newUuid);
+  const range = { ...query.range, to: RANGE.from + days * DAY_MS };
+  const where = whereClicks({ ...query, range, selected: { anyOf, noneOf: [] } }, { part });
+  return where.includes("SELECT link_id");
+}
+
 test("selected links are looked up among those with clicks only if they are many and the range is short", () => {
-  const looksUp = (links: number | undefined, days: number, part = "") => {
-    const query = queryOf({});
-    const anyOf = links === undefined ? undefined : Array.from({ length: links }, newUuid);
-    const range = { ...query.range, to: RANGE.from + days * DAY_MS };
-    const where = whereClicks({ ...query, range, selected: { anyOf, noneOf: [] } }, { part });
-    return where.includes("SELECT link_id");
-  };
   expect(looksUp(undefined, 90)).toBe(true);
   expect(looksUp(10_000, 1)).toBe(true);
   expect(looksUp(10_000, 90)).toBe(false);

@@ -76,6 +76,20 @@ const expectFailure = async (work: Promise<unknown>): Promise<ClickHouseError> =
   return error;
 };
 
+/** Reads a result as it is found, and stops after that many bytes. */
+async function readBlocks(query: string, bytesMax = Infinity): Promise<string> {
+  const { stream } = await client.exec({
+    query: `${query} FORMAT TSV`,
+    clickhouse_settings: { wait_end_of_query: 0, max_block_size: "1000" },
+  });
+  let text = "";
+  for await (const block of stream) {
+    text += String(block);
+    if (text.length > bytesMax) break;
+  }
+  return text;
+}
+
 type Init = Omit<RequestInit, "headers"> & { headers?: Record<string, string> };
 
 /** Sends a request with the password, unless `init` overrides it. */
@@ -153,20 +167,6 @@ describe("the ClickHouse gateway", () => {
     });
     expect(await new Response(Readable.toWeb(stream)).text()).toBe("5000\n");
   });
-
-  /** Reads a result as it is found, and stops after that many bytes. */
-  async function readBlocks(query: string, bytesMax = Infinity): Promise<string> {
-    const { stream } = await client.exec({
-      query: `${query} FORMAT TSV`,
-      clickhouse_settings: { wait_end_of_query: 0, max_block_size: "1000" },
-    });
-    let text = "";
-    for await (const block of stream) {
-      text += String(block);
-      if (text.length > bytesMax) break;
-    }
-    return text;
-  }
 
   test("sends a result as it is found, whole or until nobody reads it", async () => {
     const query = "SELECT number, repeat('x', 100) FROM numbers(50000)";
