@@ -171,7 +171,7 @@ export class ImportUndo {
     const tables = ["clicks", ...ROLLUP_TABLES.map(({ table }) => table)];
     const haveMore = await Promise.all(
       // Shards have parts of the same names.
-      tables.map((table) => onCluster !== "" || this.#dropParts(table, number)),
+      tables.map(async (table) => onCluster !== "" || (await this.#dropParts(table, number))),
     );
     const deletions = tables
       .filter((_, i) => haveMore[i])
