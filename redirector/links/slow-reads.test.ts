@@ -15,7 +15,7 @@ let dir: string;
 let slowReads: SlowReads;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-slow-reads-"));
-  slowReads = new SlowReads(new URL("./slow-reads.worker.ts", import.meta.url), dir, (error) => {
+  slowReads = new SlowReads(dir, (error) => {
     throw error;
   });
 });
