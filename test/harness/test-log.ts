@@ -131,10 +131,7 @@ export async function storeTestSnapshot(
   try {
     {
       using file = new LogStore(folder, 0);
-      const changes = aliases.map((alias) => {
-        const record = activeLink(alias, 1);
-        return toChange(record, encodeLinkRecord(record));
-      });
+      const changes = aliases.map((alias) => toChange(activeLink(alias, 1)));
       file.write(changes, { ...EMPTY_LOG, database, head: start, written: start });
     }
     {
