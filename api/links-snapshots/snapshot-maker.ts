@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { JetStreamClient, JetStreamManager, Subscription } from "nats";
 
 import { DAY_MS } from "../../shared/durations.ts";
-import { planTerm } from "../../shared/links-log/decisions.ts";
+import { planTerm } from "../../shared/links-log/entries.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,

@@ -11,7 +11,7 @@ import type { JetStreamClient, JetStreamManager } from "nats";
 
 import { isWellFormed, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
-import type { Head } from "../../shared/links-log/entry.ts";
+import type { Head } from "../../shared/links-log/entries.ts";
 import {
   type LogSigner,
   type LogVerifier,

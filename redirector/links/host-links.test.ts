@@ -11,7 +11,7 @@ import { basename, join } from "node:path";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { NO_HASH } from "../../shared/links-log/entry.ts";
+import { NO_HASH } from "../../shared/links-log/entries.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { EMPTY_LOG, type LogState, toChange } from "../../shared/links-store/schema.ts";
 import { processLog } from "../../shared/log.ts";

@@ -41,7 +41,10 @@ describe("the links store", () => {
     const written = [link, { ...activeLink("b", 2), state: "deleted" as const }, settings];
     {
       using store = new LogStore(dir, 0);
-      store.write(written.map((record) => toChange(record)), at(7));
+      store.write(
+        written.map((record) => toChange(record)),
+        at(7),
+      );
       store.setObstacle("nothing comes");
     }
     using reader = new StoreReader(dir);
@@ -85,11 +88,17 @@ describe("the links store", () => {
     const links = Array.from({ length: CHANGES_KEPT + 1 }, (_, i) =>
       activeLink(`link-${String(i).padStart(6, "0")}`, 1),
     );
-    store.write(links.slice(0, 3).map((record) => toChange(record)), at(1));
+    store.write(
+      links.slice(0, 3).map((record) => toChange(record)),
+      at(1),
+    );
     expect(reader.dataVersion()).not.toBe(before);
     expect(reader.changesSince(1, 1)).toEqual({ keys: ["/link-000001"], number: 2 });
     expect(reader.changesSince(3, 1)).toEqual({ keys: [], number: 3 });
-    store.write(links.slice(3).map((record) => toChange(record)), at(2));
+    store.write(
+      links.slice(3).map((record) => toChange(record)),
+      at(2),
+    );
     expect(reader.changesSince(0, 1)).toBeUndefined();
     expect(reader.changesSince(1, 1)).toEqual({ keys: ["/link-000001"], number: 2 });
     expect(reader.lastChange()).toBe(CHANGES_KEPT + 1);
@@ -205,7 +214,10 @@ describe("the links store", () => {
     {
       using store = new LogStore(dir, 0);
       for (let i = 0; i < links.length; i += 1_000)
-        store.write(links.slice(i, i + 1_000).map((record) => toChange(record)), at(i));
+        store.write(
+          links.slice(i, i + 1_000).map((record) => toChange(record)),
+          at(i),
+        );
     }
     expect(statSync(storePath(dir)).size / links.length).toBeLessThan(250);
   });

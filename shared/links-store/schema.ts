@@ -19,7 +19,7 @@ import {
   type LinkRecord,
 } from "../contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../contracts/short-link.ts";
-import { EMPTY_STORE, lacksEntries, type StoreState } from "../links-log/decisions.ts";
+import { EMPTY_STORE, lacksEntries, type StoreState } from "../links-log/entries.ts";
 import { ALIGNMENT, readRecord, sizeAt, sizeOf, withEncodedRules, writeRecord } from "./record.ts";
 
 /**

@@ -12,7 +12,7 @@ import { storePath } from "../../redirector/links/store-files.ts";
 import { LogStore } from "../../redirector/links/store.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { EMPTY_HEAD, hashOf, type Head } from "../../shared/links-log/entry.ts";
+import { EMPTY_HEAD, hashOf, type Head } from "../../shared/links-log/entries.ts";
 import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import {
   ensureLinkLogStream,
