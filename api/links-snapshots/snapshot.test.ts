@@ -78,7 +78,7 @@ test("a snapshot and the entries after its start make what PostgreSQL has, whate
   const { sql } = stores;
   await changeTakedowns(sql, "host", "taken.example", true);
   const building = buildSnapshot(sql, storePath(dir));
-  await eventually(() => expect(existsSync(storePath(dir))).toBe(true));
+  await eventually(async () => expect(existsSync(storePath(dir))).toBe(true));
   await holdEnd(
     (async () => {
       for (let turn = 0; turn < 10; turn++) await change(turn);
