@@ -5,4 +5,4 @@
 const ROOT = new URL(import.meta.path.startsWith("/$bunfs/") ? "./" : "../", import.meta.url);
 
 /** Starts the thread of a module, whose path is that from the root of the project. */
-export const startThread = (path: string): Worker => new Worker(new URL(path, ROOT));
+export const spawnWorker = (path: string): Worker => new Worker(new URL(path, ROOT));

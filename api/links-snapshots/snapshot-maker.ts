@@ -27,7 +27,7 @@ import {
 import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
-import { startThread } from "../../shared/worker-thread.ts";
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import { type LogHead, numberLog } from "../links-log/log.ts";
 import type { LinksLogPublisher, LogContext } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
@@ -228,7 +228,7 @@ export class SnapshotMaker {
   /** Builds the file in a thread, so that no request waits for that; undefined when stopped. */
   async #build(path: string): Promise<SnapshotContents | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<SnapshotContents>();
-    const worker = startThread("api/links-snapshots/snapshot.worker.ts");
+    const worker = spawnWorker("api/links-snapshots/snapshot.worker.ts");
     worker.addEventListener("message", ({ data }: MessageEvent<BuildResult>) =>
       "failure" in data ? reject(new Error(data.failure)) : resolve(data),
     );

@@ -2,7 +2,7 @@
  * The main thread's side of the publisher (`publisher.worker.ts`): sends segments to it and counts
  * its reports.
  */
-import { startThread } from "../../shared/worker-thread.ts";
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";
 import type { PublisherCommand, PublisherEvent } from "./publisher.worker.ts";
@@ -28,7 +28,7 @@ export class PublisherThread {
   #waitingSince = 0;
 
   constructor(config: Config, events: PublisherThreadEvents) {
-    this.#worker = startThread("redirector/journal/publisher.worker.ts");
+    this.#worker = spawnWorker("redirector/journal/publisher.worker.ts");
     this.#worker.addEventListener("message", ({ data }: MessageEvent<PublisherEvent>) => {
       if (data.kind === "released") events.released(data.segment);
       else this.#apply(data);

@@ -1,5 +1,5 @@
 /** The main thread's side of the links thread (`links.worker.ts`). */
-import { startThread } from "../../shared/worker-thread.ts";
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import type { Config } from "../config.ts";
 import type { LinksCommand, LinksEvent } from "./links.worker.ts";
 import type { SkippedReason } from "./log-follower.ts";
@@ -20,7 +20,7 @@ export class LinksThread {
   readonly #stopped = Promise.withResolvers<void>();
 
   constructor(config: Config, events: LinksThreadEvents) {
-    this.#worker = startThread("redirector/links/links.worker.ts");
+    this.#worker = spawnWorker("redirector/links/links.worker.ts");
     this.#worker.addEventListener("message", ({ data }: MessageEvent<LinksEvent>) => {
       if (data.kind === "stopped") this.#stopped.resolve();
       else events.skipped(data.reason);

@@ -3,7 +3,7 @@
  * requests nor the thread that writes the store, and that thread's transactions of a tenth of a
  * second do not delay them. The thread starts with the first read.
  */
-import { startThread } from "../../shared/worker-thread.ts";
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import type { SlowRead, SlowReadEnd } from "./slow-reads.worker.ts";
 
 /** Maximum reads that wait for the thread; further requests get 503. */
@@ -41,7 +41,7 @@ export class SlowReads {
   }
 
   #start(): Worker {
-    const worker = startThread("redirector/links/slow-reads.worker.ts");
+    const worker = spawnWorker("redirector/links/slow-reads.worker.ts");
     worker.addEventListener("message", ({ data }: MessageEvent<SlowReadEnd>) => {
       this.#reads.get(data.id)?.();
       this.#reads.delete(data.id);

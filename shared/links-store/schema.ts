@@ -38,7 +38,7 @@ export type Change = {
   isMalformed: boolean;
 };
 
-/** The change by a record, and its state in the log, which may have members that are not understood. */
+/** The change by a record; its state in the log may have members that are not understood. */
 export const toChange = (record: LinkRecord, state?: Uint8Array): Change => ({
   key: keyOf(record),
   row: encodeStoredRecord(record, state),
