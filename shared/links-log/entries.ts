@@ -4,8 +4,8 @@
  * An entry has states of links, domains and takedowns, which every host applies as one. It names
  * the entry before it by the hash of its bytes, as a commit of Git does, so an entry identifies all
  * of the history that leads to it. The message in the tail is the entry's bytes as PostgreSQL keeps
- * them: whoever publishes an entry again publishes the same bytes. They are lines of JSON: a header,
- * and then each state. SQL writes them (`number_link_log()`).
+ * them: whoever publishes an entry again publishes the same bytes. They are lines of JSON, a header
+ * and then each state, which SQL writes (`number_link_log()`).
  *
  * A host's store is a prefix of one history. An entry is applied only on top of the entry before
  * it. Anything else means that entries are missing, or that the store is of another history, which
