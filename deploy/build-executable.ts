@@ -18,8 +18,8 @@ const PRODUCTION = [
 ];
 
 /**
- * Where libraries of CommonJS are told to be, none of which reads files there: without it, the
- * folder of the machine that builds, so that each folder would have other bytes.
+ * The paths of CommonJS modules, which no library of ours reads files from. Without these
+ * definitions the executable would contain the folder of the checkout, and differ with it.
  */
 const NOWHERE = ["--define=__dirname='/'", "--define=__filename='/'"];
 
@@ -33,7 +33,7 @@ const ENTRIES = [
 
 /**
  * Writes the executable to `outfile`. With `bytecode` it is an eighth larger, and its processes
- * start in half of the time. `runtime` is the path of that of another architecture.
+ * start in half of the time. `runtime` is the path of Bun for another architecture.
  */
 export function buildExecutable(
   outfile: string,
