@@ -25,6 +25,7 @@ const NOWHERE = ["--define=__dirname='/'", "--define=__filename='/'"];
 
 const ENTRIES = [
   "deploy/executable.ts",
+  "api/links-snapshots/snapshot.worker.ts",
   "redirector/journal/publisher.worker.ts",
   "redirector/links/links.worker.ts",
   "redirector/links/slow-reads.worker.ts",
@@ -38,8 +39,8 @@ export function buildExecutable(
   outfile: string,
   { bytecode = false, runtime }: { bytecode?: boolean; runtime?: string } = {},
 ): void {
-  // The redirector names its workers' modules relative to this root.
-  const options = ["--compile", ...PRODUCTION, ...NOWHERE, "--root", "redirector"];
+  // Threads are started by the paths of their modules relative to this root.
+  const options = ["--compile", ...PRODUCTION, ...NOWHERE, "--root", "."];
   if (runtime !== undefined) options.push(`--compile-executable-path=${runtime}`);
   if (bytecode) options.push("--bytecode", "--format=esm");
   run([process.execPath, "build", ...options, ...ENTRIES, "--outfile", outfile], ROOT);

@@ -20,7 +20,7 @@ import {
 } from "../../shared/contracts/link-record.ts";
 import { loadConfig } from "../../shared/env.ts";
 import type { Lifecycle } from "../../shared/lifecycle.ts";
-import { decodeEntry } from "../../shared/links-log/entry.ts";
+import { decodeEntry } from "../../shared/links-log/entries.ts";
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { createAccount } from "./admin.ts";
