@@ -326,7 +326,7 @@ const LATEST = Date.UTC(2100, 0, 1);
 export const clampInstant = (ms: number): number => Math.min(Math.max(ms, EARLIEST), LATEST);
 
 /** As {@link clampInstant}, in Unix seconds. */
-export const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1_000);
+const toSeconds = (ms: number): number => Math.floor(clampInstant(ms) / 1_000);
 
 // ---- Visitors
 
