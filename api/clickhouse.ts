@@ -47,8 +47,8 @@ const QUERIES: FairQueueBounds = {
 };
 
 /**
- * Milliseconds that are taken from a budget while a query waits and runs, before it is known what
- * it takes. Queries of a page of the dashboard fit into what a free account may take at once.
+ * Milliseconds that are reserved from a budget until the cost of a query is known. Queries of a
+ * page of the dashboard fit into what a free account may take at once.
  */
 const RESERVED_MS = 200;
 
@@ -69,16 +69,13 @@ export const clickHouseClient = (url: string): ClickHouseClient =>
   });
 
 /**
- * Milliseconds that a query and each row it reads can take ClickHouse: what it takes beyond is
- * spent on others.
+ * The most milliseconds that are charged for a query and for each row that it reads: beyond that,
+ * it waited for the queries of others.
  */
 const QUERY_MS = 1;
 const ROW_MS = 0.005;
 
-/**
- * Milliseconds in which ClickHouse writes a mebibyte of rows that are read as they arrive: 4.5 µs
- * for a click (docs/benchmarks.md).
- */
+/** Milliseconds in which ClickHouse writes a mebibyte of rows that are read as they arrive. */
 const MS_PER_MEBIBYTE = 10;
 
 const MEBIBYTE = 1024 * 1024;
@@ -97,7 +94,7 @@ const summary = z.object({
 /** ClickHouse as a client that returns rows, or chunks of them as they arrive. */
 export type ClicksClient = ClickHouse & ClickChunks;
 
-/** Who reads: an account, whose budget pays; its own calls' unless another is named. */
+/** The account that reads. Its own budget pays, unless `paysWith` names another one. */
 export type ClicksReader = AccountScope & Payer & { paysWith?: StatisticsBudget };
 
 /** Where accounts read clicks. */
@@ -165,7 +162,7 @@ export class MeasuredClickHouse implements ClicksSource {
     );
   }
 
-  /** `run` runs a statement in its turn; `spend` is told of what its rows take that follow. */
+  /** `run` runs a statement in its turn; `spend` gets the milliseconds of chunks that follow. */
   #clientWith(
     spend: (ms: number) => void,
     run: <T extends { response_headers: ResponseHeaders }>(start: () => Promise<T>) => Promise<T>,
@@ -181,7 +178,7 @@ export class MeasuredClickHouse implements ClicksSource {
     };
   }
 
-  /** Runs a statement; one that ClickHouse gave up is work, too. */
+  /** Runs a statement. Its time counts also when ClickHouse has ended it for its time or memory. */
   async #measure<T extends { response_headers: ResponseHeaders }>(
     start: () => Promise<T>,
     onWork: (ms: number) => void,

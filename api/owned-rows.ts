@@ -10,7 +10,7 @@ import type { Sql, Transaction } from "./postgres.ts";
 /** Tables whose rows belong to an account in a mode. */
 type OwnedTable = "api_keys" | "domains" | "reports" | "shares" | "webhooks";
 
-/** The rows of a table, of which every statement takes the owner: no other account's is found. */
+/** The rows of a table. Every statement takes the owner, so it finds no other account's rows. */
 export class OwnedRows<Found extends { id: Uuid; created_at: Date }> {
   readonly #table: OwnedTable;
   readonly #columns: (sql: Sql | Transaction) => PendingQuery<Row[]>;
@@ -91,7 +91,7 @@ export class OwnedRows<Found extends { id: Uuid; created_at: Date }> {
 
   /**
    * Lets one transaction at a time add a row, until it ends; throws `quota_exceeded` when the owner
-   * has `max` of them. `remedy` is what makes room.
+   * has `max` of them. The message advises the `remedy`.
    */
   async requireRoom(
     sql: Transaction,
@@ -142,8 +142,8 @@ const KINDS = {
 } as const satisfies Record<OwnedTable | "links", string>;
 
 /**
- * The 404s for ids that the owner does not have, by id: says of those that the account has in the
- * other mode that they are there.
+ * Returns a function from an id that the owner does not have to its 404, which says so if the
+ * account has it in the other mode.
  */
 export async function describeMissing(
   sql: Sql | Transaction,

@@ -54,7 +54,7 @@ class LinksLog {
     const context = { sql, nats: connection, signer, replicas: expected, log };
     this.publisher = new LinksLogPublisher(context);
     lifecycle.onStop("links log", () => this.publisher.stop());
-    this.snapshots = new SnapshotMaker(context, this.publisher);
+    this.snapshots = new SnapshotMaker(context, this.publisher, config.DATABASE_URL);
     lifecycle.onStop("snapshots", () => this.snapshots.stop());
     const streams = [LINK_LOG_STREAM, SNAPSHOTS_STREAM];
     this.replicas = new ReplicaWatch(connection, streams, expected, log);

@@ -15,7 +15,7 @@ import { storeSnapshot } from "../api/links-snapshots/snapshot.ts";
 import { storePath } from "../redirector/links/store-files.ts";
 import { encodeLinkRecord } from "../shared/contracts/link-record.ts";
 import { newUuid } from "../shared/ids.ts";
-import { decodeEntry, ENTRY_BYTES_MAX, hashOf, NO_HASH } from "../shared/links-log/entry.ts";
+import { decodeEntry, ENTRY_BYTES_MAX, hashOf, NO_HASH } from "../shared/links-log/entries.ts";
 import {
   ensureSnapshotsStream,
   listSnapshots,

@@ -64,7 +64,7 @@ async function measureBuilding(): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
   const startedAt = performance.now();
   const { apiMs, redirectorMs } = await probeDuring(async () => {
-    await buildSnapshot(sql, join(dir, "links.sqlite"), () => false);
+    await buildSnapshot(sql, join(dir, "links.sqlite"));
   });
   const seconds = secondsSince(startedAt);
   rmSync(dir, { recursive: true });

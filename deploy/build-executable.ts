@@ -18,13 +18,14 @@ const PRODUCTION = [
 ];
 
 /**
- * Where libraries of CommonJS are told to be, none of which reads files there: without it, the
- * folder of the machine that builds, so that each folder would have other bytes.
+ * The paths of CommonJS modules, which no library of ours reads files from. Without these
+ * definitions the executable would contain the folder of the checkout, and differ with it.
  */
 const NOWHERE = ["--define=__dirname='/'", "--define=__filename='/'"];
 
 const ENTRIES = [
   "deploy/executable.ts",
+  "api/links-snapshots/snapshot.worker.ts",
   "redirector/journal/publisher.worker.ts",
   "redirector/links/links.worker.ts",
   "redirector/links/slow-reads.worker.ts",
@@ -32,14 +33,14 @@ const ENTRIES = [
 
 /**
  * Writes the executable to `outfile`. With `bytecode` it is an eighth larger, and its processes
- * start in half of the time. `runtime` is the path of that of another architecture.
+ * start in half of the time. `runtime` is the path of Bun for another architecture.
  */
 export function buildExecutable(
   outfile: string,
   { bytecode = false, runtime }: { bytecode?: boolean; runtime?: string } = {},
 ): void {
-  // The redirector names its workers' modules relative to this root.
-  const options = ["--compile", ...PRODUCTION, ...NOWHERE, "--root", "redirector"];
+  // Threads are started by the paths of their modules relative to this root.
+  const options = ["--compile", ...PRODUCTION, ...NOWHERE, "--root", "."];
   if (runtime !== undefined) options.push(`--compile-executable-path=${runtime}`);
   if (bytecode) options.push("--bytecode", "--format=esm");
   run([process.execPath, "build", ...options, ...ENTRIES, "--outfile", outfile], ROOT);

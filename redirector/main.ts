@@ -37,14 +37,7 @@ async function serve(): Promise<void> {
   const lifecycle = new ProcessLifecycle(log, notifier);
   const nats = new NatsClient(config.NATS_URL, "redirector", log, config);
   lifecycle.onStop("nats", () => nats.close());
-  const parts = await Parts.open(
-    { config, log, lifecycle, nats },
-    {
-      links: new URL("./links/links.worker.ts", import.meta.url),
-      slowReads: new URL("./links/slow-reads.worker.ts", import.meta.url),
-      publisher: new URL("./journal/publisher.worker.ts", import.meta.url),
-    },
-  );
+  const parts = await Parts.open({ config, log, lifecycle, nats });
   const { logHealth, links, journal, publisher } = parts;
   const metrics = new ProcessMetrics("redirector");
   const eventLoop = new EventLoopWatch(metrics.registry);

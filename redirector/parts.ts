@@ -42,9 +42,6 @@ const USES_FILE = "click-limits";
 /** The context of all parts of the process; made in `main.ts`. */
 export type Context = { config: Config; log: Log; lifecycle: Lifecycle; nats: Nats };
 
-/** Worker threads, named by the main module: an executable resolves them only from there. */
-export type WorkerModules = { links: URL; slowReads: URL; publisher: URL };
-
 export class Parts {
   readonly takedowns = new Takedowns();
   readonly domains = new DomainSettingsCache();
@@ -61,7 +58,7 @@ export class Parts {
   readonly #host: HostLinks;
 
   /** Use {@link Parts.open}. Throws when a part cannot be opened. */
-  constructor(context: Context, modules: WorkerModules, geo: RuleGeo) {
+  constructor(context: Context, geo: RuleGeo) {
     const { config, log, lifecycle, nats } = context;
     const dir = config.JOURNAL_DIR;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -70,12 +67,12 @@ export class Parts {
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
     const linksDir = linksDirOf(config);
-    const thread = new LinksThread(modules.links, config, {
+    const thread = new LinksThread(config, {
       skipped: (reason) => this.logHealth.onSkipped(reason),
       failed: failWith("The links thread failed."),
     });
     const slowReadsFailed = failWith("The thread of slow reads failed.");
-    const slowReads = new SlowReads(modules.slowReads, linksDir, slowReadsFailed);
+    const slowReads = new SlowReads(linksDir, slowReadsFailed);
     this.#host = new HostLinks(linksDir, this, this.logHealth, log);
     const verifier = new LogVerifier(config.LINKS_PUBLIC_KEYS);
     this.links = new LinkReads(this.#host, this.cache, slowReads, nats, verifier);
@@ -99,7 +96,7 @@ export class Parts {
     lifecycle.onStop("failure reports", () => this.failures.stop());
 
     // The journal, and the publisher of its segments.
-    this.publisher = new PublisherThread(modules.publisher, config, {
+    this.publisher = new PublisherThread(config, {
       released: (segment) => this.journal.recycle(segment),
       failed: failWith("The publisher's thread failed."),
     });
@@ -117,11 +114,11 @@ export class Parts {
   }
 
   /** Opens all parts. Throws when one of them cannot be opened. */
-  static async open(context: Context, modules: WorkerModules): Promise<Parts> {
+  static async open(context: Context): Promise<Parts> {
     const geo = await RuleGeo.open(context.config.GEOIP_DATABASES, (path, error) =>
       context.log.warn({ path, error }, "geoip_database_missing"),
     );
-    return new Parts(context, modules, geo);
+    return new Parts(context, geo);
   }
 
   /** States and messages of the links log that were skipped since the start, by reason. */

@@ -59,8 +59,17 @@ export const ID_BYTES = 16;
 
 /** Writes a UUID as {@link ID_BYTES} bytes. */
 export function writeUuid(target: Buffer, offset: number, uuid: Uuid): void {
-  target.write(uuid.replaceAll("-", ""), offset, ID_BYTES, "hex");
+  let at = offset;
+  for (let i = 0; i < uuid.length; i += 2) {
+    if (uuid.charCodeAt(i) === HYPHEN) i++;
+    target[at++] = (hexDigit(uuid.charCodeAt(i)) << 4) | hexDigit(uuid.charCodeAt(i + 1));
+  }
 }
+
+const HYPHEN = 0x2d;
+
+/** The value of a hexadecimal digit in either case. */
+const hexDigit = (code: number): number => (code & 0xf) + (code > 0x39 ? 9 : 0);
 
 /** Reads a UUID that {@link writeUuid} wrote. */
 export const readUuid = (bytes: Buffer, offset: number): Uuid =>

@@ -20,7 +20,7 @@ import { quarantineSegment, restoreQuarantine } from "../shared/clicks/quarantin
 import { decodeLedger, EMPTY_LEDGER, encodeLedger } from "../shared/contracts/click-limits.ts";
 import { decodeSegment, encodeSegmentHeader } from "../shared/contracts/click-segment.ts";
 import { newUuid } from "../shared/ids.ts";
-import { decodeEntry, NO_HASH, otherFormatOf } from "../shared/links-log/entry.ts";
+import { decodeEntry, NO_HASH, otherFormatOf } from "../shared/links-log/entries.ts";
 import { STORE_FORMAT } from "../shared/links-store/schema.ts";
 import { dirForFile } from "./harness/for-file.ts";
 import { encodeEntry } from "./harness/links-log.ts";

@@ -1,7 +1,7 @@
 /**
- * Answers questions about clicks. A route parses each question (`model.ts`); here it passes the
- * other stages: it is resolved to a query (`query-resolver.ts`), tables are planned (`plan.ts`),
- * queried, and the rows shaped into the response, in one file for each kind of question.
+ * Reads analytics. A route parses the request (`model.ts`); here it passes the other stages: it is
+ * resolved to a query (`query-resolver.ts`), which tables to read is planned (`plan.ts`), and their
+ * rows are shaped into the response, in one file for each kind of request.
  */
 import type { ClickTarget } from "../../shared/contracts/click-record.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
@@ -67,7 +67,7 @@ type StreamClient = { request: Request; confirm: Confirm };
 /** A WHERE clause with its parameters. */
 export type Condition = { condition: string; params: Record<string, unknown> };
 
-/** The single clicks that a question is about, of one link or of all, and where they are read. */
+/** The single clicks that a request selects, of one link or of all, and where they are read. */
 export type SelectedClicks = {
   clickhouse: ClicksClient;
   where: Condition;
@@ -76,7 +76,7 @@ export type SelectedClicks = {
 };
 
 /**
- * The questions. Each throws `not_found` for a link that the reader does not have,
+ * A method for each route. Each throws `not_found` for a link that the reader does not have,
  * `invalid_request`, and `rate_limited` for an account that has used up its time.
  */
 export class AnalyticsService {

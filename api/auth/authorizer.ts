@@ -1,5 +1,5 @@
 /**
- * Asks PostgreSQL whether requests of API keys may pass, in as few queries as possible.
+ * Authorizes requests of API keys in PostgreSQL, in as few queries as possible.
  *
  * Requests of one key under one rule that arrive while a query for it is in flight are authorized
  * together by the next query. So a busy key's row is not contended, and each request is decided by

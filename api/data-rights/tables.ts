@@ -1,6 +1,6 @@
 /**
- * Which rows of PostgreSQL belong to an account: those that an export has, an erasure deletes, and
- * its proof counts. A test compares the list with the tables that there are.
+ * Which rows of PostgreSQL belong to an account: an export contains them, an erasure deletes them,
+ * and its proof counts them. A test compares the list with the tables that there are.
  */
 import type { PendingQuery, Row } from "postgres";
 
@@ -16,7 +16,7 @@ type Where = (sql: Sql | Transaction, owner: Owner) => PendingQuery<Row[]>;
 export type OwnedTable = {
   table: string;
   where: Where;
-  /** Whether an export has the rows: not what only counts or waits, nor secrets of users. */
+  /** Whether an export contains the rows: not windows, queues, and secrets of users. */
   isExported: boolean;
   /** The kind of the public ids of its rows. */
   kind?: IdKind;
@@ -45,8 +45,8 @@ const internal = (table: string, where = ofAccount): OwnedTable => ({
 });
 
 /**
- * In the order in which they are deleted: those who could add something first, and what refers to
- * others before these.
+ * In the order of deletion: keys and users first, who could add something meanwhile, and each table
+ * before those that it refers to.
  */
 export const OWNED_TABLES: readonly OwnedTable[] = [
   exported("api_keys", ofAccount, "key"),
@@ -96,7 +96,7 @@ export const OWNED_TABLES: readonly OwnedTable[] = [
   exported("accounts", (sql, { account }) => sql`id = ${account}`, "acct"),
 ];
 
-/** The tables that have the rest of an account until its proof is written. */
+/** Tables whose rows an erasure needs until it has written its proof. */
 export const LAST_TABLES: ReadonlySet<string> = new Set(["events", "accounts"]);
 
 /**
@@ -134,7 +134,7 @@ export const SECRET_COLUMNS = [
   "leased_by",
 ];
 
-/** The kinds of the ids that rows refer to each other by. */
+/** Columns with the id of another row, and the kind of that id. */
 export const ID_COLUMNS: Readonly<Record<string, IdKind>> = {
   account_id: "acct",
   link_id: "link",

@@ -18,7 +18,7 @@ import { domainColumns, domainRows } from "./sql.ts";
  */
 const GRACE_MS = 7 * DAY_MS;
 
-/** The outcome of a look-up; `askedAt` is when DNS was asked, null if it had no need to be. */
+/** The outcome of a look-up at `askedAt`; null when the domain was verified before. */
 export type Verification = { row: DomainRow; problem: string | null; askedAt: Date | null };
 
 /**
@@ -169,12 +169,12 @@ const DNS_TIMEOUT_MS = 1_500;
 const NOT_FOUND_CODES = new Set(["ENOTFOUND", "ENODATA"]);
 
 /**
- * Asks for the TXT records of a name; returns none if it does not exist. Throws `unavailable` when
+ * Returns the TXT records of a name; none if it does not exist. Throws `unavailable` when
  * DNS fails.
  */
 export type ReadTxt = (name: string) => Promise<string[]>;
 
-/** Does so by `servers` (`address` or `address:port`), or by the system's resolvers if empty. */
+/** Queries `servers` (`address` or `address:port`), or the system's resolvers if empty. */
 export async function resolveTxt(servers: readonly string[], name: string): Promise<string[]> {
   try {
     const records = await freshResolver(servers, DNS_TIMEOUT_MS).resolveTxt(name);

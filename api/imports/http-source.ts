@@ -1,6 +1,6 @@
 /**
- * Reads the HTTP API of another product, within bounds: whatever answers there may be broken, slow,
- * endless or hostile. Errors name the product, the path and the field, and no credentials.
+ * Reads the HTTP API of another product, within bounds: its server may be broken, slow, endless or
+ * hostile. Errors name the product, the path and the field, and no credentials.
  */
 import * as z from "zod";
 
@@ -14,19 +14,19 @@ const BODY_BYTES_MAX = 8 * 1024 ** 2;
 /** Requests of one run: a million pages are more than any account has. */
 const REQUESTS_MAX = 1_000_000;
 
-/** Attempts at a request, and the longest wait that is taken: Bitly has limits by the hour. */
+/** Maximum attempts at a request, and the longest wait between two: Bitly limits by the hour. */
 const ATTEMPTS_MAX = 6;
 const WAIT_MAX_MS = 3_660_000;
 const FIRST_WAIT_MS = 500;
 
-/** Responses that a later attempt can turn into others. */
-const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+/** Statuses of responses after which the request is sent again. */
+const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** Most characters of a text, as of a user agent: what is longer is no field of a link or visit. */
 const TEXT_LENGTH_MAX = 16_384;
 
-/** Most characters of where in a response something is wrong. */
-const WHERE_LENGTH_MAX = 100;
+/** Most characters of the path of a field in an error. */
+const FIELD_LENGTH_MAX = 100;
 
 /** Most characters of a time. */
 const TIME_LENGTH_MAX = 40;
@@ -78,9 +78,8 @@ export class HttpSource {
   }
 
   /**
-   * Returns what a path has, after as many attempts as its rate limit needs. Throws a
-   * {@link SourceError} for what is not as `schema` says. No redirect is followed: it would have
-   * the credentials.
+   * Requests a path, as often as the product's rate limit needs, and parses its JSON with `schema`.
+   * Throws {@link SourceError}. Redirects are not followed: they would get the credentials.
    */
   async get<Schema extends z.ZodType>(
     path: string,
@@ -97,8 +96,8 @@ export class HttpSource {
     if (error === undefined) return data;
     const [issue] = error.issues;
     // A name within it can be anything, and as long as a response.
-    const where = issue?.path.map(String).join(".").slice(0, WHERE_LENGTH_MAX) || "it";
-    throw this.fail(path, `${where}: ${issue?.message}`);
+    const field = issue?.path.map(String).join(".").slice(0, FIELD_LENGTH_MAX) || "it";
+    throw this.fail(path, `${field}: ${issue?.message}`);
   }
 
   /** An error that names the product and the path. */
@@ -116,7 +115,7 @@ export class HttpSource {
       const { status, headers } = response;
       if (status >= 300 && status < 400)
         throw this.fail(path, `it redirects (${status}), which is not followed`);
-      if (!PASSING.has(status)) throw this.fail(path, describeStatus(status));
+      if (!RETRIED.has(status)) throw this.fail(path, describeStatus(status));
       const waitMs = waitOf(headers.get("retry-after"), attempt);
       if (attempt === ATTEMPTS_MAX || waitMs > WAIT_MAX_MS)
         throw this.fail(path, `it takes no more requests now (${status}); resume the import later`);
@@ -181,7 +180,7 @@ function parseJson(body: string): { value: unknown } | undefined {
 /** A page of a list of the product, and what names the next one; null after the last. */
 export type ListPage<Item> = { items: readonly Item[]; next: string | null };
 
-/** Follows a list from page to page, and ends where it goes round in circles. */
+/** Throws when the pages of a list repeat, which would otherwise never end. */
 export class ListGuard {
   readonly #http: HttpSource;
   readonly #path: string;
@@ -209,8 +208,8 @@ export class ListGuard {
 }
 
 /**
- * The visits of a product that has them by link: pages of links, and of each link parts of its
- * visits. A part is named by a text, the first by an empty one.
+ * Reads the visits of a product that lists them by link: it reads pages of links, and the visits of
+ * each link in parts. The name of the first part is empty.
  */
 export abstract class VisitsByLink<Item> {
   #list: { at: string; page: ListPage<Item> } | undefined;

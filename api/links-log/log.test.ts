@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
-import { decodeEntry, type Entry, ENTRY_BYTES_MAX } from "../../shared/links-log/entry.ts";
+import { decodeEntry, type Entry, ENTRY_BYTES_MAX } from "../../shared/links-log/entries.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { encodeEntry } from "../../test/harness/links-log.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";

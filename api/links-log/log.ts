@@ -9,7 +9,7 @@ import {
   EMPTY_HEAD,
   type Head,
   type Position,
-} from "../../shared/links-log/entry.ts";
+} from "../../shared/links-log/entries.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 /** Adds states to the outbox, in their order; the caller publishes after the commit. */

@@ -9,14 +9,14 @@ import { headers } from "nats";
 
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { HEARTBEAT_MS } from "../../shared/links-log/decisions.ts";
 import {
   decodeEntry,
   EMPTY_HEAD,
   type Entry,
   type Head,
+  HEARTBEAT_MS,
   parseHead,
-} from "../../shared/links-log/entry.ts";
+} from "../../shared/links-log/entries.ts";
 import { LogSigner, publicKeyOf } from "../../shared/links-log/signature.ts";
 import {
   HEAD_HEADER,

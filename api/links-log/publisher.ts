@@ -16,13 +16,15 @@ import {
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
-import { isHeartbeatDue, type Plan, planPublication } from "../../shared/links-log/decisions.ts";
 import {
   comparePositions,
   EMPTY_HEAD,
   type Entry,
+  isHeartbeatDue,
+  type Plan,
+  planPublication,
   type Position,
-} from "../../shared/links-log/entry.ts";
+} from "../../shared/links-log/entries.ts";
 import type { LogSigner } from "../../shared/links-log/signature.ts";
 import {
   ensureLinkLogStream,

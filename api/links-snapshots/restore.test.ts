@@ -92,7 +92,7 @@ class Api implements AsyncDisposable {
   }
 
   startSnapshots(): SnapshotMaker {
-    return (this.#maker = new SnapshotMaker(this.#context, this.publisher));
+    return (this.#maker = new SnapshotMaker(this.#context, this.publisher, stores.databaseUrl));
   }
 
   async stopSnapshots(): Promise<void> {

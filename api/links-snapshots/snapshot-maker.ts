@@ -10,7 +10,7 @@ import { join } from "node:path";
 import type { JetStreamClient, JetStreamManager, Subscription } from "nats";
 
 import { DAY_MS } from "../../shared/durations.ts";
-import { planTerm } from "../../shared/links-log/decisions.ts";
+import { planTerm } from "../../shared/links-log/entries.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,
@@ -27,10 +27,12 @@ import {
 import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import { type LogHead, numberLog } from "../links-log/log.ts";
 import type { LinksLogPublisher, LogContext } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { buildSnapshot, removeOldSnapshots, storeSnapshot } from "./snapshot.ts";
+import { removeOldSnapshots, type SnapshotContents, storeSnapshot } from "./snapshot.ts";
+import type { BuildCommand, BuildResult } from "./snapshot.worker.ts";
 
 /** Maximum time of a request to JetStream. */
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -63,6 +65,9 @@ export function describeSnapshot(storedAt: Date | undefined): string | undefined
 export class SnapshotMaker {
   readonly #context: LogContext;
   readonly #publisher: LinksLogPublisher;
+  readonly #databaseUrl: string;
+  /** Ends what the thread builds. */
+  readonly #stopped = Promise.withResolvers<undefined>();
   /** The newest snapshot of the last check, and when that was. */
   #newest: StoredSnapshot | undefined;
   #checkedAt = -Infinity;
@@ -78,9 +83,10 @@ export class SnapshotMaker {
   #subscription: Subscription | undefined;
   #checks: Repetition | undefined;
 
-  constructor(context: LogContext, publisher: LinksLogPublisher) {
+  constructor(context: LogContext, publisher: LinksLogPublisher, databaseUrl: string) {
     this.#context = context;
     this.#publisher = publisher;
+    this.#databaseUrl = databaseUrl;
     void this.#begin();
   }
 
@@ -105,6 +111,7 @@ export class SnapshotMaker {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#subscription?.unsubscribe();
+    this.#stopped.resolve(undefined);
     await this.#checks?.stop();
   }
 
@@ -207,7 +214,7 @@ export class SnapshotMaker {
     this.#hasRead = true;
     try {
       const path = join(folder, "links.sqlite");
-      const contents = await buildSnapshot(this.#context.sql, path, () => this.#isStopped);
+      const contents = await this.#build(path);
       if (contents === undefined) return;
       // A host can use it only once its end is in the tail.
       if (!(await this.#publisher.publish())) throw new Error("The links log is not published.");
@@ -215,6 +222,23 @@ export class SnapshotMaker {
       this.#context.log.info({ name, links: contents.links }, "links_snapshot_stored");
     } finally {
       rmSync(folder, { recursive: true });
+    }
+  }
+
+  /** Builds the file in a thread, so that no request waits for that; undefined when stopped. */
+  async #build(path: string): Promise<SnapshotContents | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<SnapshotContents>();
+    const worker = spawnWorker("api/links-snapshots/snapshot.worker.ts");
+    worker.addEventListener("message", ({ data }: MessageEvent<BuildResult>) =>
+      "failure" in data ? reject(new Error(data.failure)) : resolve(data),
+    );
+    worker.addEventListener("error", (event) => reject(event.error ?? new Error(event.message)));
+    const command: BuildCommand = { databaseUrl: this.#databaseUrl, path };
+    worker.postMessage(command);
+    try {
+      return await Promise.race([promise, this.#stopped.promise]);
+    } finally {
+      worker.terminate();
     }
   }
 }

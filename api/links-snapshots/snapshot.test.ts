@@ -3,7 +3,7 @@
  * while it is built. Method: real PostgreSQL, and the store that a host would have.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,9 +11,9 @@ import { storePath } from "../../redirector/links/store-files.ts";
 import { LogStore, StoreReader } from "../../redirector/links/store.ts";
 import { decodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { advance, decideStep } from "../../shared/links-log/decisions.ts";
-import { decodeEntry } from "../../shared/links-log/entry.ts";
+import { advance, decideStep, decodeEntry } from "../../shared/links-log/entries.ts";
 import { toChange } from "../../shared/links-store/schema.ts";
+import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { LinksStores } from "../../test/harness/links-stores.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
@@ -21,8 +21,8 @@ import { numberLog, selectEntries } from "../links-log/log.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { buildSnapshot } from "./snapshot.ts";
 
-/** More than a turn of building. */
-const LINKS = 3_000;
+/** More than are read at once, several times. */
+const LINKS = 20_000;
 
 const stores = await forFile(LinksStores.start());
 await stores.addLinks(LINKS);
@@ -77,17 +77,15 @@ const holdEnd = (changed: Promise<unknown>) =>
 test("a snapshot and the entries after its start make what PostgreSQL has, whatever changes meanwhile", async () => {
   const { sql } = stores;
   await changeTakedowns(sql, "host", "taken.example", true);
-  const changing: Promise<void>[] = [];
-  let holding: Promise<unknown> | undefined;
-  const contents = await buildSnapshot(sql, storePath(dir), () => {
-    if (changing.length < 10) changing.push(change(changing.length));
-    if (changing.length === 1) holding = holdEnd(Promise.all(changing));
-    return false;
-  });
-  await Promise.all([...changing, holding]);
-  if (contents === undefined) throw new Error("No snapshot.");
+  const building = buildSnapshot(sql, storePath(dir));
+  await eventually(async () => expect(existsSync(storePath(dir))).toBe(true));
+  await holdEnd(
+    (async () => {
+      for (let turn = 0; turn < 10; turn++) await change(turn);
+    })(),
+  );
+  const contents = await building;
   expect(contents.links).toBeGreaterThanOrEqual(LINKS + 3);
-  expect(changing.length).toBeGreaterThan(2);
   expect(contents.end.position).toBeGreaterThan(contents.start.position);
   await numberLog(sql, undefined, false);
   using store = new LogStore(dir, 0);
@@ -110,6 +108,6 @@ test("a snapshot and the entries after its start make what PostgreSQL has, whate
 
 test("a database without an account has one without links", async () => {
   await using empty = await startPostgres();
-  const contents = await buildSnapshot(empty.sql, storePath(dir), () => false);
+  const contents = await buildSnapshot(empty.sql, storePath(dir));
   expect(contents).toMatchObject({ links: 0 });
 });

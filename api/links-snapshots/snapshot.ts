@@ -9,13 +9,9 @@ import { createZstdCompress } from "node:zlib";
 
 import type { JetStreamClient, JetStreamManager } from "nats";
 
-import {
-  decodeLinkRecord,
-  encodeLinkRecord,
-  type LinkRecord,
-} from "../../shared/contracts/link-record.ts";
+import { isWellFormed, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
-import type { Head } from "../../shared/links-log/entry.ts";
+import type { Head } from "../../shared/links-log/entries.ts";
 import {
   type LogSigner,
   type LogVerifier,
@@ -35,15 +31,16 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import {
   EMPTY_LOG,
-  prepareReplace,
-  SCHEMA,
+  indexRows,
+  prepareAdd,
   setLogState,
   STORE_FORMAT,
+  TABLES,
   toChange,
 } from "../../shared/links-store/schema.ts";
 import { readDomainNotices } from "../domains/notices.ts";
 import { type LogHead, numberAll, numberLog } from "../links-log/log.ts";
-import { readServedLinks } from "../links/republishing.ts";
+import { readServedLinks } from "../links/record.ts";
 import type { Sql } from "../postgres.ts";
 import { readTakedownNotice } from "../takedowns/service.ts";
 
@@ -51,22 +48,16 @@ import { readTakedownNotice } from "../takedowns/service.ts";
 export type SnapshotContents = Omit<Manifest, "bytes" | "sha256">;
 
 /**
- * Writes all links to a file. Returns undefined when stopped.
- * Everything is read by one connection: none survives that PostgreSQL comes back older, so what is
- * read is of one history, and all of it is before the end.
+ * Writes all links to a file. Everything is read by one connection: none survives that PostgreSQL
+ * comes back older, so what is read is of one history, and all of it is before the end.
  */
-export async function buildSnapshot(
-  sql: Sql,
-  path: string,
-  isStopped: () => boolean,
-): Promise<SnapshotContents | undefined> {
+export async function buildSnapshot(sql: Sql, path: string): Promise<SnapshotContents> {
   const session = await sql.reserve();
   try {
     // A log without entries gets its first one, as a snapshot begins after one.
     const start = await numberLog(session, undefined, true);
     using db = createFile(path);
-    const links = await writeStates(session, db, isStopped);
-    if (links === undefined) return undefined;
+    const links = await writeStates(session, db);
     const end = toHead(await numberAll(session));
     const head = toHead(start);
     setLogState(db, { ...EMPTY_LOG, database: start.database, head, written: head, links });
@@ -82,32 +73,22 @@ function createFile(path: string): Database {
   // Needs no journal: an unfinished file is discarded.
   db.run("PRAGMA journal_mode = OFF");
   db.run("PRAGMA synchronous = OFF");
-  db.run(SCHEMA);
+  db.run(TABLES);
   db.run("BEGIN");
   return db;
 }
 
-/** Writes takedowns, domains and links; returns the number of links, or undefined when stopped. */
-async function writeStates(
-  session: Sql,
-  db: Database,
-  isStopped: () => boolean,
-): Promise<number | undefined> {
-  const replace = prepareReplace(db);
-  let links = 0;
+/** Writes takedowns, domains and links; returns the number of links. */
+async function writeStates(session: Sql, db: Database): Promise<number> {
+  const add = prepareAdd(db);
   const write = (record: LinkRecord): void => {
-    const message = encodeLinkRecord(record);
-    const decoded = decodeLinkRecord(message);
-    if (decoded === undefined) throw new Error("A record is malformed.");
-    links += replace(toChange(decoded, message)).links;
+    if (!isWellFormed(record)) throw new Error("A record is malformed.");
+    add(toChange(record));
   };
   write(await readTakedownNotice(session));
   for await (const notices of readDomainNotices(session)) notices.forEach(write);
-  for await (const records of readServedLinks(session)) {
-    if (isStopped()) return undefined;
-    records.forEach(write);
-  }
-  return links;
+  for await (const records of readServedLinks(session)) records.forEach(write);
+  return indexRows(db);
 }
 
 const toHead = ({ term, position, hash }: LogHead): Head => ({ term, position, hash });

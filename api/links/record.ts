@@ -1,10 +1,11 @@
-/** Maps links to the records of the links log, which the redirectors read. */
+/** The records of links in the links log, which the redirectors read. */
 import { foldAlias } from "../../shared/contracts/alias.ts";
 import {
   type ActiveLink,
   DEFAULT_DOMAIN,
   ENCODED_LINK_BYTES_MAX,
   encodeLinkRecord,
+  type Mode,
 } from "../../shared/contracts/link-record.ts";
 import {
   joinUrl,
@@ -16,16 +17,33 @@ import {
 import type { Preview, RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import type { ShortLink } from "../../shared/contracts/short-link.ts";
 import { uriOf } from "../../shared/contracts/web-url.ts";
-import { decodeId, type Uuid } from "../../shared/ids.ts";
+import { decodeId, NIL_UUID, type Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import type { LinkRow, NewLink, Utm } from "./model.ts";
+import type { Sql } from "../postgres.ts";
+import type { Utm } from "./model.ts";
 import type { LinkSettings } from "./settings.ts";
+
+/** What the record of a link is made from. */
+type LinkState = Utm &
+  Named & {
+    id: Uuid;
+    account_id: Uuid;
+    mode: Mode;
+    target_url: string;
+    password_hash: string | null;
+    expires_at: Date | null;
+    forward_query: boolean;
+    extras: LinkSettings | null;
+    taken_down: boolean;
+    /** Clicks counted so far, if the link has a click limit; absent for a new link. */
+    clicks?: number | null;
+  };
 
 /** A link record without its version, which PostgreSQL assigns. */
 type RecordDraft = Omit<ActiveLink, "version">;
 
 /** The record of a link. Throws what {@link toRecordDraft} throws. */
-export const toRecord = (link: LinkRow): ActiveLink => ({
+export const toRecord = (link: LinkState & { version: number }): ActiveLink => ({
   ...toRecordDraft(link),
   version: link.version,
 });
@@ -34,14 +52,14 @@ export const toRecord = (link: LinkRow): ActiveLink => ({
  * The record of a link, without its version. Throws `invalid_request` when its settings make
  * it larger than a message may be.
  */
-export function toRecordDraft(link: NewLink): RecordDraft {
+export function toRecordDraft(link: LinkState): RecordDraft {
   const problem = sizeProblem(link);
   if (problem !== undefined) throw problem;
   return draftOf(link);
 }
 
 /** Why the record of a link exceeds the size of a message; undefined if it does not. */
-export function sizeProblem(link: NewLink): ApiError | undefined {
+export function sizeProblem(link: LinkState): ApiError | undefined {
   if (link.extras === null) return undefined;
   const { length } = encodeLinkRecord({ ...draftOf(link), version: 0 });
   if (length <= ENCODED_LINK_BYTES_MAX) return undefined;
@@ -51,7 +69,7 @@ export function sizeProblem(link: NewLink): ApiError | undefined {
   );
 }
 
-function draftOf(link: NewLink): RecordDraft {
+function draftOf(link: LinkState): RecordDraft {
   const destination = applyUtm(link.target_url, link);
   const utm = readUtmQuery(destination);
   const draft: RecordDraft = {
@@ -79,7 +97,7 @@ function draftOf(link: NewLink): RecordDraft {
  * The settings of a link as redirectors need them: with normalized URLs and instants in Unix
  * milliseconds. The link's UTM parameters are set on every destination.
  */
-function toRedirectSettings(link: NewLink, stored: LinkSettings): RedirectSettings {
+function toRedirectSettings(link: LinkState, stored: LinkSettings): RedirectSettings {
   const { disabled, starts_at, expired_url, rules, split, preview } = stored;
   const { forward_path, redirect_status, max_clicks: max, limit_counts, ledger, confirm } = stored;
   const destination = (url: string) => applyUtm(uriOf(url), link);
@@ -159,3 +177,38 @@ export const shortLinkOf = (link: Named): ShortLink => ({
   domain: recordDomain(link),
   alias: recordAlias(link),
 });
+
+/** Links that are read at once: as many of the largest take tens of megabytes. */
+const BATCH = 1_000;
+
+/**
+ * Reads the records of all links that redirect, in short statements, while links change. The next
+ * ones are read while the caller has these.
+ */
+export async function* readServedLinks(sql: Sql): AsyncGenerator<ActiveLink[]> {
+  for (let next = selectAfter(sql, NIL_UUID); ;) {
+    const rows = await next;
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    next = selectAfter(sql, last.id);
+    yield rows
+      .filter(({ domain_id, domain_host }) => domain_id === null || domain_host !== null)
+      .map(toRecord);
+  }
+}
+
+/**
+ * Selects the next links after an id, which is about the order in which they are stored; without
+ * the host of a domain that is not verified. What few links have is looked up for these only: a
+ * join could read all of the other table each time.
+ */
+const selectAfter = async (sql: Sql, after: Uuid) =>
+  await sql<(LinkState & { version: number; domain_id: Uuid | null })[]>`
+    select id, account_id, mode, domain_id, alias, folded is true as folded, target_url, password_hash, expires_at,
+           utm_source, utm_medium, utm_campaign, utm_term, utm_content, forward_query, extras,
+           taken_down is true as taken_down, version::float8 as version,
+           (select host from domains where id = link.domain_id and verified_at is not null) as domain_host,
+           case when extras ? 'max_clicks'
+                then (select clicks from link_counters where link_id = link.id) end::float8 as clicks
+      from links link
+     where id > ${after} order by id limit ${BATCH}`;

@@ -3,8 +3,8 @@
  * and case-insensitive aliases. During a switch redirectors look up both aliases.
  */
 import { foldAlias } from "../../shared/contracts/alias.ts";
-import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
-import { NIL_UUID, type Uuid } from "../../shared/ids.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withRepublishing, withSwitching } from "../domains/republishing.ts";
@@ -13,7 +13,7 @@ import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { LinkRow } from "./model.ts";
 import { recordAlias, recordDomain, toRecord } from "./record.ts";
-import { findLinksInOrder, lockAliases, selectLinks } from "./sql.ts";
+import { findLinksInOrder, lockAliases } from "./sql.ts";
 
 /** How often each API process checks for domains that switch. */
 const INTERVAL_MS = 1_000;
@@ -160,24 +160,6 @@ const lockNames = (transaction: Transaction, links: readonly LinkRow[]): Promise
     ),
   );
 
-/** Before the first link of a domain, in the order of {@link findLinksAfter}. */
-const BEFORE_DOMAINS = { domain_id: NIL_UUID, alias: "" };
-
-/**
- * Reads all links that redirect, as redirectors know them: in batches, each domain's together, in
- * the order of their aliases. A batch takes a few milliseconds.
- */
-export async function* readServedLinks(sql: Sql): AsyncGenerator<ActiveLink[]> {
-  for (let after: Place = { domain_id: null, alias: "" }; ;) {
-    const rows: LinkRow[] = await findLinksAfter(sql, after, BATCH);
-    const served = rows.filter((row) => row.served);
-    if (served.length > 0) yield served.map(toRecord);
-    const last = rows.length < BATCH ? undefined : rows.at(-1);
-    if (last === undefined && after.domain_id !== null) return;
-    after = last ?? BEFORE_DOMAINS;
-  }
-}
-
 /**
  * Locks the next links of a domain after one, in id order: all of them, or only those whose aliases
  * have upper-case letters.
@@ -195,30 +177,6 @@ async function lockDomainLinks(
      order by id limit ${BATCH} for update`;
   const ids = locked.map(({ id }) => id);
   return ids.length === 0 ? [] : await findLinksInOrder(transaction, ids);
-}
-
-/** The place of a link in the order of domains and aliases; null is the service's own domain. */
-type Place = { domain_id: Uuid | null; alias: string };
-
-/**
- * Reads the next links of the service's own domain, or of all others, in the order of the domains'
- * ids and the aliases. They are chosen before they are joined with their counters: PostgreSQL would
- * otherwise read the counters of all links before them as well.
- */
-export async function findLinksAfter(
-  sql: Sql,
-  { domain_id, alias }: Place,
-  limit: number,
-): Promise<LinkRow[]> {
-  const isNext =
-    domain_id === null
-      ? sql`domain_id is null and alias > ${alias}`
-      : sql`(domain_id, alias) > (${domain_id}::uuid, ${alias})`;
-  return await sql<LinkRow[]>`
-    ${selectLinks(sql)}
-     where link.id = any (array(
-       select id from links where ${isNext} order by domain_id, alias limit ${limit}))
-     order by link.domain_id, link.alias`;
 }
 
 /** Returns the aliases that links of a domain have, with exact case. */

@@ -43,7 +43,7 @@ create table link_outbox (
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 
 -- What waits in the outbox becomes entries, each of which names the one before it by its hash. An entry is kept as the
--- bytes of its message, so that whoever publishes it again publishes the same (shared/links-log/entry.ts).
+-- bytes of its message, so that whoever publishes it again publishes the same (shared/links-log/entries.ts).
 create table link_log_head (
   only_row boolean primary key default true check (only_row),
   -- identifies this database, its dumps and its copies

@@ -77,6 +77,7 @@ const CONDITIONS = {
   }),
 };
 
+/** Describes a route: its parameters, its body, and all of its responses. */
 export function describeOperation(route: Route): ZodOpenApiOperationObject {
   const { path, hooks } = route;
   const { body, query, params, detail } = hooks;

@@ -1,5 +1,4 @@
 /** Links of a benchmark: random aliases, in no order, and destinations of usual length. */
-import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { type Change, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
 
@@ -8,11 +7,10 @@ export function createLinks(count: number) {
   return {
     aliasOf,
     changeOf(i: number, version: number): Change {
-      const link = {
+      return toChange({
         ...activeLink(aliasOf(i), version),
         destination: `https://www.example.com/articles/${i}?source=letter`,
-      };
-      return toChange(link, encodeLinkRecord(link));
+      });
     },
   };
 }

@@ -11,14 +11,14 @@ import {
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { HEARTBEAT_MS } from "../../shared/links-log/decisions.ts";
 import {
   decodeEntry,
   EMPTY_HEAD,
   ENTRY_BYTES_MAX,
   hashOf,
   type Head,
-} from "../../shared/links-log/entry.ts";
+  HEARTBEAT_MS,
+} from "../../shared/links-log/entries.ts";
 import {
   ensureLinkLogStream,
   LINK_LOG_STREAM,

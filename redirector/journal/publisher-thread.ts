@@ -2,6 +2,7 @@
  * The main thread's side of the publisher (`publisher.worker.ts`): sends segments to it and counts
  * its reports.
  */
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";
 import type { PublisherCommand, PublisherEvent } from "./publisher.worker.ts";
@@ -26,9 +27,8 @@ export class PublisherThread {
   /** When the first waiting segment was added, or when the last acknowledgement arrived. */
   #waitingSince = 0;
 
-  /** The main module names the thread's module, as an executable resolves it only from there. */
-  constructor(module: URL, config: Config, events: PublisherThreadEvents) {
-    this.#worker = new Worker(module);
+  constructor(config: Config, events: PublisherThreadEvents) {
+    this.#worker = spawnWorker("redirector/journal/publisher.worker.ts");
     this.#worker.addEventListener("message", ({ data }: MessageEvent<PublisherEvent>) => {
       if (data.kind === "released") events.released(data.segment);
       else this.#apply(data);

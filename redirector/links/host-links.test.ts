@@ -8,10 +8,10 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { domainNotice, takedownNotice } from "../../shared/contracts/notices.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { NO_HASH } from "../../shared/links-log/entry.ts";
+import { NO_HASH } from "../../shared/links-log/entries.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { EMPTY_LOG, type LogState, toChange } from "../../shared/links-store/schema.ts";
 import { processLog } from "../../shared/log.ts";
@@ -62,7 +62,7 @@ const startProcess = (nats: Nats = AWAY, turnMs?: number) =>
 
 const write = (store: LogStore, records: readonly LinkRecord[], state = complete): void =>
   store.write(
-    records.map((record) => toChange(record, encodeLinkRecord(record))),
+    records.map((record) => toChange(record)),
     state,
   );
 

@@ -7,8 +7,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { newUuid } from "../../shared/ids.ts";
-import { lacksEntries } from "../../shared/links-log/decisions.ts";
-import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
+import { EMPTY_HEAD, type Head, lacksEntries } from "../../shared/links-log/entries.ts";
 import {
   chunkSubject,
   decodeSnapshotRequest,

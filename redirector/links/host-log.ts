@@ -8,8 +8,12 @@ import { basename } from "node:path";
 
 import type { JetStreamManager, NatsConnection } from "nats";
 
-import { type Candidate, judgeCandidate, lacksEntries } from "../../shared/links-log/decisions.ts";
-import type { Head } from "../../shared/links-log/entry.ts";
+import {
+  type Candidate,
+  type Head,
+  judgeCandidate,
+  lacksEntries,
+} from "../../shared/links-log/entries.ts";
 import {
   chooseSnapshot,
   encodeSnapshotRequest,

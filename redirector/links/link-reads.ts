@@ -6,7 +6,7 @@
 import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isNotice } from "../../shared/contracts/notices.ts";
-import { comparePositions, type Entry } from "../../shared/links-log/entry.ts";
+import { comparePositions, type Entry } from "../../shared/links-log/entries.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { TailReader } from "../../shared/links-log/tail.ts";
 import { hasAllLinks, type LogState } from "../../shared/links-store/schema.ts";

@@ -41,7 +41,6 @@ afterEach(async () => {
 
 function start(): LinksThread {
   const thread = new LinksThread(
-    new URL("./links.worker.ts", import.meta.url),
     redirectorConfig({
       LINKS_DIR: tail.dir,
       NATS_URL: tail.server.url,

@@ -1,4 +1,5 @@
 /** The main thread's side of the links thread (`links.worker.ts`). */
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import type { Config } from "../config.ts";
 import type { LinksCommand, LinksEvent } from "./links.worker.ts";
 import type { SkippedReason } from "./log-follower.ts";
@@ -18,9 +19,8 @@ export class LinksThread {
   readonly #worker: Worker;
   readonly #stopped = Promise.withResolvers<void>();
 
-  /** The main module names the thread's module, as an executable resolves it only from there. */
-  constructor(module: URL, config: Config, events: LinksThreadEvents) {
-    this.#worker = new Worker(module);
+  constructor(config: Config, events: LinksThreadEvents) {
+    this.#worker = spawnWorker("redirector/links/links.worker.ts");
     this.#worker.addEventListener("message", ({ data }: MessageEvent<LinksEvent>) => {
       if (data.kind === "stopped") this.#stopped.resolve();
       else events.skipped(data.reason);

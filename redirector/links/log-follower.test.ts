@@ -5,8 +5,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
-import { lacksEntries } from "../../shared/links-log/decisions.ts";
-import { EMPTY_HEAD, type Head } from "../../shared/links-log/entry.ts";
+import { EMPTY_HEAD, type Head, lacksEntries } from "../../shared/links-log/entries.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";

@@ -24,18 +24,16 @@ import {
   advance,
   advanceEnd,
   decideStep,
-  isCurrent,
-  lacksEntries,
-  type TailEnd,
-} from "../../shared/links-log/decisions.ts";
-import {
   EMPTY_HEAD,
   type Entry,
   ENTRY_FORMAT,
   hashOf,
   type Head,
+  isCurrent,
+  lacksEntries,
   otherFormatOf,
-} from "../../shared/links-log/entry.ts";
+  type TailEnd,
+} from "../../shared/links-log/entries.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { type Head, NO_HASH } from "../../shared/links-log/entry.ts";
+import { type Head, NO_HASH } from "../../shared/links-log/entries.ts";
 import { EMPTY_LOG, type LogState } from "../../shared/links-store/schema.ts";
 import { LogHealth } from "./log-health.ts";
 

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_LOG, toChange } from "../../shared/links-store/schema.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
 import { DiskSpeed, SlowReads } from "./slow-reads.ts";
@@ -15,7 +14,7 @@ let dir: string;
 let slowReads: SlowReads;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-slow-reads-"));
-  slowReads = new SlowReads(new URL("./slow-reads.worker.ts", import.meta.url), dir, (error) => {
+  slowReads = new SlowReads(dir, (error) => {
     throw error;
   });
 });
@@ -29,7 +28,7 @@ test("a read ends when there is no store, when there is one, and when another on
   for (let i = 0; i < 2; i++) {
     using store = new LogStore(currentFolder(dir), 0);
     const link = activeLink("link", 1);
-    store.write([toChange(link, encodeLinkRecord(link))], EMPTY_LOG);
+    store.write([toChange(link)], EMPTY_LOG);
     await slowReads.prefetch("", "link");
     await slowReads.prefetch("", "unknown");
     rmSync(currentFolder(dir), { recursive: true });

@@ -3,13 +3,13 @@
  * requests nor the thread that writes the store, and that thread's transactions of a tenth of a
  * second do not delay them. The thread starts with the first read.
  */
+import { spawnWorker } from "../../shared/worker-thread.ts";
 import type { SlowRead, SlowReadEnd } from "./slow-reads.worker.ts";
 
 /** Maximum reads that wait for the thread; further requests get 503. */
 const READS_MAX = 512;
 
 export class SlowReads {
-  readonly #workerUrl: URL;
   readonly #dir: string;
   readonly #onError: (error: unknown) => void;
   readonly #reads = new Map<number, () => void>();
@@ -17,12 +17,10 @@ export class SlowReads {
   #worker: Worker | undefined;
 
   /**
-   * `workerUrl` is the thread's module: the main module names it, as an executable resolves it only
-   * from there. `dir` is the folder of the store. `onError` is called when the thread fails; the
-   * process must not continue without it.
+   * `dir` is the folder of the store. `onError` is called when the thread fails; the process must
+   * not continue without it.
    */
-  constructor(workerUrl: URL, dir: string, onError: (error: unknown) => void) {
-    this.#workerUrl = workerUrl;
+  constructor(dir: string, onError: (error: unknown) => void) {
     this.#dir = dir;
     this.#onError = onError;
   }
@@ -43,7 +41,7 @@ export class SlowReads {
   }
 
   #start(): Worker {
-    const worker = new Worker(this.#workerUrl);
+    const worker = spawnWorker("redirector/links/slow-reads.worker.ts");
     worker.addEventListener("message", ({ data }: MessageEvent<SlowReadEnd>) => {
       this.#reads.get(data.id)?.();
       this.#reads.delete(data.id);

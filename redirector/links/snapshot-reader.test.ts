@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { removeOldSnapshots, storeSnapshot } from "../../api/links-snapshots/snapshot.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { NO_HASH } from "../../shared/links-log/entry.ts";
+import { NO_HASH } from "../../shared/links-log/entries.ts";
 import {
   CHUNK_BYTES,
   chunkSubject,

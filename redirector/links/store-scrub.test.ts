@@ -9,7 +9,6 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
-import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { EMPTY_LOG, toChange, toMalformed } from "../../shared/links-store/schema.ts";
 import { dirForFile } from "../../test/harness/for-file.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
@@ -22,7 +21,7 @@ const LINKS = Array.from({ length: 250 }, (_, i) => activeLink(`alias-${i}`, i +
 const dir = dirForFile("shorthop-scrub-");
 const pristine = join(dir, "pristine");
 using writer = new LogStore(dir, 0);
-const changes = LINKS.map((link) => toChange(link, encodeLinkRecord(link)));
+const changes = LINKS.map((link) => toChange(link));
 writer.write([...changes, toMalformed(activeLink("malformed", 1))], EMPTY_LOG);
 const db = new Database(storePath(dir));
 db.run("PRAGMA wal_checkpoint(TRUNCATE)");

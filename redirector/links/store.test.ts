@@ -6,10 +6,9 @@ import { join } from "node:path";
 
 import fc from "fast-check";
 
-import { encodeLinkRecord, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { domainNotice } from "../../shared/contracts/notices.ts";
 import {
-  type Change,
   EMPTY_LOG,
   type LogState,
   MalformedRecordError,
@@ -21,8 +20,6 @@ import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { isDamage, storePath } from "./store-files.ts";
 import { CHANGES_KEPT, LogStore, StoreReader } from "./store.ts";
-
-const change = (record: LinkRecord): Change => toChange(record, encodeLinkRecord(record));
 
 const at = (sequence: number): LogState => ({ ...EMPTY_LOG, sequence });
 
@@ -44,7 +41,10 @@ describe("the links store", () => {
     const written = [link, { ...activeLink("b", 2), state: "deleted" as const }, settings];
     {
       using store = new LogStore(dir, 0);
-      store.write(written.map(change), at(7));
+      store.write(
+        written.map((record) => toChange(record)),
+        at(7),
+      );
       store.setObstacle("nothing comes");
     }
     using reader = new StoreReader(dir);
@@ -61,7 +61,7 @@ describe("the links store", () => {
   test("has the last state of a link, whatever its version, and tells readers once", () => {
     using store = new LogStore(dir, 0);
     store.write(
-      [2, 3, 1].map((version) => change(activeLink("a", version))),
+      [2, 3, 1].map((version) => toChange(activeLink("a", version))),
       at(1),
     );
     using reader = new StoreReader(dir);
@@ -71,10 +71,10 @@ describe("the links store", () => {
 
   test("writes the changes of a transaction and the state of the log, or neither", () => {
     using store = new LogStore(dir, 0);
-    store.write([change(activeLink("a", 1))], at(1));
-    const { row, isMalformed } = change(activeLink("b", 1));
+    store.write([toChange(activeLink("a", 1))], at(1));
+    const { row, isMalformed } = toChange(activeLink("b", 1));
     const broken = { key: null as unknown as string, row, isMalformed };
-    expect(() => store.write([change(activeLink("a", 2)), broken], at(2))).toThrow();
+    expect(() => store.write([toChange(activeLink("a", 2)), broken], at(2))).toThrow();
     expect(store.state).toEqual({ ...at(1), links: 1 });
     using reader = new StoreReader(dir);
     expect(reader.state()).toEqual({ ...at(1), links: 1 });
@@ -88,11 +88,17 @@ describe("the links store", () => {
     const links = Array.from({ length: CHANGES_KEPT + 1 }, (_, i) =>
       activeLink(`link-${String(i).padStart(6, "0")}`, 1),
     );
-    store.write(links.slice(0, 3).map(change), at(1));
+    store.write(
+      links.slice(0, 3).map((record) => toChange(record)),
+      at(1),
+    );
     expect(reader.dataVersion()).not.toBe(before);
     expect(reader.changesSince(1, 1)).toEqual({ keys: ["/link-000001"], number: 2 });
     expect(reader.changesSince(3, 1)).toEqual({ keys: [], number: 3 });
-    store.write(links.slice(3).map(change), at(2));
+    store.write(
+      links.slice(3).map((record) => toChange(record)),
+      at(2),
+    );
     expect(reader.changesSince(0, 1)).toBeUndefined();
     expect(reader.changesSince(1, 1)).toEqual({ keys: ["/link-000001"], number: 2 });
     expect(reader.lastChange()).toBe(CHANGES_KEPT + 1);
@@ -114,9 +120,9 @@ describe("the links store", () => {
         for (const one of steps) {
           if ("write" in one) {
             const changes = one.write.map(({ alias, kind }) => {
-              if (alias === "@domain") return change(domainNotice("", {}));
+              if (alias === "@domain") return toChange(domainNotice("", {}));
               if (kind === "malformed") return toMalformed({ domain: "", alias });
-              return change(
+              return toChange(
                 kind === "active"
                   ? activeLink(alias, 1)
                   : { state: "deleted", version: 1, domain: "", alias },
@@ -139,7 +145,7 @@ describe("the links store", () => {
   test("never returns a row that is not what was written", () => {
     {
       using store = new LogStore(dir, 0);
-      store.write([change(activeLink("a", 1))], at(1));
+      store.write([toChange(activeLink("a", 1))], at(1));
     }
     using db = new Database(storePath(dir));
     const { record } = db.query<{ record: Uint8Array }, []>("SELECT record FROM links").get() ?? {
@@ -157,7 +163,7 @@ describe("the links store", () => {
   test("never returns the row of another link, as a damaged index would", () => {
     {
       using store = new LogStore(dir, 0);
-      store.write([change(activeLink("a", 1)), change(activeLink("b", 1))], at(1));
+      store.write([toChange(activeLink("a", 1)), toChange(activeLink("b", 1))], at(1));
     }
     {
       using db = new Database(storePath(dir));
@@ -171,13 +177,13 @@ describe("the links store", () => {
   test("knows of a link whose state is malformed only that it may exist, until there is a good one", () => {
     using store = new LogStore(dir, 0);
     const [a, b, c] = [activeLink("a", 1), activeLink("b", 1), activeLink("c", 1)];
-    store.write([change(a)], at(1));
-    store.write([toMalformed(a), toMalformed(b), change(c), toMalformed(c)], at(2));
+    store.write([toChange(a)], at(1));
+    store.write([toMalformed(a), toMalformed(b), toChange(c), toMalformed(c)], at(2));
     using reader = new StoreReader(dir);
     expect(reader.find("", "a")).toEqual(a);
     expect(reader.find("", "c")).toEqual(c);
     expect(() => reader.find("", "b")).toThrow(MalformedRecordError);
-    store.write([change(b)], at(3));
+    store.write([toChange(b)], at(3));
     expect(reader.find("", "b")).toEqual(b);
   });
 
@@ -189,7 +195,7 @@ describe("the links store", () => {
   test("can be read by nobody else, in whatever folder it is", () => {
     chmodSync(dir, 0o755);
     using store = new LogStore(dir, 0);
-    store.write([change(activeLink("a", 1))], at(1));
+    store.write([toChange(activeLink("a", 1))], at(1));
     for (const name of readdirSync(dir).filter((file) => !file.endsWith(".reserve")))
       expect([name, statSync(join(dir, name)).mode & 0o777]).toEqual([name, 0o600]);
   });
@@ -208,7 +214,10 @@ describe("the links store", () => {
     {
       using store = new LogStore(dir, 0);
       for (let i = 0; i < links.length; i += 1_000)
-        store.write(links.slice(i, i + 1_000).map(change), at(i));
+        store.write(
+          links.slice(i, i + 1_000).map((record) => toChange(record)),
+          at(i),
+        );
     }
     expect(statSync(storePath(dir)).size / links.length).toBeLessThan(250);
   });

@@ -86,8 +86,8 @@ export const fillTemplate = (template: string, filling: Filling): string =>
   template.replaceAll(PLACEHOLDER, (_, name: keyof Filling) => filling[name]);
 
 /**
- * Whether pages of a template can be in any language. One that does not say where its language goes
- * has one of its own.
+ * Whether the pages of a template are translated. One that does not say where its language goes is
+ * written in one language.
  */
 export const isTranslatable = (template: string): boolean => template.includes("{{lang}}");
 

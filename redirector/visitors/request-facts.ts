@@ -22,7 +22,7 @@ import { decodeLatin1 } from "../http/bytes.ts";
 import type { RequestHead } from "../http/request.ts";
 import { AddressWindow } from "./address-window.ts";
 
-/** Maximum headers that are cached parsed: of up to 1 KiB each, some tens of MB. */
+/** Maximum parsed headers in each cache: of up to 1 KiB each, some tens of MB. */
 const AGENTS_MAX = 10_000;
 const SOURCES_MAX = 2_000;
 const LANGUAGES_MAX = 2_000;
@@ -73,7 +73,7 @@ export class VisitorFactsReader {
     });
   }
 
-  /** The facts of a request; they are valid until it is called again. */
+  /** Returns the facts of a request, which are valid until the next call. */
   read(source: FactsSource): RequestFacts {
     this.#current = source;
     this.#facts.forget();

@@ -91,6 +91,9 @@ export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
   }
 }
 
+/** Whether the state of a record can be decoded. */
+export const isWellFormed = (record: LinkRecord): boolean => toRecord(record) !== undefined;
+
 /** Decodes the short link of a state whose rest is malformed; undefined when that is unknown. */
 export function decodeLinkKey(bytes: Uint8Array): ShortLink | undefined {
   try {

@@ -66,6 +66,8 @@ export function utmNameOf(parameter: string): UtmName | undefined {
  * The UTM parameters of a URL as a query, byte for byte as they are there; undefined without any.
  */
 export function readUtmQuery(url: string): string | undefined {
+  // Most have none: neither the beginning of a name, nor a character that may be one of it.
+  if (!url.includes("utm_") && !url.includes("%")) return undefined;
   const parameters = splitUrl(url).parameters.filter((one) => utmNameOf(one) !== undefined);
   return parameters.length === 0 ? undefined : parameters.join("&");
 }

@@ -6,16 +6,19 @@ import {
   advance,
   type Candidate,
   decideStep,
+  EMPTY_HEAD,
   EMPTY_STORE,
+  type EntryHeader,
+  type Head,
   HEARTBEAT_MS,
   isHeartbeatDue,
   judgeCandidate,
+  NO_HASH,
   planPublication,
   planTerm,
   type StoreState,
   type TailEnd,
-} from "./decisions.ts";
-import { EMPTY_HEAD, type EntryHeader, type Head, NO_HASH } from "./entry.ts";
+} from "./entries.ts";
 import {
   chooseSnapshot,
   firstKept,

@@ -9,8 +9,14 @@ import fc from "fast-check";
 
 import { RULES, type Rules, Violation, World } from "../../test/harness/links-log-world.ts";
 import { casesOf, LONG } from "../../test/harness/property-runs.ts";
-import { type Candidate, isCurrent, judgeCandidate, lacksEntries } from "./decisions.ts";
-import type { EntryHeader, Position } from "./entry.ts";
+import {
+  type Candidate,
+  type EntryHeader,
+  isCurrent,
+  judgeCandidate,
+  lacksEntries,
+  type Position,
+} from "./entries.ts";
 
 /** As many as it takes until each mutation is found, at most. */
 const MUTATED_MAX = casesOf(200_000, 20_000);

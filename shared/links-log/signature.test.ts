@@ -9,7 +9,7 @@ import * as z from "zod";
 
 import { encodeEntry, SIGNER, signerOf, SIGNING_KEY } from "../../test/harness/links-log.ts";
 import { newUuid } from "../ids.ts";
-import { type EntryHeader, hashOf, type Head, NO_HASH } from "./entry.ts";
+import { type EntryHeader, hashOf, type Head, NO_HASH } from "./entries.ts";
 import {
   envPublicKeys,
   linksKeyVariables,

@@ -17,7 +17,7 @@ import * as z from "zod";
 
 import { envList } from "../env.ts";
 import type { Uuid } from "../ids.ts";
-import { formatHead, hashOf, type Head } from "./entry.ts";
+import { formatHead, hashOf, type Head } from "./entries.ts";
 
 /** The header of a message with its signature, in Base64. */
 export const SIGNATURE_HEADER = "Shorthop-Signature";

@@ -20,8 +20,16 @@ import {
   STREAM_NOT_FOUND,
 } from "../contracts/streams.ts";
 import type { Uuid } from "../ids.ts";
-import { type Candidate, EMPTY_STORE, type StoreState } from "./decisions.ts";
-import { comparePositions, formatHead, type Head, isHash, parseHead } from "./entry.ts";
+import {
+  type Candidate,
+  comparePositions,
+  EMPTY_STORE,
+  formatHead,
+  type Head,
+  isHash,
+  parseHead,
+  type StoreState,
+} from "./entries.ts";
 import { type LogVerifier, manifestStatement } from "./signature.ts";
 
 export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";

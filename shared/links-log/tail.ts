@@ -23,7 +23,7 @@ import {
   type Head,
   MESSAGE_BYTES_MAX,
   parseHead,
-} from "./entry.ts";
+} from "./entries.ts";
 import { entryStatement, type LogSigner, type LogVerifier } from "./signature.ts";
 
 export const LINK_LOG_STREAM = "LINK_LOG";

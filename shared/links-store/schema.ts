@@ -12,10 +12,15 @@
  */
 import type { Database } from "bun:sqlite";
 
-import { type ActiveLink, decodeLinkRecord, type LinkRecord } from "../contracts/link-record.ts";
+import {
+  type ActiveLink,
+  decodeLinkRecord,
+  encodeLinkRecord,
+  type LinkRecord,
+} from "../contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../contracts/short-link.ts";
-import { EMPTY_STORE, lacksEntries, type StoreState } from "../links-log/decisions.ts";
-import { readRecord, sizeAt, sizeOf, withEncodedRules, writeRecord } from "./record.ts";
+import { EMPTY_STORE, lacksEntries, type StoreState } from "../links-log/entries.ts";
+import { ALIGNMENT, readRecord, sizeAt, sizeOf, withEncodedRules, writeRecord } from "./record.ts";
 
 /**
  * The format of the file, which names it, its folders, its lock and its snapshots: a version with
@@ -33,8 +38,8 @@ export type Change = {
   isMalformed: boolean;
 };
 
-/** The change by a record that was decoded from its state as JSON. */
-export const toChange = (record: LinkRecord, state: Uint8Array): Change => ({
+/** The change by a record; its state in the log may have members that are not understood. */
+export const toChange = (record: LinkRecord, state?: Uint8Array): Change => ({
   key: keyOf(record),
   row: encodeStoredRecord(record, state),
   isMalformed: false,
@@ -58,14 +63,17 @@ export const PAGE_BYTES = 2048;
  * aliases. In a tree of keys each of them would change a page of its own, and inner pages would
  * have whole rows: too many for any cache.
  */
-export const SCHEMA = `
+export const TABLES = `
   PRAGMA page_size = ${PAGE_BYTES};
-  CREATE TABLE IF NOT EXISTS links (
-    number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, record BLOB NOT NULL
-  ) STRICT;
+  CREATE TABLE IF NOT EXISTS links (number INTEGER PRIMARY KEY, key TEXT NOT NULL, record BLOB NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
+
+/** Its writers look for a key before they add it. */
+const INDEX = "CREATE INDEX IF NOT EXISTS links_by_key ON links (key)";
+
+export const SCHEMA = `${TABLES}${INDEX}`;
 
 /** SQL condition for rows of links, neither deleted ones nor notices. */
 const IS_LINK = "substr(record, 5, 1) = x'00'";
@@ -91,6 +99,28 @@ export function prepareReplace(db: Database): (change: Change) => Replaced {
     else update.run(row, before.number);
     return { isWritten: true, links: Number(row[FORM] === LINK) - (before?.is_link ?? 0) };
   };
+}
+
+/** Prepares the statement that adds rows to {@link TABLES}, whatever they have of the same key. */
+export function prepareAdd(db: Database): (change: Change) => void {
+  const add = db.prepare<undefined, [string, Uint8Array]>(
+    "INSERT INTO links (key, record) VALUES (?, ?)",
+  );
+  return ({ key, row }) => void add.run(key, row);
+}
+
+/**
+ * Completes {@link TABLES} with rows: of each key the last one stays. Returns the number of links.
+ */
+export function indexRows(db: Database): number {
+  db.run(INDEX);
+  db.run(`
+    DELETE FROM links WHERE number IN (
+      SELECT links.number FROM links
+        JOIN (SELECT key, max(number) AS last FROM links GROUP BY key HAVING count(*) > 1) twice
+          ON twice.key = links.key AND links.number < last)`);
+  const count = `SELECT count(*) AS links FROM links WHERE ${IS_LINK}`;
+  return db.query<{ links: number }, []>(count).get()?.links ?? 0;
 }
 
 /** What a store knows of the log: a row, which only transactions that write entries change. */
@@ -173,11 +203,11 @@ export class MalformedRecordError extends Error {
 }
 
 /** Encodes a record, which was decoded from `message`, for the store. */
-export function encodeStoredRecord(record: LinkRecord, message: Uint8Array): Buffer {
+export function encodeStoredRecord(record: LinkRecord, message?: Uint8Array): Buffer {
   return seal(
     record.state === "active"
       ? encodeLink(withEncodedRules(record))
-      : encodeMessage(MESSAGE, message),
+      : encodeMessage(MESSAGE, message ?? encodeLinkRecord(record)),
   );
 }
 
@@ -186,21 +216,37 @@ function seal(bytes: Buffer): Buffer {
   return bytes;
 }
 
+/** Rows are parts of larger buffers: to make one of its own takes longer than to encode a row. */
+const SLAB_BYTES = 256 * 1024;
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+let used = 0;
+
+function allocate(size: number): Buffer {
+  if (size > slab.length - used) {
+    slab = Buffer.allocUnsafeSlow(Math.max(size, SLAB_BYTES));
+    used = 0;
+  }
+  const start = used;
+  used += size;
+  return slab.subarray(start, used);
+}
+
 function encodeMessage(form: number, message: Uint8Array): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + message.length);
+  const bytes = allocate(HEADER_BYTES + message.length);
   bytes[FORM] = form;
   bytes.set(message, HEADER_BYTES);
   return bytes;
 }
 
 function encodeLink(record: ActiveLink): Buffer {
-  const rest = Buffer.from(restJson(record));
-  const size = sizeOf(record);
+  const rest = restJson(record);
+  const end = HEADER_BYTES + sizeOf(record);
+  const bytes = allocate(end + Buffer.byteLength(rest));
   // The padding is zeros, so that equal records are equal rows.
-  const bytes = Buffer.alloc(HEADER_BYTES + size + rest.length);
+  bytes.fill(0, end - ALIGNMENT, end);
   bytes[FORM] = LINK;
   writeRecord(bytes, HEADER_BYTES, record, false);
-  bytes.set(rest, HEADER_BYTES + size);
+  bytes.write(rest, end);
   return bytes;
 }
 
@@ -226,8 +272,10 @@ const CACHED: ReadonlySet<string> = new Set<keyof ActiveLink>([
  * versions.
  */
 function restJson(link: ActiveLink): string {
-  const rest = Object.entries(link).filter(([name]) => !CACHED.has(name));
-  return rest.length === 0 ? "" : JSON.stringify(Object.fromEntries(rest));
+  if (Object.keys(link).every((name) => CACHED.has(name))) return "";
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(link).filter(([name]) => !CACHED.has(name))),
+  );
 }
 
 /**

@@ -13,7 +13,7 @@ import postgres from "postgres";
 import { resyncHosts } from "../../api/links-snapshots/hosts.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { decodeEntry, type Entry, hashOf } from "../../shared/links-log/entry.ts";
+import { decodeEntry, type Entry, hashOf } from "../../shared/links-log/entries.ts";
 import { newSigningKey, publicKeyOf } from "../../shared/links-log/signature.ts";
 import {
   chunkSubject,

@@ -18,8 +18,6 @@ import type { Log } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { SIGNER } from "./links-log.ts";
 
-const SLOW_READS = new URL("../../redirector/links/slow-reads.worker.ts", import.meta.url);
-
 /** A NATS that is never reached. */
 export const AWAY: Nats = {
   connection: new Promise(() => undefined),
@@ -44,7 +42,7 @@ export class LinksProcess implements Disposable {
     const { takedowns, domains, health } = this;
     this.cache = new LinkCache(CACHE_BYTES, takedowns);
     this.host = new HostLinks(dir, { cache: this.cache, takedowns, domains }, health, log, turnMs);
-    this.#slowReads = new SlowReads(SLOW_READS, dir, (error) => log.error({ error }, "slow_reads"));
+    this.#slowReads = new SlowReads(dir, (error) => log.error({ error }, "slow_reads"));
     this.links = new LinkReads(this.host, this.cache, this.#slowReads, nats, SIGNER);
     void this.links.waitUntilCurrent().then(() => health.onCurrent());
   }

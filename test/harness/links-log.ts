@@ -1,7 +1,7 @@
 /** Records and entries of the links log, and the keys with which tests sign it. */
 import type { ActiveLink } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { ENTRY_FORMAT, type EntryHeader } from "../../shared/links-log/entry.ts";
+import { ENTRY_FORMAT, type EntryHeader } from "../../shared/links-log/entries.ts";
 import { LogSigner } from "../../shared/links-log/signature.ts";
 
 /** A plain link of the service's own domain, whose destination names its version. */

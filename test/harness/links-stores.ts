@@ -39,6 +39,10 @@ export class LinksStores implements AsyncDisposable {
     this.owner = parts.owner;
   }
 
+  get databaseUrl(): string {
+    return this.#postgres.url;
+  }
+
   /**
    * Adds links as a process of an earlier version left them: with low versions, and nothing in the
    * outbox.

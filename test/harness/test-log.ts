@@ -12,7 +12,7 @@ import { storePath } from "../../redirector/links/store-files.ts";
 import { LogStore } from "../../redirector/links/store.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { EMPTY_HEAD, hashOf, type Head } from "../../shared/links-log/entry.ts";
+import { EMPTY_HEAD, hashOf, type Head } from "../../shared/links-log/entries.ts";
 import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
 import {
   ensureLinkLogStream,
@@ -131,10 +131,7 @@ export async function storeTestSnapshot(
   try {
     {
       using file = new LogStore(folder, 0);
-      const changes = aliases.map((alias) => {
-        const record = activeLink(alias, 1);
-        return toChange(record, encodeLinkRecord(record));
-      });
+      const changes = aliases.map((alias) => toChange(activeLink(alias, 1)));
       file.write(changes, { ...EMPTY_LOG, database, head: start, written: start });
     }
     {

@@ -67,7 +67,6 @@ afterEach(async () => {
 
 function start(folder: string): LinksThread {
   const thread = new LinksThread(
-    new URL("../../redirector/links/links.worker.ts", import.meta.url),
     redirectorConfig({
       LINKS_DIR: folder,
       NATS_URL: server.url,

@@ -38,7 +38,7 @@ async function startPublisher(url: string, replicas: number, log: Log) {
   const context = { sql, nats: nats.connection, signer: SIGNER, replicas, log };
   const publisher = new LinksLogPublisher(context);
   cleanup.defer(() => publisher.stop());
-  const snapshots = new SnapshotMaker(context, publisher);
+  const snapshots = new SnapshotMaker(context, publisher, postgres.url);
   cleanup.defer(() => snapshots.stop());
   const resources = cleanup.move();
   return {

@@ -8,7 +8,7 @@ import * as z from "zod";
 
 import { FAILURES_SUBJECT } from "../../shared/contracts/failures.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { decodeEntry } from "../../shared/links-log/entry.ts";
+import { decodeEntry } from "../../shared/links-log/entries.ts";
 import { listSnapshots, manifestSubject } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { processStatus, STATUS_SUBJECT } from "../../shared/status.ts";

@@ -30,7 +30,7 @@ const GONE = 410;
 
 /** How receivers are reached: which are allowed, how names resolve, and within which bounds. */
 export class Transport {
-  /** The secret that those of webhooks are derived from. */
+  /** The secret from which the secrets of webhooks are derived. */
   readonly ownSecret: string;
   readonly rules: ReceiverRules;
   readonly resolve: Resolve;
@@ -60,8 +60,8 @@ export type AttemptResult = { outcome: Outcome; isGone: boolean };
 const NO_RESPONSE = { latencyMs: 0, responseStatus: null, responseBody: null };
 
 /**
- * Delivers an event once; never throws. Undefined when no attempt was made, because the receiver's
- * address has too many connections.
+ * Attempts to deliver an event once; never throws. Undefined when no attempt was made, because the
+ * receiver's address has too many connections.
  */
 export async function attempt(
   transport: Transport,
@@ -84,7 +84,7 @@ export async function attempt(
     if (error instanceof AddressBusy) return undefined;
     const latencyMs = Math.round(performance.now() - startedAt);
     const failure = { ...NO_RESPONSE, latencyMs, ...describe(error) };
-    return { outcome: { ...failure, ...next(delivery, undefined) }, isGone: false };
+    return { outcome: { ...failure, ...scheduleRetry(delivery, undefined) }, isGone: false };
   }
 }
 
@@ -125,10 +125,11 @@ function judge(
     error: null,
   };
   if (status >= 200 && status < 300) return { ...response, status: "delivered", delayMs: null };
-  return { ...response, ...next(delivery, retryAfter) };
+  return { ...response, ...scheduleRetry(delivery, retryAfter) };
 }
 
-function next(
+/** The status and the delay after an attempt that failed. */
+function scheduleRetry(
   { attempts }: Pending,
   retryAfter: string | undefined,
 ): { status: "failed" | "pending"; delayMs: number | null } {

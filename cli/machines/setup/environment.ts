@@ -84,7 +84,7 @@ function variablesOf(settings: Settings, secrets: Secrets): Record<string, Env> 
   };
 }
 
-/** Those of the provider, as soon as there is an account that its people join. */
+/** The variables of the OpenID provider, once the account that its users join is known. */
 function signInVariables(settings: Settings): Env {
   if (!hasProvider(settings) || settings.OIDC_ACCOUNT === undefined) return {};
   const { OIDC_ROLE_CLAIM: claim, ...variables } = providerOf(settings);

@@ -12,7 +12,7 @@ import {
 import { failureReport, REPORTED_LINKS_MAX } from "../../../shared/contracts/failures.ts";
 import { decodeLinkRecord } from "../../../shared/contracts/link-record.ts";
 import { newUuid } from "../../../shared/ids.ts";
-import { decodeEntry, MESSAGE_BYTES_MAX } from "../../../shared/links-log/entry.ts";
+import { decodeEntry, MESSAGE_BYTES_MAX } from "../../../shared/links-log/entries.ts";
 import { decodeManifest, decodeSnapshotRequest } from "../../../shared/links-log/snapshots.ts";
 import { MESSAGES } from "./messages.ts";
 

@@ -21,7 +21,7 @@ import {
   ENTRY_BYTES_MAX,
   MESSAGE_BYTES_MAX,
   NO_HASH,
-} from "../../../shared/links-log/entry.ts";
+} from "../../../shared/links-log/entries.ts";
 import type { LogSigner } from "../../../shared/links-log/signature.ts";
 import {
   CHUNK_BYTES,

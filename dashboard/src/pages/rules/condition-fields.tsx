@@ -205,7 +205,7 @@ const Schedule = ({ condition, onChange }: ValuesProps) => (
   </>
 );
 
-/** The types of conditions: their names, and the form of their values. */
+/** What the form shows of a type of conditions. */
 type TypeInfo = {
   label: TextKey;
   /** The possible values, if there are few, with their labels. */

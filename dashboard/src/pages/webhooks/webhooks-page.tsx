@@ -175,7 +175,6 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** Dialogs that create webhooks, rotate their secrets and delete them. */
 type DialogProps = { webhook: Webhook; onClose: () => void };
 
 /** `events` is separated by spaces or commas; empty for all. */
@@ -188,7 +187,7 @@ const readEvents = (text: string): string[] => {
 
 const { url: urlSchema, events: eventsSchema, description } = newWebhookBody.shape;
 
-/** Names what is no type: the types themselves are offered while one types. */
+/** Names the words that are no event type; the field offers the types. */
 function validateEvents(text: string): true | string {
   const known = new Set<string>([ALL_EVENTS, ...EVENT_TYPE_NAMES]);
   const unknown = readEvents(text).filter((type) => !known.has(type));

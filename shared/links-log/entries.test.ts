@@ -16,7 +16,7 @@ import {
   MESSAGE_BYTES_MAX,
   NO_HASH,
   parseHead,
-} from "./entry.ts";
+} from "./entries.ts";
 import { decodeManifest, encodeManifest } from "./snapshots.ts";
 
 const header: EntryHeader = {
