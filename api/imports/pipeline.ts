@@ -49,10 +49,10 @@ import {
 } from "./sql.ts";
 
 /**
- * Links of one statement, each of which takes a lock of PostgreSQL, and segments that are planned
- * together.
+ * Links of one statement, and segments that are planned together. Each link takes a lock of
+ * PostgreSQL, and with more of them the memory of a statement costs more than the statement.
  */
-const LINKS_AT_ONCE = 1_000;
+const LINKS_AT_ONCE = 250;
 const SEGMENTS_AT_ONCE = 8;
 
 /** A link of the source, and what became of it. */

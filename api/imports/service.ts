@@ -1,13 +1,14 @@
 /** The operations on imports: begin, list and find them, and take them back. */
-import { type ClickHouse, deleteRows } from "../../shared/clicks/query.ts";
+import { type ClickHouse, clickTables, deleteRows, queryRows } from "../../shared/clicks/query.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, OPERATOR } from "../http/principal.ts";
 import type { LinkChanges } from "../links/change-links.ts";
-import type { Sql } from "../postgres.ts";
+import { errorCode, type Sql } from "../postgres.ts";
 import type { SegmentPublisher } from "./clicks.ts";
 import { ImportCounters, retryDeadlock } from "./counters.ts";
+import { chunksOf } from "./source.ts";
 import {
   beginImport,
   findAccounts,
@@ -103,6 +104,14 @@ const LINKS_AT_ONCE = 500;
 /** After this time no worker writes counters that it read before the clicks were deleted. */
 const COUNTERS_MS = 5_000;
 
+/** Selects the clicks of an import. */
+const IS_IMPORTED = "import = {import: UInt32}";
+
+/** Parts that one statement drops, and attempts while ClickHouse merges parts, with its error. */
+const PARTS_AT_ONCE = 1_000;
+const DROPS_MAX = 5;
+const NO_SUCH_PART = "232";
+
 export type Undone = { links_deleted: number; links_kept: number };
 
 export class ImportUndo {
@@ -156,13 +165,47 @@ export class ImportUndo {
     }
   }
 
+  /** A deletion rewrites each part of a table, so what can be dropped is dropped before. */
   async #deleteClicks(number: number): Promise<void> {
-    const condition = "import = {import: UInt32}";
-    const deletions = [{ table: "clicks" }, ...ROLLUP_TABLES].map(({ table }) => ({
-      table,
-      condition,
-    }));
+    const { onCluster } = await clickTables(this.#clickhouse);
+    const tables = ["clicks", ...ROLLUP_TABLES.map(({ table }) => table)];
+    const haveMore = await Promise.all(
+      // Shards have parts of the same names.
+      tables.map(async (table) => onCluster !== "" || (await this.#dropParts(table, number))),
+    );
+    const deletions = tables
+      .filter((_, i) => haveMore[i])
+      .map((table) => ({ table, condition: IS_IMPORTED }));
     await deleteRows(this.#clickhouse, deletions, { import: number });
+  }
+
+  /**
+   * Drops the parts that have clicks of the import only, as those of most months have; a part never
+   * changes. Returns whether other parts have some as well.
+   */
+  async #dropParts(table: string, number: number): Promise<boolean> {
+    for (let attempt = 0; attempt < DROPS_MAX; attempt++) {
+      const parts = await queryRows<{ part: string; isWhole: number }>(
+        this.#clickhouse,
+        `SELECT _part AS part, toUInt8(min(${IS_IMPORTED})) AS isWhole FROM ${table}
+          GROUP BY part HAVING max(${IS_IMPORTED})`,
+        { import: number },
+      );
+      const whole = parts.filter(({ isWhole }) => isWhole === 1);
+      if (whole.length === 0) return parts.length > 0;
+      try {
+        for (const some of chunksOf(whole, PARTS_AT_ONCE)) {
+          const drops = some.map(({ part }) => `DROP PART '${part}'`).join(", ");
+          await this.#clickhouse.command({
+            query: `ALTER TABLE ${table} ${drops}`,
+            query_params: {},
+          });
+        }
+      } catch (error) {
+        if (errorCode(error) !== NO_SUCH_PART) throw error;
+      }
+    }
+    return true;
   }
 }
 

@@ -99,12 +99,16 @@ export type ImportLink = { source_id: string; link_id: Uuid; host: string; creat
 
 /** Records a page of links, and where it ended; after the last page, visits come. */
 export async function recordLinks(sql: Sql, id: Uuid, page: LinksOfPage): Promise<void> {
+  const sourceIds = page.links.map(({ source_id }) => source_id);
+  const ids = page.links.map(({ link_id }) => link_id);
+  const hosts = page.links.map(({ host }) => host);
+  const created = page.links.map((link) => Number(link.created));
   await sql`
     with added as (
       insert into import_links (import_id, source_id, link_id, host, created)
-      select ${id}, source_id, link_id, host, created
-        from jsonb_to_recordset(${sql.json([...page.links])}::jsonb)
-          as link (source_id text, link_id uuid, host text, created boolean)
+      select ${id}, source_id, link_id, host, created::boolean
+        from unnest(${sourceIds}::text[], ${ids}::uuid[], ${hosts}::text[], ${created}::integer[])
+          as link (source_id, link_id, host, created)
       on conflict do nothing
     )
     update imports

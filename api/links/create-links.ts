@@ -128,14 +128,15 @@ export class LinkCreations {
       const named = within.map((candidate) => toNamed(candidate, attempt));
       try {
         const insertions = named.map((link) => toInsertion(link, this.#shortUrl));
-        const { consumption, ledgerBytes, links } = await insertLinks(this.#sql, owner, insertions);
-        if (links !== undefined) {
-          budgets.spend(owner, "changed_links", links.size);
+        const inserted = await insertLinks(this.#sql, owner, insertions);
+        const { consumption, ledgerBytes, versions } = inserted;
+        if (versions !== undefined) {
+          budgets.spend(owner, "changed_links", versions.length);
           budgets.spend(owner, "ledger_bytes", ledgerBytes);
           rejectBeyond(beyond, exhausted, results);
           for (const [i, { row }] of insertions.entries())
             results[named[i]?.index ?? 0] = {
-              link: { ...row, version: links.get(row.id) ?? 0, ...NO_CLICKS },
+              link: { ...row, version: versions[i] ?? 0, ...NO_CLICKS },
             };
           return insertions.length;
         }
@@ -263,8 +264,9 @@ export function toInsertion(
   shortUrl: string,
 ): Insertion {
   const row = { ...link, alias, updated_at: link.created_at };
-  const event = { id: newUuid(), data: linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl) };
-  const state = JSON.stringify(toRecordDraft(row));
+  const data = linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl);
+  const event = { id: newUuid(), data: JSON.stringify(data) };
+  const state = JSON.stringify(toRecordDraft(row)).slice(0, -"}".length);
   return { row, ...shortLinkOf(row), state, event };
 }
 

@@ -3,7 +3,6 @@
  * links before it draws versions and adds to the outbox. So the log has the states of a short link
  * in the order of its changes, and the later one has the higher version.
  */
-import type { JSONValue } from "postgres";
 
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
@@ -132,24 +131,25 @@ const isOneOf = (sql: Sql | Transaction, ids: readonly Uuid[]) =>
   ids.length === 1 ? sql`link.id = ${ids[0] ?? ""}` : sql`link.id = any (${[...ids]}::uuid[])`;
 
 /**
- * A new link, the state that publishes its short link, as JSON, and the event that records it.
- * PostgreSQL assigns the version of the first two.
+ * A new link, the state that publishes its short link, as JSON without its version and what closes
+ * it, and the event that records it. PostgreSQL assigns the version of the first two.
  */
 export type Insertion = ShortLink & {
   row: NewLink & { updated_at: Date };
   state: string;
-  event: { id: Uuid; data: JSONValue };
+  event: { id: Uuid; data: string };
 };
 
 /** Whether links consume one of the daily quota each. An operator's imports do not. */
 export type QuotaUse = "consumed" | "unlimited";
 
-/** The versions of the inserted links; undefined if the quota was not granted. */
+/** What was inserted; nothing if the quota was not granted. */
 type Inserted = {
   consumption: Consumption;
   /** The bytes of their events, which the account pays for. */
   ledgerBytes: number;
-  links: Map<Uuid, number> | undefined;
+  /** Of the links, in their order; undefined if the quota was not granted. */
+  versions: number[] | undefined;
 };
 
 const consumeQuota = (sql: Sql, { accountId, mode }: AccountScope, links: number) => sql`
@@ -178,17 +178,16 @@ export async function insertLinks(
   insertions: readonly Insertion[],
   quota: QuotaUse = "consumed",
 ): Promise<Inserted> {
-  const fields = insertions.map(({ row }) => row);
-  const others = insertions.map(({ row: { id }, domain, alias, state, event }) => ({
-    link_id: id,
-    domain,
-    alias,
-    state,
-    event_id: event.id,
-    data: event.data,
-  }));
-  type Row = Consumption & { link_id: Uuid | null; version: string; ledger_bytes: number };
-  const rows = await sql<[Row, ...Row[]]>`
+  const fields = JSON.stringify(insertions.map(({ row }) => filledColumns(row)));
+  // Each value once, and of text only: PostgreSQL copies the parameters of a statement to plan it.
+  const ids = insertions.map(({ row }) => row.id);
+  const domains = insertions.map(({ domain }) => domain);
+  const aliases = insertions.map(({ alias }) => alias);
+  const states = insertions.map(({ state }) => state);
+  const eventIds = insertions.map(({ event }) => event.id);
+  const data = insertions.map(({ event }) => event.data);
+  type Row = Consumption & { versions: number[]; ledger_bytes: number };
+  const [row] = await sql<[Row]>`
     with locked as materialized (${selectLocks(sql, insertions)}
     ), quota as materialized (
       ${quota === "consumed" ? consumeQuota(sql, { accountId, mode }, insertions.length) : grantAll(sql)}
@@ -197,38 +196,41 @@ export async function insertLinks(
         from quota
        cross join lateral next_link_versions(case when granted then ${insertions.length}::integer else 0 end)
                with ordinality as versions (version, place)
-        join rows from (jsonb_to_recordset(${sql.json(others)}::jsonb)
-               as (link_id uuid, domain text, alias text, state text, event_id uuid, data jsonb))
+        join unnest(${ids}::uuid[], ${domains}::text[], ${aliases}::text[], ${states}::text[], ${eventIds}::uuid[], ${data}::text[])
                with ordinality as given (link_id, domain, alias, state, event_id, data, place) using (place)
        order by place
     ), link as (
       insert into links (${listColumns(sql, COLUMNS)}, version)
       select ${columnsOf(sql, "fields", COLUMNS)}, drawn.version
-        from jsonb_populate_recordset(null::links, ${sql.json(fields)}::jsonb) fields
+        from json_populate_recordset(null::links, ${fields}::text::json) fields
         join drawn on drawn.link_id = fields.id
     ), counters as (
       insert into link_counters (link_id, account_id, mode)
       select link_id, ${accountId}, ${mode} from drawn
     ), recorded as (
       insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
-      select event_id, ${accountId}, ${mode}, 'link.created', link_id, link_id, data,
+      select event_id, ${accountId}, ${mode}, 'link.created', link_id, link_id, data::jsonb,
              ${sql.json(actorJson(actor))}::jsonb,
              ${actor.origin === undefined ? null : sql.json(actor.origin)}::jsonb
         from drawn
       returning bytes
     ), outbox as (
       insert into link_outbox (domain, alias, state)
-      select domain, alias, left(state, -1) || ',"version":' || version || '}' from drawn
+      select domain, alias, state || ',"version":' || version || '}' from drawn
     )
-    select quota.*, link_id, version,
+    select quota.*, array(select version::float8 from drawn order by place) as versions,
            (select coalesce(sum(bytes), 0) + count(*) * ledger_cost(${accountId}, ${mode}, 'link.created', 0)
               from recorded)::float8 as ledger_bytes
-      from quota left join drawn on true`;
-  const [{ link_id: _, version: __, ledger_bytes: ledgerBytes, ...consumption }] = rows;
-  if (!consumption.granted) return { consumption, ledgerBytes, links: undefined };
-  const links = rows.map((row) => [row.link_id ?? "", Number(row.version)] as const);
-  return { consumption, ledgerBytes, links: new Map(links) };
+      from quota`;
+  const { versions, ledger_bytes: ledgerBytes, ...consumption } = row;
+  return { consumption, ledgerBytes, versions: consumption.granted ? versions : undefined };
 }
+
+/** The columns of a row that are not null: a link has few of them. */
+const filledColumns = (row: Insertion["row"]) =>
+  Object.fromEntries(
+    COLUMNS.flatMap((name) => (row[name] === null ? [] : [[name, row[name]] as const])),
+  );
 
 /** Locks the owner's links among these ids until the transaction ends, and reads them. */
 export async function lockLinks(
@@ -289,10 +291,14 @@ export async function findAliasHolders(
   sql: Sql,
   requested: readonly RequestedNames[],
 ): Promise<Map<Uuid, AliasHolder>> {
+  const ids = requested.map(({ id }) => id);
+  const domainIds = requested.map(({ domain_id }) => domain_id);
+  const folded = requested.map((names) => Number(names.folded));
+  const aliases = requested.map(({ alias }) => alias);
   const rows = await sql<AliasHolder[]>`
     select requested.id as requested, holder.*
-      from jsonb_to_recordset(${sql.json([...requested])}::jsonb)
-        as requested (id uuid, domain_id uuid, folded boolean, alias text)
+      from unnest(${ids}::uuid[], ${domainIds}::uuid[], ${folded}::integer[], ${aliases}::text[])
+        as requested (id, domain_id, folded, alias)
      cross join lateral (
        select link.id, link.account_id, link.mode, link.target_url from links link
         where link.domain_id = requested.domain_id and link.alias = requested.alias
@@ -301,7 +307,7 @@ export async function findAliasHolders(
         where requested.domain_id is null and link.domain_id is null and link.alias = requested.alias
        union all
        select link.id, link.account_id, link.mode, link.target_url from links link
-        where requested.folded and link.domain_id = requested.domain_id
+        where requested.folded = 1 and link.domain_id = requested.domain_id
           and fold_alias(link.alias) = fold_alias(requested.alias) and link.folded
      ) holder`;
   return new Map(rows.map((row) => [row.requested, row]));

@@ -105,7 +105,7 @@ type Deletion = { table: string; condition: string };
 /**
  * How a statement names the tables that store clicks and rollups: on a cluster those of each shard.
  */
-async function clickTables(
+export async function clickTables(
   clickhouse: ClickHouseReader,
 ): Promise<{ suffix: "" | "_local"; onCluster: string }> {
   const [row] = await queryRows<{ cluster: string }>(
