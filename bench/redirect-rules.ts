@@ -12,6 +12,7 @@ import { decodeLinkRecord, encodeLinkRecord } from "../shared/contracts/link-rec
 import type { Condition } from "../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/schema.ts";
+import { activeLink } from "../test/harness/links-log.ts";
 import { redirectorConfig, serveCached } from "../test/harness/redirector-config.ts";
 
 /** The visitor of another network, and how often it follows its link. */
@@ -39,17 +40,7 @@ function conditionOf(link: number, i: number): Condition {
 }
 
 const linkOf = (alias: string, version: number, extras?: ActiveLink["extras"]): ActiveLink => ({
-  state: "active",
-  version,
-  domain: "",
-  alias,
-  link_id: newUuid(),
-  account_id: newUuid(),
-  mode: "live",
-  destination: "https://example.com/",
-  expires_at: null,
-  password_hash: null,
-  forward_query: false,
+  ...activeLink(alias, version),
   ...(extras === undefined ? {} : { extras }),
 });
 

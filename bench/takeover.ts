@@ -22,7 +22,7 @@ import { newUuid } from "../shared/ids.ts";
 import { UNKNOWN_LOCATION } from "../shared/visitors/geo.ts";
 import { LINKS, RANK_ID_PREFIX } from "../test/harness/generated-clicks.ts";
 import { publish, round } from "../test/harness/report.ts";
-import { encodeSegment } from "../test/harness/segments.ts";
+import { encodeSegment, testClick } from "../test/harness/segments.ts";
 import { removeDataDir, startStack } from "../test/harness/stack.ts";
 import { BatchesTable } from "../worker/batches/batch-log.ts";
 import { type BatchSegment, ClicksTable } from "../worker/batches/clicks-table.ts";
@@ -196,22 +196,16 @@ async function makeSegments(): Promise<Buffer[]> {
   return Array.from({ length: SEGMENTS }, (_, segment) =>
     encodeSegment(
       { journalId, segment },
-      Array.from({ length: SEGMENT_CLICKS }, (__, i) => ({
-        time: Date.now() - i,
-        linkId: linkOf(i % 20 === 0 ? 1 : Math.floor(LINKS ** Math.random())),
-        accountId: ACCOUNT,
-        mode: "live" as const,
-        prefetch: false,
-        embedded: false,
-        scanned: false,
-        privacy: false,
-        address: `198.51.100.${i % 200}`,
-        host: "sho.rt",
-        userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-        referrer: "",
-        language: "de",
-        query: "",
-      })),
+      Array.from({ length: SEGMENT_CLICKS }, (__, i) =>
+        testClick({
+          time: Date.now() - i,
+          linkId: linkOf(i % 20 === 0 ? 1 : Math.floor(LINKS ** Math.random())),
+          accountId: ACCOUNT,
+          address: `198.51.100.${i % 200}`,
+          userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+          language: "de",
+        }),
+      ),
     ),
   );
 }

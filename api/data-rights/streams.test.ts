@@ -4,29 +4,26 @@ import { expect, test } from "bun:test";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { decodeSegment } from "../../shared/contracts/click-segment.ts";
 import { newUuid } from "../../shared/ids.ts";
-import { encodeSegment } from "../../test/harness/segments.ts";
+import { encodeSegment, testClick } from "../../test/harness/segments.ts";
 import { replaceClicks } from "./streams.ts";
 
 const [erasedAccount, keptAccount] = [newUuid(), newUuid()];
 const segmentId = { journalId: newUuid(), segment: 7 };
 
-const clickOf = (accountId: string, i: number): Click => ({
-  time: 1_900_000_000_000 + i,
-  linkId: newUuid(),
-  accountId,
-  mode: "live",
-  prefetch: false,
-  embedded: false,
-  scanned: i % 2 === 0,
-  privacy: false,
-  address: `198.51.100.${i}`,
-  host: `host-of-${accountId}.example`,
-  userAgent: `agent-of-${accountId}`,
-  referrer: `https://${accountId}.example/`,
-  language: "en",
-  query: `utm_source=${accountId}`,
-  target: { kind: "rule", id: newUuid() },
-});
+const clickOf = (accountId: string, i: number): Click =>
+  testClick({
+    time: 1_900_000_000_000 + i,
+    linkId: newUuid(),
+    accountId,
+    scanned: i % 2 === 0,
+    address: `198.51.100.${i}`,
+    host: `host-of-${accountId}.example`,
+    userAgent: `agent-of-${accountId}`,
+    referrer: `https://${accountId}.example/`,
+    language: "en",
+    query: `utm_source=${accountId}`,
+    target: { kind: "rule", id: newUuid() },
+  });
 
 const clicks = Array.from({ length: 20 }, (_, i) =>
   clickOf(i % 3 === 0 ? erasedAccount : keptAccount, i),

@@ -96,6 +96,7 @@ test("rows of a bulk creation count once they are links, and the refusal says ho
   expect(links.createMany(owner, newUuid(), [unread])).rejects.toMatchObject({ status: 429 });
   expect(isRead).toBe(false);
   expect(await links.checkMany(owner, [{ url }])).toEqual([undefined]);
+  expect(await links.upsert(owner, { ...upsert, body: { url } })).toBeObject();
   expect((await links.create(owner, newUuid(), { url })).propagated).toBeBoolean();
 });
 

@@ -87,6 +87,7 @@ describe("destinations", () => {
     expect(parseDestination("http://localhost:9999/", localRules)).toHaveProperty("href");
     expect(parseDestination("http://10.0.0.1/", localRules)).toHaveProperty("href");
     expect(parseDestination("http://localhost:8080/x", localRules)).toHaveProperty("problem");
+    expect(parseDestination("http://nodots/", localRules)).toHaveProperty("problem");
   });
 
   test("a host of a million labels is rejected before it is parsed", () => {

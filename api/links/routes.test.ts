@@ -37,6 +37,8 @@ const fifty = (text: string): string[] => Array.from({ length: 50 }, () => text)
 /** The fields of a created link by the specification, which come first. */
 const SPECIFIED = "id short_url original_url alias title clicks created_at expires_at".split(" ");
 
+const previewOf = (preview: object) => ({ preview });
+
 describe("POST /v1/links", () => {
   test("creates a link and returns it with its address", async () => {
     const { status, headers, body } = await send("", {
@@ -95,6 +97,62 @@ describe("POST /v1/links", () => {
     const before = await countLinks();
     expect(codeOf(await send("", { body }))).toEqual([400, "invalid_request"]);
     expect(await countLinks()).toBe(before);
+  });
+
+  const rule = { url, conditions: [{ type: "query", name: "a" }] };
+  const rulesWith = (condition: object) => ({ rules: [rule, { url, conditions: [condition] }] });
+
+  test.each<[string, object, string, string?]>([
+    ["a value", rulesWith({ type: "country", in: ["DE", "XXX"] }), "rules.1.conditions.0.in.1"],
+    ["a type", rulesWith({ type: "moon", in: ["full"] }), "rules.1.conditions.0.type"],
+    [
+      "a zone",
+      rulesWith({ type: "schedule", timezone: "Mars/Base", days: [1], from: "09:00", to: "10:00" }),
+      "rules.1.conditions.0.timezone",
+    ],
+    ["a block", rulesWith({ type: "ip", in: ["203.0.113.0/33"] }), "rules.1.conditions.0.in.0"],
+    ["a member", rulesWith({ ...rule.conditions[0], value: "b" }), "rules.1.conditions.0.value"],
+    ["no instant", rulesWith({ type: "time" }), "rules.1.conditions.0.from"],
+    ["our own host", { rules: [rule, { ...rule, url: "http://sho.rt/" }] }, "rules.1.url", "url"],
+    ["too many rules", { rules: Array.from({ length: 21 }, () => rule) }, "rules"],
+    [
+      "too large rules",
+      { rules: Array.from({ length: 9 }, () => ({ ...rule, url: url + "a".repeat(8_000) })) },
+      "The link with all its URLs",
+    ],
+    [
+      "too much weight",
+      { split: { arms: [99, 99].map((weight) => ({ url, weight })) } },
+      "split.arms",
+    ],
+    ["no title", previewOf({ description: "x" }), "preview.title"],
+    ["an empty title", previewOf({ title: " " }), "preview.title"],
+    ["too long a title", previewOf({ title: "x".repeat(256) }), "preview.title"],
+    ["a control character", previewOf({ title: "a\u0000" }), "preview.title"],
+    ["an unknown member", previewOf({ title: "a", video: "x" }), "preview.video"],
+    [
+      "a plain image",
+      previewOf({ title: "a", image: "http://a.example/" }),
+      "preview.image",
+      "url",
+    ],
+    ["no image", previewOf({ title: "a", image: "a.png" }), "preview.image", "url"],
+    ["a script", previewOf({ title: "a", image: "javascript:alert(1)" }), "preview.image", "url"],
+  ])(
+    "rejects settings with %s that is not allowed, and names it",
+    async (_, body, named, of = "request") => {
+      const response = await send("", { body: { url, ...body } });
+      expect(codeOf(response)).toEqual([400, `invalid_${of}`]);
+      expect(JSON.stringify(response.body)).toContain(`"${named}`);
+    },
+  );
+
+  test("rejects a rule's id that is given twice", async () => {
+    const { body } = await send("?include=settings", { body: { url, rules: [rule] } });
+    const [known] = (body as { rules: object[] }).rules;
+    const response = await send("", { body: { url, rules: [known, known] } });
+    expect(codeOf(response)).toEqual([400, "invalid_request"]);
+    expect(JSON.stringify(response.body)).toContain("rules.1.id");
   });
 
   test("rejects more than 1,000 values of conditions, and names the first condition beyond", async () => {
@@ -179,6 +237,10 @@ test("a change sets and removes what it names, and without an effect is none", a
     without,
   );
   expect(await change({ password: null })).toMatchObject({ has_password: false });
+  await change({ url: "HTTPS://example.com/Changed" });
+  expect((await send("?url=https://example.com/Changed")).body).toMatchObject({
+    data: [{ id, original_url: "HTTPS://example.com/Changed" }],
+  });
 });
 
 test.each<object>([

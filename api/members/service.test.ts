@@ -122,7 +122,10 @@ test("an address that has a user is accepted only in that user's session", async
   expect(await second.accept(OWN)).toBe("invalid_request");
   expect(services.hashed).toEqual([]);
   const browser = await signedIn(OWN);
-  const joined = await second.accept("ignored", await browser.user());
+  const user = await browser.user();
+  const stranger = { ...user, email: "stranger@example.com" };
+  expect(await second.accept("ignored", stranger)).toBe("forbidden");
+  const joined = await second.accept("ignored", user);
   expect(await browser.see()).toMatchObject({
     user: { email: address },
     accounts: [first, joined],

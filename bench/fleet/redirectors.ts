@@ -15,6 +15,7 @@ import {
 import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { testClick } from "../../test/harness/segments.ts";
 
 /**
  * How many redirectors, how many segments each of them seals per second, and the clicks of a
@@ -47,22 +48,16 @@ const linkIds = Array.from({ length: LINKS }, () => newUuid());
 const accountId = newUuid();
 
 function makeClick(time: number): Click {
-  return {
+  return testClick({
     time,
     linkId: linkIds[skewed(LINKS)] ?? "",
     accountId,
-    mode: "live",
-    prefetch: false,
-    embedded: false,
-    scanned: false,
-    privacy: false,
     address: `${1 + random(223)}.${random(256)}.${random(256)}.${1 + random(254)}`,
     host: "localhost",
     userAgent: AGENTS[skewed(AGENTS.length)] ?? "",
     referrer: random(2) === 0 ? "" : `https://site-${skewed(200)}.example/articles/${random(50)}`,
     language: LANGUAGES[skewed(LANGUAGES.length)] ?? "",
-    query: "",
-  };
+  });
 }
 
 /** Encodes a segment whose clicks happened just now. */

@@ -3,7 +3,7 @@ import { type ActiveLink, encodeLinkRecord } from "../../shared/contracts/link-r
 import type { RedirectSettings } from "../../shared/contracts/redirect-settings.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
-import { SIGNING_KEY } from "../../test/harness/links-log.ts";
+import { activeLink, SIGNING_KEY } from "../../test/harness/links-log.ts";
 import { BenchLog } from "./bench-log.ts";
 
 export type Links = readonly { alias: string; destination: string }[];
@@ -56,17 +56,9 @@ export async function publishLinks(
 
 /** The link as a state of the links log. */
 export const toLinkRecord = ({ alias, destination }: Links[number], account: Uuid): ActiveLink => ({
-  state: "active",
-  version: 1,
-  domain: "",
-  alias,
-  mode: "live",
+  ...activeLink(alias, 1),
   destination,
-  link_id: newUuid(),
   account_id: account,
-  expires_at: null,
-  password_hash: null,
-  forward_query: false,
 });
 
 /** Requests every link once, so that all are cached. */

@@ -5,26 +5,17 @@ import fc from "fast-check";
 import { sliceToString } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { LinkFacts } from "../../shared/takedowns.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { LinkCache } from "./link-cache.ts";
 import { Takedowns } from "./takedowns.ts";
 
 const MIB = 1024 ** 2;
 
-const active = (alias: string, version: number, destination = "https://example.com/") =>
-  ({
-    state: "active",
-    version,
-    domain: "",
-    alias,
-    link_id: "0190a5a2-0000-7000-8000-000000000001",
-    account_id: "0190a5a2-0000-7000-8000-000000000002",
-    mode: "live",
-    destination: destination + version,
-    expires_at: null,
-    password_hash: null,
-    forward_query: false,
-  }) satisfies LinkRecord;
+const active = (alias: string, version: number, destination = "https://example.com/") => ({
+  ...activeLink(alias, version),
+  destination: destination + version,
+});
 
 /** Takedowns that cover what a function says. */
 function takedownsOf(covers: (link: LinkFacts) => boolean): Takedowns {

@@ -19,6 +19,7 @@ import {
   sizeOf,
   writeRecord,
 } from "../../shared/links-store/record.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import { LinkCache } from "./link-cache.ts";
 import { SettingsCache } from "./settings-cache.ts";
@@ -40,21 +41,7 @@ const rulesOf = (conditionOf: (i: number) => Condition): RedirectSettings => ({
 });
 
 function recordOf(version: number, extras: RedirectSettings): ActiveLink {
-  const record: ActiveLink = {
-    state: "active",
-    version,
-    domain: "",
-    alias: "abc",
-    link_id: UUID,
-    account_id: UUID,
-    mode: "live",
-    destination: "https://example.com/",
-    expires_at: null,
-    password_hash: null,
-    forward_query: false,
-    extras,
-  };
-  const decoded = decodeLinkRecord(encodeLinkRecord(record));
+  const decoded = decodeLinkRecord(encodeLinkRecord({ ...activeLink("abc", version), extras }));
   if (decoded?.state !== "active") throw new Error("The link is not understood.");
   return decoded;
 }

@@ -13,30 +13,13 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-import { type Click, toRawClick } from "../../shared/contracts/click-record.ts";
+import { toRawClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
 import { canMountDisks, mountDisk, remountDisk, unmountDisk } from "../../test/harness/disks.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { testClick } from "../../test/harness/segments.ts";
 import type { SealedSegment } from "./files.ts";
 import { Journal } from "./journal.ts";
-
-const click = (change: Partial<Click> = {}): Click => ({
-  time: 1_800_000_000_000,
-  linkId: "0190a5a2-0000-7000-8000-000000000001",
-  accountId: "0190a5a2-0000-7000-8000-000000000002",
-  mode: "live",
-  prefetch: false,
-  embedded: false,
-  scanned: false,
-  privacy: false,
-  address: "203.0.113.9",
-  host: "sho.rt",
-  userAgent: "agent",
-  referrer: "",
-  language: "",
-  query: "",
-  ...change,
-});
 
 let dir: string;
 beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-journal-"))));
@@ -59,11 +42,11 @@ function open(bytesMax = 10_000_000) {
 describe("the click journal", () => {
   test("a click is on disk once it is committed", () => {
     const { journal } = open();
-    journal.append(toRawClick(click({ userAgent: "first" })));
+    journal.append(toRawClick(testClick({ userAgent: "first" })));
     journal.commit();
     const [name = ""] = readdirSync(dir);
     expect(decodeSegment(readFileSync(join(dir, name)))?.clicks).toEqual([
-      click({ userAgent: "first" }),
+      testClick({ userAgent: "first" }),
     ]);
     journal.close();
   });
@@ -71,7 +54,7 @@ describe("the click journal", () => {
   test("segments are sealed when full, numbered without gaps, and hold every click once", () => {
     const { journal, sealed, clicks } = open();
     const total = 2 * SEGMENT_CLICKS_MAX + 10;
-    for (let i = 0; i < total; i++) journal.append(toRawClick(click({ time: i })));
+    for (let i = 0; i < total; i++) journal.append(toRawClick(testClick({ time: i })));
     journal.close();
     expect(sealed.map(({ segment }) => segment)).toEqual([0, 1, 2]);
     expect(sealed.map((segment) => segment.clicks)).toEqual([
@@ -84,7 +67,7 @@ describe("the click journal", () => {
 
   test("a segment is sealed soon, however few clicks it holds", async () => {
     const { journal, sealed } = open();
-    journal.append(toRawClick(click()));
+    journal.append(toRawClick(testClick()));
     journal.commit();
     await eventually(async () => expect(sealed).toHaveLength(1), 2_000);
     journal.close();
@@ -92,7 +75,7 @@ describe("the click journal", () => {
 
   test("a segment is sealed soon, also when the clock has been set back by an hour", async () => {
     const { journal, sealed } = open();
-    journal.append(toRawClick(click()));
+    journal.append(toRawClick(testClick()));
     journal.commit();
     const hourAgo = Date.now() - 3_600_000;
     using _ = spyOn(Date, "now").mockReturnValue(hourAgo);
@@ -103,7 +86,7 @@ describe("the click journal", () => {
 
   test("a segment that a killed process left open is recovered under its id, wherever it is torn", () => {
     const { journal } = open();
-    for (let i = 0; i < 3; i++) journal.append(toRawClick(click({ time: i })));
+    for (let i = 0; i < 3; i++) journal.append(toRawClick(testClick({ time: i })));
     journal.commit();
     const [name = ""] = readdirSync(dir);
     const whole = readFileSync(join(dir, name));
@@ -129,10 +112,10 @@ describe("the click journal", () => {
   test("sealed segments that were not published come before new ones, in order", () => {
     const before = open();
     for (let i = 0; i < SEGMENT_CLICKS_MAX + 1; i++)
-      before.journal.append(toRawClick(click({ time: i })));
+      before.journal.append(toRawClick(testClick({ time: i })));
     before.journal.close();
     const after = open();
-    after.journal.append(toRawClick(click({ time: -1 })));
+    after.journal.append(toRawClick(testClick({ time: -1 })));
     after.journal.close();
     expect(after.clicks().map(({ time }) => time)).toEqual([
       ...Array.from({ length: SEGMENT_CLICKS_MAX + 1 }, (_, i) => i),
@@ -144,7 +127,7 @@ describe("the click journal", () => {
   test("the file of a published segment is reused for a later one, and keeps nothing of the first", () => {
     const { journal, sealed, errors } = open();
     const fill = (time: number) => {
-      for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(click({ time })));
+      for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(testClick({ time })));
     };
     fill(1);
     const [first] = sealed;
@@ -152,7 +135,7 @@ describe("the click journal", () => {
     const { ino } = statSync(first.path);
     truncateSync(first.path);
     journal.recycle(first);
-    journal.append(toRawClick(click({ time: 2 })));
+    journal.append(toRawClick(testClick({ time: 2 })));
     journal.commit();
     const [name = ""] = readdirSync(dir);
     expect(readdirSync(dir)).toEqual([name]);
@@ -161,7 +144,7 @@ describe("the click journal", () => {
     expect([decoded?.segment, decoded?.whole, decoded?.clicks]).toEqual([
       1,
       true,
-      [click({ time: 2 })],
+      [testClick({ time: 2 })],
     ]);
     expect(errors).toEqual([]);
     journal.close();
@@ -169,7 +152,7 @@ describe("the click journal", () => {
 
   test("truncated files are deleted on close, and after a crash by the next process", () => {
     const { journal, sealed } = open();
-    for (let i = 0; i < 3 * SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(click()));
+    for (let i = 0; i < 3 * SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(testClick()));
     for (const { path } of sealed) truncateSync(path);
     const next = open();
     expect([next.sealed, next.unknown, readdirSync(dir)]).toEqual([[], [], []]);
@@ -182,14 +165,14 @@ describe("the click journal", () => {
 
   test("a file that cannot be reused drops no click", () => {
     const { journal, sealed, clicks, errors } = open();
-    for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(click()));
+    for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(testClick()));
     const [first] = sealed.splice(0);
     if (first === undefined) throw new Error("No segment was sealed.");
     rmSync(first.path);
     journal.recycle(first);
-    journal.append(toRawClick(click({ time: 2 })));
+    journal.append(toRawClick(testClick({ time: 2 })));
     journal.close();
-    expect(clicks()).toEqual([click({ time: 2 })]);
+    expect(clicks()).toEqual([testClick({ time: 2 })]);
     expect(errors).toHaveLength(1);
   });
 
@@ -207,7 +190,7 @@ describe("the click journal", () => {
   test("segments that are sealed or open are recovered under their ids, and quarantined ones are left alone", () => {
     const before = open();
     for (let i = 0; i < SEGMENT_CLICKS_MAX + 1; i++)
-      before.journal.append(toRawClick(click({ time: i })));
+      before.journal.append(toRawClick(testClick({ time: i })));
     before.journal.commit();
     const [sealed] = before.sealed;
     const quarantine = join(dir, "quarantine");
@@ -229,7 +212,7 @@ describe("the click journal", () => {
 
   test("a file that cannot be read is quarantined at the start, and the others are recovered", () => {
     const before = open();
-    before.journal.append(toRawClick(click()));
+    before.journal.append(toRawClick(testClick()));
     before.journal.close();
     const name = "0190a5a2-0000-7000-8000-000000000001-0000000000.segment";
     mkdirSync(join(dir, name));
@@ -247,7 +230,7 @@ describe("the click journal", () => {
     writeFileSync(join(dir, "quarantine", "x.segment"), Buffer.alloc(bytes));
     const { journal } = open(6_000);
     expect(journal.stats().pendingBytes).toBe(bytes);
-    journal.append(toRawClick(click()));
+    journal.append(toRawClick(testClick()));
     expect(journal.stats().dropped.journal_full).toBe(1);
     journal.close();
   });
@@ -256,7 +239,7 @@ describe("the click journal", () => {
     "of a segment that is %s, and has a damaged record, every other click is recovered",
     (state) => {
       const { journal } = open();
-      for (let i = 0; i < 5; i++) journal.append(toRawClick(click({ time: i })));
+      for (let i = 0; i < 5; i++) journal.append(toRawClick(testClick({ time: i })));
       journal.commit();
       const [openName = ""] = readdirSync(dir);
       const bytes = readFileSync(join(dir, openName));
@@ -278,7 +261,7 @@ describe("the click journal", () => {
 
   test("a segment in a file named after another is not published under that name", () => {
     const { journal, sealed } = open();
-    journal.append(toRawClick(click()));
+    journal.append(toRawClick(testClick()));
     journal.close();
     const path = sealed[0]?.path ?? "";
     copyFileSync(path, path.replace("-0000000000.segment", "-0000000007.segment"));
@@ -291,7 +274,7 @@ describe("the click journal", () => {
   test("a full journal drops and counts clicks, and takes new ones when there is room again", () => {
     const { journal, sealed } = open(6_000);
     for (let i = 0; i < 20; i++) {
-      journal.append(toRawClick(click({ userAgent: "x".repeat(500) })));
+      journal.append(toRawClick(testClick({ userAgent: "x".repeat(500) })));
       journal.commit();
     }
     const { recorded, dropped } = journal.stats();
@@ -306,8 +289,8 @@ describe("the click journal", () => {
   test("a deleted directory drops and counts clicks, and never throws", () => {
     const { journal, errors } = open();
     rmSync(dir, { recursive: true });
-    journal.append(toRawClick(click()));
-    journal.append(toRawClick(click()));
+    journal.append(toRawClick(testClick()));
+    journal.append(toRawClick(testClick()));
     journal.commit();
     expect(journal.stats().dropped.disk_error).toBe(2);
     expect(errors).toHaveLength(1);
@@ -331,7 +314,7 @@ describe("the click journal", () => {
       dir = small;
       const { journal, sealed, clicks } = open();
       for (let i = 0; i < 400; i++) {
-        journal.append(toRawClick(click({ time: i, userAgent: "x".repeat(400) })));
+        journal.append(toRawClick(testClick({ time: i, userAgent: "x".repeat(400) })));
         journal.commit();
       }
       const { recorded, dropped } = journal.stats();
@@ -343,7 +326,7 @@ describe("the click journal", () => {
         rmSync(segment.path);
         journal.recycle(segment);
       }
-      journal.append(toRawClick(click({ time: 1_000 })));
+      journal.append(toRawClick(testClick({ time: 1_000 })));
       journal.close();
       expect(clicks().map(({ time }) => time)).toContain(1_000);
       dir = previousDir;
@@ -354,7 +337,7 @@ describe("the click journal", () => {
     "a process starts on a read-only disk, and the first on a writable one recovers all",
     () => {
       const { journal } = open();
-      for (let i = 0; i < 3; i++) journal.append(toRawClick(click({ time: i })));
+      for (let i = 0; i < 3; i++) journal.append(toRawClick(testClick({ time: i })));
       journal.commit();
       const [name = ""] = readdirSync(dir);
       const whole = readFileSync(join(dir, name));

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { Socket } from "node:net";
 
-import { admin, createAccount, createKey, runAdmin, UNLIMITED } from "../harness/admin.ts";
+import { admin, createAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, codeOf, linkSchema } from "../harness/api.ts";
 import { browserHeaders, createUser, trySignIn } from "../harness/dashboard.ts";
@@ -369,43 +369,6 @@ test("the authentication library has no public routes of its own", async () => {
     });
     expect(response.status).toBe(404);
   }
-});
-
-const from = (i: number) => ({ "x-forwarded-for": `2001:4860:1:1::${i.toString(16)}` });
-
-describe("a valid key", () => {
-  const STRANGER = { "x-forwarded-for": "203.0.113.200" };
-
-  test("keeps working beside any number of requests without one, and the documentation is not rate limited", async () => {
-    const { api_url, api_key } = stack.info();
-    const docs = await Promise.all(
-      Array.from({ length: 100 }, () => call(`${api_url}/docs/start.js`, { headers: STRANGER })),
-    );
-    expect(new Set(docs.map(({ status }) => status))).toEqual(new Set([200]));
-    expect(docs[0]?.headers.get("x-ratelimit-remaining")).toBe("60");
-    const noise = await Promise.all(
-      Array.from({ length: 100 }, () => call(`${api_url}/v1/limits`, { headers: STRANGER })),
-    );
-    expect(noise.filter(({ status }) => status === 401)).toHaveLength(60);
-    expect(noise.filter(({ status }) => status === 429)).toHaveLength(40);
-    const keyed = (path: string, key: string) =>
-      call(`${api_url}${path}`, { key, headers: STRANGER });
-    expect((await keyed("/v1/limits", api_key)).status).toBe(200);
-    expect((await keyed("/v1/nowhere", api_key)).status).toBe(404);
-    const { id } = await createAccount(stack, "free");
-    const { key } = await createKey(stack, id, "links:read");
-    expect((await keyed("/v1/limits", key)).status).toBe(200);
-  });
-
-  test("is not limited by other clients of its /64, which share one limit without a key", async () => {
-    const { api_url, api_key } = stack.info();
-    const responses = await Promise.all(
-      Array.from({ length: 100 }, (_, i) => call(`${api_url}/v1/limits`, { headers: from(i) })),
-    );
-    expect(responses.filter(({ status }) => status === 401)).toHaveLength(60);
-    const keyed = await call(`${api_url}/v1/limits`, { key: api_key, headers: from(500) });
-    expect(keyed.status).toBe(200);
-  });
 });
 
 test("a proxy that is missing from TRUSTED_PROXIES is logged once", async () => {

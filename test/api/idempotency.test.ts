@@ -4,12 +4,9 @@ import { describe, expect, spyOn, test } from "bun:test";
 import * as z from "zod";
 
 import { DomainService } from "../../api/domains/service.ts";
-import { parseId } from "../../cli/arguments.ts";
-import { ACCOUNT_BUDGETS } from "../../shared/budgets.ts";
 import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { call, codeOf, errorSchema, linkSchema } from "../harness/api.ts";
-import { useUp } from "../harness/budgets.ts";
 import { forFile } from "../harness/for-file.ts";
 
 const stack = await forFile(ApiInProcess.start());
@@ -118,14 +115,6 @@ describe("a creation with an Idempotency-Key", () => {
     }
   });
 
-  test("can be repeated with a new effect after a day", async () => {
-    const first = linkSchema.parse((await create("yesterday", body)).body);
-    await stack.database
-      .sql`update idempotency_keys set created_at = created_at - interval '24 hours 1 second'`;
-    const next = linkSchema.parse((await create("yesterday", body)).body);
-    expect(next.id).not.toBe(first.id);
-  });
-
   test("is executed again, with the same id, after a failure on our side", async () => {
     using creations = spyOn(DomainService.prototype, "create");
     creations.mockRejectedValueOnce(new Error("The disk is on fire."));
@@ -199,28 +188,6 @@ describe("the bulk creation of links", () => {
     created: z.int(),
     failed: z.int(),
   });
-  test("creates each link independently, in order, and each is published", async () => {
-    await create("bulk-taken", { url: "https://example.com/", alias: "bulk-taken" });
-    const { status, body } = await createBulk([
-      { url: "https://example.com/0", alias: "bulk-0" },
-      { url: "nonsense" },
-      { url: "https://example.com/2", alias: "bulk-taken" },
-      { url: "https://example.com/3", tags: ["a", "a", "b"] },
-    ]);
-    expect(status).toBe(200);
-    const { data, created, failed } = bulkSchema.parse(body);
-    expect([created, failed]).toEqual([2, 2]);
-    expect(data.map(({ index }) => index)).toEqual([0, 1, 2, 3]);
-    expect(data[0]).toMatchObject({ link: { alias: "bulk-0" } });
-    expect(data[1]).toMatchObject({ error: { code: "invalid_url" } });
-    expect(data[2]).toMatchObject({ error: { code: "alias_taken" } });
-    expect(data[3]).toMatchObject({ link: { tags: ["a", "b"] } });
-    for (const entry of data) {
-      if (!("link" in entry)) continue;
-      const { alias, original_url: destination } = entry.link;
-      expect(await stack.readPublished(alias)).toMatchObject({ state: "active", destination });
-    }
-  });
 
   test("takes effect once with an Idempotency-Key, even if the response was lost", async () => {
     const links = Array.from({ length: 100 }, (_, i) => ({ url: `https://example.com/b${i}` }));
@@ -236,42 +203,7 @@ describe("the bulk creation of links", () => {
     expect(repeat).toEqual(first);
     expect(await countLinks()).toBe(before + 100);
   });
-
-  test.each([[[]], [Array.from({ length: 101 }, () => ({ url: "https://example.com/" }))], ["x"]])(
-    "rejects fewer than one and more than a hundred links",
-    async (links) => {
-      expect(codeOf(await createBulk(links))).toEqual([400, "invalid_request"]);
-    },
-  );
-
-  test("takes each link of the hour's rows, begins while there is one, and takes nothing of single creations", async () => {
-    const { key } = await createAccount(stack, "free");
-    const links = Array.from({ length: 100 }, () => ({ url: "https://example.com/" }));
-    const calls = ACCOUNT_BUDGETS.bulk_rows.atOnce / links.length;
-    for (let call = 0; call < calls; call++)
-      expect((await createBulk(links, {}, key)).status).toBe(200);
-    // At once or after one more, as rows come back by and by.
-    const responses = [await createBulk(links, {}, key), await createBulk(links, {}, key)];
-    const rejected = responses.find(({ status }) => status !== 200);
-    if (rejected === undefined) throw new Error("No request was rejected.");
-    expect(codeOf(rejected)).toEqual([429, "rate_limited"]);
-    expect(JSON.stringify(rejected.body)).toContain("bulk_rows");
-    expect(Number(rejected.headers.get("retry-after"))).toBeGreaterThan(0);
-    const granted = responses.filter(({ status }) => status === 200).length;
-    expect(await countLinks(key)).toBe((calls + granted) * links.length);
-    const single = { key, body: { url: "https://example.com/" } };
-    expect((await call(api("/v1/links"), single)).status).toBe(201);
-  });
 });
-
-/** What every redirector reads of these links. */
-async function expectStates(
-  aliases: readonly string[],
-  state: "active" | "deleted",
-): Promise<void> {
-  const published = await Promise.all(aliases.map((alias) => stack.readPublished(alias)));
-  expect(published.map((record) => record?.state)).toEqual(aliases.map(() => state));
-}
 
 describe("two processes", () => {
   test("create one link of concurrent upserts with one external id, which all update", async () => {
@@ -314,69 +246,5 @@ describe("two processes", () => {
     for (const other of others) expect(codeOf(other)).toEqual([412, "precondition_failed"]);
     expect(codeOf(await update(0, etag, "DELETE"))).toEqual([412, "precondition_failed"]);
     expect((await update(1, won?.headers.get("etag") ?? "", "DELETE")).status).toBe(200);
-  });
-
-  test("create each of the same aliases once in concurrent bulk requests, merge tags and delete each once", async () => {
-    const aliases = Array.from({ length: 30 }, (_, i) => `both-${i}`);
-    const bulk = z.object({
-      data: z.array(z.object({ link: linkSchema.optional(), id: z.string().optional() })),
-    });
-    const send = async (i: number, path: string, body: unknown) => {
-      const response = await call(`${both(i)}${path}`, { key: account.key, body });
-      expect(response.status).toBe(200);
-      return response.body;
-    };
-    const created = await Promise.all(
-      Array.from({ length: 6 }, async (_, i) => {
-        const order = i % 3 === 0 ? aliases : aliases.toReversed();
-        const links = order.map((alias) => ({
-          url: "https://example.com/both",
-          alias,
-          tags: ["before", `t${i}`],
-        }));
-        return bulk.parse(await send(i, "/v1/links/bulk", { links })).data;
-      }),
-    );
-    const links = created.flat().flatMap(({ link }) => link ?? []);
-    expect(links.map(({ alias }) => alias).toSorted()).toEqual(aliases.toSorted());
-    await expectStates(aliases, "active");
-    await Promise.all(
-      Array.from({ length: 6 }, (_, i) =>
-        send(i, "/v1/tags/merge", { tags: ["before", `t${i}`], into: "after" }),
-      ),
-    );
-    const { body } = await call(api("/v1/links?tag=after&limit=100"), { key: account.key });
-    const tagged = z.object({ data: z.array(z.object({ tags: z.array(z.string()) })) }).parse(body);
-    expect(tagged.data.map(({ tags }) => tags)).toEqual(aliases.map(() => ["after"]));
-    const ids = links.map(({ id }) => id);
-    const deleted = await Promise.all(
-      Array.from(
-        { length: 4 },
-        async (_, i) => bulk.parse(await send(i, "/v1/links/bulk/delete", { ids })).data,
-      ),
-    );
-    expect(
-      deleted
-        .flat()
-        .flatMap(({ id }) => id ?? [])
-        .toSorted(),
-    ).toEqual(ids.toSorted());
-    await expectStates(aliases, "deleted");
-  });
-
-  test("take a row of the budget for upserts that create, and for no others", async () => {
-    const { id: account, key } = await createAccount(stack, "free");
-    const put = (id: string) =>
-      call(`${both(id.length)}/v1/links/external/${id}`, {
-        method: "PUT",
-        key,
-        body: { url: "https://example.com/", title: crypto.randomUUID() },
-      });
-    const statuses: number[] = [];
-    for (const id of ["a", "a", "b"]) statuses.push((await put(id)).status);
-    // Both processes are this one, as their budgets are.
-    useUp({ accountId: parseId("acct")(account), plan: "free" }, "bulk_rows");
-    for (const id of ["c", "b"]) statuses.push((await put(id)).status);
-    expect(statuses).toEqual([201, 200, 201, 429, 200]);
   });
 });

@@ -114,17 +114,6 @@ test("iterators over domains and shares meet every entry once, also when each is
   expect(met.shares.toSorted()).toEqual([...created.shares].toSorted());
 });
 
-test("tags are merged and renamed on all links, also where a link has both", async () => {
-  const [wrong, twice] = [await createTagged(105, "sprign"), await createTagged(3, "Spring")];
-  await shorthop.links.updateMany(twice.map((id) => ({ id, tags: ["Spring", "sprign"] })));
-  expect(await shorthop.tags.merge({ tags: ["sprign", "Spring"], into: "spring" })).toBe(108);
-  expect((await idsOf("spring")).toSorted()).toEqual([...wrong, ...twice].toSorted());
-  expect(await shorthop.tags.rename("spring", "summer")).toBe(108);
-  expect(await idsOf("spring")).toEqual([]);
-  expect((await shorthop.links.get(twice[0] ?? "")).tags).toEqual(["summer"]);
-  expect(await shorthop.tags.rename("spring", "summer")).toBe(0);
-});
-
 test("a change by ETag is refused when another one came first", async () => {
   const { id } = await shorthop.links.create({
     url: "https://example.com/etag",

@@ -168,32 +168,6 @@ describe("the URLs of a domain", () => {
     await expectError(patch(id, { root: "https://example.com/" }), 400, "invalid_request");
     expect((await send(`/v1/domains/${id}`, "GET")).body).not.toHaveProperty("root_url");
   });
-
-  test("write no header of their own", async () => {
-    const { domain, id } = await addDomain();
-    const url = "https://example.com/\r\nSet-Cookie: a=b?\u00fc=\u0000";
-    const response = await patch(id, { not_found_url: url });
-    if (response.status === 400) return;
-    await eventually(async () => {
-      const answer = await callOnce(`${stack.info().short_url}/nothing`, {
-        headers: { host: domain },
-      });
-      expect(answer.status).toBe(302);
-      expect(answer.headers.get("set-cookie")).toBeNull();
-      expect(answer.headers.get("location")).toMatch(/^[\x21-\x7e]+$/);
-    });
-  });
-
-  longTest("are there at once on a redirector that has never seen the domain", async () => {
-    const { domain } = await addDomain({ not_found_url: "https://www.example.com/new" });
-    const third = await startRedirector(stack);
-    try {
-      const response = await callOnce(`${third.url}/x`, { headers: { host: domain } });
-      expect(response.headers.get("location")).toBe("https://www.example.com/new");
-    } finally {
-      await third.stop();
-    }
-  });
 });
 
 describe("files for apps", () => {

@@ -77,30 +77,6 @@ describe("a link with a preview", () => {
     expect((await account.change(id, { preview: null }))["preview"]).toBeUndefined();
     await eventually(async () => expect((await get(alias, AGENT)).status).toBe(302));
   });
-
-  test.each([
-    ["no title", { description: "x" }, "invalid_request", "preview.title"],
-    ["an empty title", { title: " " }, "invalid_request", '"preview.title"'],
-    ["a title that is too long", { title: "x".repeat(256) }, "invalid_request", '"preview.title"'],
-    ["a control character", { title: "a\u0000" }, "invalid_request", '"preview.title"'],
-    ["an unknown member", { title: "a", video: "x" }, "invalid_request", '"preview.video"'],
-    [
-      "an image that is not https",
-      { title: "a", image: "http://example.com/a.png" },
-      "invalid_url",
-      '"preview.image"',
-    ],
-    ["an image that is no URL", { title: "a", image: "a.png" }, "invalid_url", '"preview.image"'],
-    [
-      "an image with a script's scheme",
-      { title: "a", image: "javascript:alert(1)" },
-      "invalid_url",
-      '"preview.image"',
-    ],
-  ])("is refused with %s", async (_, preview, code, field) => {
-    const [status, actual, message] = await account.refuse({ preview });
-    expect([status, actual, message]).toEqual([400, code, expect.stringContaining(field)]);
-  });
 });
 
 describe("the page about a link", () => {

@@ -53,16 +53,6 @@ async function follow(url: string): Promise<[number, string | null]> {
 }
 
 describe("requests and responses", () => {
-  test("are JSON", async () => {
-    const { headers } = await send("/v1/links");
-    expect(headers.get("content-type")).toStartWith("application/json");
-    const { status } = await send("/v1/links", {
-      body: "url=https://example.com/",
-      headers: { "content-type": "application/x-www-form-urlencoded" },
-    });
-    expect(status).toBe(415);
-  });
-
   test("contain timestamps as ISO 8601 strings in UTC", async () => {
     const { id } = await create({ expires_at: "2099-12-31T23:00:00+02:00" });
     const { created_at, updated_at, expires_at } = await client.links.get(id);
@@ -72,11 +62,6 @@ describe("requests and responses", () => {
 });
 
 describe("link fields", () => {
-  test("id: used in paths", async () => {
-    const { id } = await create();
-    expect((await client.links.get(id)).id).toBe(id);
-  });
-
   test("short_url: full short URL on the short domain, built from the alias", async () => {
     const { short_url, alias } = await create();
     expect(short_url).toBe(`${stack.info().short_url}/${alias}`);
@@ -90,11 +75,6 @@ describe("link fields", () => {
   test("alias: custom or generated path segment of the short URL", async () => {
     expect((await create({ alias: "spec-Custom_1" })).alias).toBe("spec-Custom_1");
     expect((await create()).alias).toMatch(/^[A-Za-z0-9]{7,}$/);
-  });
-
-  test("title: optional", async () => {
-    expect((await create()).title).toBeNull();
-    expect((await create({ title: "Ein schöner Titel 🎈" })).title).toBe("Ein schöner Titel 🎈");
   });
 
   test("clicks: total clicks; 0 on creation", async () => {
@@ -143,27 +123,6 @@ describe("link fields", () => {
 });
 
 describe("POST /v1/links", () => {
-  test("returns 201 with the listed fields", async () => {
-    const { status, headers, body } = await send("/v1/links", {
-      body: { url: "https://example.com/", title: "T" },
-    });
-    const link = z.record(z.string(), z.unknown()).parse(body);
-    expect([status, headers.get("location")]).toEqual([201, `/v1/links/${String(link["id"])}`]);
-    expect(Object.keys(link)).toEqual(
-      expect.arrayContaining(
-        "id short_url original_url alias title clicks created_at expires_at".split(" "),
-      ),
-    );
-  });
-
-  test("requires only url", async () => {
-    expect(await expectFailure(send("/v1/links", { body: {} }).then(throwApiError))).toEqual([
-      400,
-      "invalid_request",
-    ]);
-    expect((await create()).original_url).toBe("https://example.com/page");
-  });
-
   test("400 invalid_url when the URL format is invalid", async () => {
     expect(await expectFailure(create({ url: "not a url" }))).toEqual([400, "invalid_url"]);
   });
@@ -175,16 +134,6 @@ describe("POST /v1/links", () => {
 });
 
 describe("GET /v1/links/{id}", () => {
-  test("returns the link's listed fields", async () => {
-    const link = await create({ title: "T", expires_at: "2099-01-01T00:00:00Z" });
-    expect(await client.links.get(link.id)).toEqual({
-      ...link,
-      unique_clicks: 0,
-      updated_at: link.created_at,
-      has_password: false,
-    });
-  });
-
   test("404 not_found when the link does not exist", async () => {
     expect(await expectFailure(client.links.get("link_none"))).toEqual([404, "not_found"]);
   });
@@ -218,20 +167,6 @@ describe("GET /v1/links", () => {
     expect(await expectFailure(own.links.list({ limit: 101 }))).toEqual([400, "invalid_request"]);
   });
 
-  test("search: matches title, alias or URL", async () => {
-    for (const search of ["Title 24", "spec-a-24", "com/u-24"]) {
-      expect((await own.links.list({ search })).data.map(({ alias }) => alias)).toEqual([
-        "spec-a-24",
-      ]);
-    }
-  });
-
-  test("tag: only links with that tag", async () => {
-    expect((await own.links.list({ tag: "odd" })).pagination.total).toBe(12);
-    expect((await own.links.list({ tag: "even", search: "u-2" })).pagination.total).toBe(4);
-    expect((await own.links.list({ tag: "od" })).pagination.total).toBe(0);
-  });
-
   test("sort: created_at or clicks; order: asc or desc", async () => {
     const last = (await own.links.list({ sort: "created_at", order: "asc", limit: 1 })).data[0];
     expect(last?.alias).toBe("spec-a-0");
@@ -239,16 +174,6 @@ describe("GET /v1/links", () => {
     await eventually(async () => {
       const [top] = (await own.links.list({ sort: "clicks", order: "desc", limit: 1 })).data;
       expect(top?.alias).toBe("spec-a-0");
-    });
-  });
-
-  test("each summary shows id, short_url, original_url, clicks", async () => {
-    const [summary] = (await own.links.list()).data;
-    expect(summary).toMatchObject({
-      id: expect.stringMatching(/^link_/),
-      short_url: expect.any(String),
-      original_url: expect.any(String),
-      clicks: expect.any(Number),
     });
   });
 });
@@ -263,11 +188,6 @@ describe("PATCH /v1/links/{id}", () => {
       title: "Old",
     });
     expect(changed).toEqual(await client.links.get(link.id));
-  });
-
-  test("expires_at: null removes the expiration", async () => {
-    const { id } = await create({ expires_at: "2099-01-01T00:00:00Z" });
-    expect((await client.links.update(id, { expires_at: null })).expires_at).toBeNull();
   });
 
   test("404 not_found; 400 invalid_url", async () => {
@@ -349,11 +269,3 @@ describe("errors", () => {
     expect(await expectFailure(narrow.links.list())).toEqual([403, "key_revoked"]);
   });
 });
-
-/** Throws the error in a response that was requested without the client. */
-function throwApiError({ status, body }: { status: number; body: unknown }): void {
-  const { error } = z
-    .object({ error: z.object({ code: z.string(), message: z.string() }) })
-    .parse(body);
-  throw new ShorthopError(status, error.code, error.message);
-}

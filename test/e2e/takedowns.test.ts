@@ -4,8 +4,6 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import * as z from "zod";
-
 import { admin, runAdmin } from "../harness/admin.ts";
 import { callOnce } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
@@ -149,28 +147,4 @@ test("a redirector that starts knows what is taken down", async () => {
   await eventually(async () =>
     expect((await callOnce(`${third.url}/${whole.alias}`)).status).toBe(302),
   );
-});
-
-test("archived links redirect, and lists leave them out unless asked, by page and by cursor", async () => {
-  const owner = await OwnLinks.start(stack);
-  const a = await owner.create({ alias: "arch-a" });
-  const b = await owner.create({ alias: "arch-b", archived: true });
-  const listed = async (query: string) => {
-    const { body } = await owner.send(`/v1/links?${query}`, "GET");
-    const { data } = z.object({ data: z.array(z.object({ alias: z.string() })) }).parse(body);
-    return data.map(({ alias }) => alias).toSorted();
-  };
-  for (const { alias } of [a, b]) await becomes(alias, 302);
-  for (const order of ["sort=clicks", "sort=created_at&order=asc", "starting_after="]) {
-    expect(await listed(order)).toEqual(["arch-a"]);
-    expect(await listed(`${order}&archived=true`)).toEqual(["arch-b"]);
-    expect(await listed(`${order}&archived=any`)).toEqual(["arch-a", "arch-b"]);
-  }
-  const found = await owner.send("/v1/links/lookup?alias=arch-b", "GET");
-  expect(found.body).toMatchObject({ id: b.id, archived: true });
-  expect(await owner.change(b.id, { archived: false })).not.toHaveProperty("archived");
-  const bulk = { links: [{ id: a.id, archived: true }] };
-  expect((await owner.send("/v1/links/bulk", "PATCH", bulk)).status).toBe(200);
-  expect(await listed("")).toEqual(["arch-b"]);
-  expect((await owner.send("/v1/links?archived=maybe", "GET")).status).toBe(400);
 });

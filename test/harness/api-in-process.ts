@@ -13,20 +13,13 @@ import { type Listening, runApi } from "../../api/process.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { appServices, type StackUrls } from "../../deploy/local/stack.ts";
-import {
-  decodeLinkRecord,
-  DEFAULT_DOMAIN,
-  type LinkRecord,
-} from "../../shared/contracts/link-record.ts";
 import { loadConfig } from "../../shared/env.ts";
 import type { Lifecycle } from "../../shared/lifecycle.ts";
-import { decodeEntry } from "../../shared/links-log/entries.ts";
-import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
 import { createAccount } from "./admin.ts";
 import { type ApiResponse, call, type CallOptions } from "./api.ts";
 import { TestClickHouse } from "./clickhouse.ts";
-import { startNats, type TestNats } from "./nats.ts";
+import { startNats } from "./nats.ts";
 import { startPostgres, type TestPostgres } from "./postgres.ts";
 import { createDataDir, PROJECT_DIR, type SharedStack, type StackInfo } from "./stack.ts";
 
@@ -97,7 +90,6 @@ export class ApiInProcess implements SharedStack {
   readonly root = PROJECT_DIR;
   readonly dataDir: string;
   readonly database: TestPostgres;
-  readonly #nats: TestNats;
   readonly #resources: AsyncDisposableStack;
   readonly #env: Record<string, string>;
   readonly #info: StackInfo;
@@ -106,7 +98,7 @@ export class ApiInProcess implements SharedStack {
   private constructor(
     resources: AsyncDisposableStack,
     info: StackInfo,
-    { database, nats, dataDir }: { database: TestPostgres; nats: TestNats; dataDir: string },
+    { database, dataDir }: { database: TestPostgres; dataDir: string },
     { env, first }: { env: Record<string, string>; first: ApiProcess },
   ) {
     this.#resources = resources;
@@ -115,7 +107,6 @@ export class ApiInProcess implements SharedStack {
     this.#first = first;
     this.dataDir = dataDir;
     this.database = database;
-    this.#nats = nats;
   }
 
   static async start({ env = {}, clickhouse, ownServer }: Options = {}): Promise<ApiInProcess> {
@@ -142,12 +133,7 @@ export class ApiInProcess implements SharedStack {
     const first = await ApiProcess.start(settings);
     resources.defer(() => first.stop());
     const info = describe(urls, first);
-    const api = new ApiInProcess(
-      resources,
-      info,
-      { database, nats, dataDir },
-      { env: settings, first },
-    );
+    const api = new ApiInProcess(resources, info, { database, dataDir }, { env: settings, first });
     info.api_key = (await createAccount(api, "business")).key;
     // The command line finds the stores there.
     writeFileSync(join(dataDir, "stack.json"), JSON.stringify(info));
@@ -172,25 +158,6 @@ export class ApiInProcess implements SharedStack {
 
   output(): string {
     return this.#first.output();
-  }
-
-  /** What every redirector reads of a link of the service's domain; throws when that is nothing. */
-  async readPublished(alias: string): Promise<LinkRecord | undefined> {
-    const connection = await this.#nats.connect();
-    try {
-      const { streams } = await connection.jetstreamManager();
-      const { state } = await streams.info(LINK_LOG_STREAM);
-      for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
-        const entry = decodeEntry((await streams.getMessage(LINK_LOG_STREAM, { seq })).data);
-        const found = entry?.states
-          .flatMap((bytes) => decodeLinkRecord(bytes) ?? [])
-          .findLast((record) => record.domain === DEFAULT_DOMAIN && record.alias === alias);
-        if (found !== undefined) return found;
-      }
-      throw new Error(`Nothing of ${alias} is published.`);
-    } finally {
-      await connection.close();
-    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

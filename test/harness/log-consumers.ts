@@ -17,7 +17,7 @@ const isLost = ({ leader, replicas = [] }: ClusterInfo): boolean =>
  * The names of consumers by whether a redirector waits for changes there, as it does at nearly all
  * times.
  */
-export type LogConsumers = { used: string[]; unused: string[] };
+type LogConsumers = { used: string[]; unused: string[] };
 
 /**
  * Finds the consumers of the log, and closes the connection. Throws when one would outlive its
@@ -39,18 +39,4 @@ export async function findLogConsumers(nats: NatsConnection): Promise<LogConsume
   } finally {
     await nats.close();
   }
-}
-
-/**
- * Does at once what the server does after half a minute: removes the consumers that no redirector
- * uses.
- */
-export async function removeUnusedConsumers(
-  connectNats: () => Promise<NatsConnection>,
-): Promise<LogConsumers> {
-  const { unused } = await findLogConsumers(await connectNats());
-  const nats = await connectNats();
-  const { consumers } = await nats.jetstreamManager();
-  for (const name of unused) await consumers.delete(LINK_LOG_STREAM, name);
-  return await findLogConsumers(nats);
 }

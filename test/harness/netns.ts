@@ -1,6 +1,6 @@
 /**
- * Network namespaces that act as hosts, each connected to this one by two links: one to our
- * services, which can be cut, and one to clients.
+ * A network namespace that acts as a host, connected to this one by two links: one to our services,
+ * which can be cut, and one to clients.
  */
 import { existsSync } from "node:fs";
 
@@ -12,10 +12,7 @@ export function canCreateNetworkHosts(): boolean {
   return created;
 }
 
-/**
- * Host number `n` (1 to 9), which no other test has: its addresses, in the private block
- * 10.213.0.0/16, would answer for it.
- */
+/** A host with addresses in the private block 10.213.0.0/16, which another one would answer for. */
 export class NetworkHost {
   /** Prefix that runs a command on the host. */
   readonly within: string[];
@@ -23,12 +20,10 @@ export class NetworkHost {
   readonly servicesAddress: string;
   readonly clientAddress: string;
   readonly #name: string;
-  readonly #n: number;
 
-  constructor(n: number) {
+  constructor() {
     removeAbandonedHosts();
-    this.#name = `shorthop-${process.pid}-${n}`;
-    this.#n = n;
+    this.#name = `shorthop-${process.pid}`;
     this.within = ["ip", "netns", "exec", this.#name];
     runIp("netns", "add", this.#name);
     this.#run("link", "set", "lo", "up");
@@ -38,11 +33,11 @@ export class NetworkHost {
 
   /** Cuts the services link, at its far end: packets are dropped, and senders get no error. */
   cut(): void {
-    this.#run("link", "set", `s${this.#n}`, "down");
+    this.#run("link", "set", "s", "down");
   }
 
   mend(): void {
-    this.#run("link", "set", `s${this.#n}`, "up");
+    this.#run("link", "set", "s", "up");
   }
 
   remove(): void {
@@ -51,8 +46,8 @@ export class NetworkHost {
 
   /** Adds a link; returns the addresses of both of its ends. */
   #addLink(kind: string, i: number): { near: string; far: string } {
-    const [near, far] = [`sh${kind}${this.#n}-${process.pid % 10_000}`, `${kind}${this.#n}`];
-    const addresses = { near: `10.213.${this.#n}${i}.1`, far: `10.213.${this.#n}${i}.2` };
+    const [near, far] = [`sh${kind}-${process.pid}`, kind];
+    const addresses = { near: `10.213.${i}.1`, far: `10.213.${i}.2` };
     runIp("link", "add", near, "type", "veth", "peer", "name", far, "netns", this.#name);
     runIp("address", "add", `${addresses.near}/24`, "dev", near);
     runIp("link", "set", near, "up");
@@ -72,7 +67,7 @@ export class NetworkHost {
  */
 function removeAbandonedHosts(): void {
   const { stdout } = Bun.spawnSync(["ip", "netns", "list"]);
-  for (const [name, pid] of stdout.toString().matchAll(/^shorthop-(\d+)-\d+/gm)) {
+  for (const [name, pid] of stdout.toString().matchAll(/^shorthop-(\d+)/gm)) {
     if (!existsSync(`/proc/${pid}`)) ip("netns", "delete", name);
   }
 }

@@ -16,6 +16,25 @@ import {
 import { CLICKS_SUBJECT } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 
+/** A click by a person of whom nothing is known, with these fields. */
+export const testClick = (change: Partial<Click> = {}): Click => ({
+  time: 1_800_000_000_000,
+  linkId: "0190a5a2-0000-7000-8000-000000000001",
+  accountId: "0190a5a2-0000-7000-8000-000000000002",
+  mode: "live",
+  prefetch: false,
+  embedded: false,
+  scanned: false,
+  privacy: false,
+  address: "203.0.113.9",
+  host: "sho.rt",
+  userAgent: "agent",
+  referrer: "",
+  language: "",
+  query: "",
+  ...change,
+});
+
 /** Encodes one click as a record. */
 export function encodeClick(click: RawClick): Buffer {
   const record = Buffer.alloc(RECORD_BYTES_MAX);
@@ -53,22 +72,16 @@ export class TestJournal {
   }
 
   #click(i: number): Click {
-    return {
+    return testClick({
       time: Date.now() - this.#ageMs,
       linkId: this.#linkId,
       accountId: this.#accountId,
-      mode: "live",
-      prefetch: false,
-      embedded: false,
-      scanned: false,
-      privacy: false,
       address: `198.51.100.${i % 200}`,
       host: "localhost",
       userAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
       referrer: `https://${REFERRER_HOST}/page`,
       language: "en",
-      query: "",
-    };
+    });
   }
 }
 

@@ -11,6 +11,7 @@ import { LinkCache } from "../../redirector/cache/link-cache.ts";
 import { FORM_BYTES_MAX } from "../../redirector/passwords/password.ts";
 import type { ActiveLink } from "../../shared/contracts/link-record.ts";
 import { eventually } from "../harness/eventually.ts";
+import { activeLink } from "../harness/links-log.ts";
 import { redirectorConfig, serveCached } from "../harness/redirector-config.ts";
 
 export type CorpusServer = { port: number; stop(): Promise<void> };
@@ -18,17 +19,8 @@ export type CorpusServer = { port: number; stop(): Promise<void> };
 const START_TIMEOUT_MS = 5_000;
 
 const link = (alias: string, password_hash: string | null): ActiveLink => ({
-  state: "active",
-  version: 1,
-  domain: "",
-  alias,
-  link_id: "0190a5a2-0000-7000-8000-000000000001",
-  account_id: "0190a5a2-0000-7000-8000-000000000002",
-  mode: "test",
-  destination: "https://example.com/",
-  expires_at: null,
+  ...activeLink(alias, 1),
   password_hash,
-  forward_query: false,
 });
 
 /**

@@ -25,7 +25,7 @@ import { Enricher, type SegmentRows } from "../../worker/enrich/rows.ts";
 import { Metrics } from "../../worker/metrics.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { encodeSegment } from "../harness/segments.ts";
+import { encodeSegment, testClick } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 import { killService } from "./faults/services.ts";
 
@@ -58,23 +58,18 @@ const ACCOUNT = newUuid();
  * of their fields.
  */
 async function makeSegment(change: (i: number) => Partial<Click> = () => ({})) {
-  const clicks = Array.from({ length: CLICKS }, (_, i) => ({
-    time: (DAY + i * 170) * 1_000 + i,
-    linkId: LINKS[i % LINKS.length] ?? "",
-    accountId: ACCOUNT,
-    mode: "live" as const,
-    prefetch: i % 20 === 0,
-    embedded: false,
-    scanned: false,
-    privacy: false,
-    address: `192.0.2.${i % 50}`,
-    host: "sho.rt",
-    userAgent: i % 10 === 0 ? "Twitterbot/1.0" : "curl/8",
-    referrer: "",
-    language: "de",
-    query: "",
-    ...change(i),
-  }));
+  const clicks = Array.from({ length: CLICKS }, (_, i) =>
+    testClick({
+      time: (DAY + i * 170) * 1_000 + i,
+      linkId: LINKS[i % LINKS.length] ?? "",
+      accountId: ACCOUNT,
+      prefetch: i % 20 === 0,
+      address: `192.0.2.${i % 50}`,
+      userAgent: i % 10 === 0 ? "Twitterbot/1.0" : "curl/8",
+      language: "de",
+      ...change(i),
+    }),
+  );
   const rows = await enricher.enrich(encodeSegment({ journalId: newUuid(), segment: 7 }, clicks));
   if (rows === undefined) throw new Error("The segment has no rows.");
   return rows;

@@ -1,17 +1,22 @@
-/** Goal: unreadable segments do not block other clicks, are reported, and can be restored. */
+/**
+ * Goal: segments that cannot be read or stored do not block other clicks, are reported, and can be
+ * restored; and no two redirectors write one journal.
+ */
 import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { connect, DiscardPolicy } from "nats";
 
+import { newUuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
-import { admin } from "../harness/admin.ts";
+import { admin, runQuery } from "../harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
 import { readMetric } from "../harness/prometheus.ts";
+import { TestJournal } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 
 /**
@@ -84,4 +89,47 @@ test("clicks flow past unreadable segments, which an operator can list, repair a
   expect(await journal(next, "quarantined_segments")).toBe(0);
   await next.stop();
   await nats.close();
+});
+
+/** A line of `shorthop admin dlq list`. */
+type DeadLetter = { sequence: number; segment: string | null; clicks: number; reason: string };
+
+const listDeadLetters = () => admin<DeadLetter[]>(stack, ["dlq", "list"]);
+
+test("dead letters are listed with their reason, counted once when retried, and can be dropped", async () => {
+  const nats = await connect(natsLogin(stack.info().nats_url));
+  const client = nats.jetstream();
+  await client.publish("clicks.segment", Buffer.from("not a segment"));
+  const [garbage] = await eventually(async () => {
+    const deadLetters = await listDeadLetters();
+    expect(deadLetters).toMatchObject([
+      { segment: null, clicks: 0, reason: "not a segment of clicks" },
+    ]);
+    return deadLetters;
+  });
+  const linkId = newUuid();
+  const { bytes } = new TestJournal(linkId).next(1);
+  // Twice, as by a worker that was killed between dead-lettering a segment and acknowledging it.
+  for (let i = 0; i < 2; i++) await client.publish("clicks_dlq.segment", bytes);
+  expect((await listDeadLetters()).map(({ clicks }) => clicks)).toEqual([0, 1, 1]);
+  expect(await admin(stack, ["dlq", "drop", String(garbage?.sequence)])).toEqual({ segments: 1 });
+  expect(await admin(stack, ["dlq", "retry"])).toEqual({ segments: 2 });
+  expect(await listDeadLetters()).toEqual([]);
+  await eventually(async () => {
+    const count = `SELECT count() FROM clicks WHERE link_id = '${linkId}'`;
+    expect(await runQuery(stack, count)).toBe("1");
+  }, 15_000);
+  expect(admin(stack, ["dlq", "drop", "999"])).rejects.toThrow("segment");
+  await nats.close();
+});
+
+test("a redirector does not start on a journal that another one is writing", async () => {
+  const JOURNAL_DIR = mkdtempSync(join(stack.dataDir, "locked-"));
+  const first = await startRedirector(stack, { JOURNAL_DIR });
+  expect(startRedirector(stack, { JOURNAL_DIR })).rejects.toThrow("did not start");
+  process.kill(first.pid, "SIGKILL");
+  await eventually(async () => {
+    const next = await startRedirector(stack, { JOURNAL_DIR });
+    await next.stop();
+  }, 20_000);
 });

@@ -22,7 +22,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { MemoryLog } from "../../test/harness/memory-log.ts";
 import { startNats, type TestNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
-import { encodeSegment } from "../../test/harness/segments.ts";
+import { encodeSegment, testClick } from "../../test/harness/segments.ts";
 import { workerContext } from "../../test/harness/worker-context.ts";
 import { BatchesTable } from "../batches/batch-log.ts";
 import { ClicksTable, type ClickStore } from "../batches/clicks-table.ts";
@@ -187,22 +187,7 @@ const refuse = () =>
 /** Encodes a segment with one click of each link, all of one account. */
 function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
   const [journalId, accountId] = [newUuid(), newUuid()];
-  const clicks = links.map((linkId) => ({
-    time,
-    linkId,
-    accountId,
-    mode: "live" as const,
-    prefetch: false,
-    embedded: false,
-    scanned: false,
-    privacy: false,
-    address: "203.0.113.9",
-    host: "sho.rt",
-    userAgent: "agent",
-    referrer: "",
-    language: "",
-    query: "",
-  }));
+  const clicks = links.map((linkId) => testClick({ time, linkId, accountId }));
   const id = { journalId, segment: 0 };
   return { id: formatSegmentId(id), bytes: encodeSegment(id, clicks) };
 }

@@ -23,7 +23,7 @@ import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { encodeClick, encodeSegment } from "../../test/harness/segments.ts";
+import { encodeClick, encodeSegment, testClick } from "../../test/harness/segments.ts";
 import { Enricher, parseLanguage, ROW_COLUMNS, VisitorHash } from "./rows.ts";
 
 // A database is loaded and many rows are computed, on a machine that may be busy.
@@ -45,15 +45,8 @@ const enricher = new Enricher(geo, SECRET, ownHosts, true);
 
 const ID: SegmentId = { journalId: "0190a5a2-0000-7000-8000-000000000003", segment: 7 };
 
-const CLICK: Click = {
+const CLICK = testClick({
   time: 1_800_000_000_123,
-  linkId: "0190a5a2-0000-7000-8000-000000000001",
-  accountId: "0190a5a2-0000-7000-8000-000000000002",
-  mode: "live",
-  prefetch: false,
-  embedded: false,
-  scanned: false,
-  privacy: false,
   address: "81.2.69.142",
   host: "go.example.com",
   userAgent:
@@ -61,7 +54,7 @@ const CLICK: Click = {
   referrer: "https://www.example.org/page",
   language: "en-GB",
   query: "utm_source=mail&x=1",
-};
+});
 
 type Row = Record<(typeof ROW_COLUMNS)[number], string>;
 

@@ -279,8 +279,12 @@ test("every filter selects as it says, by page and by cursor", async () => {
     tags: ["a", "b"],
   });
   const { link: second } = await create({ url: "https://example.com/2", tags: ["a"] });
+  const { link: third } = await create({ url: "https://example.com/3", archived: true });
   await postgres.sql`update links set created_at = '2026-05-05', expires_at = '2026-06-01' where id = ${second.id}`;
   const cases: [Partial<ListLinksQuery>, Uuid[]][] = [
+    [{}, [first.id, second.id]],
+    [{ archived: "true" }, [third.id]],
+    [{ archived: "any" }, [third.id, first.id, second.id]],
     [{ alias: "filter-1" }, [first.id]],
     [{ alias: "FILTER-1" }, []],
     [{ domain: "sho.rt", alias: "filter-1" }, [first.id]],

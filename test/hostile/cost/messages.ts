@@ -35,8 +35,8 @@ import {
   signEntry,
 } from "../../../shared/links-log/tail.ts";
 import { STATUS_SUBJECT } from "../../../shared/status.ts";
-import { encodeEntry } from "../../harness/links-log.ts";
-import { encodeSegment } from "../../harness/segments.ts";
+import { activeLink, encodeEntry } from "../../harness/links-log.ts";
+import { encodeSegment, testClick } from "../../harness/segments.ts";
 import type { WatchedProcess } from "../watch.ts";
 import type { Sent } from "./measure.ts";
 
@@ -64,22 +64,17 @@ const CLICK_BYTES = 100;
 
 function createClick(number: number, fill: (most: number, unit: string) => string): Click {
   const own = number.toString(36);
-  return {
+  return testClick({
     time: Date.now(),
     linkId: newUuid(),
     accountId: newUuid(),
-    mode: "live",
-    prefetch: false,
-    embedded: false,
-    scanned: false,
-    privacy: false,
     address: `2001:db8:${(number & 0xffff).toString(16)}::${(number >> 16).toString(16)}`,
     host: `${own}.${fill(CLICK_TEXT_BYTES_MAX.host - 20, "a.")}example.com`,
     userAgent: `Mozilla/5.0 (${own}) ${fill(CLICK_TEXT_BYTES_MAX.userAgent - 40, "Android 1; ")}`,
     referrer: `https://${own}.\u00e9xample.com/${fill(CLICK_TEXT_BYTES_MAX.referrer - 60, "%C3%A9/")}`,
     language: `de-${own},${fill(CLICK_TEXT_BYTES_MAX.language - 20, "en;q=0.1,")}`,
     query: `utm_source=${own}&${fill(CLICK_TEXT_BYTES_MAX.query - 40, "utm_term=%C3%A9&")}`,
-  };
+  });
 }
 
 /** Clicks with other texts each, as long as `length` bytes each allow. */
@@ -150,20 +145,7 @@ function makeLink(share: number, number: number): Uint8Array {
     url: "https://example.com/",
     conditions,
   }));
-  return toJson({
-    state: "active",
-    version: number,
-    domain: "",
-    alias: "cost-message",
-    link_id: newUuid(),
-    account_id: newUuid(),
-    mode: "live",
-    destination: "https://example.com/",
-    expires_at: null,
-    password_hash: null,
-    forward_query: false,
-    extras: { rules },
-  });
+  return toJson({ ...activeLink("cost-message", number), extras: { rules } });
 }
 
 /** An entry that follows nothing, and is later than all that everybody has: its states are read. */

@@ -39,13 +39,13 @@ export async function pauseNats(stack: Stack, ms: number): Promise<void> {
 type Kept = "nothing" | "consumers";
 
 /**
- * Makes NATS lose the messages that it acknowledges from now on, for so many milliseconds or until
- * a promise resolves, as after a power failure. Its consumers can be written later than its
+ * Makes NATS lose the messages that it acknowledges from now on, for so many milliseconds, as after
+ * a power failure. Its consumers can be written later than its
  * streams: with `consumers` they keep what they had reached.
  */
 export async function rollBackNats(
   stack: Stack,
-  until: number | Promise<void>,
+  ms: number,
   kept: Kept = "nothing",
 ): Promise<void> {
   const store = join(stack.dataDir, "nats", "store");
@@ -55,7 +55,7 @@ export async function rollBackNats(
   process.kill(pid, "SIGSTOP");
   cpSync(store, copy, { recursive: true });
   process.kill(pid, "SIGCONT");
-  await (typeof until === "number" ? Bun.sleep(until) : until);
+  await Bun.sleep(ms);
 
   const { pid: supervisor } = stack.supervisor;
   process.kill(supervisor, "SIGSTOP");

@@ -38,8 +38,7 @@ export class TwoRegions extends OneStack {
 
   static async start(program: NatsProgram): Promise<TwoRegions> {
     await using cleanup = new AsyncDisposableStack();
-    // Another number than those of other tests, which may run at the same time.
-    const host = new NetworkHost(3);
+    const host = new NetworkHost();
     cleanup.defer(() => host.remove());
     const hubRegion = { domain: "hub", addresses: [host.servicesAddress] } as const;
     const hub = cleanup.use(
