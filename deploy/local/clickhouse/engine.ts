@@ -67,8 +67,8 @@ export class Engine {
   }
 
   /**
-   * Runs one statement and yields its result in blocks, as the engine finds them: that of a long one
-   * need not be in memory at once, which would take the engine longer than to find it.
+   * Runs one statement and yields its result in blocks, as the engine finds them: a long result is
+   * never in memory at once, which would take the engine longer than to find it.
    */
   async *stream(statement: Statement): AsyncGenerator<Uint8Array, undefined> {
     const ended = Promise.withResolvers<void>();
