@@ -68,8 +68,9 @@ describe("rate limits", () => {
         async ([plan, processes, perMinute]) => {
           const { key } = await createAccount(stack, plan);
           const used = urls.slice(0, processes);
-          const { granted, rejected } = await useUp(used, key, "/v1/links/link_none");
-          expect([plan, granted]).toEqual([plan, perMinute]);
+          const { granted, unanswered, rejected } = await useUp(used, key, "/v1/links/link_none");
+          expect(granted, plan).toBeLessThanOrEqual(perMinute);
+          expect(granted + unanswered, plan).toBeGreaterThanOrEqual(perMinute);
           const policies = rejected.map(({ headers }) => headers.get("x-ratelimit-policy"));
           expect(policies).toContain(`${perMinute};w=60`);
         },
@@ -224,14 +225,21 @@ describe("while PostgreSQL is unavailable", () => {
  * limit is used up.
  */
 async function useUp(urls: readonly string[], key: string, path: string) {
-  const granted: ApiResponse[] = [];
+  let granted = 0;
+  // On a stalled machine some get 503, before or after they are counted.
+  let unanswered = 0;
   const rejected: ApiResponse[] = [];
   const clients = Array.from({ length: 50 }, async (_, i) => {
     for (;;) {
-      const response = await call(`${urls[i % urls.length]}${path}`, { key });
+      const response = await callOnce(`${urls[i % urls.length]}${path}`, { key });
+      if (response.status === 503) {
+        unanswered++;
+        await Bun.sleep(1_000);
+        continue;
+      }
       expectLimitHeaders(response);
       if (response.status !== 429) {
-        granted.push(response);
+        granted++;
         continue;
       }
       rejected.push(response);
@@ -245,5 +253,5 @@ async function useUp(urls: readonly string[], key: string, path: string) {
     }
   });
   await Promise.all(clients);
-  return { granted: granted.length, rejected };
+  return { granted, unanswered, rejected };
 }
