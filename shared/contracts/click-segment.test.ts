@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { encodeClick, encodeSegment } from "../../test/harness/segments.ts";
+import { encodeClick, encodeSegment, testClick } from "../../test/harness/segments.ts";
 import { type Click, RECORD_BYTES_MAX, toRawClick } from "./click-record.ts";
 import {
   decodeSegment,
@@ -110,22 +110,14 @@ describe("a segment", () => {
   test("truncates long texts between characters, and no record exceeds its maximum size", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 600, maxLength: 3_000 }), (long) => {
-        const click: Click = {
-          time: 1,
-          linkId: "0190a5a2-0000-7000-8000-000000000001",
-          accountId: "0190a5a2-0000-7000-8000-000000000002",
-          mode: "live",
-          prefetch: false,
-          embedded: false,
-          scanned: false,
-          privacy: false,
+        const click = testClick({
           address: long,
           host: long,
           userAgent: long,
           referrer: long,
           language: long,
           query: long,
-        };
+        });
         const bytes = encodeSegment({ journalId: click.linkId, segment: 0 }, [click]);
         expect(bytes.length).toBeLessThanOrEqual(SEGMENT_HEADER_BYTES + RECORD_BYTES_MAX);
         const decoded = decodeSegment(bytes)?.clicks[0];
