@@ -1,27 +1,42 @@
-/**
- * Goal: docs/credentials.md says what the tests try, and the tables have every permission and every
- * file that is shipped.
- */
+/** Goal: the tables of docs/credentials.md have every permission and every file that is shipped. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { CLICKHOUSE_USERS } from "./clickhouse-rights.ts";
-import { PRIVATE_FILES } from "./files.ts";
-import { NATS_RIGHTS } from "./jetstream-rights.ts";
-import type { NatsRight } from "./nats-rights.ts";
-import { PAGE, renderPage } from "./page.ts";
+import { CLICKHOUSE_USERS } from "./clickhouse.ts";
+import { NATS_RIGHTS } from "./nats.ts";
+import { readTable } from "./rights.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 
-test("the page is the one that the tables make", async () => {
-  expect(await Bun.file(PAGE).text()).toBe(renderPage());
-});
+/** What makes each file private, in the file that the page names. */
+const SETTINGS = {
+  "`/etc/shorthop/*.env`": "chmodSync(path, 0o600)",
+  "`/etc/shorthop/secrets.env`": "ACCESS = { mode: 0o600 }",
+  "`/etc/clickhouse-server/shorthop.env`": "access: { mode: 0o600 }",
+  "`/root/shorthop.secrets`": "umask 077\nsecret()",
+  "`/root/shorthop/`": "install --directory --mode=0700 /root/shorthop",
+  "`/etc/shorthop/nats/`": "install --directory --group=nats --mode=0750 /etc/shorthop/nats",
+  "`/etc/shorthop/nats/*`":
+    "install --group=nats --mode=0640 --target-directory=/etc/shorthop/nats",
+  "`/var/lib/nats/`": "StateDirectoryMode=0700",
+  "`/etc/shorthop/tls/key.pem`": "install -D --mode=0600",
+  "`/var/lib/shorthop-redirector-*/`": "StateDirectoryMode=0700\nUMask=0077",
+  "`/var/lib/shorthop-links/`":
+    "StateDirectory=shorthop-redirector-%i shorthop-links\nStateDirectoryMode=0700",
+  "`/var/backups/shorthop/`": "UMask=0077",
+};
 
 test("every file that is listed is made private where the page says", () => {
-  for (const { path, setBy } of PRIVATE_FILES)
-    expect([path, read(setBy.file).includes(setBy.text)]).toEqual([path, true]);
+  const files = new Map(readTable("## Files").map(([path = "", , , , file = ""]) => [path, file]));
+  for (const [path, setting] of Object.entries(SETTINGS))
+    expect([path, read((files.get(path) ?? "").replaceAll("`", ""))]).toEqual([
+      path,
+      expect.stringContaining(setting),
+    ]);
+  // And the header.
+  expect(files.size).toBe(Object.keys(SETTINGS).length + 1);
 });
 
 test.each([
@@ -64,8 +79,8 @@ test("every permission of the NATS users is in a row of the tables for some user
     .map(([, pattern = ""]) => pattern)
     .filter((pattern) => pattern !== ">" && !pattern.endsWith(".conf"));
   expect(patterns.length).toBeGreaterThan(60);
-  const allowed = NATS_RIGHTS.filter(({ may }: NatsRight) => may.length > 0).flatMap(
-    ({ subjects }) => subjects,
+  const allowed = NATS_RIGHTS.filter(({ may }) => may.length > 0).flatMap(({ tried }) =>
+    tried.map((one) => one.replace(/^\w+ /, "")),
   );
   const unlisted = patterns.filter(
     (pattern) => !allowed.some((subject) => subject === pattern || matches(pattern, subject)),

@@ -1,40 +1,67 @@
+/** What each user of a store may do: the tables of docs/credentials.md, of which each cell is tried. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const PAGE = readFileSync(join(import.meta.dir, "../../docs/credentials.md"), "utf8");
+
 /**
- * What a credential may do: the form of the tables that the tests try, and that docs/credentials.md
- * is made from.
+ * A row: what it says, in Markdown, who may, and what is tried for it. Who may, may do all of that;
+ * every other user of the table must be refused each.
  */
+export type Right = { what: string; may: readonly string[]; tried: readonly string[] };
 
-/** One thing to do, and who may do it. Every other user of the table must be refused. */
-export type Right<User extends string> = {
-  /** What it is, in Markdown. */
-  what: string;
-  may: readonly User[];
-  /** Why those users may; empty where nobody may. */
-  why: string;
-};
+/** The cells of the table below a heading: those of its header, and of its rows. */
+export function readTable(heading: string): string[][] {
+  const [, ...lines] = PAGE.slice(PAGE.indexOf(`\n${heading}\n`)).split("\n");
+  const from = lines.findIndex((line) => line.startsWith("|"));
+  const length = lines.slice(from).findIndex((line) => !line.startsWith("|"));
+  return lines
+    .slice(from, from + length)
+    .filter((_, i) => i !== 1)
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
 
-/** Whether a user may do what a row of a table says. */
-export const isAllowed = <User extends string>({ may }: Right<User>, user: User): boolean =>
-  may.includes(user);
+/** Reads the table below a heading. Throws unless it is about these users, and its rows are these. */
+export function readRights(
+  heading: string,
+  users: readonly string[],
+  tried: Readonly<Record<string, readonly string[]>>,
+): Right[] {
+  const [header = [], ...rows] = readTable(heading);
+  const found = [
+    header.slice(1, -1).map((cell) => cell.replaceAll("`", "")),
+    rows.map(([what]) => what).toSorted(),
+    [...new Set(rows.flatMap((cells) => cells.slice(1, -1)))].toSorted(),
+  ];
+  const expected = [users, Object.keys(tried).toSorted(), ["yes", "–"]];
+  if (!Bun.deepEquals(found, expected))
+    throw new Error(`"${heading}" is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}.`);
+  return rows.map(([what = "", ...cells]) => ({
+    what,
+    may: users.filter((_, i) => cells[i] === "yes"),
+    tried: tried[what] ?? [],
+  }));
+}
 
 /** Words of a text, for lists that are long. */
 export const words = (text: string): string[] => text.split(" ");
 
-/** What was tried, and whether the server refused it. */
-export type Attempt = { tried: string; refused: boolean };
-
 /**
- * Tries every row of a table as a user; returns what the server refused although the row allows it,
- * and what it allowed although the row does not.
+ * What of the rows a server refused a user although the table allows it, and allowed although it
+ * does not.
  */
-export async function findDeviations<Row extends Right<string>>(
-  user: Row["may"][number],
-  rows: readonly Row[],
-  attempt: (row: Row) => Promise<readonly Attempt[]>,
-): Promise<string[]> {
-  const deviations: string[] = [];
-  for (const row of rows)
-    for (const { tried, refused } of await attempt(row))
-      if (refused === isAllowed(row, user))
-        deviations.push(`${refused ? "refused" : "allowed"}: ${tried}`);
-  return deviations;
-}
+export const findDeviations = (
+  user: string,
+  rights: readonly Right[],
+  refused: ReadonlySet<string>,
+): string[] =>
+  rights.flatMap(({ may, tried }) =>
+    tried
+      .filter((one) => refused.has(one) === may.includes(user))
+      .map((one) => `${refused.has(one) ? "refused" : "allowed"}: ${one}`),
+  );

@@ -1,5 +1,5 @@
 /**
- * Tries what the users of deploy/clickhouse/users.xml may do. The engine of the local stack is a
+ * What the users of deploy/clickhouse/users.xml may do, and tries of it. The engine of the local stack is a
  * library without logins: its only user, `default`, gets the grants, the profile and the quota of
  * each in turn.
  */
@@ -11,8 +11,90 @@ import { Gateway } from "../../deploy/local/clickhouse/gateway.ts";
 import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
-import { type ClickHouseRight, type ClickHouseUser, VICTIMS } from "./clickhouse-rights.ts";
-import type { Attempt } from "./rights.ts";
+import { readRights, type Right, words } from "./rights.ts";
+
+export const CLICKHOUSE_USERS = ["api", "worker", "owner"] as const;
+
+/** What an administrator makes before, for users to try. */
+const VICTIMS = [
+  "CREATE TABLE IF NOT EXISTS default.victim (a UInt8) ENGINE = MergeTree ORDER BY a",
+  "CREATE TABLE IF NOT EXISTS shorthop.victim (at DateTime, a UInt8, b UInt8) ENGINE = MergeTree ORDER BY a",
+  "CREATE VIEW IF NOT EXISTS shorthop.victim_view AS SELECT 1 AS a",
+];
+
+/** A table function that opens a file or a connection, with its arguments. */
+const from = (source: string): string => `SELECT * FROM ${source}`;
+
+export const CLICKHOUSE_RIGHTS: readonly Right[] = readRights("## ClickHouse", CLICKHOUSE_USERS, {
+  "read clicks, rollups and all other tables of the database `shorthop`": words(
+    "clicks clicks_1d failures batches schema_migrations",
+  ).map((table) => `SELECT count() FROM shorthop.${table}`),
+  "see the tables of the database, with their settings": [
+    "SELECT engine_full FROM system.tables WHERE database = 'shorthop'",
+  ],
+  "insert into them": [
+    "INSERT INTO shorthop.rollup_repairs (id, state, range_from, range_to, rebuilt) SELECT generateUUIDv4(), 'requested', 0, 1, 0",
+    "INSERT INTO shorthop.victim SELECT now(), 1, 1",
+  ],
+  "queries of more than 10 s and 2 GiB, and those that lift such limits": [
+    "SELECT 1 SETTINGS readonly = 0",
+    "SELECT 1 SETTINGS max_execution_time = 3600",
+    "SELECT 1 SETTINGS max_execution_time = 0",
+    "SELECT 1 SETTINGS max_memory_usage = 0",
+    "SELECT 1 SETTINGS max_memory_usage = 4000000000",
+  ],
+  "create the database and its tables, and change their columns and their retention": [
+    "CREATE DATABASE IF NOT EXISTS shorthop",
+    "CREATE TABLE shorthop.mine (a UInt8) ENGINE = MergeTree ORDER BY a",
+    "CREATE VIEW shorthop.mine_view AS SELECT 1 AS a",
+    "CREATE MATERIALIZED VIEW shorthop.mine_sums TO shorthop.mine AS SELECT a FROM shorthop.victim",
+    "ALTER TABLE shorthop.victim ADD COLUMN c UInt8",
+    "ALTER TABLE shorthop.victim MODIFY TTL at + INTERVAL 1 DAY",
+    "ALTER TABLE shorthop.victim UPDATE b = 2 WHERE 1 SETTINGS mutations_sync = 2",
+  ],
+  "delete rows and partitions": [
+    "DELETE FROM shorthop.victim WHERE b = 2",
+    "ALTER TABLE shorthop.victim DELETE WHERE b = 2 SETTINGS mutations_sync = 2",
+    "ALTER TABLE shorthop.victim DROP PARTITION tuple()",
+  ],
+  "empty and drop tables": [
+    "TRUNCATE TABLE shorthop.victim",
+    "DROP VIEW shorthop.victim_view",
+    "DROP TABLE shorthop.victim",
+  ],
+  "merge, freeze or change the storage of tables, drop the database": [
+    "ALTER TABLE shorthop.clicks FREEZE",
+    "ALTER TABLE shorthop.clicks MODIFY SETTING merge_with_ttl_timeout = 1",
+    "OPTIMIZE TABLE shorthop.clicks FINAL",
+    "DROP DATABASE shorthop",
+  ],
+  "other databases, and what the server knows of users": [
+    "SELECT * FROM default.victim",
+    "INSERT INTO default.victim SELECT 1",
+    "CREATE TABLE default.mine (a UInt8) ENGINE = Memory",
+    "CREATE DATABASE other",
+    "SELECT name FROM system.users",
+  ],
+  "files, URLs, other servers": [
+    from("file('/etc/passwd', 'LineAsString', 'a String')"),
+    from("url('http://127.0.0.1:9/', 'CSV', 'a String')"),
+    from("remote('127.0.0.1:9', 'system', 'one')"),
+    from("s3('http://127.0.0.1:9/bucket/a', 'CSV', 'a String')"),
+    "INSERT INTO FUNCTION file('of-a-test', 'CSV', 'a String') SELECT 'x'",
+    "CREATE TABLE shorthop.mine_url (a String) ENGINE = URL('http://127.0.0.1:9/', 'CSV')",
+  ],
+  "users, grants, functions, dictionaries, the server itself": [
+    "CREATE USER mine",
+    "CREATE ROLE mine",
+    "GRANT SELECT ON *.* TO default",
+    "CREATE FUNCTION mine AS (a) -> a",
+    "CREATE NAMED COLLECTION mine AS url = 'http://127.0.0.1:9/'",
+    "CREATE DICTIONARY shorthop.mine_dictionary (a UInt64) PRIMARY KEY a " +
+      "SOURCE(HTTP(url 'http://127.0.0.1:9/' format 'CSV')) LAYOUT(FLAT()) LIFETIME(0)",
+    "SYSTEM STOP MERGES shorthop.clicks",
+    "SYSTEM DROP MARK CACHE",
+  ],
+});
 
 const SHIPPED = readFileSync(join(import.meta.dir, "../../deploy/clickhouse/users.xml"), "utf8");
 
@@ -40,7 +122,7 @@ function within(element: string, indent: number): string {
  * Writes a configuration in which the library's user is one of the shipped, with all settings of
  * its profile or without `readonly`; returns the arguments that load it.
  */
-function configureAs(dir: string, user: ClickHouseUser, profile: Profile): string[] {
+function configureAs(dir: string, user: string, profile: Profile): string[] {
   mkdirSync(dir, { recursive: true });
   const profiles =
     profile === "whole" ? within("profiles", 2) : within("profiles", 2).replace(READONLY, "");
@@ -109,23 +191,19 @@ export async function prepareClickHouse(dir: string): Promise<void> {
   });
 }
 
-/** Tries all rows as a user; returns a function that says how each went. */
+/** Tries rows as a user; resolves to what the engine refused. */
 export async function tryClickHouse(
   dir: string,
-  user: ClickHouseUser,
-  rows: readonly ClickHouseRight[],
+  user: string,
+  rights: readonly Right[],
   profile: Profile = "whole",
-): Promise<(row: ClickHouseRight) => Promise<Attempt[]>> {
-  const attempts = new Map<ClickHouseRight, Attempt[]>();
+): Promise<ReadonlySet<string>> {
+  const refused = new Set<string>();
   await withEngine(dir, configureAs(join(dir, user), user, profile), async (engine) => {
-    for (const row of rows) {
-      const ofRow: Attempt[] = [];
-      for (const tried of row.statements)
-        ofRow.push({ tried, refused: await isRefused(engine, tried) });
-      attempts.set(row, ofRow);
-    }
+    for (const statement of rights.flatMap(({ tried }) => tried))
+      if (await isRefused(engine, statement)) refused.add(statement);
   });
-  return (row) => Promise.resolve(attempts.get(row) ?? []);
+  return refused;
 }
 
 /** Whether the engine refuses a statement for want of a right; throws any other error. */
