@@ -1,8 +1,11 @@
 /** Goal: the cost guard's inputs are valid, so that they reach the code behind the validation. */
 import { expect, test } from "bun:test";
 
+import * as z from "zod";
+
 import type { HttpRequest } from "../requests.ts";
 import { formatRoute, listRoutes, type Route } from "../routes.ts";
+import { bound } from "./bounds.ts";
 import { CALL_PARTS } from "./calls.ts";
 import type { Part } from "./part.ts";
 import { sampleConditions } from "./schema-values.ts";
@@ -17,8 +20,8 @@ const EMPTY: HttpRequest = {
   body: undefined,
 };
 
-const fillFor = ({ fill }: Part, route: Route): HttpRequest =>
-  fill(EMPTY, {
+const fillFor = (part: Part, route: Route): HttpRequest =>
+  part(EMPTY, {
     share: 1,
     room: 14_000,
     nonce: "n1",
@@ -37,6 +40,15 @@ function parseQuery({ query }: HttpRequest): Record<string, string | string[]> {
 }
 
 const routes = listRoutes();
+const createRoute = routes.find((route) => formatRoute(route) === "api POST /v1/links");
+if (createRoute === undefined) throw new Error("Links cannot be created.");
+
+const filledLink = z.object({
+  title: z.string(),
+  tags: z.array(z.string()),
+  url: z.string(),
+  rules: z.array(z.unknown()),
+});
 
 test.each([
   "many values",
@@ -64,12 +76,22 @@ test.each(["many values", "long texts"] as const)(
   },
 );
 
+test("a filled body is at the bounds of its schema", () => {
+  const { body } = fillFor(CALL_PARTS.body["many long texts"], createRoute);
+  const { title, tags, url, rules } = filledLink.parse(JSON.parse(String(body)));
+  expect([title.length, tags.length, url.length, rules.length]).toEqual([
+    bound("shared/contracts/link-schemas.ts", "TITLE_LENGTH_MAX"),
+    bound("shared/contracts/link-schemas.ts", "TAGS_MAX"),
+    bound("shared/contracts/web-url.ts", "URL_LENGTH_MAX"),
+    bound("shared/contracts/link-rules.ts", "RULES_MAX"),
+  ]);
+});
+
 test("a link is made for each kind of condition, and the API's validation accepts it", async () => {
-  const create = routes.find((route) => formatRoute(route) === "api POST /v1/links");
   const conditions = sampleConditions();
-  expect(conditions.length).toBe(create?.body?.$defs?.["LinkCondition"]?.oneOf?.length ?? -1);
+  expect(conditions.length).toBe(createRoute.body?.$defs?.["LinkCondition"]?.oneOf?.length ?? -1);
   for (const { alias, body } of listLinks(conditions)) {
-    const result = await create?.validators?.body?.safeParseAsync(body);
+    const result = await createRoute.validators?.body?.safeParseAsync(body);
     expect(result?.error?.issues ?? [], alias).toEqual([]);
   }
 });

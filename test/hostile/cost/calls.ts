@@ -1,17 +1,21 @@
 /** Calls of the API and the dashboard's API with each part at its bounds. */
 import { withHeader } from "../request-edits.ts";
 import type { BodySchema, Route } from "../routes.ts";
+import { bound } from "./bounds.ts";
 import { type Filling, type Part, type Parts, PLAIN, repeat } from "./part.ts";
 import { type Extent, fillSchema } from "./schema-values.ts";
 
-const BODY_BYTES_MAX = 1024 * 1024;
-const JSON_DEPTH_MAX = 32;
-const JSON_TOKENS_MAX = 20_000;
-const PARAMETERS_MAX = 200;
-const FORM_BYTES_MAX = 2_048;
-const NAME_LENGTH_MAX = 100;
-const CURSOR_LENGTH_MAX = 8_192;
-const APP_FILE_BYTES_MAX = 16 * 1024;
+const JSON_BODY = "api/http/json-body.ts";
+const BODY_BYTES_MAX = bound(JSON_BODY, "BODY_BYTES_MAX");
+const JSON_DEPTH_MAX = bound(JSON_BODY, "JSON_DEPTH_MAX");
+const JSON_TOKENS_MAX = bound(JSON_BODY, "JSON_TOKENS_MAX");
+const PARAMETERS_MAX = bound("api/http/query.ts", "PARAMETERS_MAX");
+const NAME_LENGTH_MAX = bound("api/http/errors.ts", "NAME_LENGTH_MAX");
+const CURSOR_LENGTH_MAX = bound("api/http/pagination.ts", "CURSOR_LENGTH_MAX");
+const FORM_BYTES_MAX = bound("api/shares/public/routes.ts", "FORM_BYTES_MAX");
+const APP_FILE_BYTES_MAX = bound("shared/contracts/domain-settings.ts", "APP_FILE_BYTES_MAX");
+const AUTHORITY_LENGTH_MAX = bound("shared/contracts/web-url.ts", "AUTHORITY_LENGTH_MAX");
+/** `KEY_FORM` of api/idempotency/idempotency.ts. */
 const KEY_LENGTH_MAX = 255;
 /** Most fields that Bun reads. */
 const FIELDS_MAX = 200;
@@ -23,39 +27,6 @@ const FIELDS_MAX = 200;
 const SHORT = 12;
 const FEW = 2;
 
-/**
- * Bounds that schemas contain, so that every route with such a member or parameter reaches them.
- */
-export const SCHEMA_BOUNDS = [
-  "shared/contracts/web-url.ts URL_LENGTH_MAX",
-  "shared/contracts/link-schemas.ts TAGS_MAX",
-  "shared/contracts/link-schemas.ts TAG_LENGTH_MAX",
-  "shared/contracts/link-schemas.ts TITLE_LENGTH_MAX",
-  "shared/contracts/link-schemas.ts UTM_LENGTH_MAX",
-  "shared/contracts/link-schemas.ts BULK_LINKS_MAX",
-  "shared/contracts/link-rules.ts NAME_LENGTH_MAX",
-  "shared/contracts/link-rules.ts VALUE_LENGTH_MAX",
-  "shared/contracts/key-schemas.ts KEY_NAME_LENGTH_MAX",
-  "shared/contracts/share-schemas.ts NAME_LENGTH_MAX",
-  "shared/contracts/share-schemas.ts BREAKDOWNS_MAX",
-  "shared/contracts/users.ts PERSON_NAME_LENGTH_MAX",
-  "shared/contracts/users.ts PASSWORD_LENGTH",
-  "shared/contracts/share-schemas.ts BRAND_NAME_LENGTH_MAX",
-  "shared/contracts/view-schemas.ts QUERY_LENGTH_MAX",
-  "shared/contracts/webhook-schemas.ts WEBHOOK_NAMES_MAX",
-  "shared/contracts/qr-style.ts MARGIN_MAX",
-  "api/branding/service.ts PIXELS_MAX",
-  "api/shares/model.ts EMBED_ORIGINS_MAX",
-  "api/links/explain.ts HEADER_LENGTH_MAX",
-  "api/links/model.ts URL_LENGTH_MAX",
-  "api/links/model.ts SEARCH_LENGTH_MAX",
-  "api/http/query.ts FILTER_VALUES_MAX",
-  "api/http/query.ts FILTER_VALUE_LENGTH_MAX",
-  "api/analytics/model.ts DIMENSIONS_MAX",
-  "api/analytics/model.ts LINKS_MAX",
-  "shared/contracts/link-record.ts LINK_RECORD_BYTES_MAX",
-] as const;
-
 const share =
   (filling: Filling) =>
   (most: number): number =>
@@ -63,17 +34,14 @@ const share =
 
 /** A body of the route's schema; without one, the request stays as it is. */
 const body = (
-  reaches: readonly string[],
   toExtent: (filling: Filling) => Partial<Extent>,
-): Part => ({
-  reaches,
-  fill(request, filling) {
+): Part =>
+  (request, filling) => {
     const { body: schema } = filling.route;
     if (schema === undefined) return request;
     const value = fillSchema(schema, { ...extentOf(filling), ...toExtent(filling) });
     return { ...request, body: Buffer.from(JSON.stringify(value)) };
-  },
-});
+  };
 
 /** As much as the share of everything. */
 const extentOf = (filling: Filling): Extent => ({
@@ -89,31 +57,25 @@ const few = (most: number): number => Math.min(most, FEW);
 const short = (most: number): number => Math.min(most, SHORT);
 
 /** A body of any form, which is rejected before or after it is parsed. */
-const anyBody = (reaches: readonly string[], make: (share: number) => string): Part => ({
-  reaches,
-  fill: (request, filling) =>
+const anyBody = (make: (share: number) => string): Part =>
+  (request, filling) =>
     filling.route.body === undefined
       ? request
-      : { ...request, body: Buffer.from(make(filling.share)) },
-});
+      : { ...request, body: Buffer.from(make(filling.share)) };
 
-const form: Part = {
-  reaches: ["api/shares/public/routes.ts FORM_BYTES_MAX"],
-  fill(request, filling) {
+const form: Part = (request, filling) => {
     if (request.method !== "POST" || filling.route.body !== undefined) return request;
     const text = repeat("password=%20&", FORM_BYTES_MAX * filling.share);
     const type = "application/x-www-form-urlencoded";
     return withHeader({ ...request, body: Buffer.from(text) }, "Content-Type", type);
-  },
 };
 
 /**
  * Every parameter that the route has: few characters and many values, or few values and many
  * characters.
  */
-const query = (reaches: readonly string[], isLong: boolean): Part => ({
-  reaches,
-  fill(request, filling) {
+const query = (isLong: boolean): Part =>
+  (request, filling) => {
     const parameters = Object.entries(filling.route.parameters?.properties ?? {});
     const room = Math.floor(filling.room / Math.max(1, parameters.length)) - 30;
     const extent: Extent = {
@@ -126,8 +88,7 @@ const query = (reaches: readonly string[], isLong: boolean): Part => ({
       ...request,
       query: parameters.flatMap(([name, schema]) => toQuery(name, schema, extent)),
     };
-  },
-});
+  };
 
 function toQuery(name: string, schema: BodySchema, extent: Extent): [string, string][] {
   // Cursors are made by the API; dates and a period exclude each other.
@@ -137,9 +98,8 @@ function toQuery(name: string, schema: BodySchema, extent: Extent): [string, str
   return values.map((one) => [name, encodeURIComponent(String(one)).replaceAll("%2C", ",")]);
 }
 
-const unknownParameters = (unit: (i: number) => string): Part => ({
-  reaches: ["api/http/query.ts PARAMETERS_MAX", "api/http/errors.ts NAME_LENGTH_MAX"],
-  fill(request, filling) {
+const unknownParameters = (unit: (i: number) => string): Part =>
+  (request, filling) => {
     // Names that are long leave no room for as many.
     const count = Math.min(PARAMETERS_MAX, Math.floor(filling.room / (unit(0).length + 4)));
     const length = Math.max(1, Math.floor(filling.room / count) - unit(0).length - 4);
@@ -148,58 +108,45 @@ const unknownParameters = (unit: (i: number) => string): Part => ({
       repeat("x", length),
     ]);
     return { ...request, query: added };
-  },
-});
+  };
 
 const headers = (
-  reaches: readonly string[],
   make: (filling: Filling) => [string, string][],
-): Part => ({
-  reaches,
-  fill: (request, filling) =>
-    make(filling).reduce((one, [name, value]) => withHeader(one, name, value), request),
-});
+): Part =>
+  (request, filling) =>
+    make(filling).reduce((one, [name, value]) => withHeader(one, name, value), request);
 
 /** The first level of each group leaves the request as it is. */
 export const CALL_PARTS = {
   body: {
     plain: PLAIN,
-    "many values": body(SCHEMA_BOUNDS, () => ({ length: short })),
-    "many values, required members": body(SCHEMA_BOUNDS, () => ({
+    "many values": body(() => ({ length: short })),
+    "many values, required members": body(() => ({
       length: short,
       optional: false,
     })),
-    "long texts": body(SCHEMA_BOUNDS, () => ({ items: few, choice: 1 })),
-    "many long texts": body(SCHEMA_BOUNDS, () => ({})),
-    "most values of JSON": anyBody(
-      ["api/http/json-body.ts JSON_TOKENS_MAX", "api/http/errors.ts DETAILS_MAX"],
-      (part) =>
+    "long texts": body(() => ({ items: few, choice: 1 })),
+    "many long texts": body(() => ({})),
+    "most values of JSON": anyBody((part) =>
         `{${Array.from({ length: ((JSON_TOKENS_MAX - 10) / 2) * part }, (_, i) => `"f${i}":1`).join()}}`,
     ),
-    "most levels of JSON": anyBody(["api/http/json-body.ts JSON_DEPTH_MAX"], (part) => {
+    "most levels of JSON": anyBody((part) => {
       const levels = JSON_DEPTH_MAX - 2;
       const one = "[".repeat(levels).concat("]".repeat(levels));
       return `{"url":[${Array<string>(Math.floor(600 * part))
         .fill(one)
         .join()}]}`;
     }),
-    "most bytes": anyBody(
-      ["api/http/json-body.ts BODY_BYTES_MAX", "shared/contracts/web-url.ts TEXT_LENGTH_MAX"],
-      (part) =>
+    "most bytes": anyBody((part) =>
         `{"url":"https://example.com/${"a".repeat(Math.floor((BODY_BYTES_MAX - 100) * part))}"}`,
     ),
     "long authority": anyBody(
-      ["shared/contracts/web-url.ts AUTHORITY_LENGTH_MAX"],
-      (part) => `{"url":"https://${"\u00e9.".repeat(Math.floor(500 * part))}com/"}`,
+      (part) => `{"url":"https://${repeat("\u00e9.", (AUTHORITY_LENGTH_MAX - 24) * part)}com/"}`,
     ),
-    "long labels": anyBody(
-      ["api/links/destinations.ts NAME_LENGTH_MAX", "api/links/destinations.ts LABEL_LENGTH_MAX"],
-      (part) =>
+    "long labels": anyBody((part) =>
         `{"url":"https://${repeat(`${"a".repeat(63)}.`, 192 * part)}${"b".repeat(50)}.com/"}`,
     ),
-    "files for apps": anyBody(
-      ["shared/contracts/domain-settings.ts APP_FILE_BYTES_MAX"],
-      (part) => {
+    "files for apps": anyBody((part) => {
         const entries = `[${repeat('"a",', (APP_FILE_BYTES_MAX - 100) * part)}"a"]`;
         return `{"apple_app_site_association":{"a":${entries}},"assetlinks":${entries}}`;
       },
@@ -208,35 +155,25 @@ export const CALL_PARTS = {
   },
   query: {
     plain: PLAIN,
-    "many values": query(SCHEMA_BOUNDS, false),
-    "long texts": query(SCHEMA_BOUNDS, true),
+    "many values": query(false),
+    "long texts": query(true),
     "unknown parameters": unknownParameters((i) => `p${i}`.padEnd(NAME_LENGTH_MAX, "x")),
-    cursor: {
-      reaches: ["api/http/pagination.ts CURSOR_LENGTH_MAX"],
-      fill: (request, filling) => ({
-        ...request,
-        query: [
-          [
-            "starting_after",
-            repeat("eyJh", Math.min(filling.room, CURSOR_LENGTH_MAX) * filling.share),
-          ],
-        ],
-      }),
-    },
+    cursor: (request, { room, share: part }) => ({
+      ...request,
+      query: [["starting_after", repeat("eyJh", Math.min(room, CURSOR_LENGTH_MAX) * part)]],
+    }),
     "one name": unknownParameters(() => "a"),
   },
   headers: {
     plain: PLAIN,
-    fields: headers([], (filling) =>
+    fields: headers((filling) =>
       Array.from({ length: share(filling)(FIELDS_MAX - 20) }, (_, i) => [`X-${i}`, "1"]),
     ),
-    "idempotency key": headers(
-      ["api/idempotency/idempotency.ts KEY_FORM"],
-      ({ nonce, ...filling }) => [
+    "idempotency key": headers(({ nonce, ...filling }) => [
         ["Idempotency-Key", nonce.padEnd(share({ nonce, ...filling })(KEY_LENGTH_MAX), "k")],
       ],
     ),
-    "long texts": headers(["api/sessions/better-auth.ts USER_AGENT_LENGTH_MAX"], (filling) => [
+    "long texts": headers((filling) => [
       ["User-Agent", repeat("Android 1; ", (filling.room * filling.share) / 3)],
       ["Accept-Language", repeat("de;q=0.1,", (filling.room * filling.share) / 3)],
       [

@@ -1,6 +1,7 @@
 /** A part of a request that is filled up to bounds on input. */
 import { type HttpRequest, toBytes } from "../requests.ts";
 import type { Route } from "../routes.ts";
+import { bound } from "./bounds.ts";
 
 export type Filling = {
   /** The share of each bound that is filled, up to 1. */
@@ -14,22 +15,19 @@ export type Filling = {
   linkId: string;
 };
 
-export type Part = {
-  /** The bounds that it reaches, each by its file and constant. */
-  reaches: readonly string[];
-  fill: (request: HttpRequest, filling: Filling) => HttpRequest;
-};
+/** Fills one part of a request. */
+export type Part = (request: HttpRequest, filling: Filling) => HttpRequest;
 
 /** Parts of a request, of which one of each group is filled. */
 export type Parts = Readonly<Record<string, Readonly<Record<string, Part>>>>;
 
 /** Leaves the request as it is. */
-export const PLAIN: Part = { reaches: [], fill: (request) => request };
+export const PLAIN: Part = (request) => request;
 
 /** Bytes of a head without filled parts, generously. */
 const HEAD_REST = 1_500;
-/** `HEAD_BYTES_MAX` of the redirector, and the most that Bun reads for the API. */
-const HEAD_BYTES_MAX = 16 * 1024;
+/** Also the most that Bun reads for the API. */
+const HEAD_BYTES_MAX = bound("redirector/http/request-head-parser.ts", "HEAD_BYTES_MAX");
 
 /** Fills the chosen parts, which share a head. */
 export function fillRequest(
@@ -40,7 +38,7 @@ export function fillRequest(
   const filled = parts.filter((part) => part !== PLAIN);
   const room = Math.floor((HEAD_BYTES_MAX - HEAD_REST) / Math.max(1, filled.length));
   let request = base;
-  for (const part of filled) request = part.fill(request, { ...filling, room });
+  for (const part of filled) request = part(request, { ...filling, room });
   return toBytes(request);
 }
 

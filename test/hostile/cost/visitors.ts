@@ -1,66 +1,55 @@
 /** Visitors' requests with each part at its bounds. */
 import { withHeader } from "../request-edits.ts";
 import type { HttpRequest } from "../requests.ts";
+import { bound } from "./bounds.ts";
 import { type Part, type Parts, PLAIN, repeat } from "./part.ts";
 
-const HOST_LENGTH_MAX = 253;
-const AGENT_LENGTH_MAX = 500;
-const PATH_LENGTH_MAX = 512;
-const PROXIES_MAX = 32;
-const ENTRY_LENGTH_MAX = 80;
-const FIELDS_MAX = 100;
-const CONNECTION_BYTES_MAX = 256;
-const PURPOSE_BYTES_MAX = 128;
-const FORM_BYTES_MAX = 4_096;
-/** One less than `PARAMETERS_MAX` beside those of the generator itself. */
-const FORWARDED_MAX = 253;
-const FRAMING_BYTES_MAX = 8 * 1024;
+const HEADERS = "redirector/http/header-fields.ts";
+/** A bound that includes a port. */
+const HOST_LENGTH_MAX = bound(HEADERS, "HOST_LENGTH_MAX") - ":65535".length - 1;
+const CONNECTION_BYTES_MAX = bound(HEADERS, "CONNECTION_BYTES_MAX");
+const PURPOSE_BYTES_MAX = bound(HEADERS, "PURPOSE_BYTES_MAX");
+const FIELDS_MAX = bound("redirector/http/request-head-parser.ts", "FIELDS_MAX");
+const FRAMING_BYTES_MAX = bound("redirector/http/body.ts", "FRAMING_BYTES_MAX");
+const FORM_BYTES_MAX = bound("redirector/passwords/password.ts", "FORM_BYTES_MAX");
+/** Parameters beside those of the generator itself. */
+const FORWARDED_MAX = bound("redirector/redirect/forwarding.ts", "PARAMETERS_MAX") - 3;
+const AGENT_LENGTH_MAX = bound("shared/visitors/user-agent.ts", "AGENT_LENGTH_MAX");
+const PATH_LENGTH_MAX = bound("shared/visitors/referrer.ts", "PATH_LENGTH_MAX");
+const PROXIES_MAX = bound("shared/client-address.ts", "PROXIES_MAX");
+const ENTRY_LENGTH_MAX = bound("shared/client-address.ts", "ENTRY_LENGTH_MAX");
+const UTM_LENGTH_MAX = bound("worker/enrich/rows.ts", "UTM_LENGTH_MAX");
+const RULES = "shared/contracts/link-rules.ts";
+const RULES_MAX = bound(RULES, "RULES_MAX");
+const CONDITIONS_MAX = bound(RULES, "CONDITIONS_MAX");
+const VALUES_MAX = bound(RULES, "VALUES_MAX");
+const LINK_VALUES_MAX = bound(RULES, "LINK_VALUES_MAX");
+const ARMS_MAX = bound("shared/contracts/link-settings.ts", "ARMS_MAX");
 
 /** A header with a text of some length. */
 const header = (
   name: string,
-  reaches: readonly string[],
   text: (most: number, nonce: string) => string,
   most = Number.POSITIVE_INFINITY,
-): Part => ({
-  reaches,
-  fill: (request, { share, room, nonce }) =>
-    withHeader(request, name, text(Math.floor(Math.min(most, room) * share), nonce)),
-});
+): Part =>
+  (request, { share, room, nonce }) =>
+    withHeader(request, name, text(Math.floor(Math.min(most, room) * share), nonce));
 
 /** A query of repeated parameters, of which there are up to `most`. */
-const query = (unit: string, most = Number.POSITIVE_INFINITY): Part => ({
-  reaches: [
-    "redirector/http/request-head-parser.ts HEAD_BYTES_MAX",
-    "redirector/redirect/forwarding.ts LOCATION_BYTES_MAX",
-    "redirector/redirect/forwarding.ts PARAMETERS_MAX",
-    "shared/decision/facts.ts PARAMETERS_MAX",
-    "shared/contracts/click-text.ts CLICK_TEXT_BYTES_MAX",
-  ],
-  fill: (request, { share, room, nonce }) => ({
+const query = (unit: string, most = Number.POSITIVE_INFINITY): Part =>
+  (request, { share, room, nonce }) => ({
     ...request,
     query: [[`${nonce}&${repeat(unit, Math.min(room, most * unit.length) * share)}x`, ""]],
-  }),
-});
+  });
 
-const UTM_LENGTH_MAX = 255;
-
-const longUtm: Part = {
-  reaches: ["worker/enrich/rows.ts UTM_LENGTH_MAX"],
-  fill: (request, { share, nonce }) => ({
+const longUtm: Part = (request, { share, nonce }) => ({
     ...request,
     query: [["utm_campaign", nonce.padEnd(Math.floor(UTM_LENGTH_MAX * share), "x")]],
-  }),
-};
+  });
 
 const agent = (unit: string, most?: number): Part =>
   header(
     "User-Agent",
-    [
-      "shared/visitors/user-agent.ts AGENT_LENGTH_MAX",
-      "shared/visitors/user-agent.ts WORDS_MAX",
-      "shared/visitors/user-agent.ts ANDROIDS_MAX",
-    ],
     (length, nonce) => `Mozilla/5.0 (${nonce}) ${repeat(unit, length - 40)}`,
     most,
   );
@@ -68,11 +57,6 @@ const agent = (unit: string, most?: number): Part =>
 const referrer = (host: string, path: string, most?: number): Part =>
   header(
     "Referer",
-    [
-      "shared/visitors/referrer.ts AUTHORITY_LENGTH_MAX",
-      "shared/visitors/referrer.ts OTHER_SCRIPT_LENGTH_MAX",
-      "shared/visitors/referrer.ts PATH_LENGTH_MAX",
-    ],
     (length, nonce) => `https://${nonce}.${host}/${repeat(path, length - host.length)}`,
     most,
   );
@@ -80,52 +64,37 @@ const referrer = (host: string, path: string, most?: number): Part =>
 const language = (unit: string): Part =>
   header(
     "Accept-Language",
-    [
-      "shared/decision/language.ts ENTRIES_MAX",
-      "shared/decision/language.ts PARAMETERS_MAX",
-      "shared/languages/catalogues.ts HEADER_LENGTH_MAX",
-    ],
     (length, nonce) => `de-${nonce},${repeat(unit, length)}`,
   );
 
 /** As trusted proxies append them: the visitor's own address comes first, and is read last. */
-const forwarded = (entry: string): Part => ({
-  reaches: ["shared/client-address.ts PROXIES_MAX", "shared/client-address.ts ENTRY_LENGTH_MAX"],
-  fill(request, { share }) {
+const forwarded = (entry: string): Part =>
+  (request, { share }) => {
     const visitor = request.headers.find(([name]) => name === "X-Forwarded-For")?.[1] ?? "";
     const proxies = Array<string>(Math.floor((PROXIES_MAX - 1) * share)).fill(entry);
     return withHeader(request, "X-Forwarded-For", [visitor, ...proxies].join(", "));
-  },
-});
+  };
 
-const fields = (unit: string): Part => ({
-  reaches: ["redirector/http/request-head-parser.ts FIELDS_MAX"],
-  fill(request, { share, room }) {
+const fields = (unit: string): Part =>
+  (request, { share, room }) => {
     const count = Math.floor((FIELDS_MAX - request.headers.length - 2) * share);
     const value = repeat(unit, Math.max(1, room / FIELDS_MAX - 10));
     const added = Array.from({ length: count }, (_, i): [string, string] => [`X-${i}`, value]);
     return { ...request, headers: [...request.headers, ...added] };
-  },
-});
+  };
 
 /** Less than `OTHER_SCRIPT_LENGTH_MAX`; the label has 63 characters in ASCII at most. */
 const OTHER_SCRIPT_LENGTH = 52;
 
 /** A path that continues after the alias. */
-const beyond = (unit: string): Part => ({
-  reaches: ["redirector/redirect/forwarding.ts LOCATION_BYTES_MAX"],
-  fill: (request, { share, room }) => ({
+const beyond = (unit: string): Part =>
+  (request, { share, room }) => ({
     ...request,
     path: request.path + repeat(unit, room * share),
-  }),
-});
+  });
 
-const form = (framing: "length" | "chunks"): Part => ({
-  reaches: [
-    "redirector/passwords/password.ts FORM_BYTES_MAX",
-    ...(framing === "chunks" ? ["redirector/http/body.ts FRAMING_BYTES_MAX"] : []),
-  ],
-  fill(request, { share }) {
+const form = (framing: "length" | "chunks"): Part =>
+  (request, { share }) => {
     const known = "password=a+password&";
     const bytes = Buffer.from(known + repeat("a=%20&", FORM_BYTES_MAX * share - known.length));
     if (request.method !== "POST") return request;
@@ -134,8 +103,7 @@ const form = (framing: "length" | "chunks"): Part => ({
       ...withHeader(request, "Transfer-Encoding", "chunked"),
       body: toChunks(bytes, Math.floor(FRAMING_BYTES_MAX * share) - 100),
     };
-  },
-});
+  };
 
 /** One byte in each chunk, with extensions as long as there is room for. */
 function toChunks(bytes: Buffer, framing: number): Buffer {
@@ -188,13 +156,11 @@ export const VISITOR_PARTS = {
     many: fields("1"),
     connection: header(
       "Connection",
-      ["redirector/http/header-fields.ts CONNECTION_BYTES_MAX"],
       (length) => repeat("a,", length).slice(0, -1),
       CONNECTION_BYTES_MAX,
     ),
     purpose: header(
       "Sec-Purpose",
-      ["redirector/http/header-fields.ts PURPOSE_BYTES_MAX"],
       (length) => repeat("pre;", length),
       PURPOSE_BYTES_MAX,
     ),
@@ -203,33 +169,24 @@ export const VISITOR_PARTS = {
 
 const host = header(
   "Host",
-  ["redirector/http/header-fields.ts HOST_LENGTH_MAX"],
   (length, nonce) => `${nonce}.${repeat("a.", length - nonce.length - 5)}com`,
   HOST_LENGTH_MAX,
 );
 
 /** `+` after the alias. */
-const aboutPage: Part = {
-  reaches: ["redirector/pages/about-page.ts SHOWN_LENGTH_MAX"],
-  fill: (request) => ({ ...request, path: `${request.path}+` }),
-};
+const aboutPage: Part = (request) => ({ ...request, path: `${request.path}+` });
 
-const longAlias: Part = {
-  reaches: ["redirector/cache/hash-index.ts KEY_BYTES_MAX"],
-  fill: (request, { share, room, nonce }) => ({
+const longAlias: Part = (request, { share, room, nonce }) => ({
     ...request,
     path: `/${nonce}${repeat("%61", room * share)}`,
-  }),
-};
+  });
 
 /** A path of characters that aliases have, or of segments: each may be the end of an alias. */
-const aliasLike = (unit: string): Part => ({
-  reaches: ["redirector/redirect/beyond-alias.ts EXAMINED_LENGTH_MAX"],
-  fill: (request, { share, room, nonce }) => ({
+const aliasLike = (unit: string): Part =>
+  (request, { share, room, nonce }) => ({
     ...request,
     path: `/${nonce}${repeat(unit, room * share)}`,
-  }),
-});
+  });
 
 /** A link, and the kinds of its visits: each a part that is always filled. */
 export type VisitedLink = {
@@ -241,41 +198,18 @@ export type VisitedLink = {
 
 const LONG_URL = "https://example.com/".padEnd(8_000, "a/");
 
-/** The parts of visits of one link. */
-export const LINK_PARTS: readonly Part[] = [
-  host,
-  aboutPage,
-  longAlias,
-  aliasLike("/a"),
-  beyond("/"),
-  form("length"),
-  form("chunks"),
-];
-
-/** Bounds that the links and the kinds of their visits reach. */
-export const LINK_BOUNDS: readonly string[] = [
-  ...LINK_PARTS.flatMap(({ reaches }) => reaches),
-  "shared/contracts/link-rules.ts RULES_MAX",
-  "shared/contracts/link-rules.ts CONDITIONS_MAX",
-  "shared/contracts/link-rules.ts VALUES_MAX",
-  "shared/contracts/link-rules.ts LINK_VALUES_MAX",
-  "shared/contracts/link-settings.ts ARMS_MAX",
-  "shared/contracts/link-settings.ts TITLE_LENGTH_MAX",
-  "shared/contracts/link-settings.ts DESCRIPTION_LENGTH_MAX",
-];
-
 type Condition = Record<string, unknown>;
 
 /**
- * 20 rules of which no visitor's request matches the last condition, so that all conditions are
- * looked at.
+ * As many rules as a link may have; no visitor's request matches the last condition of any, so that
+ * all conditions are looked at.
  */
 function createRules(conditions: readonly Condition[]): object[] {
   const at = (i: number): Condition => conditions[i % conditions.length] ?? {};
-  return Array.from({ length: 20 }, (_, i) => ({
+  return Array.from({ length: RULES_MAX }, (_, i) => ({
     url: "https://example.com/rule",
-    conditions: Array.from({ length: 10 }, (__, j) =>
-      j === 9 ? { type: "query", name: "never", in: ["never"] } : { ...at(i * 9 + j), not: true },
+    conditions: Array.from({ length: CONDITIONS_MAX }, (__, j) =>
+      j === CONDITIONS_MAX - 1 ? { type: "query", name: "never", in: ["never"] } : { ...at(i * 9 + j), not: true },
     ),
   }));
 }
@@ -285,12 +219,12 @@ function createRules(conditions: readonly Condition[]): object[] {
  * a link may have.
  */
 const createListRules = (): object[] =>
-  Array.from({ length: 19 }, (_, i) => ({
+  Array.from({ length: LINK_VALUES_MAX / VALUES_MAX - 1 }, (_, i) => ({
     url: "https://example.com/rule",
     conditions: [
       {
         type: "ip",
-        in: Array.from({ length: 50 }, (__, j) => `2001:db8:${i}:${j.toString(16)}::/64`),
+        in: Array.from({ length: VALUES_MAX }, (__, j) => `2001:db8:${i}:${j.toString(16)}::/64`),
       },
     ],
   }));
@@ -347,7 +281,7 @@ export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
     }),
     link("split", {
       split: {
-        arms: Array.from({ length: 10 }, (_, i) => ({
+        arms: Array.from({ length: ARMS_MAX }, (_, i) => ({
           url: `https://example.com/${i}`,
           weight: 9,
         })),
