@@ -10,14 +10,13 @@ import { parseArgs } from "node:util";
 
 import { Dns } from "../test/harness/dns.ts";
 import { readTreeCpu, treeBytes } from "../test/harness/process-usage.ts";
-import { atMost, publish, round } from "../test/harness/report.ts";
+import { atMost, publish, quantile, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { type Process, PROCESSES } from "../test/hostile/amplification/meter.ts";
 import { startAttack } from "./budgets/attack.ts";
 import { burn } from "./budgets/burn.ts";
 import { type Figures, KINDS, PayingClient } from "./budgets/paying-client.ts";
 import { readStored, type Stored, STORES } from "./budgets/stored.ts";
-import { quantile } from "./webhooks/neighbours.ts";
 
 const { values } = parseArgs({
   options: {
@@ -72,7 +71,7 @@ const burned = await client.measure(() => burn(SECONDS, attacked.cpuSeconds / SE
 
 publish({
   name: "budgets",
-  versions: { bun: Bun.version },
+ 
   rows: [
     ...KINDS.map((kind) => ({
       measured: `paying account: ${kind}, p50 and p99 in ms`,
@@ -116,7 +115,7 @@ function sampleMemory(): void {
 
 function describe(figures: Figures, kind: (typeof KINDS)[number]): string {
   const times = figures[kind];
-  return `${quantile(times, 0.5)}, ${quantile(times, 0.99)} (${times.length})`;
+  return `${round(quantile(times, 0.5))}, ${round(quantile(times, 0.99))} (${times.length})`;
 }
 
 function perHour(store: keyof Stored): number {

@@ -13,7 +13,7 @@ import { createAccount, runQuery, UNLIMITED } from "../test/harness/admin.ts";
 import { call, linkSchema, summarySchema } from "../test/harness/api.ts";
 import { readCpu, readThreadCpu } from "../test/harness/process-usage.ts";
 import { scrape } from "../test/harness/prometheus.ts";
-import { publish, round, type Target } from "../test/harness/report.ts";
+import { atLeast, atMost, median, publish, quantile, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks } from "./redirect/links.ts";
 import { wrk } from "./redirect/server.ts";
@@ -106,23 +106,12 @@ const perCore = 1e6 / workerMicros;
 const publishing = redirectorCost.busiest - withoutPublishing.busiest;
 const answering = redirectorCost.busiest;
 const storing = redirectorCost.others + natsMicros + workerMicros + clickhouseMicros;
-const atMost = (name: string, value: number, limit: number): Target => ({
-  name,
-  value: round(value),
-  target: `<= ${limit}`,
-  met: value <= limit,
-});
 publish({
   name: "clicks",
-  versions: { bun: Bun.version },
+ 
   rows,
   targets: [
-    {
-      name: "clicks per second and worker core",
-      value: Math.round(perCore),
-      target: ">= 60000",
-      met: perCore >= 60_000,
-    },
+    atLeast("clicks per second and worker core", Math.round(perCore), 60_000),
     atMost("publishing, µs of the request thread", publishing, 0.5),
     atMost("CPU of storing a click : answering its request", storing / answering, 4.5),
     atMost("CPU of the worker : answering", workerMicros / answering, 1.2),
@@ -241,10 +230,8 @@ async function measureDelay({
     .map((at, i) => {
       while ((polls[poll]?.total ?? 0) <= i) poll++;
       return (polls[poll]?.at ?? Number.NaN) - at;
-    })
-    .toSorted((a, b) => a - b);
-  const percentile = (share: number) => delays[Math.floor(delays.length * share)] ?? Number.NaN;
-  return { p50: percentile(0.5), p99: percentile(0.99) };
+    });
+  return { p50: median(delays), p99: quantile(delays, 0.99) };
 }
 
 /** Microseconds per click of the thread that used most CPU time, and of all others. */

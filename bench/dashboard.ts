@@ -116,7 +116,7 @@ const onPhone = rows.filter(({ machine }) => machine === "phone");
 const worst = (column: string) => Math.max(...onPhone.map((row) => Number(row[column])));
 publish({
   name: "dashboard",
-  versions: { bun: Bun.version, chromium: browser.version() },
+  versions: { chromium: browser.version() },
   rows,
   targets: [
     atMost(

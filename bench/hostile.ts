@@ -73,7 +73,7 @@ await watch.stop();
 await nats.close();
 publish({
   name: "hostile",
-  versions: { bun: Bun.version, seed: values.seed },
+  versions: { seed: values.seed },
   rows: measured.flatMap(({ attack, sent, report }) =>
     SIDES.map((side) => ({
       attack: attack.name,

@@ -14,7 +14,7 @@ import { call, linkSchema } from "../test/harness/api.ts";
 import { commandOf } from "../test/harness/executable.ts";
 import { hasMariaDb, TestMariaDb } from "../test/harness/mariadb.ts";
 import { readTreeCpu, treeBytes } from "../test/harness/process-usage.ts";
-import { atMost, median, publish, round, type Target } from "../test/harness/report.ts";
+import { atLeast, atMost, median, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { fillYourls } from "../test/harness/yourls.ts";
 
@@ -84,7 +84,7 @@ const undoSeconds = (performance.now() - undoStart) / 1_000;
 await sql.end();
 publish({
   name: "import-history",
-  versions: { bun: Bun.version },
+ 
   rows: [
     {
       links: LINKS,
@@ -164,8 +164,4 @@ async function measureLive(times: number): Promise<number[]> {
 
 async function readClicks(): Promise<number> {
   return row.parse((await call(`${api_url}/v1/links/${live.id}`, { key })).body).clicks;
-}
-
-function atLeast(name: string, value: number, bound: number): Target {
-  return { name, value: Math.round(value), target: `>= ${bound}`, met: value >= bound };
 }

@@ -20,6 +20,7 @@ import { median, publish, round } from "../test/harness/report.ts";
 import { startStack } from "../test/harness/stack.ts";
 import { generateLinks, type Links } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
+import { wrk } from "./redirect/server.ts";
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -135,7 +136,7 @@ const rows = servers.map(({ name }) => {
 });
 publish({
   name: "peers",
-  versions: { bun: Bun.version, nginx: nginxVersion() },
+  versions: { nginx: nginxVersion() },
   rows,
   targets: [],
 });
@@ -213,23 +214,24 @@ async function checkRedirects({ name, url }: Server): Promise<void> {
 }
 
 async function measureRedirects({ pid, url }: Server): Promise<Redirects> {
-  await wrk(url, 1);
+  await follow(url, 1);
   await waitUntilIdle(pid);
   let result = { p50: 0, p99: 0, failed: 0 };
   const rate = await measure(pid, async () => {
-    const { requests, ...others } = await wrk(url, SECONDS);
+    const { requests, ...others } = await follow(url, SECONDS);
     result = others;
     return requests;
   });
   return { ...rate, ...result, bytes: treeBytes(pid) };
 }
 
-async function wrk(url: string, seconds: number) {
-  const command = ["wrk", "-t1", `-c${CONNECTIONS}`, `-d${seconds}s`, "-s"];
-  command.push("bench/redirect/wrk.lua", url, "--", String(LINKS), "uniform");
-  const text = await new Response(Bun.spawn(command, { stdout: "pipe" }).stdout).text();
-  const numbers = /RESULT ([\d ]+)/.exec(text)?.[1]?.split(" ").map(Number) ?? [];
-  const [requests = 0, , failed = 0, p50 = 0, p99 = 0] = numbers;
-  if (requests === 0) throw new Error(`wrk: ${text}`);
+async function follow(url: string, seconds: number) {
+  const [requests = 0, , failed = 0, p50 = 0, p99 = 0] = await wrk("wrk.lua", url, {
+    seconds,
+    connections: CONNECTIONS,
+    args: [String(LINKS), "uniform"],
+    core: null,
+  });
+  if (requests === 0) throw new Error(`${url} does not respond.`);
   return { requests: requests - failed, failed, p50, p99 };
 }

@@ -10,11 +10,11 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { startNats } from "../test/harness/nats.ts";
-import { publish, round } from "../test/harness/report.ts";
+import { atMost, publish, round } from "../test/harness/report.ts";
 import { BenchLog } from "./redirect/bench-log.ts";
-import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
+import { generateLinks, publishLinks, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
-import { LOAD_CORE, withServer } from "./redirect/server.ts";
+import { LOAD_CORE, redirectorOf, withServer } from "./redirect/server.ts";
 
 const [SECONDS = 60] = process.argv.slice(2).map(Number);
 const RATE = 20_000;
@@ -41,8 +41,7 @@ const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const links = generateLinks(LINKS);
 await using nats = await startNats();
 const natsUrl = nats.url;
-await using log = await BenchLog.open(natsUrl);
-log.keepAlive();
+await using _log = (await BenchLog.open(natsUrl)).keepAlive();
 await publishLinks(natsUrl, links);
 // What runs on other machines in production must not take CPU time from the measured processes.
 setPriority(nats.pid(), LEAST_PRIORITY);
@@ -54,17 +53,13 @@ if (hasNginx()) {
   await withServer(
     {
       command: nginxCommand(join(dir, "nginx"), links, PORTS.nginx, true),
-      url: urlAt(PORTS.nginx),
+      url: `http://127.0.0.1:${PORTS.nginx}/${links[0]?.alias}`,
     },
     () => load("nginx, buffered log", PORTS.nginx, SECONDS),
   );
 }
 await withServer(
-  {
-    command: [process.execPath, "redirector/main.ts"],
-    env: redirectorEnv(natsUrl, PORTS.redirector, join(dir, "journal")),
-    url: urlAt(PORTS.redirector),
-  },
+  redirectorOf(natsUrl, PORTS.redirector, join(dir, "journal")),
   async () => {
     await warmCache(PORTS.redirector, links);
     await load("redirector", PORTS.redirector, SECONDS);
@@ -82,35 +77,18 @@ const nginx = results.get("nginx, buffered log");
 const targets = [
   ...(own === undefined || nginx === undefined
     ? []
-    : [
-        {
-          name: "p99 : nginx's",
-          value: round(own.p99 / nginx.p99),
-          target: "<= 1.5",
-          met: own.p99 <= 1.5 * nginx.p99,
-        },
-      ]),
-  ...Object.keys(CHANGES).map((name) => {
-    const max = results.get(name)?.max ?? Number.NaN;
-    return {
-      name: `slowest response: ${name} (ms)`,
-      value: round(max),
-      target: "<= 50",
-      met: max <= 50,
-    };
-  }),
+    : [atMost("p99 : nginx's", own.p99 / nginx.p99, 1.5)]),
+  ...Object.keys(CHANGES).map((name) =>
+    atMost(`slowest response: ${name} (ms)`, results.get(name)?.max ?? Number.NaN, 50),
+  ),
 ];
 publish({
   name: "redirect-latency",
-  versions: { bun: Bun.version, nginx: nginxVersion() },
+  versions: { nginx: nginxVersion() },
   rows,
   targets,
 });
 rmSync(dir, { recursive: true, force: true });
-
-function urlAt(port: number): string {
-  return `http://127.0.0.1:${port}/${links[0]?.alias}`;
-}
 
 async function load(name: string, port: number, seconds: number): Promise<void> {
   const args = [port, RATE, seconds, LINKS].map(String);

@@ -10,10 +10,10 @@ import { join } from "node:path";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { scrape } from "../test/harness/prometheus.ts";
-import { median, publish, round, type Target } from "../test/harness/report.ts";
+import { atMost, publish, round, type Target } from "../test/harness/report.ts";
 import { BenchLog } from "./redirect/bench-log.ts";
-import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
-import { withServer, wrk } from "./redirect/server.ts";
+import { generateLinks, publishLinks, warmCache } from "./redirect/links.ts";
+import { firstAndLastThird, redirectorOf, withServer, wrk } from "./redirect/server.ts";
 
 const COUNTS = [100_000, 1_000_000];
 const SCANNED = 5_000_000;
@@ -45,26 +45,19 @@ async function settledBytes(pid: number): Promise<number> {
 }
 
 function runRedirector(natsUrl: string, cacheBytes: number, use: (pid: number) => Promise<void>) {
-  return withServer(
-    {
-      command: [process.execPath, "redirector/main.ts"],
-      env: {
-        ...redirectorEnv(natsUrl, PORT, mkdtempSync(join(dir, "journal-"))),
-        REDIRECTOR_METRICS_PORT: String(METRICS_PORT),
-        CACHE_BYTES_MAX: String(cacheBytes),
-        TRUSTED_PROXIES: "127.0.0.1",
-      },
-      url: `http://127.0.0.1:${PORT}/`,
-    },
-    use,
-  );
+  const env = {
+    REDIRECTOR_METRICS_PORT: String(METRICS_PORT),
+    CACHE_BYTES_MAX: String(cacheBytes),
+    TRUSTED_PROXIES: "127.0.0.1",
+  };
+  const journal = mkdtempSync(join(dir, "journal-"));
+  return withServer(redirectorOf(natsUrl, PORT, journal, env), use);
 }
 
 for (const count of COUNTS) {
   await using nats = await startNats();
   const natsUrl = nats.url;
-  await using log = await BenchLog.open(natsUrl);
-  log.keepAlive();
+  await using _log = (await BenchLog.open(natsUrl)).keepAlive();
   const links = generateLinks(count);
   const destinationBytes =
     links.reduce((sum, link) => sum + link.destination.length, 0) / links.length;
@@ -82,12 +75,9 @@ for (const count of COUNTS) {
       "bytes/link": Math.round(bytes),
       "bytes/link without destination": Math.round(overhead),
     });
-    targets.push({
-      name: `bytes per link without its destination, ${count} links`,
-      value: Math.round(overhead),
-      target: "<= 600",
-      met: overhead <= 600,
-    });
+    targets.push(
+      atMost(`bytes per link without its destination, ${count} links`, overhead, 600),
+    );
   });
   if (count !== COUNTS[0]) continue;
   await runRedirector(natsUrl, SMALL_CACHE, async (pid) => {
@@ -101,11 +91,7 @@ for (const count of COUNTS) {
       sent += requests;
       memory.push(residentBytes(pid));
     }
-    // Garbage collection makes memory fluctuate: compares the medians of the first and last third.
-    const third = Math.ceil(memory.length / 3);
-    const [warm = 0, end = 0] = [memory.slice(0, third), memory.slice(-third)].map((part) =>
-      median(part),
-    );
+    const [warm, end] = firstAndLastThird(memory);
     const bytes = (await scrape(METRICS_URL)).get("shorthop_redirector_cache_bytes") ?? 0;
     rows.push({
       measured: `${sent} aliases that do not exist`,
@@ -113,12 +99,7 @@ for (const count of COUNTS) {
       "MiB after": round(end / MIB),
       "cached MiB": round(bytes / MIB),
     });
-    targets.push({
-      name: "memory of the last third of the scan : of the first",
-      value: round(end / warm),
-      target: "<= 1.1",
-      met: end <= 1.1 * warm,
-    });
+    targets.push(atMost("memory of the last third of the scan : of the first", end / warm, 1.1));
     const before = await settledBytes(pid);
     const sockets: Socket[] = [];
     for (let i = 0; i < IDLE_CONNECTIONS; i++) {
@@ -142,5 +123,5 @@ for (const count of COUNTS) {
     });
   });
 }
-publish({ name: "redirect-memory", versions: { bun: Bun.version }, rows, targets });
+publish({ name: "redirect-memory", rows, targets });
 rmSync(dir, { recursive: true, force: true });

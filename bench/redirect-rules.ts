@@ -13,6 +13,7 @@ import type { Condition } from "../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/schema.ts";
 import { activeLink } from "../test/harness/links-log.ts";
+import { quantile } from "../test/harness/report.ts";
 import { redirectorConfig, serveCached } from "../test/harness/redirector-config.ts";
 
 /** The visitor of another network, and how often it follows its link. */
@@ -144,12 +145,10 @@ async function measure(connections: number): Promise<void> {
   const seconds = (performance.now() - startedMs) / 1_000;
   const count = answered - answeredBefore + latencies.length;
   const micros = ((await readCpu()) - cpuBefore) / count;
-  latencies.sort((a, b) => a - b);
-  const quantile = (q: number): string =>
-    (latencies[Math.min(latencies.length - 1, Math.floor(q * latencies.length))] ?? NaN).toFixed(1);
+  const wait = (part: number): string => quantile(latencies, part).toFixed(1);
   console.log(
     `${connections} connections: ${Math.round(count / seconds)} redirects/s, ${Math.round(micros)} µs of CPU each; ` +
-      `the visitor waits p50 ${quantile(0.5)}, p99 ${quantile(0.99)}, max ${quantile(1)} ms (${latencies.length} times)`,
+      `the visitor waits p50 ${wait(0.5)}, p99 ${wait(0.99)}, max ${wait(1)} ms (${latencies.length} times)`,
   );
   for (const close of closes) close();
   server.kill();

@@ -12,16 +12,10 @@ import { newUuid } from "../shared/ids.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
 import { scrape } from "../test/harness/prometheus.ts";
-import { median, publish, round } from "../test/harness/report.ts";
+import { atLeast, atMost, publish, round } from "../test/harness/report.ts";
 import { BenchLog } from "./redirect/bench-log.ts";
-import {
-  generateLinks,
-  publishLinks,
-  redirectorEnv,
-  toLinkRecord,
-  warmCache,
-} from "./redirect/links.ts";
-import { withServer, wrk } from "./redirect/server.ts";
+import { generateLinks, publishLinks, toLinkRecord, warmCache } from "./redirect/links.ts";
+import { firstAndLastThird, redirectorOf, withServer, wrk } from "./redirect/server.ts";
 
 const [REQUESTS = 10_000_000] = process.argv.slice(2).map(Number);
 const LINKS = 100_000;
@@ -39,8 +33,7 @@ const links = generateLinks(LINKS);
 await using nats = await startNats();
 const natsUrl = nats.url;
 await publishLinks(natsUrl, links);
-await using log = await BenchLog.open(natsUrl);
-log.keepAlive();
+await using log = (await BenchLog.open(natsUrl)).keepAlive();
 const secret = { alias: "secret", destination: "https://example.com/secret" };
 const password_hash = await Bun.password.hash("a password");
 await log.publish([encodeLinkRecord({ ...toLinkRecord(secret, newUuid()), password_hash })]);
@@ -53,15 +46,10 @@ let runs = 0;
 const memory: number[] = [];
 
 await withServer(
-  {
-    command: [process.execPath, "redirector/main.ts"],
-    env: {
-      ...redirectorEnv(natsUrl, PORT, join(dir, "journal")),
-      REDIRECTOR_METRICS_PORT: String(METRICS_PORT),
-      TRUSTED_PROXIES: "127.0.0.1",
-    },
-    url: `http://127.0.0.1:${PORT}/robots.txt`,
-  },
+  redirectorOf(natsUrl, PORT, join(dir, "journal"), {
+    REDIRECTOR_METRICS_PORT: String(METRICS_PORT),
+    TRUSTED_PROXIES: "127.0.0.1",
+  }),
   async (pid) => {
     await warmCache(PORT, links);
     const before = await countResponses();
@@ -93,29 +81,21 @@ await withServer(
 
 // Responses in flight at the end of a run were counted, but not received.
 const unreceived = counted - received;
-// Garbage collection makes memory fluctuate: compares the medians of the first and last third.
-const third = Math.ceil(memory.length / 3);
-const [early, late] = [memory.slice(0, third), memory.slice(-third)].map((part) => median(part));
-const growth = (late ?? Number.NaN) / (early ?? Number.NaN);
+const [early, late] = firstAndLastThird(memory);
 publish({
   name: "redirect-soak",
-  versions: { bun: Bun.version },
+ 
   rows,
   targets: [
-    { name: "requests", value: received, target: `>= ${REQUESTS}`, met: received >= REQUESTS },
-    { name: "failed requests", value: failed, target: "0", met: failed === 0 },
+    atLeast("requests", received, REQUESTS),
+    atMost("failed requests", failed, 0),
     {
       name: "responses counted but not received, in flight at the end of a run",
       value: unreceived,
       target: `0 to ${runs * CONNECTIONS}`,
       met: unreceived >= 0 && unreceived <= runs * CONNECTIONS,
     },
-    {
-      name: "memory of the last third : of the first",
-      value: round(growth),
-      target: "<= 1.05",
-      met: growth <= 1.05,
-    },
+    atMost("memory of the last third : of the first", late / early, 1.05),
   ],
 });
 rmSync(dir, { recursive: true, force: true });

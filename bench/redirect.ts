@@ -16,12 +16,21 @@ import { parseArgs } from "node:util";
 
 import type { RedirectSettings } from "../shared/contracts/redirect-settings.ts";
 import { startNats } from "../test/harness/nats.ts";
-import { readThreadCpu } from "../test/harness/process-usage.ts";
-import { median, publish, round } from "../test/harness/report.ts";
+import { atMost, median, publish } from "../test/harness/report.ts";
 import { BenchLog } from "./redirect/bench-log.ts";
-import { generateLinks, publishLinks, redirectorEnv, warmCache } from "./redirect/links.ts";
+import { generateLinks, publishLinks, warmCache } from "./redirect/links.ts";
 import { hasNginx, nginxCommand, nginxVersion } from "./redirect/nginx.ts";
-import { LOAD_CORE, SERVER_CORE } from "./redirect/server.ts";
+import {
+  type Cost,
+  costRow,
+  measureCost,
+  medianCost,
+  redirectorOf,
+  requireWrk,
+  type Server,
+  withServer,
+  wrk,
+} from "./redirect/server.ts";
 import { limitOf, rulesOf, SPLIT } from "./redirect/settings.ts";
 
 const { values: options } = parseArgs({
@@ -43,18 +52,14 @@ const links = generateLinks(LINKS);
 const linksFile = join(dir, "links.txt");
 writeFileSync(linksFile, links.map((l) => `${l.alias} ${l.destination}`).join("\n"));
 
-if (Bun.which("wrk") === null) throw new Error("wrk is not installed (apt-get install wrk).");
-
+requireWrk();
 await using nats = await startNats();
-await using log = await BenchLog.open(nats.url);
-log.keepAlive();
+await using _log = (await BenchLog.open(nats.url)).keepAlive();
 
-type Server = {
+const DISTRIBUTIONS = ["uniform", "zipf"] as const;
+
+type Measured = Server & {
   name: string;
-  command: string[];
-  env?: Record<string, string>;
-  /** The working directory; by default this checkout. */
-  cwd?: string | undefined;
   port: number;
   /** The redirect settings of a link; undefined for a server that reads no links log. */
   settingsOf?: () => RedirectSettings | undefined;
@@ -62,7 +67,11 @@ type Server = {
 };
 
 const port = (n: number) => 18_400 + n;
-const servers: Server[] = [
+const at = (n: number) => ({
+  port: port(n),
+  url: `http://127.0.0.1:${port(n)}/${links[0]?.alias}`,
+});
+const servers: Measured[] = [
   redirector("(a) redirector, clicks in its journal", 0, () => undefined),
   redirector("(f) redirector, links with 1 rule", 5, () => rulesOf(1)),
   redirector("(g) redirector, links with 5 rules", 6, () => rulesOf(5)),
@@ -72,22 +81,22 @@ const servers: Server[] = [
   ...(options.beside === undefined
     ? []
     : [redirector("(k) redirector of --beside", 10, () => undefined, options.beside)]),
-  plain("(b) Bun.serve, Map, Response, log", "plain"),
+  plain("(b) Bun.serve, Map, Response, log", 1, "plain"),
   ...(hasNginx()
     ? [
         {
           name: "(c) nginx, buffered log",
           command: nginxCommand(join(dir, "c"), links, port(2), true),
-          port: port(2),
+          ...at(2),
         },
         {
           name: "(d) nginx, no log",
           command: nginxCommand(join(dir, "d"), links, port(3), false),
-          port: port(3),
+          ...at(3),
         },
       ]
     : []),
-  plain("(e) Bun.serve, one constant route", "constant"),
+  plain("(e) Bun.serve, one constant route", 4, "constant"),
 ].filter(({ name }) => `${options.servers}k`.includes(name.charAt(1)));
 
 function redirector(
@@ -95,17 +104,18 @@ function redirector(
   n: number,
   settingsOf: () => RedirectSettings | undefined,
   cwd?: string,
-): Server {
+): Measured {
+  const { url, port: own } = at(n);
   return {
+    ...redirectorOf(nats.url, own, join(dir, `journal-${n}`)),
     name,
     cwd,
+    port: own,
     settingsOf,
-    command: [process.execPath, "redirector/main.ts"],
-    port: port(n),
-    env: redirectorEnv(nats.url, port(n), join(dir, `journal-${n}`)),
     async settle() {
-      await warmCache(port(n), links);
-      await waitUntilLeading(port(n));
+      await warmCache(own, links);
+      // Limits are kept from some seconds after a start, when all that was leased before is known.
+      while ((await fetch(url, { redirect: "manual" })).status !== 302) await Bun.sleep(100);
     },
   };
 }
@@ -119,71 +129,48 @@ async function publishBeside(cwd: string): Promise<void> {
   if ((await child.exited) !== 0) throw new Error("The other version published no links.");
 }
 
-function plain(name: string, mode: string): Server {
-  return {
-    name,
-    command: [
-      process.execPath,
-      "bench/redirect/plain.ts",
-      mode,
-      linksFile,
-      join(dir, `${mode}.log`),
-    ],
-    port: 0,
-  };
+function plain(name: string, n: number, mode: string): Measured {
+  const log = join(dir, `${mode}.log`);
+  const program = [process.execPath, "bench/redirect/plain.ts", mode, linksFile, log];
+  return { name, command: [...program, String(port(n))], ...at(n) };
 }
 
-type Cost = { rate: number; micros: number; hotMicros: number; p50: number; p99: number };
-
-const rows = [];
-const costs = new Map<string, Record<"uniform" | "zipf", Cost>>();
-const collected: Record<string, Record<"uniform" | "zipf", Cost[]>> = {};
+const collected = new Map<string, Record<(typeof DISTRIBUTIONS)[number], Cost[]>>();
+for (const { name } of servers) collected.set(name, { uniform: [], zipf: [] });
 for (let turn = 0; turn < ROUNDS; turn++) {
   // Which comes first in a round is at a disadvantage of some percent.
   for (const server of turn % 2 === 0 ? servers : servers.toReversed()) {
-    const runs = (collected[server.name] ??= { uniform: [], zipf: [] });
     if (server.settingsOf !== undefined)
       await (server.cwd === undefined
         ? publishLinks(nats.url, links, server.settingsOf)
         : publishBeside(server.cwd));
-    await runServer(server, async (pid, at) => {
-      for (const distribution of ["uniform", "zipf"] as const)
-        runs[distribution].push(await measure(pid, at, distribution));
+    await withServer(server, async (pid) => {
+      await server.settle?.();
+      for (const distribution of DISTRIBUTIONS) {
+        const load = (seconds: number) => () =>
+          wrk("wrk.lua", `http://127.0.0.1:${server.port}`, {
+            seconds,
+            connections: CONNECTIONS,
+            args: [String(LINKS), distribution],
+          });
+        await load(2)();
+        collected.get(server.name)?.[distribution].push(await measureCost(pid, load(SECONDS)));
+      }
     });
   }
 }
-for (const { name } of servers) {
-  const summarize = (distribution: "uniform" | "zipf"): Cost => {
-    const runs = collected[name]?.[distribution] ?? [];
-    const medianOf = (read: (cost: Cost) => number) => round(median(runs.map(read)));
-    return {
-      rate: Math.round(medianOf((c) => c.rate)),
-      micros: medianOf((c) => c.micros),
-      hotMicros: medianOf((c) => c.hotMicros),
-      p50: medianOf((c) => c.p50),
-      p99: medianOf((c) => c.p99),
-    };
-  };
-  costs.set(name, { uniform: summarize("uniform"), zipf: summarize("zipf") });
-  for (const distribution of ["uniform", "zipf"] as const) {
-    const cost = summarize(distribution);
-    rows.push({
-      server: name,
-      distribution,
-      "requests/s": cost.rate,
-      "CPU µs/request": cost.micros,
-      "CPU µs/request, busiest thread": cost.hotMicros,
-      "p50 µs": cost.p50,
-      "p99 µs": cost.p99,
-    });
-  }
-}
+const rows = [...collected].flatMap(([server, costs]) =>
+  DISTRIBUTIONS.map((distribution) =>
+    costRow({ server, distribution }, medianCost(costs[distribution])),
+  ),
+);
 
-const findCost = (letter: string): Cost | undefined =>
-  [...costs].find(([name]) => name.startsWith(`(${letter})`))?.[1].uniform;
-const own = findCost("a");
 const findRuns = (letter: string): Cost[] =>
-  Object.entries(collected).find(([name]) => name.startsWith(`(${letter})`))?.[1].uniform ?? [];
+  [...collected].find(([name]) => name.startsWith(`(${letter})`))?.[1].uniform ?? [];
+const findCost = (letter: string): Cost | undefined =>
+  findRuns(letter).length === 0 ? undefined : medianCost(findRuns(letter));
+const busiest = (cost: Cost | undefined): number | undefined => cost?.threads[0];
+const own = findCost("a");
 /** The median of the rounds' ratios to the version of `--beside`; undefined without one. */
 function ratioBeside(read: (cost: Cost) => number): number | undefined {
   const beside = findRuns("k");
@@ -196,97 +183,19 @@ function ratioBeside(read: (cost: Cost) => number): number | undefined {
 const targets = (
   [
     ["whole process : (c)", own?.micros, findCost("c")?.micros, 0.95],
-    ["request thread : (c)", own?.hotMicros, findCost("c")?.micros, 0.85],
-    ["request thread : (d)", own?.hotMicros, findCost("d")?.micros, 1],
-    ["request thread : (b)", own?.hotMicros, findCost("b")?.micros, 0.6],
-    ["request thread : (e)", own?.hotMicros, findCost("e")?.micros, 1.25],
+    ["request thread : (c)", busiest(own), findCost("c")?.micros, 0.85],
+    ["request thread : (d)", busiest(own), findCost("d")?.micros, 1],
+    ["request thread : (b)", busiest(own), findCost("b")?.micros, 0.6],
+    ["request thread : (e)", busiest(own), findCost("e")?.micros, 1.25],
     ["(g) 5 rules : (a)", findCost("g")?.micros, own?.micros, 1.5],
     ["(j) limit, leases in hand : (a)", findCost("j")?.micros, own?.micros, 2],
     ["(i) split : (a)", findCost("i")?.micros, own?.micros, 1.5],
     ["whole process : (k), by round", ratioBeside((c) => c.micros), 1, 1.02],
-    ["request thread : (k), by round", ratioBeside((c) => c.hotMicros), 1, 1.02],
+    ["request thread : (k), by round", ratioBeside((c) => c.threads[0] ?? Number.NaN), 1, 1.02],
   ] as const
 ).flatMap(([name, ours, theirs, max]) => {
   if (ours === undefined || theirs === undefined) return [];
-  const value = round(ours / theirs);
-  return [{ name, value, target: `<= ${max}`, met: value <= max }];
+  return [atMost(name, ours / theirs, max)];
 });
-publish({ name: "redirect", versions: { bun: Bun.version, nginx: nginxVersion() }, rows, targets });
+publish({ name: "redirect", versions: { nginx: nginxVersion() }, rows, targets });
 rmSync(dir, { recursive: true, force: true });
-
-async function runServer(
-  { command, env = {}, cwd, port: at, settle }: Server,
-  use: (pid: number, port: number) => Promise<void>,
-): Promise<void> {
-  const child = Bun.spawn(["taskset", "-c", SERVER_CORE, ...command], {
-    env: { ...process.env, ...env },
-    ...(cwd === undefined ? {} : { cwd }),
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  let listening = at;
-  if (at === 0) {
-    const { value } = await child.stdout.getReader().read();
-    listening = Number(/listening on (\d+)/.exec(new TextDecoder().decode(value))?.[1]);
-  }
-  while (
-    !(await fetch(`http://127.0.0.1:${listening}/${links[0]?.alias}`, { redirect: "manual" }).then(
-      () => true,
-      () => false,
-    ))
-  )
-    await Bun.sleep(100);
-  await settle?.();
-  await use(child.pid, listening);
-  child.kill("SIGTERM");
-  await child.exited;
-}
-
-/** Limits are kept from some seconds after a start, when all that was leased before is known. */
-async function waitUntilLeading(at: number): Promise<void> {
-  const url = `http://127.0.0.1:${at}/${links[0]?.alias}`;
-  while ((await fetch(url, { redirect: "manual" })).status !== 302) await Bun.sleep(100);
-}
-
-async function measure(pid: number, at: number, distribution: "uniform" | "zipf"): Promise<Cost> {
-  await wrk(at, distribution, 2);
-  const before = readThreadCpu(pid);
-  const { requests, micros, errors, p50, p99 } = await wrk(at, distribution, SECONDS);
-  const after = readThreadCpu(pid);
-  if (errors > 0) throw new Error(`${errors} requests failed.`);
-  const used = [...after].map(([thread, micros]) => micros - (before.get(thread) ?? 0));
-  const perRequest = (spent: number) => spent / requests;
-  return {
-    rate: (requests / micros) * 1e6,
-    micros: perRequest(used.reduce((sum, one) => sum + one, 0)),
-    hotMicros: perRequest(Math.max(...used)),
-    p50,
-    p99,
-  };
-}
-
-async function wrk(at: number, distribution: string, seconds: number) {
-  const child = Bun.spawn(
-    [
-      "taskset",
-      "-c",
-      LOAD_CORE,
-      "wrk",
-      "-t1",
-      `-c${CONNECTIONS}`,
-      `-d${seconds}s`,
-      "-s",
-      "bench/redirect/wrk.lua",
-      `http://127.0.0.1:${at}`,
-      "--",
-      String(LINKS),
-      distribution,
-    ],
-    { stdout: "pipe" },
-  );
-  const text = await new Response(child.stdout).text();
-  const result = /RESULT (\d+) (\d+) (\d+) (\d+) (\d+)/.exec(text)?.slice(1).map(Number);
-  const [requests = 0, micros = 1, errors = 0, p50 = 0, p99 = 0] = result ?? [];
-  if (requests === 0) throw new Error(`wrk: ${text}`);
-  return { requests, micros, errors, p50, p99 };
-}

@@ -1,10 +1,11 @@
 /**
  * The baseline: a redirect in straightforward code with `Bun.serve`, a Map, a `Response`, and one
- * log line per click buffered to a file. In mode `constant` it serves one static route.
+ * log line per click buffered to a file. In mode `constant` it serves one static route. `bun
+ * bench/redirect/plain.ts MODE LINKS LOG PORT`
  */
 import { openSync, readFileSync, writeSync } from "node:fs";
 
-const [mode, linksFile = "", logFile = ""] = process.argv.slice(2);
+const [mode, linksFile = "", logFile = "", port] = process.argv.slice(2);
 const links = new Map(
   readFileSync(linksFile, "utf8")
     .split("\n")
@@ -25,18 +26,16 @@ setInterval(write, 100);
 
 const HEADERS = { "cache-control": "private, no-store" };
 
+const options = { port: Number(port), hostname: "127.0.0.1", development: false };
+
 const server =
   mode === "constant"
     ? Bun.serve({
-        port: 0,
-        hostname: "127.0.0.1",
-        development: false,
+        ...options,
         routes: { "/*": Response.redirect("https://example.com/constant", 302) },
       })
     : Bun.serve({
-        port: 0,
-        hostname: "127.0.0.1",
-        development: false,
+        ...options,
         fetch(request, server) {
           const { url, headers } = request;
           const alias = url.slice(url.indexOf("/", 8) + 1);

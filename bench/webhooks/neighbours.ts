@@ -1,6 +1,5 @@
 /** Measures what webhooks must not delay: changes of a link, and redirects. */
 import { call, linkSchema } from "../../test/harness/api.ts";
-import { round } from "../../test/harness/report.ts";
 import type { Stack } from "../../test/harness/stack.ts";
 
 /** Time between two of each. */
@@ -47,7 +46,3 @@ export async function startNeighbours(stack: Stack, key: string) {
     },
   };
 }
-
-/** A value of which a part of the others, from 0 to 1, is less. */
-export const quantile = (values: readonly number[], part: number): number =>
-  round(values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? 0);

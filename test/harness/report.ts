@@ -10,7 +10,8 @@ export type Target = { name: string; value: number; target: string; met: boolean
 
 export type Result = {
   name: string;
-  versions: Record<string, string>;
+  /** Of other programs than Bun. */
+  versions?: Record<string, string>;
   rows: Record<string, string | number>[];
   targets: Target[];
 };
@@ -23,8 +24,16 @@ export const atMost = (name: string, value: number, bound: number): Target => ({
   met: value <= bound,
 });
 
+/** A target of at least `bound`. */
+export const atLeast = (name: string, value: number, bound: number): Target => ({
+  name,
+  value: round(value),
+  target: `>= ${round(bound)}`,
+  met: value >= bound,
+});
+
 /** Prints the result and writes its file, whether targets are met or missed. */
-export function publish({ name, versions, rows, targets }: Result): void {
+export function publish({ name, versions: others = {}, rows, targets }: Result): void {
   console.table(rows);
   console.table(targets);
   const machine = {
@@ -32,6 +41,7 @@ export function publish({ name, versions, rows, targets }: Result): void {
     cores: cpus().length,
     memoryGiB: Math.round(totalmem() / 2 ** 30),
   };
+  const versions = { bun: Bun.version, ...others };
   const dir = join(PROJECT_DIR, "bench", "results");
   mkdirSync(dir, { recursive: true });
   const path = join(dir, `${name}.json`);
@@ -40,7 +50,12 @@ export function publish({ name, versions, rows, targets }: Result): void {
   console.log(path);
 }
 
-export const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+/** The value of which a part of the others, from 0 to 1, is less; NaN without any. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
 export const round = (value: number): number => Math.round(value * 100) / 100;

@@ -1,5 +1,5 @@
 /** What visitors may notice of floods. */
-import { publish } from "../../harness/report.ts";
+import { atMost, publish } from "../../harness/report.ts";
 import type { FloodVisitors, Phase } from "../loads/flood-visitors.ts";
 import type { Check } from "../parts.ts";
 import type { FloodedRedirector } from "../topologies/flooded-redirector.ts";
@@ -54,13 +54,6 @@ export const floodChecks = (limit: number): readonly Check<FloodedRedirector, Fl
   },
 ];
 
-const atMost = (name: string, value: number, bound: number) => ({
-  name,
-  value,
-  target: `<= ${bound}`,
-  met: value <= bound,
-});
-
 /** Writes `bench/results/flood.json`. */
 function publishFlood(phases: readonly Phase[], lost: number): void {
   const [before, ...others] = phases;
@@ -69,7 +62,7 @@ function publishFlood(phases: readonly Phase[], lost: number): void {
   const slowest = Math.max(...quiet.map(({ p99 }) => p99));
   publish({
     name: "flood",
-    versions: { bun: Bun.version },
+   
     rows: phases.map(({ name, ...phase }) => ({
       phase: name,
       clicks: phase.clicks,

@@ -1,5 +1,5 @@
 /** Hostile input to a stack: what generators make of every route, and inputs at their bounds. */
-import { atMost, publish, type Target } from "../../harness/report.ts";
+import { atLeast, atMost, publish, type Target } from "../../harness/report.ts";
 import { guardCosts } from "../../hostile/cost/guard.ts";
 import { countAccepted, formatRow, listUnmeasured, listWorst } from "../../hostile/cost/table.ts";
 import { formatRoute, listRoutes } from "../../hostile/routes.ts";
@@ -80,7 +80,7 @@ function publishReport(report: HostileReport, { seed }: RunSettings): void {
   const count = (kind: RegExp): number =>
     findings.reduce((sum, one) => sum + (kind.test(one.kind) ? one.count : 0), 0);
   const targets: Target[] = [
-    { name: "inputs sent", value: sent, target: `>= ${inputs}`, met: sent >= inputs },
+    atLeast("inputs sent", sent, inputs),
     atMost("processes that ended", count(/^process ended/), 0),
     atMost("5xx without a reason", count(/^5xx/), 0),
     atMost("responses that belong to another request", count(/^another request's/), 0),
@@ -94,7 +94,7 @@ function publishReport(report: HostileReport, { seed }: RunSettings): void {
   ];
   publish({
     name: "hostile-inputs",
-    versions: { bun: Bun.version, seed: String(seed) },
+    versions: { seed: String(seed) },
     rows: report.rows,
     targets,
   });
@@ -147,7 +147,7 @@ async function measureCosts(
   if (long)
     publish({
       name: "hostile-cost",
-      versions: { bun: Bun.version },
+     
       rows: listWorst(rows),
       targets: [
         atMost("inputs above budget", faults.length, 0),
