@@ -1,16 +1,20 @@
 /**
  * Goal: what ClickHouse has can be restored from a backup, also what retention has deleted the
- * clicks of. That of PostgreSQL is in test/scenarios/backup-postgres.test.ts, and a whole installation in a
- * scenario.
+ * clicks of. Backups of PostgreSQL and of whole installations are scenarios.
  */
 import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import type { ClickHouseClient } from "@clickhouse/client";
+
 import { ClickHouseBackup } from "../../cli/machines/backup/clickhouse.ts";
+import type { TableMonth } from "../../cli/machines/backup/manifest.ts";
 import { Directory } from "../../cli/machines/backup/storage.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { rememberRetention } from "../../shared/clicks/whole-clicks.ts";
+import { DAY_MS } from "../../shared/durations.ts";
 import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import {
@@ -18,6 +22,7 @@ import {
   migrateClickHouse,
   setRetention,
 } from "../../worker/migrations/migrate.ts";
+import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
 
@@ -27,29 +32,41 @@ const DAYS = 70;
 
 const RETENTION_DAYS = 30;
 
-test("the rollups of clicks that retention has deleted are the same after a restore, and nothing repairs them; so are failed requests", async () => {
-  await using stack = await useStack();
-  await using databases = new AsyncDisposableStack();
-  const open = async (name: string) => {
-    const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
-    await ensureDatabase(url);
-    const clickhouse = connectClickHouse(url);
-    databases.defer(() => clickhouse.close());
-    await migrateClickHouse(clickhouse, processLog("test", "silent"));
-    await setRetention(clickhouse, { clicksDays: 0, rollupsDays: 0 });
-    await rememberRetention(clickhouse);
-    return clickhouse;
-  };
-  const original = await open("original");
-  await original.command({
-    query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, host, journal_id, segment, idx)
-            SELECT now() - INTERVAL number * ${DAYS * 86_400} / ${CLICKS} SECOND,
+const stack = await forFile(useStack());
+
+/** Makes a database of the stack's ClickHouse, with the schema and no retention. */
+async function open(name: string) {
+  const url = new URL(`/${name}`, stack.info().clickhouse_url).href;
+  await ensureDatabase(url);
+  const clickhouse = await forFile(connectClickHouse(url), (client) => client.close());
+  await migrateClickHouse(clickhouse, processLog("test", "silent"));
+  await setRetention(clickhouse, { clicksDays: 0, rollupsDays: 0 });
+  await rememberRetention(clickhouse);
+  return clickhouse;
+}
+
+/** Inserts clicks, evenly over so many days; some have what programs take for the end of a line. */
+const insertClicks = (clickhouse: ClickHouseClient, clicks: number, days: number) =>
+  clickhouse.command({
+    query: `INSERT INTO clicks (ts, link_id, account_id, mode, class, visitor, country, device, referrer, utm_source, host, journal_id, segment, idx)
+            SELECT now() - INTERVAL number * ${days * 86_400} / ${clicks} SECOND,
                    toUUID(concat('00000000-0000-7000-8000-00000000000', toString(number % 5))),
                    toUUID('00000000-0000-7000-8000-0000000000aa'), 'live', number % 7 = 0 ? 'bot' : 'human', number % 100,
-                   ['DE', 'AT', 'ZZ'][number % 3 + 1], 'mobile', 'direct', 'localhost',
+                   ['DE', 'AT', 'ZZ'][number % 3 + 1], 'mobile', 'direct', {odd: String}, 'localhost',
                    toUUID('00000000-0000-7000-8000-0000000000bb'), number, 1
-              FROM numbers(${CLICKS})`,
+              FROM numbers(${clicks})`,
+    query_params: { odd: "a\u2028b\tc" },
   });
+
+const readClicks = (clickhouse: ClickHouseClient) =>
+  queryRows(
+    clickhouse,
+    "SELECT toString(ts) AS at, toString(link_id) AS link, toString(visitor) AS visitor, utm_source FROM clicks ORDER BY ALL",
+  );
+
+test("the rollups of clicks that retention has deleted are the same after a restore, and nothing repairs them; so are failed requests", async () => {
+  const original = await open("original");
+  await insertClicks(original, CLICKS, DAYS);
   await setRetention(original, { clicksDays: RETENTION_DAYS, rollupsDays: 0 });
   await rememberRetention(original);
   await original.command({ query: "OPTIMIZE TABLE clicks FINAL" });
@@ -80,6 +97,8 @@ test("the rollups of clicks that retention has deleted are the same after a rest
   // Also with a longer retention, by which the clicks would seem to be whole.
   const restored = await open("restored");
   expect(await new ClickHouseBackup(restored, storage).restore(parts)).toBe(dumped);
+  expect(await readClicks(restored)).toEqual(await readClicks(original));
+  expect(new ClickHouseBackup(restored, storage).restore(parts)).rejects.toThrow("not empty");
   const now = Math.floor(Date.now() / 1_000);
   const range = wholeDays({
     from: now - (DAYS + 2) * 86_400,
@@ -98,4 +117,33 @@ test("the rollups of clicks that retention has deleted are the same after a rest
   // One row has no requests, and is not stored.
   expect(rows).toHaveLength(DAYS - 1);
   expect(rows).toEqual(await queryRows(original, failed));
+});
+
+/** Months as files that were written long after their end. */
+const asOver = (months: readonly TableMonth[]) =>
+  months.map((month) => ({ ...month, made_at: new Date(Date.now() + 40 * DAY_MS).toISOString() }));
+
+test("a month that is over is written again only for clicks that came late, not for what retention deletes; a file that is cut short is found", async () => {
+  const clickhouse = await open("by_month");
+  await insertClicks(clickhouse, 12, 1 / 86_400);
+  const storage = new Directory(join(stack.dataDir, "month-dumps"));
+  const backup = new ClickHouseBackup(clickhouse, storage);
+  const dump = (name: string, known: readonly TableMonth[]) =>
+    backup.dumpTable("clicks", known, name);
+  const drill = (clicks: TableMonth[]) => backup.drill({ clicks, rollups: [], failures: [] });
+  const first = await dump("first", []);
+  expect(first).toMatchObject([{ rows: 12 }]);
+  const over = asOver(first);
+  expect(await dump("second", over)).toEqual(over);
+  await clickhouse.command({ query: "INSERT INTO clicks SELECT * FROM clicks LIMIT 2" });
+  const late = await dump("third", over);
+  expect(late).toMatchObject([{ rows: 14 }]);
+  await clickhouse.command({ query: "TRUNCATE TABLE clicks" });
+  await clickhouse.command({ query: "INSERT INTO clicks (ts) VALUES (now())" });
+  const lateOver = asOver(late);
+  expect(await dump("fourth", lateOver)).toEqual(lateOver);
+  expect(await drill(late)).toBe(14);
+  const file = join(storage.place, late[0]?.file.name ?? "");
+  writeFileSync(file, readFileSync(file).subarray(0, -20));
+  expect(drill(late)).rejects.toThrow();
 });

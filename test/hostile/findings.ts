@@ -1,16 +1,15 @@
 /**
  * Checks the responses to inputs, counts them, and collects what is wrong: each kind at each
- * location once, with the bytes to reproduce it, and the inputs that cause a stall on their own.
+ * location once, with the bytes to reproduce it.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { PROJECT_DIR, type Stack } from "../harness/stack.ts";
+import { PROJECT_DIR } from "../harness/stack.ts";
 import { createMark, type GeneratorName, type Input } from "./inputs.ts";
 import type { HttpResponse } from "./responses.ts";
-import { formatRoute, type Surface } from "./routes.ts";
-import { findMetricsUrl, longestStallBetween, scrape, type Stall } from "./watch.ts";
-import { type Exchange, sendInput } from "./wire.ts";
+import { formatRoute } from "./routes.ts";
+import type { Exchange } from "./wire.ts";
 
 export type Finding = {
   kind: string;
@@ -236,69 +235,6 @@ const emptyRow = (): Row => ({
   worst: 0,
   slowestMs: 0,
 });
-
-export type ExplainedStall = Stall & {
-  /** The inputs that cause a stall on their own, with its length in milliseconds. */
-  causes: string[];
-};
-
-/** Stalls to explain, and inputs to try for each. */
-const EXPLAINED_MAX = 8;
-const SUSPECTS_MAX = 200;
-
-/** Minimum length of a stall on its own that is reported. */
-const CAUSE_MS_MIN = 50;
-
-/** Maximum delay between a stall and its detection. */
-export const DETECTION_DELAY_MS = 1_500;
-
-/** Time limit of the whole search; a single suspect may take seconds. */
-const EXPLAIN_MS_MAX = 60_000;
-
-/** Time until the event loop's next sample after a response. */
-const SETTLE_MS = 30;
-
-/** For the longest stalls: resends each input that was in flight on its own, and measures. */
-export async function explainStalls(
-  stalls: readonly Stall[],
-  suspectsOf: ReadonlyMap<Stall, Input[]>,
-  stack: Stack,
-  ports: Record<Surface, number>,
-): Promise<ExplainedStall[]> {
-  const worst = stalls.toSorted((a, b) => b.ms - a.ms).slice(0, EXPLAINED_MAX);
-  const deadline = performance.now() + EXPLAIN_MS_MAX;
-  const causes = new Map<number, number>();
-  const explained: ExplainedStall[] = [];
-  for (const stall of worst) {
-    const { process } = stall;
-    const suspects = suspectsOf.get(stall)?.slice(0, SUSPECTS_MAX) ?? [];
-    if (suspects.length === 0 || stack.supervisor.exitCode !== null) {
-      explained.push({ ...stall, causes: [] });
-      continue;
-    }
-    const url = findMetricsUrl(stack, process);
-    for (const input of suspects) {
-      if (causes.has(input.index) || performance.now() > deadline) continue;
-      const before = await scrape(url);
-      await sendInput(input, ports[input.route.surface]);
-      await Bun.sleep(SETTLE_MS);
-      const after = await scrape(url);
-      const stallMs =
-        before === undefined || after === undefined ? 0 : longestStallBetween(before, after);
-      causes.set(input.index, stallMs);
-    }
-    const found = suspects
-      .map((input) => ({ input, stallMs: causes.get(input.index) ?? 0 }))
-      .filter(({ stallMs }) => stallMs >= CAUSE_MS_MIN)
-      .toSorted((a, b) => b.stallMs - a.stallMs)
-      .slice(0, 3)
-      .map(
-        ({ input, stallMs }) => `${Math.round(stallMs)} ms: ${input.index} ${describeInput(input)}`,
-      );
-    explained.push({ ...stall, causes: found });
-  }
-  return explained;
-}
 
 const SHOWN_BYTES = 200;
 

@@ -1,14 +1,11 @@
 /**
  * Attacks a stack on every route with inputs generated from a seed. No process may end, and no
  * response may be a 5xx without a reason or belong to another request; stalls of event loops are
- * measured, and their causes searched for.
+ * measured, and named with what was in flight.
  */
 import type { Stack } from "../harness/stack.ts";
 import {
   describeInput,
-  DETECTION_DELAY_MS,
-  type ExplainedStall,
-  explainStalls,
   findFault,
   type Finding,
   Findings,
@@ -31,8 +28,8 @@ export type HostileOptions = {
   rate: number;
   /** Sends only these inputs, one after another. */
   only?: readonly number[] | undefined;
-  /** Searches for the causes of stalls of at least this length, in milliseconds. */
-  explainFromMs: number;
+  /** Logs stalls of at least this length, in milliseconds. */
+  stallMsMin: number;
   log: (line: string) => void;
 };
 
@@ -42,7 +39,6 @@ export type HostileReport = {
   findings: Finding[];
   /** Longest stall of each process, in milliseconds. */
   longestStalls: Record<WatchedProcess, number>;
-  stalls: ExplainedStall[];
   cpuWaitSeconds: Record<string, number>;
   memory: Memory[];
   /** Logged errors, deduplicated. */
@@ -61,7 +57,7 @@ const SLOW_IN_FLIGHT_MAX = 256;
 /** Recent inputs retained as suspects of a stall or crash. */
 const RECENT_MAX = 2_000;
 
-/** An input is a suspect of a crash if it was in flight within this time before it. */
+/** An input is a suspect of a crash or a stall if it was in flight within this time before it. */
 const SUSPECT_MS = 1_500;
 const SUSPECTS_MAX = 30;
 
@@ -83,7 +79,6 @@ class HostileRun {
   readonly #findings: Findings;
   readonly #tally = new Tally(GENERATOR_NAMES);
   readonly #recent: Sent[] = [];
-  readonly #suspects = new Map<Stall, Input[]>();
 
   constructor(stack: Stack, inputs: Inputs, options: HostileOptions) {
     this.#stack = stack;
@@ -117,7 +112,6 @@ class HostileRun {
         redirector: longest("redirector"),
         worker: longest("worker"),
       },
-      stalls: await explainStalls(watch.stalls, this.#suspects, this.#stack, this.#ports),
       cpuWaitSeconds: Object.fromEntries(watch.cpuWaitSeconds),
       memory: watch.memory(),
       errors: readLoggedErrors(this.#stack.dataDir),
@@ -180,9 +174,11 @@ class HostileRun {
   }
 
   #recordStall(stall: Stall): void {
-    if (stall.ms < this.#options.explainFromMs) return;
-    const since = stall.at - stall.ms - DETECTION_DELAY_MS;
-    this.#suspects.set(stall, this.#inFlightSince(since, stall.process));
+    const { stallMsMin, log } = this.#options;
+    if (stall.ms < stallMsMin) return;
+    const suspects = this.#inFlightSince(stall.at - stall.ms - SUSPECT_MS, stall.process);
+    const indexes = suspects.slice(-SUSPECTS_MAX).map(({ index }) => index);
+    log(`${stall.process} stalled for ${Math.round(stall.ms)} ms; in flight: ${indexes.join()}`);
   }
 
   #recordCrash(name: string): void {

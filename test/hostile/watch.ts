@@ -30,7 +30,7 @@ const SCRAPE_TIMEOUT_MS = 30_000;
 type Sample = { sum: number; count: number; max: number; cpuWait: number };
 
 /** Scrapes a process's event loop metrics; undefined if it does not respond. */
-export async function scrape(url: string): Promise<Sample | undefined> {
+async function scrape(url: string): Promise<Sample | undefined> {
   try {
     const response = await fetch(`${url}/metrics`, {
       signal: AbortSignal.timeout(SCRAPE_TIMEOUT_MS),
@@ -53,7 +53,7 @@ export async function scrape(url: string): Promise<Sample | undefined> {
  * The longest stall between two samples in milliseconds: exact for a single stall; otherwise an
  * upper bound if it is the longest of the last minute.
  */
-export function longestStallBetween(before: Sample, after: Sample): number {
+function longestStallBetween(before: Sample, after: Sample): number {
   const stalls = after.count - before.count;
   const seconds = after.sum - before.sum;
   if (stalls <= 0) return 0;
@@ -62,7 +62,7 @@ export function longestStallBetween(before: Sample, after: Sample): number {
   return (stalls === 1 ? seconds : Math.min(seconds, after.max)) * 1_000;
 }
 
-export const findMetricsUrl = (stack: Stack, name: WatchedProcess): string =>
+const findMetricsUrl = (stack: Stack, name: WatchedProcess): string =>
   stack.info()[`${name}_metrics_url`];
 
 export const WATCHED_PROCESSES: readonly WatchedProcess[] = ["api", "redirector", "worker"];

@@ -62,7 +62,6 @@ function publishFlood(phases: readonly Phase[], lost: number): void {
   const slowest = Math.max(...quiet.map(({ p99 }) => p99));
   publish({
     name: "flood",
-   
     rows: phases.map(({ name, ...phase }) => ({
       phase: name,
       clicks: phase.clicks,

@@ -40,11 +40,9 @@ export const HOSTILE_INPUTS: Fault<AttackedStack, LegitimateClient> = {
       seconds,
       rate: long ? RATE_LONG : RATE_SHORT,
       only,
-      explainFromMs: long ? STALL_MS_MAX : STALL_MS_FAILED,
+      stallMsMin: long ? STALL_MS_MAX : STALL_MS_FAILED,
       log,
     });
-    for (const { process, ms, causes } of report.stalls)
-      log(`${process} stalled for ${Math.round(ms)} ms; on its own: ${causes.join("; ")}`);
     for (const line of report.errors) log(`logged: ${line}`);
     if (long && only === undefined) publishReport(report, settings);
     const problems = [...findProblems(report), ...(only === undefined ? findMissed(report) : [])];
@@ -147,7 +145,6 @@ async function measureCosts(
   if (long)
     publish({
       name: "hostile-cost",
-     
       rows: listWorst(rows),
       targets: [
         atMost("inputs above budget", faults.length, 0),
