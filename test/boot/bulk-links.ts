@@ -1,5 +1,5 @@
-import { join } from "node:path";
 /** Links by the thousand on booted machines. */
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 

@@ -6,6 +6,9 @@ import { type Machine, PROJECT_MOUNT } from "./machine.ts";
 const PASSWORD = "engine-of-the-boot-test";
 const START_MS = 30_000;
 
+/** Of several machines, the one with the engine. */
+export const FIRST_ADDRESS = "10.0.0.11";
+
 const UNIT = `[Unit]
 Description=ClickHouse engine of the local stack
 
@@ -34,5 +37,34 @@ export async function startGateway(machine: Machine): Promise<void> {
   await machine.run(`cat > /etc/systemd/system/clickhouse-engine.service <<'END'
 ${UNIT}END
 systemctl enable --quiet --now clickhouse-engine`);
+  await eventually(() => machine.run("curl --fail --silent localhost:8123/ping"), START_MS);
+}
+
+/** The engine listens to the other machines as well; on the first of several. */
+export async function startSharedGateway(machine: Machine): Promise<void> {
+  await machine.run(`mkdir -p /etc/systemd/system/clickhouse-engine.service.d
+cat > /etc/systemd/system/clickhouse-engine.service.d/host.conf <<'END'
+[Service]
+Environment=CLICKHOUSE_GATEWAY_HOST=0.0.0.0
+END`);
+  await startGateway(machine);
+}
+
+/**
+ * The engine answers only for its own machine, so another one has a relay of systemd's on its
+ * loopback address.
+ */
+export async function relayToGateway(machine: Machine): Promise<void> {
+  await machine.run(`cat > /etc/systemd/system/clickhouse-engine.socket <<'END'
+[Socket]
+ListenStream=127.0.0.1:8123
+[Install]
+WantedBy=sockets.target
+END
+cat > /etc/systemd/system/clickhouse-engine.service <<'END'
+[Service]
+ExecStart=/usr/lib/systemd/systemd-socket-proxyd ${FIRST_ADDRESS}:8123
+END
+systemctl enable --quiet --now clickhouse-engine.socket`);
   await eventually(() => machine.run("curl --fail --silent localhost:8123/ping"), START_MS);
 }

@@ -21,6 +21,25 @@ export function readBlocks(...paths: readonly string[]): Map<string, string> {
   return blocks;
 }
 
+/** The script of a named block of documents of `docs/`. Throws when they have none. */
+export function readBlock(name: string, ...files: readonly string[]): string {
+  const blocks = readBlocks(...files.map((file) => join(PROJECT_DIR, "docs", file)));
+  const script = blocks.get(name);
+  if (script === undefined) throw new Error(`${files.join(" and ")} have no block ${name}.`);
+  return script;
+}
+
+export const buildRelease = (revision: number): void =>
+  void run([process.execPath, "deploy/build.ts", "--revision", String(revision)], PROJECT_DIR);
+
+/** Copies the release that was built last. */
+export function copyRelease(root: string, folder: string): void {
+  const dist = join(PROJECT_DIR, "dist");
+  mkdirSync(join(root, folder));
+  for (const name of readdirSync(dist).filter((file) => /\.deb$|^SHA256SUMS$/.test(file)))
+    cpSync(join(dist, name), join(root, folder, name));
+}
+
 type BlockOptions = {
   /** The release whose folder the block runs in. */
   revision?: number;
@@ -48,25 +67,16 @@ const account = z.object({ id: z.string(), key: z.string() });
 
 /** Installs the first release and starts all services. */
 export async function installRelease(machine: Machine, root: string): Promise<Context> {
-  const documents = ["docs/operations.md", "docs/installing-by-hand.md"];
-  const blocks = readBlocks(...documents.map((path) => join(PROJECT_DIR, path)));
-
-  function addRelease(revision: number): void {
-    run([process.execPath, "deploy/build.ts", "--revision", String(revision)], PROJECT_DIR);
-    const dist = join(PROJECT_DIR, "dist");
-    const folder = join(root, folderOf(revision));
-    mkdirSync(folder);
-    for (const name of readdirSync(dist).filter((file) => /\.deb$|^SHA256SUMS$/.test(file)))
-      cpSync(join(dist, name), join(folder, name));
-  }
-
-  function runBlock(
-    name: string,
-    { revision = 1, edit = (script) => script }: BlockOptions = {},
-  ): Promise<string> {
-    const script = blocks.get(name);
-    if (script === undefined) throw new Error(`${documents.join(" and ")} have no block ${name}.`);
+  const runBlock: Context["runBlock"] = (
+    name,
+    { revision = 1, edit = (script) => script } = {},
+  ) => {
+    const script = readBlock(name, "operations.md", "installing-by-hand.md");
     return machine.run(`cd ${folderOf(revision)}\n${edit(script)}`);
+  };
+  function addRelease(revision: number): void {
+    buildRelease(revision);
+    copyRelease(root, folderOf(revision));
   }
 
   addRelease(1);

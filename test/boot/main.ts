@@ -1,8 +1,8 @@
 /**
  * `bun run test:scenarios boot`: installs the packages on a Debian machine with the commands
  * of docs/operations.md, and operates them: reboots, kills, upgrades, removals, a restore; with
- * `--machines 3` the commands of docs/three-machines.md; with `--setup` only `shorthop setup`,
- * which otherwise comes first, and with `--part` (`operate`, `kills`, `join`) only a part of it.
+ * `--machines 3` the commands of docs/three-machines.md; with `--setup` `shorthop setup`, and with
+ * `--part` (`operate`, `kills`, `join`) only a part of that.
  * Needs root and `systemd-nspawn`; `debootstrap` and a mirror to build the machine's file system,
  * which is kept in `SHORTHOP_BOOT_CACHE`.
  */
@@ -11,11 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { startGateway } from "./clickhouse.ts";
 import { installRelease } from "./install.ts";
-import { bootMachine } from "./machine.ts";
-import { createRoot } from "./root.ts";
 import { SCENARIO } from "./scenario.ts";
+import { withMachine } from "./setup-machine.ts";
 import { runSetup } from "./setup.ts";
 import { runThreeMachines } from "./three-machines.ts";
 
@@ -37,10 +35,6 @@ if (missing.length > 0) {
   process.exit(0);
 }
 
-const dir = mkdtempSync(join(tmpdir(), "shorthop-boot-"));
-const root = join(dir, "root");
-let failed = false;
-
 /** Runs a step and prints how long it took. */
 async function step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
   const start = performance.now();
@@ -49,37 +43,22 @@ async function step<T>(name: string, work: () => T | Promise<T>): Promise<T> {
   return result;
 }
 
-if (values.machines === "3") {
-  await runThreeMachines(dir, step).finally(() => rmSync(dir, { recursive: true, force: true }));
-  process.exit(0);
-}
-if (values.setup) {
-  await runSetup(dir, step, values.part).finally(() =>
-    rmSync(dir, { recursive: true, force: true }),
-  );
-  process.exit(0);
-}
+const dir = mkdtempSync(join(tmpdir(), "shorthop-boot-"));
 try {
-  await runSetup(dir, step);
-  await step("a Debian file system", () => createRoot(root));
-  await using machine = await step("it boots", () => bootMachine(root));
-  try {
-    await step("ClickHouse's engine runs on it", () => startGateway(machine));
+  if (values.machines === "3") await runThreeMachines(dir, step);
+  else if (values.setup) await runSetup(dir, step, values.part);
+  else await runByHand(join(dir, "root"));
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}
+process.exit(0);
+
+/** Installs and operates one machine with the commands of the documents. */
+function runByHand(root: string): Promise<void> {
+  return withMachine(root, step, async (machine) => {
     const context = await step("the documented commands install and start everything", () =>
       installRelease(machine, root),
     );
     for (const [name, work] of SCENARIO) await step(name, () => work(context));
-  } catch (error) {
-    failed = true;
-    console.error(error);
-    console.error(
-      await machine.run("journalctl --no-pager --lines=80").catch(() => machine.console()),
-    );
-  }
-} catch (error) {
-  failed = true;
-  console.error(error);
-} finally {
-  rmSync(dir, { recursive: true, force: true });
+  });
 }
-process.exit(failed ? 1 : 0);

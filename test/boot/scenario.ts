@@ -11,7 +11,7 @@ import { eventually } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
 import { API_URL, Calls, Load, SERVICES } from "./calls.ts";
-import { type Context, readBlocks } from "./install.ts";
+import { type Context, readBlock } from "./install.ts";
 import type { Machine } from "./machine.ts";
 
 const RECOVERY_MS = 20_000;
@@ -179,8 +179,6 @@ const LIMIT_CHECK = "time limit of statements";
 /** PgBouncer between the processes and PostgreSQL, by the commands of docs/managed-stores.md. */
 async function pool(context: Context): Promise<void> {
   const { machine, bulk } = context;
-  const block = readBlocks(join(PROJECT_DIR, "docs/managed-stores.md")).get("pgbouncer");
-  if (block === undefined) throw new Error("docs/managed-stores.md has no block pgbouncer.");
   const version = await machine.run(
     "apt-cache show pgbouncer | sed --quiet 's/^Version: //p' | head --lines=1",
   );
@@ -191,7 +189,7 @@ async function pool(context: Context): Promise<void> {
     console.warn(`\n!!! PgBouncer ${version.trim()} is older than ${PGBOUNCER_MIN}: NOT TESTED\n`);
     return;
   }
-  await machine.run(block);
+  await machine.run(readBlock("pgbouncer", "managed-stores.md"));
   const calls = new Calls(context);
   await calls.waitUntilReady();
   const clients = await machine.run(

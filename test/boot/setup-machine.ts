@@ -1,13 +1,16 @@
 /** A fresh machine for `shorthop setup`, and what its tests have in common. */
 import { strict as assert } from "node:assert";
-import { cpSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { run } from "../../deploy/packages/run.ts";
-import { PROJECT_DIR } from "../harness/stack.ts";
 import { Load } from "./calls.ts";
-import { CLICKHOUSE_SETTINGS, startGateway } from "./clickhouse.ts";
-import { readBlocks } from "./install.ts";
+import {
+  CLICKHOUSE_SETTINGS,
+  relayToGateway,
+  startGateway,
+  startSharedGateway,
+} from "./clickhouse.ts";
+import { copyRelease, readBlock } from "./install.ts";
 import { bootMachine, type Machine, type Network } from "./machine.ts";
 import { createRoot } from "./root.ts";
 
@@ -22,60 +25,78 @@ const SETTINGS = "/root/clickhouse.env";
 export const OPTIONS = `--domain ${DOMAIN} --file ${SETTINGS} --yes`;
 
 /** The script of a named block of docs/operations.md. */
-export function documented(name: string): string {
-  const script = readBlocks(join(PROJECT_DIR, "docs/operations.md")).get(name);
-  if (script === undefined) throw new Error(`docs/operations.md has no block ${name}.`);
-  return script;
-}
+export const documented = (name: string): string => readBlock(name, "operations.md");
 
 export type Step = <T>(name: string, work: () => T | Promise<T>) => Promise<T>;
 
-type MachineOptions = {
+type Work = (machine: Machine) => Promise<void>;
+
+type Surroundings = {
   network?: Network;
   /** Starts ClickHouse's engine, or what leads to that of another machine. */
-  clickhouse?: (machine: Machine) => Promise<void>;
+  clickhouse?: Work;
 };
 
-/** Boots a fresh machine that has the release, the names of the domain, and ClickHouse's engine. */
+/** Boots a fresh machine with ClickHouse's engine; prints its log when `work` fails. */
 export async function withMachine(
   root: string,
   step: Step,
-  work: (machine: Machine) => Promise<void>,
-  { network, clickhouse = startGateway }: MachineOptions = {},
+  work: Work,
+  { network, clickhouse = startGateway }: Surroundings = {},
 ): Promise<void> {
   await using machine = await step("a fresh machine boots", async () => {
     await createRoot(root);
-    copyPackages(root, FOLDER);
     return await bootMachine(root, network);
   });
   try {
     await clickhouse(machine);
-    await machine.run(`install --mode=0600 /dev/null ${SETTINGS}; cat > ${SETTINGS} <<'END'\n${CLICKHOUSE_SETTINGS}END
-echo "127.0.0.1 ${DOMAIN} api.${DOMAIN} app.${DOMAIN}" >> /etc/hosts`);
     await work(machine);
   } catch (error) {
-    console.error(
-      await machine.run("journalctl --no-pager --lines=80").catch(() => machine.console()),
-    );
+    const log = machine.run(`journalctl --no-pager --lines=${LOG_LINES}`);
+    console.error(await log.catch(() => machine.console()));
     throw error;
   }
 }
 
-/** Makes a bridge on this machine, which connects booted ones; returns its name. */
-export function createBridge(cleanup: AsyncDisposableStack): string {
+const LOG_LINES = 150;
+
+/** One that also has the release and the names of the domain, for `shorthop setup`. */
+export const withRelease: typeof withMachine = (root, step, work, surroundings) =>
+  withMachine(
+    root,
+    step,
+    async (machine) => {
+      copyRelease(root, FOLDER);
+      await machine.run(`install --mode=0600 /dev/null ${SETTINGS}; cat > ${SETTINGS} <<'END'
+${CLICKHOUSE_SETTINGS}END
+echo "127.0.0.1 ${DOMAIN} api.${DOMAIN} app.${DOMAIN}" >> /etc/hosts`);
+      await work(machine);
+    },
+    surroundings,
+  );
+
+/** Boots three machines on a network of their own; the first has ClickHouse's engine. */
+export async function withThree(
+  dir: string,
+  addresses: readonly [string, string, string],
+  step: Step,
+  work: (machines: readonly [Machine, Machine, Machine]) => Promise<void>,
+): Promise<void> {
   const bridge = `shb-${process.pid}`;
   run(["ip", "link", "add", bridge, "type", "bridge"], "/");
-  cleanup.defer(() => void run(["ip", "link", "delete", bridge], "/"));
-  run(["ip", "link", "set", bridge, "up"], "/");
-  return bridge;
-}
-
-/** Copies the packages that were built last to a folder of a machine. */
-export function copyPackages(root: string, folder: string): void {
-  const dist = join(PROJECT_DIR, "dist");
-  mkdirSync(join(root, folder));
-  for (const name of readdirSync(dist).filter((file) => /\.deb$|^SHA256SUMS$/.test(file)))
-    cpSync(join(dist, name), join(root, folder, name));
+  const boot = (i: number, next: Work): Promise<void> => {
+    const address = addresses[i] ?? "";
+    return withRelease(join(dir, address), step, next, {
+      network: { bridge, address },
+      clickhouse: i === 0 ? startSharedGateway : relayToGateway,
+    });
+  };
+  try {
+    run(["ip", "link", "set", bridge, "up"], "/");
+    await boot(0, (a) => boot(1, (b) => boot(2, (c) => work([a, b, c]))));
+  } finally {
+    run(["ip", "link", "delete", bridge], "/");
+  }
 }
 
 /** Follows a link while `work` runs; returns how many requests got which status. */

@@ -7,15 +7,13 @@ import { strict as assert } from "node:assert";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 
-import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "../harness/eventually.ts";
-import { PROJECT_DIR } from "../harness/stack.ts";
 import { BROWSER, Calls } from "./calls.ts";
-import type { Machine, Network } from "./machine.ts";
+import { FIRST_ADDRESS } from "./clickhouse.ts";
+import { buildRelease, copyRelease } from "./install.ts";
+import type { Machine } from "./machine.ts";
 import {
-  copyPackages,
   countRedirects,
-  createBridge,
   documented,
   DOMAIN,
   expectNoDifference,
@@ -23,9 +21,9 @@ import {
   OPTIONS,
   readKey,
   type Step,
-  withMachine,
+  withRelease,
+  withThree,
 } from "./setup-machine.ts";
-import { relayToGateway, startSharedGateway } from "./three-machines.ts";
 
 /** Acceptance: to install, and to set up. */
 const COMMANDS_MAX = 2;
@@ -52,14 +50,14 @@ export async function runSetup(
     if (part === undefined) throw new Error(`--part: there is no ${name}.`);
     return part;
   });
-  run([process.execPath, "deploy/build.ts", "--revision", "1"], PROJECT_DIR);
+  buildRelease(1);
   for (const part of parts) await part(dir, step);
 }
 
 async function operateMachine(dir: string, step: Step): Promise<void> {
   const root = join(dir, "first");
   let key = "";
-  await withMachine(root, step, async (machine) => {
+  await withRelease(root, step, async (machine) => {
     await installPackages(machine);
     for (const [name, work] of WRONG_INPUTS)
       await step(`${name} is one line, and nothing is changed`, () => expectRefusal(machine, work));
@@ -71,7 +69,7 @@ async function operateMachine(dir: string, step: Step): Promise<void> {
 }
 
 async function killMachine(dir: string, step: Step): Promise<void> {
-  await withMachine(join(dir, "killed"), step, async (machine) => {
+  await withRelease(join(dir, "killed"), step, async (machine) => {
     await step("runs that are killed are finished by the next one", () => killRuns(machine));
   });
 }
@@ -329,8 +327,8 @@ systemctl start shorthop-doctor`);
 }
 
 async function upgrade(root: string, machine: Machine, key: string): Promise<void> {
-  run([process.execPath, "deploy/build.ts", "--revision", "2"], PROJECT_DIR);
-  copyPackages(root, NEXT_FOLDER);
+  buildRelease(2);
+  copyRelease(root, NEXT_FOLDER);
   const calls = new Calls({ machine, key, host: DOMAIN });
   const link = await calls.createLink("upgraded");
   await eventually(() => calls.follow(link), RECOVERY_MS);
@@ -353,7 +351,7 @@ async function restoreElsewhere(
   step: Step,
 ): Promise<void> {
   const root = join(dir, "restored");
-  await withMachine(root, step, async (machine) => {
+  await withRelease(root, step, async (machine) => {
     cpSync(join(before, BACKUPS), join(root, BACKUPS), { recursive: true });
     await step("another machine is restored by two commands, with the same counts", async () => {
       const script = ["install", "setup-restore"].map((name) => documented(name)).join("");
@@ -382,8 +380,7 @@ async function restoreElsewhere(
   });
 }
 
-const STORES_ADDRESS = "10.0.0.11";
-const ADDRESSES = [STORES_ADDRESS, "10.0.0.12", "10.0.0.14"];
+const ADDRESSES = [FIRST_ADDRESS, "10.0.0.12", "10.0.0.14"] as const;
 
 /** Acceptance: of three machines, and of a host of redirectors. */
 const COMMANDS_OF_THREE_MAX = 6;
@@ -394,34 +391,16 @@ const INSTALL_REDIRECTOR = "apt-get install --yes ./shorthop_*.deb ./shorthop-re
 const INVITE_ANOTHER = "shorthop setup --yes --invite redirector";
 const JOIN = documented("join").trim();
 
-/**
- * Boots three machines on a network of their own, and sets them up: the first invites the others,
- * which join.
- */
-async function joinMachines(dir: string, step: Step): Promise<void> {
-  await using cleanup = new AsyncDisposableStack();
-  const bridge = createBridge(cleanup);
-
-  async function withMachines(
-    [address, ...others]: readonly string[],
-    machines: readonly Machine[],
-  ): Promise<void> {
-    if (address === undefined) return await useMachines(machines, step);
-    const network: Network = { bridge, address };
-    await withMachine(
-      join(dir, address),
-      step,
-      (machine) => withMachines(others, [...machines, machine]),
-      { network, clickhouse: machines.length === 0 ? startSharedGateway : relayToGateway },
-    );
-  }
-  await withMachines(ADDRESSES, []);
+/** Three machines: the first invites the others, which join. */
+function joinMachines(dir: string, step: Step): Promise<void> {
+  return withThree(dir, ADDRESSES, step, (machines) => useMachines(machines, step));
 }
 
-async function useMachines(machines: readonly Machine[], step: Step): Promise<void> {
+async function useMachines(
+  machines: readonly [Machine, Machine, Machine],
+  step: Step,
+): Promise<void> {
   const [stores, processes, redirector] = machines;
-  if (stores === undefined || processes === undefined || redirector === undefined)
-    throw new Error("There must be three machines.");
   const key = await step("three machines are set up by six commands", () =>
     setUpThree(stores, processes, redirector),
   );

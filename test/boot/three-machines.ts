@@ -6,25 +6,19 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { run } from "../../deploy/packages/run.ts";
 import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
-import { PROJECT_DIR } from "../harness/stack.ts";
 import { startBulkLinks } from "./bulk-links.ts";
 import { Calls } from "./calls.ts";
-import { CLICKHOUSE_SECRETS, startGateway } from "./clickhouse.ts";
-import { readBlocks } from "./install.ts";
-import { bootMachine, type Machine } from "./machine.ts";
-import { createRoot } from "./root.ts";
-import { copyPackages, createBridge, FOLDER, type Step } from "./setup-machine.ts";
+import { CLICKHOUSE_SECRETS, FIRST_ADDRESS } from "./clickhouse.ts";
+import { buildRelease, readBlock } from "./install.ts";
+import type { Machine } from "./machine.ts";
+import { FOLDER, type Step, withThree } from "./setup-machine.ts";
 
 /** As in the document. */
-const ADDRESSES = ["10.0.0.11", "10.0.0.12", "10.0.0.13"];
+const ADDRESSES = [FIRST_ADDRESS, "10.0.0.12", "10.0.0.13"] as const;
 
 const RECOVERY_MS = 60_000;
-
-/** Of each machine, when a step fails. */
-const LOG_LINES = 150;
 
 /** Two on each machine, which share its port. */
 const redirectorsOf = (addresses: readonly string[]): string[] =>
@@ -32,63 +26,30 @@ const redirectorsOf = (addresses: readonly string[]): string[] =>
 
 const account = z.object({ key: z.string() });
 
-/**
- * Installs three machines, uses them, and goes on without the first. Throws when something is not
- * as documented, after printing each machine's log.
- */
-export async function runThreeMachines(dir: string, step: Step): Promise<void> {
-  await using cleanup = new AsyncDisposableStack();
-  const bridge = createBridge(cleanup);
-
-  run([process.execPath, "deploy/build.ts", "--revision", "1"], PROJECT_DIR);
-  const machines = await step("three machines boot", () =>
-    Promise.all(
-      ADDRESSES.map(async (address) => {
-        const root = join(dir, address);
-        await createRoot(root);
-        copyPackages(root, FOLDER);
-        return cleanup.use(await bootMachine(root, { bridge, address }));
-      }),
-    ),
-  );
-  try {
-    await useMachines(dir, machines, step);
-  } catch (error) {
-    for (const machine of machines) {
-      const log = await machine
-        .run(`journalctl --no-pager --lines=${LOG_LINES}`)
-        .catch(() => machine.console());
-      console.error(log);
-    }
-    throw error;
-  }
+/** Installs three machines, uses them, and goes on without the first. */
+export function runThreeMachines(dir: string, step: Step): Promise<void> {
+  buildRelease(1);
+  return withThree(dir, ADDRESSES, step, (machines) => useMachines(dir, machines, step));
 }
 
-async function useMachines(dir: string, machines: readonly Machine[], step: Step): Promise<void> {
-  const blocks = readBlocks(join(PROJECT_DIR, "docs/three-machines.md"));
+async function useMachines(
+  dir: string,
+  machines: readonly [Machine, Machine, Machine],
+  step: Step,
+): Promise<void> {
   const [first, second, third] = machines;
-  if (first === undefined || second === undefined || third === undefined)
-    throw new Error("There must be three machines.");
-
-  const runBlock = (machine: Machine, name: string): Promise<string> => {
-    const script = blocks.get(name);
-    if (script === undefined) throw new Error(`docs/three-machines.md has no block ${name}.`);
-    return machine.run(`cd ${FOLDER}\n${script}`);
-  };
+  const runBlock = (machine: Machine, name: string): Promise<string> =>
+    machine.run(`cd ${FOLDER}\n${readBlock(name, "three-machines.md")}`);
   const onEach = async (name: string): Promise<void> => {
     await Promise.all(machines.map((machine) => runBlock(machine, name)));
   };
 
-  await step("ClickHouse's engine runs on the first, and answers on all", async () => {
-    await startSharedGateway(first);
-    await Promise.all([second, third].map((machine) => relayToGateway(machine)));
-  });
   const key = await step("the documented commands install everything", async () => {
     await onEach("packages");
     await runBlock(first, "secrets");
     await first.run(`cat >> /root/shorthop/secrets <<'END'\n${CLICKHOUSE_SECRETS}END`);
     for (const address of ADDRESSES.slice(1))
-      cpSync(join(dir, ADDRESSES[0] ?? "", "root/shorthop"), join(dir, address, "root/shorthop"), {
+      cpSync(join(dir, FIRST_ADDRESS, "root/shorthop"), join(dir, address, "root/shorthop"), {
         recursive: true,
       });
     await onEach("nats");
@@ -137,33 +98,4 @@ async function useMachines(dir: string, machines: readonly Machine[], step: Step
     await bulk.expectCurrent("the loss of the first");
     await bulk.expectConsumers();
   });
-}
-
-/** The engine listens to the other machines as well; it is on the first of {@link ADDRESSES}. */
-export async function startSharedGateway(machine: Machine): Promise<void> {
-  await machine.run(`mkdir -p /etc/systemd/system/clickhouse-engine.service.d
-cat > /etc/systemd/system/clickhouse-engine.service.d/host.conf <<'END'
-[Service]
-Environment=CLICKHOUSE_GATEWAY_HOST=0.0.0.0
-END`);
-  await startGateway(machine);
-}
-
-/**
- * The engine answers only for its own machine, so another one has a relay of systemd's on its
- * loopback address.
- */
-export async function relayToGateway(machine: Machine): Promise<void> {
-  await machine.run(`cat > /etc/systemd/system/clickhouse-engine.socket <<'END'
-[Socket]
-ListenStream=127.0.0.1:8123
-[Install]
-WantedBy=sockets.target
-END
-cat > /etc/systemd/system/clickhouse-engine.service <<'END'
-[Service]
-ExecStart=/usr/lib/systemd/systemd-socket-proxyd ${ADDRESSES[0]}:8123
-END
-systemctl enable --quiet --now clickhouse-engine.socket`);
-  await eventually(() => machine.run("curl --fail --silent localhost:8123/ping"), RECOVERY_MS);
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { readBlocks } from "../boot/install.ts";
+import { readBlock } from "../boot/install.ts";
 import {
   CLICKHOUSE_RIGHTS,
   CLICKHOUSE_USERS,
@@ -143,9 +143,7 @@ const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(
 
 /** Runs a named block in a folder that stands for the root of the file system. */
 function runBlock(root: string, file: string, name: string): void {
-  const script = readBlocks(join(PROJECT_DIR, "docs", file)).get(name);
-  if (script === undefined) throw new Error(`${file} has no block ${name}.`);
-  const here = script
+  const here = readBlock(name, file)
     .replaceAll("/usr/share/shorthop", join(PROJECT_DIR, "deploy"))
     .replaceAll(/(?<![\w.])\/(root|etc)\//g, `${root}/$1/`)
     // Services and their groups are not installed on this machine.
