@@ -22,14 +22,50 @@ https://bit.ly/7/two,,2023-01-01T10:00:00+0000,Two parts,https://example.com/two
 https://bit.ly/8sTuVwx,,2023-01-01T10:00:00+0000,Strange,https://example.com/strange,0,Frozen,
 `;
 
-async function chooseFile(page: Page): Promise<void> {
-  await page.getByLabel("Choose a CSV file").setInputFiles({
-    name: "bitly.csv",
-    mimeType: "text/csv",
-    buffer: Buffer.from(IMPORTED),
-  });
+/** Something that is done to open a dialog, or to wait for it. */
+type Step = (page: Page) => Promise<unknown>;
+
+const toStep =
+  <T extends unknown[]>(take: (page: Page, ...given: T) => Promise<unknown>) =>
+  (...given: T): Step =>
+  (page) =>
+    take(page, ...given);
+
+const press = toStep((page, name: string, exact = false) =>
+  page.getByRole("button", { name, exact }).first().click(),
+);
+const choose = toStep((page, name: string) => page.getByRole("menuitem", { name }).click());
+const click = toStep((page, text: string, exact = false) =>
+  page.getByText(text, { exact }).click(),
+);
+const check = toStep((page, label: string) => page.getByLabel(label).check());
+const fill = toStep((page, label: string, text: string) => page.getByLabel(label).fill(text));
+const type = toStep((page, key: string) => page.keyboard.press(key));
+const scrollTo = toStep((page, label: string) => page.getByLabel(label).scrollIntoViewIfNeeded());
+const see = toStep((page, selector: string) => page.locator(selector).first().waitFor());
+const seeField = toStep((page, label: string, exact = false) =>
+  page.getByLabel(label, { exact }).waitFor(),
+);
+
+const chooseFile: Step = async (page) => {
+  const buffer = Buffer.from(IMPORTED);
+  const file = { name: "bitly.csv", mimeType: "text/csv", buffer };
+  await page.getByLabel("Choose a CSV file").setInputFiles(file);
   await page.getByRole("table", { name: "First rows" }).waitFor();
-}
+};
+
+const SELECT_ALL = check("Select all links on this page");
+
+/** Opens the dialog of a further change of all links on the page. */
+const toChange = (name: string): Step[] => [
+  SELECT_ALL,
+  press("More changes"),
+  choose(name),
+  see("role=dialog"),
+];
+
+/** Opens the form of the only link in the list. */
+const EDIT: readonly Step[] = [press("Actions for"), choose("Edit"), seeField("Destination")];
 
 export type View = {
   name: string;
@@ -44,8 +80,16 @@ export type View = {
 const dialogsOf = (
   path: string,
   ready: string,
-  dialogs: Record<string, (page: Page) => Promise<void>>,
-): View[] => Object.entries(dialogs).map(([name, open]) => ({ name, path, ready, open }));
+  dialogs: Record<string, readonly Step[]>,
+): View[] =>
+  Object.entries(dialogs).map(([name, steps]) => ({
+    name,
+    path,
+    ready,
+    async open(page) {
+      for (const step of steps) await step(page);
+    },
+  }));
 
 /** Every page, and every dialog with content of its own. */
 export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount): View[] => {
@@ -54,133 +98,96 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
     { name: "links", path: at("/links"), ready: "table" },
     { name: "links-none", path: at("/links", "test"), ready: ".empty" },
     ...dialogsOf(at("/links"), "table", {
-      async "link-new"(page) {
-        await page.getByRole("button", { name: "New link" }).click();
-        await page.getByText("UTM parameters").click();
-        await page.getByLabel("Destination").fill("nonsense");
-      },
-      async "link-discard"(page) {
-        await page.getByRole("button", { name: "New link" }).click();
-        await page.getByLabel("Destination").fill("example.com/unsaved");
-        await page.keyboard.press("Escape");
-        await page.getByRole("dialog", { name: "Discard your changes?" }).waitFor();
-      },
-      async "link-created"(page) {
-        await page.getByRole("button", { name: "New link" }).click();
-        await page.getByLabel("Destination").fill("example.com/created");
-        await page.keyboard.press("Enter");
-        await page.getByRole("img", { name: "QR code of" }).waitFor();
+      "link-new": [press("New link"), click("UTM parameters"), fill("Destination", "nonsense")],
+      "link-discard": [
+        press("New link"),
+        fill("Destination", "example.com/unsaved"),
+        type("Escape"),
+        see("role=dialog[name=/Discard your changes/]"),
+      ],
+      "link-created": [
+        press("New link"),
+        fill("Destination", "example.com/created"),
+        type("Enter"),
+        see("role=img[name=/QR code of/]"),
         // The list behind the dialog has it, too.
-        const row = page.locator("[aria-busy=false] tbody tr", { hasText: "example.com/created" });
-        await row.first().waitFor();
-      },
-      "links-selected": (page) => page.getByLabel("Select all links on this page").check(),
-      async "links-tags"(page) {
-        await page.getByLabel("Select all links on this page").check();
-        await page
-          .getByRole("group", { name: "Selected links" })
-          .getByRole("button", { name: "Tags" })
-          .click();
-        await page.getByLabel("Add", { exact: true }).waitFor();
-      },
-      async "links-replace"(page) {
-        await openChange(page, "Replace in destinations");
-        await page.getByLabel("Find").fill("example.com");
-      },
-      "links-utm": (page) => openChange(page, "UTM parameters"),
-      "links-move": (page) => openChange(page, "Move to a domain"),
-      "links-password": (page) => openChange(page, "Password"),
-      async "links-export"(page) {
-        await page.getByRole("button", { name: "Export" }).click();
-        await page.getByRole("dialog", { name: "Export links" }).waitFor();
-      },
-      async "link-utm-templates"(page) {
-        await page.getByRole("button", { name: "New link" }).click();
-        await page.getByText("UTM parameters").click();
-        await page.getByRole("button", { name: "Templates" }).click();
-        await page.getByRole("dialog", { name: "UTM templates" }).getByLabel("Name").waitFor();
-      },
-      async palette(page) {
-        await page.keyboard.press("Control+k");
-        await page.getByRole("combobox", { name: "Pages, actions and links" }).fill("link");
-        await page.getByRole("option", { name: "Conference talk" }).waitFor();
-      },
-      async shortcuts(page) {
-        await page.keyboard.press("?");
-        await page.getByLabel("Single keys are shortcuts").waitFor();
-      },
-      "link-menu": (page) => page.getByRole("button", { name: "Actions for" }).first().click(),
-      async "link-qr"(page) {
-        await page.getByRole("button", { name: "Actions for" }).first().click();
-        await page.getByRole("menuitem", { name: "QR code" }).click();
-        await page.getByRole("img", { name: "QR code of" }).waitFor();
-      },
+        see("[aria-busy=false] tbody tr:has-text('example.com/created')"),
+      ],
+      "links-selected": [SELECT_ALL],
+      "links-tags": [
+        SELECT_ALL,
+        (page) => page.getByRole("group", { name: "Selected links" }).getByRole("button", { name: "Tags" }).click(),
+        seeField("Add", true),
+      ],
+      "links-replace": [...toChange("Replace in destinations"), fill("Find", "example.com")],
+      "links-utm": toChange("UTM parameters"),
+      "links-move": toChange("Move to a domain"),
+      "links-password": toChange("Password"),
+      "links-export": [press("Export"), see("role=dialog[name=/Export links/]")],
+      "link-utm-templates": [
+        press("New link"),
+        click("UTM parameters"),
+        press("Templates"),
+        see("role=dialog[name=/UTM templates/] >> role=textbox[name=/Name/]"),
+      ],
+      palette: [
+        type("Control+k"),
+        fill("Pages, actions and links", "link"),
+        see("role=option[name=/Conference talk/]"),
+      ],
+      shortcuts: [type("?"), seeField("Single keys are shortcuts")],
+      "link-menu": [press("Actions for")],
+      "link-qr": [press("Actions for"), choose("QR code"), see("role=img[name=/QR code of/]")],
     }),
-    {
-      name: "links-filter",
-      path: at("/links?tag=marketing"),
-      ready: "table",
-      async open(page) {
-        await page.getByRole("button", { name: "Filter", exact: true }).click();
-        await page.getByRole("group", { name: "Filter" }).getByLabel("Tag").waitFor();
-      },
-    },
-    {
-      name: "links-saved-filters",
-      path: at("/links?utm_source=newsletter"),
-      ready: ".empty",
-      async open(page) {
-        await page.getByRole("button", { name: "Saved filters" }).click();
-        await page.getByRole("dialog").getByLabel("Name").waitFor();
-      },
-    },
+    ...dialogsOf(at("/links?tag=marketing"), "table", {
+      "links-filter": [
+        press("Filter", true),
+        (page) => page.getByRole("group", { name: "Filter" }).getByLabel("Tag").waitFor(),
+      ],
+    }),
+    ...dialogsOf(at("/links?utm_source=newsletter"), ".empty", {
+      "links-saved-filters": [
+        press("Saved filters"),
+        see("role=dialog >> role=textbox[name=/Name/]"),
+      ],
+    }),
     ...dialogsOf(at("/links?search=tour-card"), "table", {
-      async "link-limit"(page) {
-        await openEditor(page);
-        await page.getByText("Schedule and state").click();
-        await page.getByText("Limit and confirmation").click();
-        await page.getByLabel("Click limit").scrollIntoViewIfNeeded();
-      },
-      async "link-preview"(page) {
-        await openEditor(page);
-        await page.getByText("Preview", { exact: true }).click();
-        await page.getByRole("img", { name: "The card’s image" }).scrollIntoViewIfNeeded();
-      },
-      async "link-path"(page) {
-        await openEditor(page);
-        await page.getByText("Password, query and path").click();
-        await page.getByText("Your own id").click();
-        await page.getByLabel("External id").scrollIntoViewIfNeeded();
-      },
+      "link-limit": [
+        ...EDIT,
+        click("Schedule and state"),
+        click("Limit and confirmation"),
+        scrollTo("Click limit"),
+      ],
+      "link-preview": [
+        ...EDIT,
+        click("Preview", true),
+        (page) => page.getByRole("img", { name: "The card’s image" }).scrollIntoViewIfNeeded(),
+      ],
+      "link-path": [
+        ...EDIT,
+        click("Password, query and path"),
+        click("Your own id"),
+        scrollTo("External id"),
+      ],
     }),
-    {
-      name: "link-taken-down",
-      path: at(`/links/${down}?timezone=UTC`),
-      ready: ".alert",
-    },
+    { name: "link-taken-down", path: at(`/links/${down}?timezone=UTC`), ready: ".alert" },
     { name: "import", path: at("/links/import"), ready: ".file-picker" },
     ...dialogsOf(at("/links/import"), ".file-picker", {
-      "import-columns": chooseFile,
-      async "import-checked"(page) {
-        await chooseFile(page);
-        await page.getByRole("button", { name: "Check 7 rows" }).click();
-        await page.getByRole("table", { name: "Rows that are not imported" }).waitFor();
-      },
+      "import-columns": [chooseFile],
+      "import-checked": [
+        chooseFile,
+        press("Check 7 rows"),
+        see("role=table[name=/Rows that are not imported/]"),
+      ],
     }),
     {
       name: "analytics-link",
       path: at(`/links/${link}?period=90d&timezone=Europe/Berlin`),
       ready: ".country.shade-5",
     },
-    {
-      name: "analytics-table",
-      path: at(`/links/${link}?period=7d&timezone=UTC`),
-      ready: ".country.shade-5",
-      async open(page) {
-        await page.getByRole("button", { name: "Show as table" }).click();
-        await page.getByRole("button", { name: "Custom" }).click();
-      },
-    },
+    ...dialogsOf(at(`/links/${link}?period=7d&timezone=UTC`), ".country.shade-5", {
+      "analytics-table": [press("Show as table"), press("Custom")],
+    }),
     { name: "analytics", path: at("/analytics?timezone=UTC"), ready: ".breakdown a" },
     {
       name: "analytics-filtered",
@@ -188,62 +195,37 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       ready: ".heat.shade-5",
     },
     ...dialogsOf(at("/analytics?timezone=UTC"), ".heat.shade-5", {
-      "analytics-add-filter": (page) => page.getByRole("button", { name: "Add filter" }).click(),
-      async "share-new"(page) {
-        await page.getByRole("button", { name: "Share", exact: true }).click();
-        await page.getByRole("button", { name: "New share" }).click();
-        await page.getByText("Embedding").click();
-      },
-      async "share-list"(page) {
-        await page.getByRole("button", { name: "Share", exact: true }).click();
-        await page.getByRole("table", { name: "Shared statistics" }).waitFor();
-      },
-      async "saved-views"(page) {
-        await page.getByRole("button", { name: "Views", exact: true }).click();
-        await page.getByLabel("Name").fill("Campaigns of this month");
-        await page.getByRole("button", { name: "Save view" }).click();
-        await page.getByRole("list", { name: "Saved views" }).waitFor();
-      },
+      "analytics-add-filter": [press("Add filter")],
+      "share-new": [press("Share", true), press("New share"), click("Embedding")],
+      "share-list": [press("Share", true), see("role=table[name=/Shared statistics/]")],
+      "saved-views": [
+        press("Views", true),
+        fill("Name", "Campaigns of this month"),
+        press("Save view"),
+        see("role=list[name=/Saved views/]"),
+      ],
     }),
-    {
-      name: "analytics-all-values",
-      path: at(`/links/${link}?timezone=UTC`),
-      ready: ".heat.shade-5",
-      async open(page) {
-        await page.getByRole("button", { name: "All countries" }).click();
-        await page.getByRole("dialog").getByRole("table").waitFor();
-      },
-    },
-    {
-      name: "rules",
-      path: at(`/links/${ruled}/rules`),
-      ready: ".rules-page .explanation li",
-      async open(page) {
-        await page.getByLabel("Country", { exact: true }).selectOption("DE");
-        await page.getByText("Rule 2: redirects to").waitFor();
-      },
-    },
+    ...dialogsOf(at(`/links/${link}?timezone=UTC`), ".heat.shade-5", {
+      "analytics-all-values": [press("All countries"), see("role=dialog >> role=table")],
+    }),
+    ...dialogsOf(at(`/links/${ruled}/rules`), ".rules-page .explanation li", {
+      rules: [
+        (page) => page.getByLabel("Country", { exact: true }).selectOption("DE"),
+        see("text=Rule 2: redirects to"),
+      ],
+    }),
     { name: "live", path: at("/live"), ready: ".stat" },
     { name: "tags", path: at("/tags?timezone=UTC"), ready: "table .tag" },
     { name: "tag", path: at("/tags/marketing?timezone=UTC"), ready: ".breakdown a" },
     { name: "domains", path: at("/domains"), ready: ".dns" },
-    {
-      name: "domain-settings",
-      path: at("/domains"),
-      ready: ".dns",
-      async open(page) {
-        await page.getByRole("button", { name: "Settings of sho.tour.example" }).click();
-        await page.getByText("Files for apps").click();
-      },
-    },
+    ...dialogsOf(at("/domains"), ".dns", {
+      "domain-settings": [press("Settings of sho.tour.example"), click("Files for apps")],
+    }),
     { name: "usage", path: at("/usage"), ready: "meter" },
     { name: "keys", path: at("/settings/keys"), ready: "table" },
     ...dialogsOf(at("/settings/keys"), "table", {
-      "key-new": (page) => page.getByRole("button", { name: "New API key" }).click(),
-      async "key-rotate"(page) {
-        await page.getByRole("button", { name: "Actions for CI" }).click();
-        await page.getByRole("menuitem", { name: "Rotate" }).click();
-      },
+      "key-new": [press("New API key")],
+      "key-rotate": [press("Actions for CI"), choose("Rotate")],
     }),
     { name: "activity", path: at("/activity"), ready: ".activity li" },
     {
@@ -253,36 +235,27 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
     },
     { name: "activity-none", path: at("/activity?type=webhook.disabled"), ready: ".empty" },
     { name: "webhooks", path: at("/webhooks"), ready: "table" },
-    {
-      name: "webhook-new",
-      path: at("/webhooks"),
-      ready: "table",
-      async open(page) {
-        await page.getByRole("button", { name: "New webhook" }).click();
-        await page.getByLabel("URL").fill("nonsense");
-      },
-    },
+    ...dialogsOf(at("/webhooks"), "table", {
+      "webhook-new": [press("New webhook"), fill("URL", "nonsense")],
+    }),
     { name: "webhook-deliveries", path: at(`/webhooks/${webhook}`), ready: "table" },
     { name: "reports", path: at("/reports"), ready: "table" },
     ...dialogsOf(at("/reports"), "table", {
-      "report-new": (page) => page.getByRole("button", { name: "New report" }).click(),
-      async "report-runs"(page) {
-        await page.getByRole("button", { name: "Actions for" }).click();
-        await page.getByRole("menuitem", { name: "Last runs" }).click();
-        await page.getByRole("table", { name: "Last runs" }).waitFor();
-      },
+      "report-new": [press("New report")],
+      "report-runs": [
+        press("Actions for"),
+        choose("Last runs"),
+        see("role=table[name=/Last runs/]"),
+      ],
     }),
     { name: "members", path: at("/settings/members"), ready: "table" },
-    {
-      name: "member-reset",
-      path: at("/settings/members"),
-      ready: "table",
-      async open(page) {
-        await page.getByRole("button", { name: "Link for a new password of" }).first().click();
-        await page.getByRole("button", { name: "Create link" }).click();
-        await page.getByRole("button", { name: "Copy link" }).waitFor();
-      },
-    },
+    ...dialogsOf(at("/settings/members"), "table", {
+      "member-reset": [
+        press("Link for a new password of"),
+        press("Create link"),
+        see("role=button[name=/Copy link/]"),
+      ],
+    }),
     { name: "forgot-password", path: "/forgot-password", ready: "main p" },
     { name: "reset-password", path: "/reset-password/none", ready: ".alert" },
     { name: "branding", path: at("/settings/branding"), ready: ".brand-preview" },
@@ -330,21 +303,6 @@ export async function openSignInView(
   await page.locator(isReady).waitFor();
   await page.unroute("**/auth/methods");
   await endAnimations(page);
-}
-
-/** Opens the dialog of a further change of all links on the page. */
-async function openChange(page: Page, name: string): Promise<void> {
-  await page.getByLabel("Select all links on this page").check();
-  await page.getByRole("button", { name: "More changes" }).click();
-  await page.getByRole("menuitem", { name }).click();
-  await page.getByRole("dialog").waitFor();
-}
-
-/** Opens the form of the only link in the list. */
-async function openEditor(page: Page): Promise<void> {
-  await page.getByRole("button", { name: "Actions for" }).click();
-  await page.getByRole("menuitem", { name: "Edit" }).click();
-  await page.getByRole("dialog").getByLabel("Destination").waitFor();
 }
 
 /**
