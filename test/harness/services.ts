@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { eventually } from "./eventually.ts";
+import { isRunning } from "./process-usage.ts";
 import type { Stack } from "./stack.ts";
 
 /** How long a process may take to end. */
@@ -55,25 +56,8 @@ export function pidOf(stack: Stack, name: ServiceName): number {
   return pid;
 }
 
-const endService = (
-  stack: Stack,
-  name: ServiceName,
-  signal: NodeJS.Signals,
-  meanwhile: () => Promise<void> | void,
-): Promise<void> => endServices(stack, [name], signal, meanwhile);
-
-export const killNats = (stack: Stack, meanwhile: () => Promise<void> | void): Promise<void> =>
-  endService(stack, "nats", "SIGKILL", meanwhile);
-
 /** Waits until a process has ended. */
 export const waitUntilEnded = (pid: number): Promise<void> =>
   eventually(async () => {
     if (isRunning(pid)) throw new Error(`Process ${pid} still runs.`);
   }, ENDED_MS);
-
-/** Whether a process runs; a zombie, of which its parent has not heard, does not. */
-function isRunning(pid: number): boolean {
-  const { stdout } = Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]);
-  const state = stdout.toString().trim();
-  return state !== "" && !state.startsWith("Z");
-}

@@ -1,6 +1,7 @@
 /**
  * Whatever of the links log's way comes back older than it was, empty or damaged, stops or dies:
- * NATS, PostgreSQL, both, a host, an API process.
+ * NATS, PostgreSQL, both, a host, an API process. What one of them alone does is a drill
+ * (test/scenarios/faults/drills), unless changes are many or something else happens meanwhile.
  */
 import {
   closeSync,
@@ -274,11 +275,6 @@ const OLDER: readonly HostFault[] = [
     },
   },
   {
-    name: "NATS comes back empty",
-    inject: ({ topology }) =>
-      stopStores(topology, ["nats"], () => rmSync(storeDir(topology, "nats"), { recursive: true })),
-  },
-  {
     name: "PostgreSQL comes back older beside the NATS of later",
     inject: olderStores({ older: ["postgres"] }),
   },
@@ -326,17 +322,6 @@ const STOPPED: readonly HostFault[] = [
   {
     name: "a host is killed while links change",
     inject: ({ topology }) => topology.stopOther(() => topology.rest()),
-  },
-  {
-    name: "a host is away for longer than the tail",
-    inject: ({ topology }) =>
-      topology.stopOther(async () => {
-        await topology.followed.delete();
-        // As when the others were behind snapshots that are gone as well.
-        await withJetStream(topology.connectNats(), ({ streams }) =>
-          streams.purge(LINK_LOG_STREAM, { keep: 1 }),
-        );
-      }, "SIGTERM"),
   },
   {
     name: "a publisher stops for a minute between numbering and publishing, while others publish",
@@ -404,13 +389,6 @@ const DAMAGED: readonly HostFault[] = [
     async inject({ topology }) {
       await stopStores(topology, ["nats"], () => damage(middleBlock(topology, SNAPSHOTS_STREAM)));
       emptyFolder(topology.otherLinks);
-      await topology.rest();
-    },
-  },
-  {
-    name: "a links store is damaged",
-    async inject({ topology }) {
-      damage(storePath(presentFolder(topology.otherLinks)));
       await topology.rest();
     },
   },
