@@ -136,6 +136,7 @@ withBrowser("a link in the list", () => {
       await dialog.getByLabel("Alias").fill("dash-first");
       await dialog.getByRole("button", { name: "Create link" }).click();
       await dialog.getByText('The alias "dash-first" is already in use.').waitFor();
+      await isFocused(page, dialog.getByLabel("Alias"));
       await page.keyboard.press("Escape");
       await page.getByRole("button", { name: "Discard" }).click();
       await dialog.waitFor({ state: "detached" });

@@ -14,7 +14,7 @@ import { natsLogin } from "../../shared/nats.ts";
 import { eventually } from "./eventually.ts";
 import { type Hold, LossyClickHouse } from "./lossy-clickhouse.ts";
 import { type ExtraProcess, startWorker } from "./processes.ts";
-import { readMetric } from "./prometheus.ts";
+import { waitForOwner } from "./prometheus.ts";
 import { publishSegments, TestJournal, type TestSegment } from "./segments.ts";
 import type { Stack } from "./stack.ts";
 import { wholeDays } from "./whole-days.ts";
@@ -181,8 +181,6 @@ async function startOwner(
 ): Promise<ExtraProcess> {
   const CLICKHOUSE_URL = `${lossy.url}?${REPLICA_SETTINGS}`;
   const started = await startWorker(stack, { CLICKHOUSE_URL, ...env });
-  await eventually(async () => {
-    expect(await readMetric(started.metricsUrl, "shorthop_worker_owner")).toBe(1);
-  }, BATCH_TIMEOUT_MS);
+  await waitForOwner(() => started.metricsUrl, BATCH_TIMEOUT_MS);
   return started;
 }

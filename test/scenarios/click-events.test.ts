@@ -16,7 +16,8 @@ import { createAccount, type NewAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { type ExtraProcess, startWorker } from "../harness/processes.ts";
+import { startWorker } from "../harness/processes.ts";
+import { waitForOwner } from "../harness/prometheus.ts";
 import { publishSegments, TestJournal, type TestSegment } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 
@@ -145,16 +146,10 @@ async function keepFromWriting() {
   };
 }
 
-const isOwner = async ({ metricsUrl }: ExtraProcess): Promise<void> =>
-  await eventually(async () => {
-    const metrics = await (await fetch(new URL("/metrics", metricsUrl))).text();
-    expect(metrics).toMatch(/^shorthop_worker_owner 1$/m);
-  }, TIMEOUT_MS);
-
 test("what a worker stored and had not recorded is recorded by the next one, and nothing twice", async () => {
   process.kill(Number(stack.info().pids.worker), "SIGSTOP");
   let owner = await startWorker(stack);
-  await isOwner(owner);
+  await waitForOwner(() => owner.metricsUrl);
   await becomeReader();
   const journal = new TestJournal(newUuid(), 0, accountId);
   let stored = 0;
@@ -173,7 +168,7 @@ test("what a worker stored and had not recorded is recorded by the next one, and
     if (signal === "SIGTERM") await owner.stop();
     else process.kill(owner.pid, signal);
     await permit();
-    await isOwner(standby);
+    await waitForOwner(() => standby.metricsUrl);
     await expectAllRecorded();
     owner = standby;
   }
@@ -187,7 +182,7 @@ test("what a worker stored and had not recorded is recorded by the next one, and
       // Spreads the segments over several batches.
       await Bun.sleep(100);
     }
-    await isOwner(standby);
+    await waitForOwner(() => standby.metricsUrl);
     owner = standby;
   }
   await expectStored(stored);

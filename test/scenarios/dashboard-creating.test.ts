@@ -158,19 +158,6 @@ withBrowser("a new link", () => {
     });
   });
 
-  test("keeps the focus in the form while it is sent, and at the field that is refused", async () => {
-    await account.client.links.create({ url: "https://example.com/", alias: "creating-taken" });
-    await visitList([], async (page) => {
-      await page.keyboard.press("c");
-      await destination(page).fill("https://example.com/again");
-      await newLink(page).getByLabel("Alias").fill("creating-taken");
-      await newLink(page).getByRole("button", { name: "Create link" }).click();
-      await newLink(page).getByText("is already in use").waitFor();
-      await isFocused(page, newLink(page).getByLabel("Alias"));
-      expect(await panel(page).count()).toBe(0);
-    });
-  });
-
   test("is asked about before it is thrown away, however it is closed", async () => {
     await visitList([], async (page) => {
       const opener = page.getByRole("button", { name: "New link", exact: true });

@@ -17,7 +17,8 @@ import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { type ExtraProcess, startWorker } from "../harness/processes.ts";
+import { startWorker } from "../harness/processes.ts";
+import { waitForOwner } from "../harness/prometheus.ts";
 import { publishSegments, TestJournal } from "../harness/segments.ts";
 import { startStack } from "../harness/stack.ts";
 
@@ -136,17 +137,11 @@ async function keepFromWriting() {
   };
 }
 
-const isOwner = async ({ metricsUrl }: ExtraProcess): Promise<void> =>
-  await eventually(async () => {
-    const metrics = await (await fetch(new URL("/metrics", metricsUrl))).text();
-    expect(metrics).toMatch(/^shorthop_worker_owner 1$/m);
-  }, TIMEOUT_MS);
-
 describe("a worker that stored clicks and did not write their counters", () => {
   test("leaves nothing out when another takes over, whether it ended in order or was killed", async () => {
     process.kill(Number(stack.info().pids.worker), "SIGSTOP");
     let owner = await startWorker(stack);
-    await isOwner(owner);
+    await waitForOwner(() => owner.metricsUrl);
     for (const signal of ["SIGTERM", "SIGKILL"] as const) {
       const standby = await startWorker(stack);
       const link = await addLink();
@@ -159,7 +154,7 @@ describe("a worker that stored clicks and did not write their counters", () => {
       await eventually(async () => expect(await countAll(link)).toBe(4), TIMEOUT_MS);
       if (signal === "SIGTERM") await owner.stop();
       else process.kill(owner.pid, signal);
-      await isOwner(standby);
+      await waitForOwner(() => standby.metricsUrl);
       await permit();
       await expectTruth(link);
       owner = standby;

@@ -10,6 +10,7 @@ import { admin } from "../../harness/admin.ts";
 import { INSERT, MANIFEST } from "../../harness/batch-workers.ts";
 import { eventually } from "../../harness/eventually.ts";
 import type { Hold } from "../../harness/lossy-clickhouse.ts";
+import { isOwner, waitForOwner } from "../../harness/prometheus.ts";
 import { publishSegments, TestJournal } from "../../harness/segments.ts";
 import { PROJECT_DIR, type Stack } from "../../harness/stack.ts";
 import { countWaiting, deleteStream } from "../checks/stream.ts";
@@ -37,17 +38,8 @@ const POINTS = { manifest: MANIFEST, insert: INSERT };
 
 type Point = keyof typeof POINTS;
 
-const isOwner = async (metricsUrl: string): Promise<boolean> =>
-  /^shorthop_worker_owner 1$/m.test(await (await fetch(new URL("/metrics", metricsUrl))).text());
-
-async function waitForOwner(metricsUrl: () => string): Promise<void> {
-  await eventually(async () => {
-    if (!(await isOwner(metricsUrl()))) throw new Error("The worker does not take over.");
-  }, TIMEOUT_MS);
-}
-
 const waitForReplacement = ({ worker }: LocalStack): Promise<void> =>
-  waitForOwner(() => worker.metricsUrl);
+  waitForOwner(() => worker.metricsUrl, TIMEOUT_MS);
 
 /**
  * Pauses the stack's worker until the other one is the owner; returns the function that wakes it.
@@ -115,7 +107,7 @@ export async function pauseOwner(
   process.kill(pid, "SIGSTOP");
   try {
     wake();
-    await waitForOwner(() => local.stack.info().worker_metrics_url);
+    await waitForOwner(() => local.stack.info().worker_metrics_url, TIMEOUT_MS);
     // A manifest is settled by then; without one, JetStream has to deliver the segments again.
     if (point === "manifest" && when === "before") await Bun.sleep(REDELIVERY_MS);
   } finally {
@@ -135,7 +127,7 @@ export async function pauseOwnerBeforeCheck(local: LocalStack): Promise<void> {
   process.kill(pid, "SIGSTOP");
   try {
     wake();
-    await waitForOwner(() => local.stack.info().worker_metrics_url);
+    await waitForOwner(() => local.stack.info().worker_metrics_url, TIMEOUT_MS);
   } finally {
     hold.release();
     process.kill(pid, "SIGCONT");

@@ -1,7 +1,7 @@
 /** Processes that are away for longer than anything waits for them. */
 import { decodeSegment } from "../../../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
-import { eventually } from "../../../harness/eventually.ts";
+import { waitForOwner } from "../../../harness/prometheus.ts";
 import { stopStores } from "../../topologies/stores.ts";
 import { runSql, withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
@@ -50,11 +50,7 @@ async function expireBatches(hosts: TwoHosts): Promise<void> {
  */
 async function expireManifests(system: TwoHosts): Promise<void> {
   await system.stopProcess("worker", () => Promise.resolve());
-  await eventually(async () => {
-    const { worker_metrics_url } = system.stack.info();
-    const metrics = await (await fetch(new URL("/metrics", worker_metrics_url))).text();
-    if (!metrics.includes("shorthop_worker_owner 1")) throw new Error("No worker is the owner.");
-  }, TAKEOVER_MS);
+  await waitForOwner(() => system.stack.info().worker_metrics_url, TAKEOVER_MS);
   await runSql(
     system,
     `ALTER TABLE batches DELETE WHERE kind IN ('manifest', 'settled') SETTINGS mutations_sync = 2`,
