@@ -81,8 +81,9 @@ export function namingProblems({ name, type, help, samples }: MetricFamily): str
 }
 
 /** Scrapes a process's Prometheus metrics: values by name and labels. */
-export async function scrape(metricsUrl: string): Promise<Map<string, number>> {
-  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+export async function scrape(metricsUrl: string, withinMs = 60_000): Promise<Map<string, number>> {
+  const signal = AbortSignal.timeout(withinMs);
+  const text = await (await fetch(`${metricsUrl}/metrics`, { signal })).text();
   return new Map(
     text
       .split("\n")

@@ -17,7 +17,7 @@ import {
   toBytes,
 } from "./requests.ts";
 import type { Route } from "./routes.ts";
-import { BAD_BYTES } from "./texts.ts";
+import { BAD_BYTES, words } from "./texts.ts";
 
 export type Input = Required<Payload> & {
   index: number;
@@ -126,56 +126,42 @@ function smuggled(draft: Draft): Payload {
   const body = request.body ?? Buffer.from("x=1");
   const chunk = `${body.length.toString(16)}\r\n${body.toString("latin1")}\r\n`;
   const hidden = "GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const chunked = (rest: string): [string[], string] => [["Transfer-Encoding: chunked"], rest];
+  const framed = (line: string, rest = "abc"): [string[], string] => [[line], rest];
   const framings: readonly [[string[], string], ...[string[], string][]] = [
     [["Content-Length: 3", "Transfer-Encoding: chunked"], `0\r\n\r\n${hidden}`],
     [["Transfer-Encoding: chunked", "Content-Length: 999"], `${chunk}0\r\n\r\n`],
-    [["Transfer-Encoding: chunked"], `${chunk}0\r\n\r\n`],
-    [
-      ["Transfer-Encoding: chunked"],
-      `${chunk}0\r\n${"X-Trailer: 1\r\n".repeat(random.pick([1, 100, 3_000]))}\r\n`,
-    ],
-    [
-      ["Transfer-Encoding: chunked"],
-      `${body.length.toString(16)};${"a=b;".repeat(random.pick([1, 500, 20_000]))}\r\n${body.toString("latin1")}\r\n0\r\n\r\n`,
-    ],
-    [["Transfer-Encoding: chunked"], "ffffffffffffffff\r\nx"],
-    [["Transfer-Encoding: chunked"], "-1\r\n\r\n"],
-    [["Transfer-Encoding: chunked"], `${"0".repeat(10_000)}1\r\nx\r\n0\r\n\r\n`],
-    [
-      ["Transfer-Encoding: chunked"],
-      "1\r\nx\r\n".repeat(random.pick([1_000, 20_000])).concat("0\r\n\r\n"),
-    ],
-    [["Transfer-Encoding: chunked"], "3\nabc\n0\n\n"],
-    [["Transfer-Encoding: chunked"], "0x3\r\nabc\r\n0\r\n\r\n"],
-    [["Transfer-Encoding:\x0bchunked"], chunk],
-    [["Transfer-Encoding: xchunked"], chunk],
-    [["Transfer-Encoding: chunked, identity"], chunk],
-    [["Transfer-Encoding: gzip, chunked"], `${chunk}0\r\n\r\n`],
     [["Transfer-Encoding: chunked", "Transfer-Encoding: identity"], `${chunk}0\r\n\r\n`],
-    [["transfer-encoding : chunked"], `${chunk}0\r\n\r\n`],
     [["Content-Length: 3", "Content-Length: 4"], "abcd"],
-    [["Content-Length: 3, 3"], "abc"],
-    [["Content-Length: +3"], "abc"],
-    [["Content-Length: -1"], ""],
-    [["Content-Length: 0x3"], "abc"],
-    [["Content-Length: 3 "], "abc"],
-    [["Content-Length: 99999999999999999999"], "abc"],
-    [["Content-Length: 18446744073709551619"], "abc"],
-    [["Content-Length: 1e1"], "abc"],
-    [["Content-Length:"], ""],
-    [["Content-Length: 0"], hidden],
-    [[" Content-Length: 3"], "abc"],
-    [["X: a\r\n Content-Length: 3"], "abc"],
+    chunked(`${chunk}0\r\n\r\n`),
+    chunked(`${chunk}0\r\n${"X-Trailer: 1\r\n".repeat(random.pick([1, 100, 3_000]))}\r\n`),
+    chunked(
+      `${body.length.toString(16)};${"a=b;".repeat(random.pick([1, 500, 20_000]))}\r\n${body.toString("latin1")}\r\n0\r\n\r\n`,
+    ),
+    chunked("ffffffffffffffff\r\nx"),
+    chunked("-1\r\n\r\n"),
+    chunked(`${"0".repeat(10_000)}1\r\nx\r\n0\r\n\r\n`),
+    chunked("1\r\nx\r\n".repeat(random.pick([1_000, 20_000])).concat("0\r\n\r\n")),
+    chunked("3\nabc\n0\n\n"),
+    chunked("0x3\r\nabc\r\n0\r\n\r\n"),
+    framed("Transfer-Encoding:\x0bchunked", chunk),
+    framed("Transfer-Encoding: xchunked", chunk),
+    framed("Transfer-Encoding: chunked, identity", chunk),
+    framed("Transfer-Encoding: gzip, chunked", `${chunk}0\r\n\r\n`),
+    framed("transfer-encoding : chunked", `${chunk}0\r\n\r\n`),
+    ...["3, 3", "+3", "0x3", "3 ", "99999999999999999999", "18446744073709551619", "1e1"].map(
+      (length) => framed(`Content-Length: ${length}`),
+    ),
+    framed("Content-Length: -1", ""),
+    framed("Content-Length:", ""),
+    framed("Content-Length: 0", hidden),
+    framed(" Content-Length: 3"),
+    framed("X: a\r\n Content-Length: 3"),
     [["Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAMAAABk"], ""],
-    [
-      [
-        "Upgrade: websocket",
-        "Connection: Upgrade",
-        "Sec-WebSocket-Key: x",
-        "Sec-WebSocket-Version: 13",
-      ],
+    framed(
+      "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13",
       "",
-    ],
+    ),
   ];
   const [lines, rest] = random.pick(framings);
   const head = toBytes({ ...request, body: undefined }).toString("latin1");
@@ -190,23 +176,18 @@ function lines(draft: Draft): Payload {
   const text = toBytes(request).toString("latin1");
   const { path, method } = request;
   const rest = text.slice(text.indexOf("\r\n"));
+  const version = random.pick(words("0.9 1.0 1.2 2.0 3 99999999999999999999.1"));
   const line = random.pick([
     `${method} ${path}`,
-    `${method} ${path} HTTP/0.9`,
-    `${method} ${path} HTTP/1.0`,
-    `${method} ${path} HTTP/1.2`,
-    `${method} ${path} HTTP/2.0`,
-    `${method} ${path} HTTP/3`,
-    `${method} ${path} HTTP/99999999999999999999.1`,
+    `${method} ${path} HTTP/${version}`,
     `${method} ${path} http/1.1`,
     `${method}  ${path}  HTTP/1.1`,
     `${method}\t${path}\tHTTP/1.1`,
     ` ${method} ${path} HTTP/1.1`,
-    `\r\n\r\n${method} ${path} HTTP/1.1`,
-    `${"\r\n".repeat(5_000)}${method} ${path} HTTP/1.1`,
+    `${"\r\n".repeat(random.pick([2, 5_000]))}${method} ${path} HTTP/1.1`,
     `${method.toLowerCase()} ${path} HTTP/1.1`,
     `${"A".repeat(random.pick([30, 20_000]))} ${path} HTTP/1.1`,
-    `${random.pick(["TRACE", "CONNECT", "OPTIONS", "PUT", "PROPFIND", "QUERY", "HEAD", "__proto__"])} ${path} HTTP/1.1`,
+    `${random.pick(words("TRACE CONNECT OPTIONS PUT PROPFIND QUERY HEAD __proto__"))} ${path} HTTP/1.1`,
     "OPTIONS * HTTP/1.1",
     "CONNECT localhost:22 HTTP/1.1",
     `${method} http://localhost${path} HTTP/1.1`,

@@ -135,27 +135,18 @@ function sampleValue(schema: BodySchema, context: SampleContext): unknown {
 }
 
 function sampleText(name: string, random: Random, { linkId }: Fixtures): string {
-  switch (name) {
-    case "url":
-      return "https://example.com/a?b=c";
-    case "email":
-      return `nobody-${random.between(0, 1e6)}@example.com`;
-    case "domain":
-      return `d${random.between(0, 1e6)}.example.com`;
-    case "alias":
-      return `attack-${random.between(0, 1e9)}`;
-    case "link_ids":
-      return linkId;
-    case "expires_at":
-      return "2090-01-01T00:00:00Z";
-    case "start_date":
-    case "end_date":
-      return "2026-10-01";
-    case "timezone":
-      return "Europe/Berlin";
-    default:
-      return "plain text";
-  }
+  const texts: Readonly<Record<string, string>> = {
+    url: "https://example.com/a?b=c",
+    email: `nobody-${random.between(0, 1e6)}@example.com`,
+    domain: `d${random.between(0, 1e6)}.example.com`,
+    alias: `attack-${random.between(0, 1e9)}`,
+    link_ids: linkId,
+    expires_at: "2090-01-01T00:00:00Z",
+    start_date: "2026-10-01",
+    end_date: "2026-10-01",
+    timezone: "Europe/Berlin",
+  };
+  return texts[name] ?? "plain text";
 }
 
 const QUERY_VALUES: Readonly<Record<string, string>> = {

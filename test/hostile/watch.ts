@@ -1,6 +1,7 @@
 /** Monitors an attacked stack from outside: processes, their memory, their event loops. */
 import { readFileSync } from "node:fs";
 
+import { scrape } from "../harness/prometheus.ts";
 import type { Stack } from "../harness/stack.ts";
 import type { Surface } from "./routes.ts";
 
@@ -29,24 +30,18 @@ const SCRAPE_TIMEOUT_MS = 30_000;
 
 type Sample = { sum: number; count: number; max: number; cpuWait: number };
 
-/** Scrapes a process's event loop metrics; undefined if it does not respond. */
-async function scrape(url: string): Promise<Sample | undefined> {
-  try {
-    const response = await fetch(`${url}/metrics`, {
-      signal: AbortSignal.timeout(SCRAPE_TIMEOUT_MS),
-    });
-    const text = await response.text();
-    const read = (name: string): number =>
-      Number(new RegExp(`^shorthop_event_loop_${name} (.+)$`, "m").exec(text)?.[1] ?? Number.NaN);
-    return {
+/** A process's event loop metrics; undefined if it does not respond. */
+async function readLoop(url: string): Promise<Sample | undefined> {
+  const metrics = await scrape(url, SCRAPE_TIMEOUT_MS).catch(() => undefined);
+  const read = (name: string): number => metrics?.get(`shorthop_event_loop_${name}`) ?? Number.NaN;
+  return (
+    metrics && {
       sum: read("stall_seconds_sum"),
       count: read("stall_seconds_count"),
       max: read("stall_max_seconds"),
       cpuWait: read("cpu_wait_seconds_total"),
-    };
-  } catch {
-    return undefined;
-  }
+    }
+  );
 }
 
 /**
@@ -135,7 +130,7 @@ export class StackWatch {
   }
 
   async #checkEventLoop(name: WatchedProcess): Promise<void> {
-    const sample = await scrape(findMetricsUrl(this.#stack, name));
+    const sample = await readLoop(findMetricsUrl(this.#stack, name));
     const before = this.#last.get(name);
     if (sample === undefined) return;
     this.#last.set(name, sample);
