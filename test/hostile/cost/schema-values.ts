@@ -5,6 +5,7 @@
 import { LOGO } from "../../../shared/contracts/examples.ts";
 import { createPng } from "../../harness/png.ts";
 import { type BodySchema, formatRoute, listRoutes } from "../routes.ts";
+import { words } from "../texts.ts";
 
 /** How much of a schema is filled. */
 export type Extent = {
@@ -52,34 +53,17 @@ const EITHER = "from";
  * Members whose values are from a list that their schema does not contain; its example is one of
  * them.
  */
-const LISTED = new Set([
-  "country",
-  "region",
-  "continent",
-  "device",
-  "language",
-  "host",
-  "trigger",
-  "imported",
-  "class",
-]);
+const LISTED = new Set(
+  words("country region continent device language host trigger imported class"),
+);
 
 /**
  * Optional members that would make a valid body invalid, or the resource unreachable: names that
  * must exist or be new, and passwords, which are hashed elsewhere and exclude previews.
  */
-const LEFT_OUT = new Set([
-  "alias",
-  "domain",
-  "id",
-  "external_id",
-  "password",
-  "starts_at",
-  "disabled",
-  "archived",
-  "period",
-  "until",
-]);
+const LEFT_OUT = new Set(
+  words("alias domain id external_id password starts_at disabled archived period until"),
+);
 
 /** An image with `PIXELS_MAX` of `api/branding/service.ts`. */
 const LARGE_IMAGE = createPng(2_000, 2_000).toString("base64");

@@ -176,11 +176,6 @@ const host = header(
 /** `+` after the alias. */
 const aboutPage: Part = (request) => ({ ...request, path: `${request.path}+` });
 
-const longAlias: Part = (request, { share, room, nonce }) => ({
-    ...request,
-    path: `/${nonce}${repeat("%61", room * share)}`,
-  });
-
 /** A path of characters that aliases have, or of segments: each may be the end of an alias. */
 const aliasLike = (unit: string): Part =>
   (request, { share, room, nonce }) => ({
@@ -256,7 +251,7 @@ export function listLinks(conditions: readonly Condition[]): VisitedLink[] {
       {
         plain: PLAIN,
         "unknown host": host,
-        "unknown alias": longAlias,
+        "unknown alias": aliasLike("%61"),
         "path of emoji": aliasLike("%F0%9F%91%8D%F0%9F%8F%BD"),
         "path of marks": aliasLike("%CC%A3%CC%81"),
         "path of segments": aliasLike("/a"),
