@@ -16,39 +16,16 @@ export const DAY_MS = 86_400_000;
 /** How long a repair of the worker's may hold its lock. */
 const REPAIRED_MS = 10_000;
 
-export const ZONES = [
-  "UTC",
-  "Asia/Kathmandu",
-  "Australia/Lord_Howe",
-  "Africa/Cairo",
-  "America/Santiago",
-  "Asia/Kolkata",
-  "America/St_Johns",
-  "Pacific/Apia",
-  "Pacific/Chatham",
-  "Europe/Berlin",
-  "America/New_York",
-  "Asia/Tokyo",
-  "Pacific/Kiritimati",
-  "America/Caracas",
-  "Asia/Tehran",
-];
+export const ZONES = `UTC Asia/Kathmandu Australia/Lord_Howe Africa/Cairo America/Santiago Asia/Kolkata
+  America/St_Johns Pacific/Apia Pacific/Chatham Europe/Berlin America/New_York Asia/Tokyo
+  Pacific/Kiritimati America/Caracas Asia/Tehran`.split(/\s+/);
 
 /** Instants at which clocks change in one of these zones. */
-const CHANGES = [
-  "2024-04-06T15:00Z",
-  "2025-04-05T15:00Z",
-  "2025-04-24T22:00Z",
-  "2025-09-07T04:00Z",
-  "2025-09-27T14:00Z",
-  "2025-10-30T21:00Z",
-  "2026-03-08T07:00Z",
-  "2026-03-29T01:00Z",
-  "2026-04-04T14:00Z",
-  "2026-04-23T22:00Z",
-  "2026-10-25T01:00Z",
-  "2026-11-01T06:00Z",
-].map((text) => Date.parse(text));
+const CHANGES = `2024-04-06T15:00Z 2025-04-05T15:00Z 2025-04-24T22:00Z 2025-09-07T04:00Z
+  2025-09-27T14:00Z 2025-10-30T21:00Z 2026-03-08T07:00Z 2026-03-29T01:00Z 2026-04-04T14:00Z
+  2026-04-23T22:00Z 2026-10-25T01:00Z 2026-11-01T06:00Z`
+  .split(/\s+/)
+  .map((text) => Date.parse(text));
 
 /** Region and city within their country: there is more than one Springfield. */
 const PLACES = [
