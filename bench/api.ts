@@ -9,7 +9,7 @@ import postgres from "postgres";
 
 import { generateKey } from "../api/auth/api-key.ts";
 import { decodeId, encodeId, newUuid } from "../shared/ids.ts";
-import { createAccount } from "../test/harness/admin.ts";
+import { createAccount, UNLIMITED } from "../test/harness/admin.ts";
 import { call, linkSchema } from "../test/harness/api.ts";
 import { seedLinks } from "../test/harness/links-seed.ts";
 import { atLeast, atMost, median, publish, round } from "../test/harness/report.ts";
@@ -27,19 +27,11 @@ const BULK = 100;
 const SEEDED = 20_000;
 const LIST = "/v1/links?limit=20&starting_after=";
 
-/** Far above what the benchmark reaches, within PostgreSQL's integer. */
-const UNLIMITED = 1_000_000_000;
-
 await using stack = await startStack({ empty: true });
 const { api_url, database_url, pids } = stack.info();
 const sql = postgres(database_url, { max: 1, onnotice: () => undefined });
-const { id: account, key } = await createAccount(stack, "enterprise", {
-  minute: UNLIMITED,
-  day: UNLIMITED,
-  burst: UNLIMITED,
-  endpoints: { "POST /v1/links": UNLIMITED },
-  quotas: { links_per_day: UNLIMITED },
-});
+const quotas = { links_per_day: UNLIMITED.day };
+const { id: account, key } = await createAccount(stack, "enterprise", { ...UNLIMITED, quotas });
 const { body } = await call(`${api_url}/v1/links`, {
   key,
   body: { url: "https://example.com/bench" },
@@ -120,12 +112,11 @@ publish({
 /** Creates accounts with a key and a link each; returns the requests for the links. */
 async function createClients(count: number): Promise<Client[]> {
   const clients: Client[] = [];
-  const limits = { minute: UNLIMITED, day: UNLIMITED, burst: UNLIMITED };
   for (let i = 0; i < count; i++) {
     const [id, link] = [newUuid(), newUuid()];
     const { key, lookup, prefix, secretHash } = generateKey("live");
     await sql`
-      insert into accounts (id, name, plan, limits) values (${id}, 'bench', 'enterprise', ${sql.json(limits)})`;
+      insert into accounts (id, name, plan, limits) values (${id}, 'bench', 'enterprise', ${sql.json(UNLIMITED)})`;
     await sql`
       insert into api_keys (id, account_id, name, mode, lookup, prefix, secret_hash, scopes)
       values (${newUuid()}, ${id}, 'bench', 'live', ${lookup}, ${prefix}, ${secretHash}, ${["links:read"]})`;

@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 
-import { createAccount } from "../test/harness/admin.ts";
+import { createAccount, UNLIMITED } from "../test/harness/admin.ts";
 import { call } from "../test/harness/api.ts";
 import { chromiumPath, openBrowser, openSignIn, signInOnPage } from "../test/harness/browser.ts";
 import { createUser } from "../test/harness/dashboard.ts";
@@ -17,19 +17,12 @@ const SECONDS_MAX = 60;
 const LIMIT_MS = 900_000;
 const POLL_MS = 250;
 
-const UNLIMITED = 1_000_000_000;
-
 const listed = z.object({ pagination: z.object({ total: z.number() }) });
 
 if (chromiumPath === undefined) process.exit(1);
 await using stack = await startStack({ empty: true });
 await using browser = await openBrowser();
-const { id: account, key } = await createAccount(stack, "enterprise", {
-  minute: UNLIMITED,
-  day: UNLIMITED,
-  burst: UNLIMITED,
-  endpoints: { "POST /v1/links": UNLIMITED },
-});
+const { id: account, key } = await createAccount(stack, "enterprise", UNLIMITED);
 const { page } = await openSignIn(browser, stack);
 await signInOnPage(page, await createUser(stack, account));
 await page.goto(`/${account}/live/links/import`);

@@ -27,7 +27,7 @@ const PACKAGES = ["chromium-headless-shell", "chromium"];
  * Disables Chromium's own network requests, and its sandbox, which does not work as root in a
  * container.
  */
-const ARGUMENTS = [
+export const CHROMIUM_ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
@@ -73,7 +73,7 @@ async function findChromium(): Promise<string | undefined> {
 export const chromiumPath = await findChromium();
 
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: chromiumPath ?? "", args: ARGUMENTS });
+  chromium.launch({ executablePath: chromiumPath ?? "", args: CHROMIUM_ARGUMENTS });
 
 /**
  * What consoles report of refused requests, of those that a test cuts off, and when another test

@@ -27,6 +27,7 @@ import { PROJECT_DIR } from "./stack.ts";
 
 const SHIPPED = join(PROJECT_DIR, "deploy/nats");
 const START_TIMEOUT_MS = 20_000;
+const ELECTION_MS = 30_000;
 
 /** Begins with digits and looks like a number, which NATS must not take it for. */
 const PASSWORD = "12e3 of this test".replaceAll(" ", "-");
@@ -122,8 +123,16 @@ export class NatsCluster implements AsyncDisposable {
     });
   }
 
-  /** The server that leads a stream; undefined during an election. */
-  async leaderOf(stream: string): Promise<NatsServer | undefined> {
+  /** The server that leads a stream, once there is one. */
+  leaderOf(stream: string): Promise<NatsServer> {
+    return eventually(async () => {
+      const leader = await this.#findLeader(stream);
+      if (leader === undefined) throw new Error(`${stream} has no leader.`);
+      return leader;
+    }, ELECTION_MS);
+  }
+
+  async #findLeader(stream: string): Promise<NatsServer | undefined> {
     const running = this.servers.filter((server) => server.running());
     const nats = await this.connect("operator", running);
     try {

@@ -14,6 +14,7 @@ import * as z from "zod";
 import { EXTENSION } from "../../clients/extension/build.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
 import { createAccount } from "../harness/admin.ts";
+import { CHROMIUM_ARGUMENTS } from "../harness/browser.ts";
 import { eventually } from "../harness/eventually.ts";
 import { readFirstLines, run } from "../harness/packed-client.ts";
 import { PROJECT_DIR, type Stack, startStack } from "../harness/stack.ts";
@@ -54,11 +55,7 @@ beforeAll(async () => {
     args: [
       "--headless=new",
       `--remote-debugging-port=${debugPort}`,
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
+      ...CHROMIUM_ARGUMENTS,
       `--disable-extensions-except=${EXTENSION}`,
       `--load-extension=${EXTENSION}`,
     ],

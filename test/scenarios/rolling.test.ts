@@ -5,7 +5,7 @@ import { Agent, request } from "node:http";
 import { join } from "node:path";
 
 import { findFreePort } from "../../deploy/local/ports.ts";
-import { createAccount } from "../harness/admin.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
@@ -166,11 +166,7 @@ test.each<Connections>(["kept", "new"])(
 );
 
 test("API processes behind a proxy are replaced without a failed request", async () => {
-  const { key } = await createAccount(stack, "enterprise", {
-    minute: 10_000_000,
-    burst: 10_000_000,
-    day: 100_000_000,
-  });
+  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
   const running = await Promise.all([startApi(stack), startApi(stack)]);
   let turn = 0;
   // Behaves like a proxy: sends nothing new to a process that is stopping, and retries reads on
@@ -211,11 +207,7 @@ test("API processes behind a proxy are replaced without a failed request", async
 });
 
 test("API processes that share a port are replaced without a failed request", async () => {
-  const { key } = await createAccount(stack, "enterprise", {
-    minute: 10_000_000,
-    burst: 10_000_000,
-    day: 100_000_000,
-  });
+  const { key } = await createAccount(stack, "enterprise", UNLIMITED);
   const port = findFreePort();
   const start = (i: number): Promise<ExtraProcess> =>
     startApi(stack, { API_PORT: String(port), INSTANCE: String(i + 1) });

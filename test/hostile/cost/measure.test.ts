@@ -7,47 +7,29 @@ import { listUnmeasured } from "./table.ts";
 
 const BYTES = 16_000;
 
-function isFound(work: (share: number) => number, bytesOf = (share: number) => share * BYTES) {
-  const sample = (share: number): Sample => ({ bytes: bytesOf(share), cpuMs: work(share) });
-  return isSuperlinear([sample(SHARES[0]), sample(SHARES[1]), sample(SHARES[2])]);
-}
+type Work = (share: number) => number;
 
-test("linear work on top of constant work is accepted, whatever it costs", () => {
-  for (const ms of [1, 10, 100, 1_000]) expect(isFound((share) => 8 + share * ms)).toBe(false);
-});
+const linear = (ms: number): Work => (share) => 8 + share * ms;
+const quadratic = (ms: number): Work => (share) => 1 + share ** 2 * ms;
+const BYTES_OF_SHARE: Work = (share) => share * BYTES;
 
-test("quadratic work is found once it can be told from the noise of a few milliseconds", () => {
-  for (const ms of [20, 100, 1_000])
-    expect(
-      isFound((share) => 1 + share ** 2 * ms),
-      `${ms}`,
-    ).toBe(true);
-});
-
-test("work in proportion to bytes is accepted when bytes grow with the square of the share", () => {
-  expect(
-    isFound(
-      (share) => 1 + share ** 2 * 100,
-      (share) => share ** 2 * BYTES,
-    ),
-  ).toBe(false);
-});
-
-test("cheap work is not judged by its growth", () => {
-  expect(isFound((share) => share ** 2 * 4.9)).toBe(false);
-});
-
-test("an input of the same size at every share is not judged by its growth", () => {
-  expect(
-    isFound(
-      (share) => share ** 2 * 100,
-      () => BYTES,
-    ),
-  ).toBe(false);
-});
-
-test("a single slow sample of cheap work is accepted", () => {
-  expect(isFound((share) => (share === 1 ? 6 : 1))).toBe(false);
+test.each<[string, Work[], isFound: boolean, bytesOf?: Work]>([
+  ["linear work on top of constant work, whatever it costs", [1, 10, 100, 1_000].map(linear), false],
+  ["quadratic work that can be told from noise", [20, 100, 1_000].map(quadratic), true],
+  [
+    "work in proportion to bytes that grow with the square of the share",
+    [quadratic(100)],
+    false,
+    (share) => share ** 2 * BYTES,
+  ],
+  ["cheap work", [(share) => share ** 2 * 4.9], false],
+  ["an input of the same size at every share", [quadratic(100)], false, () => BYTES],
+  ["a single slow sample of cheap work", [(share) => (share === 1 ? 6 : 1)], false],
+])("%s", (_, works, isFound, bytesOf = BYTES_OF_SHARE) => {
+  for (const work of works) {
+    const sample = (share: number): Sample => ({ bytes: bytesOf(share), cpuMs: work(share) });
+    expect(isSuperlinear([sample(SHARES[0]), sample(SHARES[1]), sample(SHARES[2])])).toBe(isFound);
+  }
 });
 
 // The machine may be busy.

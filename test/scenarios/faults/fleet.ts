@@ -13,13 +13,6 @@ const RECOVERY_MS = 30_000;
 /** How long a dead server stays dead. */
 const DOWN_MS = 2_000;
 
-const leaderOf = ({ nats }: Fleet, stream: string): Promise<NatsServer> =>
-  eventually(async () => {
-    const leader = await nats.leaderOf(stream);
-    if (leader === undefined) throw new Error(`${stream} has no leader.`);
-    return leader;
-  }, RECOVERY_MS);
-
 async function killServer(fleet: Fleet, server: NatsServer): Promise<void> {
   await server.kill();
   await Bun.sleep(DOWN_MS);
@@ -30,7 +23,7 @@ async function killServer(fleet: Fleet, server: NatsServer): Promise<void> {
 const killLeaderOf =
   (stream: string): Fault<Fleet, Traffic>["inject"] =>
   async ({ topology }) =>
-    await killServer(topology, await leaderOf(topology, stream));
+    await killServer(topology, await topology.nats.leaderOf(stream));
 
 export const FLEET_FAULTS: readonly Fault<Fleet, Traffic>[] = [
   { name: "leader of LINK_LOG", inject: killLeaderOf(LINK_LOG_STREAM) },
@@ -38,7 +31,7 @@ export const FLEET_FAULTS: readonly Fault<Fleet, Traffic>[] = [
   {
     name: "follower of LINK_LOG",
     async inject({ topology, random }) {
-      const leader = await leaderOf(topology, LINK_LOG_STREAM);
+      const leader = await topology.nats.leaderOf(LINK_LOG_STREAM);
       await killServer(
         topology,
         pickOf(
