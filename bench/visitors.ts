@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
+import { createCertificates } from "../test/harness/certificates.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { publish, round, type Target } from "../test/harness/report.ts";
 import { BenchLog } from "./redirect/bench-log.ts";
@@ -54,8 +55,7 @@ requireWrk();
 if (!hasNginx()) process.exit(1);
 
 const dir = mkdtempSync(join(tmpdir(), "shorthop-visitors-"));
-const tls = { cert: join(dir, "cert.pem"), key: join(dir, "key.pem") };
-createCertificate();
+const tls = createCertificates(dir);
 const links = generateLinks(LINKS);
 
 await using nats = await startNats();
@@ -202,21 +202,6 @@ publish({
   targets,
 });
 rmSync(dir, { recursive: true, force: true });
-
-function createCertificate(): void {
-  const { exitCode, stderr } = Bun.spawnSync([
-    ..."openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2".split(
-      " ",
-    ),
-    "-subj",
-    "/CN=localhost",
-    "-keyout",
-    tls.key,
-    "-out",
-    tls.cert,
-  ]);
-  if (exitCode !== 0) throw new Error(`openssl: ${stderr.toString()}`);
-}
 
 function nodeVersion(): string {
   return Bun.spawnSync(["node", "--version"]).stdout.toString().trim();

@@ -210,11 +210,15 @@ async function pool(context: Context): Promise<void> {
 
 /** What `doctor` says of the time limit of statements. */
 async function findLimit({ machine }: Context): Promise<string[]> {
-  const findings = z
-    .array(findingSchema)
-    .parse(JSON.parse(await machine.run("shorthop doctor --json || test $? = 1")));
+  const findings = await examineBroken(machine);
   return findings.filter(({ check }) => check === LIMIT_CHECK).map(({ status }) => status);
 }
+
+const findingsSchema = z.array(findingSchema.extend({ subject: z.string() }));
+
+/** What `doctor` finds, also where something fails. */
+const examineBroken = async (machine: Machine) =>
+  findingsSchema.parse(JSON.parse(await machine.run("shorthop doctor --json || test $? = 1")));
 
 /** Its number also shows that instances are not bound to one digit. */
 const UNIT = "shorthop-redirector@10";
@@ -327,9 +331,7 @@ async function examine(context: Context): Promise<void> {
       .toSorted(),
     SERVICES.toSorted(),
   );
-  const findings = z
-    .array(findingSchema.extend({ subject: z.string() }))
-    .parse(JSON.parse(await machine.run("shorthop doctor --json")));
+  const findings = findingsSchema.parse(JSON.parse(await machine.run("shorthop doctor --json")));
   const wrong = findings.filter(({ status }) => status !== "ok");
   console.log(
     wrong.map((one) => `    ${one.status} ${one.subject}: ${one.check}: ${one.detail}`).join("\n"),
@@ -346,9 +348,7 @@ async function examine(context: Context): Promise<void> {
   await machine.run(
     "sed --in-place 's/^DATABASE_URL=.*shorthop_worker:/&wrong-/' /etc/shorthop/worker.env",
   );
-  const broken = z
-    .array(findingSchema.extend({ subject: z.string() }))
-    .parse(JSON.parse(await machine.run("shorthop doctor --json || test $? = 1")));
+  const broken = await examineBroken(machine);
   assert.ok(
     broken.some(
       ({ subject, check, status }) =>

@@ -3,6 +3,7 @@ import type { Socket } from "bun";
 
 import { call, linkSchema } from "../../harness/api.ts";
 import { eventually } from "../../harness/eventually.ts";
+import { quantile, round } from "../../harness/report.ts";
 import type { FloodedRedirector } from "../topologies/flooded-redirector.ts";
 
 /** What was measured in a flood, or in the quiet time before or after one. */
@@ -156,13 +157,12 @@ export class FloodVisitors {
 
   /** What visitors noticed since the last call. */
   #takeClicks() {
-    const sorted = this.#latencies.toSorted((a, b) => a - b);
-    const at = (share: number) =>
-      Math.round((sorted[Math.floor(sorted.length * share)] ?? 0) * 10) / 10;
+    const latencies = this.#latencies;
+    const at = (share: number) => (latencies.length === 0 ? 0 : round(quantile(latencies, share)));
     const failures = this.#failures;
     this.#latencies = [];
     this.#failures = 0;
-    return { clicks: sorted.length, failures, p50: at(0.5), p99: at(0.99), max: at(1 - 1e-9) };
+    return { clicks: latencies.length, failures, p50: at(0.5), p99: at(0.99), max: at(1) };
   }
 }
 
