@@ -16,7 +16,7 @@ import { useStack } from "../harness/stack.ts";
 
 const dns = await forFile(Dns.start());
 const stack = await forFile(useStack({ dns }));
-const second = await forFile(startRedirector(stack), (second) => second.stop());
+const second = await forFile(startRedirector(stack));
 const links = await OwnLinks.start(stack);
 
 const send = (path: string, method: string, body?: Json) => links.send(path, method, body);

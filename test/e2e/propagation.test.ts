@@ -19,7 +19,7 @@ const CONCURRENCY = 8;
 const PROPAGATION_MS_MAX = 1_000;
 
 const stack = await forFile(useStack());
-const second = await forFile(startRedirector(stack), (second) => second.stop());
+const second = await forFile(startRedirector(stack));
 
 const { key } = await createAccount(stack, "enterprise", UNLIMITED);
 const client = createClient({ baseUrl: stack.info().api_url, apiKey: key });

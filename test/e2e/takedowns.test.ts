@@ -13,7 +13,7 @@ import { startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
-const second = await forFile(startRedirector(stack), (second) => second.stop());
+const second = await forFile(startRedirector(stack));
 const links = await OwnLinks.start(stack);
 
 /** Statuses that a link has on each redirector. */

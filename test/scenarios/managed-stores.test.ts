@@ -60,12 +60,9 @@ test("links and clicks flow over TLS of private authorities, with a credentials 
     NATS_CA_FILE: nats.ca,
     CLICKHOUSE_URL: withAuthority,
   });
-  const api = await startApi(stack, environment("api"));
-  cleanup.defer(() => api.stop());
-  const redirector = await startRedirector(stack, environment("redirector"));
-  cleanup.defer(() => redirector.stop());
-  const worker = await startWorker(stack, environment("worker"));
-  cleanup.defer(() => worker.stop());
+  const api = cleanup.use(await startApi(stack, environment("api")));
+  const redirector = cleanup.use(await startRedirector(stack, environment("redirector")));
+  const worker = cleanup.use(await startWorker(stack, environment("worker")));
   for (const { metricsUrl } of [api, redirector, worker])
     await eventually(async () => {
       const { status } = await call(`${metricsUrl}/readyz`);

@@ -34,15 +34,12 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     ...nats.env,
     NATS_URL: nats.url(user),
   });
-  const api = await startApi(stack, environment("api"));
-  cleanup.defer(() => api.stop());
-  const redirector = await startRedirector(stack, {
+  const api = cleanup.use(await startApi(stack, environment("api")));
+  const redirector = cleanup.use(await startRedirector(stack, {
     ...environment("redirector"),
     FAILURES_INTERVAL_SECONDS: "1",
-  });
-  cleanup.defer(() => redirector.stop());
-  const worker = await startWorker(stack, environment("worker"));
-  cleanup.defer(() => worker.stop());
+  }));
+  const worker = cleanup.use(await startWorker(stack, environment("worker")));
 
   /**
    * Runs `shorthop status` as a user; returns its exit code, its messages, and the processes by
@@ -112,8 +109,7 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     async () => expect((await readStatus("api")).pids).toEqual(status.pids.slice(0, 2)),
     TIMEOUT_MS,
   );
-  const next = await startWorker(stack, environment("worker"));
-  cleanup.defer(() => next.stop());
+  const next = cleanup.use(await startWorker(stack, environment("worker")));
   await expectClicks(10);
 
   // A limited link leads on once, and the API knows.
