@@ -9,9 +9,11 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
+import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { findDifferences, queryRows } from "../../shared/clicks/rollups.ts";
+import { processLog } from "../../shared/log.ts";
 import { withDatabase } from "../../shared/postgres.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { createAccount, runAdmin } from "../harness/admin.ts";
@@ -65,6 +67,10 @@ describe.skipIf(programs === undefined)("backups", () => {
       expect(data.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(CLICKS);
     }, TIMEOUT_MS);
     links = await countLinks(postgres.url);
+    await usePostgres(postgres.url, async (sql) => {
+      for (const role of ["shorthop_api", "shorthop_worker"]) await sql`create role ${sql(role)}`;
+      await sql`grant select on links to shorthop_api`;
+    });
   });
   afterAll(async () => {
     await stack?.[Symbol.asyncDispose]();
@@ -76,10 +82,10 @@ describe.skipIf(programs === undefined)("backups", () => {
   const s3Env = () => ({ ...s3.place }) as Record<string, string>;
 
   /** Runs a command on the stack's stores, or on others of this name. */
-  const run = (args: readonly string[], database?: string) =>
+  const run = (args: readonly string[], database?: string, path = `${programs}/bin`) =>
     runAdmin(stack, args, {
       ...s3Env(),
-      PATH: `${programs}/bin:${process.env["PATH"]}`,
+      PATH: `${path}:${process.env["PATH"]}`,
       SHORTHOP_CONFIG_DIR: configDir,
       DATABASE_URL: database === undefined ? postgres.url : withDatabase(postgres.url, database),
       CLICKHOUSE_URL: clickhouseUrl(database),
@@ -139,6 +145,37 @@ describe.skipIf(programs === undefined)("backups", () => {
     expect([again.code, again.stderr]).toEqual([1, expect.stringMatching(/not empty|has data/)]);
     const other = await run(["restore", "--from", to, "--no-clicks"], name);
     expect([other.code, other.stderr]).toEqual([1, expect.stringContaining("has data")]);
+  });
+
+  test("are restored with all privileges into a migrated schema, and not beside tables of others; drills leave no database", async () => {
+    const to = place("privileges");
+    await succeed(["backup", "--to", to]);
+    await succeed(["backup", "drill", "--from", to]);
+    await usePostgres(postgres.url, async (sql) => {
+      expect(await sql`select from pg_database where datname like '%drill'`).toHaveLength(0);
+    });
+    for (const name of ["migrated", "foreign"]) await createEmptyDatabase(name);
+    const [migrated, foreign] = ["migrated", "foreign"].map((name) => withDatabase(postgres.url, name));
+    await usePostgres(foreign ?? "", async (sql) => void (await sql`create table of_others ()`));
+    await usePostgres(migrated ?? "", async (sql) => {
+      await migratePostgres(sql, processLog("test", "silent"));
+    });
+    await succeed(["restore", "--from", to, "--no-clicks"], "migrated");
+    await usePostgres(migrated ?? "", async (sql) => {
+      const [row] = await sql<[{ granted: boolean }]>`
+        select has_table_privilege('shorthop_api', 'links', 'select') as granted`;
+      expect(row.granted).toBe(true);
+    });
+    const beside = await run(["restore", "--from", to, "--no-clicks"], "foreign");
+    expect([beside.code, beside.stderr]).toEqual([1, expect.stringContaining("has data")]);
+  });
+
+  test("are none when they were not finished", async () => {
+    const to = place("failed");
+    const broken = mkdtempSync(join(dir, "broken-"));
+    writeFileSync(join(broken, "pg_dump"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    expect((await run(["backup", "--to", to], undefined, broken)).code).toBe(1);
+    expect(await succeed(["backup", "list", "--from", to])).toEqual([]);
   });
 
   test("have the configuration, which never replaces a file", async () => {
