@@ -14,8 +14,8 @@ import { natsLogin } from "../../shared/nats.ts";
 import { eventually } from "./eventually.ts";
 import { type Hold, LossyClickHouse } from "./lossy-clickhouse.ts";
 import { type ExtraProcess, startWorker } from "./processes.ts";
-import { waitForOwner } from "./prometheus.ts";
 import { publishSegments, TestJournal, type TestSegment } from "./segments.ts";
+import { waitForOwner } from "./services.ts";
 import type { Stack } from "./stack.ts";
 import { wholeDays } from "./whole-days.ts";
 

@@ -4,7 +4,6 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { makeOnce } from "../../shared/make-once.ts";
-import { eventually } from "./eventually.ts";
 
 export type MetricFamily = {
   name: string;
@@ -98,16 +97,6 @@ export async function scrape(metricsUrl: string, withinMs = 60_000): Promise<Map
 /** One value of a process's metrics; NaN without it. */
 export const readMetric = async (metricsUrl: string, name: string): Promise<number> =>
   (await scrape(metricsUrl)).get(name) ?? Number.NaN;
-
-/** Whether a worker is the one that stores clicks (docs/batches.md). */
-export const isOwner = async (metricsUrl: string): Promise<boolean> =>
-  (await readMetric(metricsUrl, "shorthop_worker_owner")) === 1;
-
-/** Waits until a worker is the owner: another one takes over 10 s after an owner was killed. */
-export const waitForOwner = (metricsUrl: () => string, withinMs = 60_000): Promise<void> =>
-  eventually(async () => {
-    if (!(await isOwner(metricsUrl()))) throw new Error("The worker does not take over.");
-  }, withinMs);
 
 const FOLDER = join(import.meta.dir, "../../.local/prometheus");
 

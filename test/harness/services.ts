@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { eventually } from "./eventually.ts";
 import { isRunning } from "./process-usage.ts";
+import { readMetric } from "./prometheus.ts";
 import type { Stack } from "./stack.ts";
 
 /** How long a process may take to end. */
@@ -61,3 +62,13 @@ export const waitUntilEnded = (pid: number): Promise<void> =>
   eventually(async () => {
     if (isRunning(pid)) throw new Error(`Process ${pid} still runs.`);
   }, ENDED_MS);
+
+/** Whether a worker is the one that stores clicks (docs/batches.md). */
+export const isOwner = async (metricsUrl: string): Promise<boolean> =>
+  (await readMetric(metricsUrl, "shorthop_worker_owner")) === 1;
+
+/** Waits until a worker is the owner: another one takes over 10 s after an owner was killed. */
+export const waitForOwner = (metricsUrl: () => string, withinMs = 60_000): Promise<void> =>
+  eventually(async () => {
+    if (!(await isOwner(metricsUrl()))) throw new Error("The worker does not take over.");
+  }, withinMs);

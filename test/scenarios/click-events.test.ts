@@ -17,8 +17,8 @@ import { call, linkSchema } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { startWorker } from "../harness/processes.ts";
-import { waitForOwner } from "../harness/prometheus.ts";
 import { publishSegments, TestJournal, type TestSegment } from "../harness/segments.ts";
+import { waitForOwner } from "../harness/services.ts";
 import { startStack } from "../harness/stack.ts";
 
 /** Another worker takes over 10 s after an owner was killed. */

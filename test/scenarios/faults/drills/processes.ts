@@ -1,7 +1,7 @@
 /** Processes that are away for longer than anything waits for them. */
 import { decodeSegment } from "../../../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
-import { waitForOwner } from "../../../harness/prometheus.ts";
+import { waitForOwner } from "../../../harness/services.ts";
 import { stopStores } from "../../topologies/stores.ts";
 import { runSql, withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
