@@ -1,4 +1,7 @@
-/** A paying account that follows a link, changes it, reads its analytics, and gets its webhooks. */
+/**
+ * A paying account that follows a link and changes it; with analytics and webhooks, it reads those
+ * and gets these.
+ */
 import { createAccount } from "../../test/harness/admin.ts";
 import { call, linkSchema } from "../../test/harness/api.ts";
 import type { SharedStack } from "../../test/harness/stack.ts";
@@ -8,7 +11,12 @@ export const KINDS = ["redirects", "changes", "analytics", "webhooks"] as const;
 /** Milliseconds that each took, and what failed. */
 export type Figures = Record<(typeof KINDS)[number], number[]> & { failures: number };
 
-const EVERY_MS = { redirects: 50, changes: 1_000, analytics: 1_000 };
+type Done = Exclude<(typeof KINDS)[number], "webhooks">;
+
+/** Milliseconds between two of each that it does; with analytics it has a webhook, too. */
+type Every = Record<"redirects" | "changes", number> & { analytics?: number };
+
+const EVERY_MS: Every = { redirects: 50, changes: 1_000, analytics: 1_000 };
 
 /** What was changed last is delivered within it, or has failed. */
 const DELIVERED_WITHIN_MS = 30_000;
@@ -25,9 +33,10 @@ export class PayingClient {
   readonly #api: string;
   readonly #key: string;
   readonly #link: { id: string; short_url: string };
+  readonly #every: Every;
   readonly #receiver: Bun.Server<undefined>;
   /** When each change was made that no webhook has told yet. */
-  readonly #changedAt: Map<string, number>;
+  readonly #changedAt = new Map<string, number>();
   #figures = newFigures();
   #changes = 0;
 
@@ -35,12 +44,12 @@ export class PayingClient {
     api: string,
     key: string,
     link: { id: string; short_url: string },
-    changedAt: Map<string, number>,
+    every: Every,
   ) {
     this.#api = api;
     this.#key = key;
     this.#link = link;
-    this.#changedAt = changedAt;
+    this.#every = every;
     this.#receiver = Bun.serve({
       port: 0,
       hostname: "127.0.0.1",
@@ -51,11 +60,12 @@ export class PayingClient {
     });
   }
 
-  static async start(stack: SharedStack): Promise<PayingClient> {
+  static async start(stack: SharedStack, every = EVERY_MS): Promise<PayingClient> {
     const { api_url: api } = stack.info();
     const { key } = await createAccount(stack, "business");
     const { body } = await call(`${api}/v1/links`, { key, body: { url: "https://example.com/" } });
-    const client = new PayingClient(api, key, linkSchema.parse(body), new Map());
+    const client = new PayingClient(api, key, linkSchema.parse(body), every);
+    if (every.analytics === undefined) return client;
     const url = `http://127.0.0.1:${client.#receiver.port}/`;
     const hook = await call(`${api}/v1/webhooks`, { key, body: { url, events: ["link.updated"] } });
     if (hook.status !== 201) throw new Error(`No webhook: ${JSON.stringify(hook.body)}`);
@@ -82,15 +92,17 @@ export class PayingClient {
   }
 
   async #repeat(
-    kind: keyof typeof EVERY_MS,
+    kind: Done,
     signal: AbortSignal,
     work: () => Promise<boolean>,
   ): Promise<void> {
-    for (let next = performance.now(); !signal.aborted; next += EVERY_MS[kind]) {
+    const everyMs = this.#every[kind];
+    if (everyMs === undefined) return;
+    for (let next = performance.now(); !signal.aborted; next += everyMs) {
       const startedAt = performance.now();
       if (await work().catch(() => false)) this.#figures[kind].push(performance.now() - startedAt);
       else this.#figures.failures++;
-      await Bun.sleep(Math.max(0, next + EVERY_MS[kind] - performance.now()));
+      await Bun.sleep(Math.max(0, next + everyMs - performance.now()));
     }
   }
 
@@ -107,7 +119,7 @@ export class PayingClient {
 
   async #change(): Promise<boolean> {
     const change = `change=${++this.#changes}`;
-    this.#changedAt.set(change, performance.now());
+    if (this.#every.analytics !== undefined) this.#changedAt.set(change, performance.now());
     const url = `https://example.com/?${change}`;
     const done = await this.#send(`/links/${this.#link.id}`, { url });
     if (!done) this.#changedAt.delete(change);
