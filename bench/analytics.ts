@@ -90,7 +90,7 @@ const ratios = [...large]
   .map(([query, { p50 }]) => p50 / (small.get(query)?.p50 ?? Number.NaN));
 publish({
   name: "analytics",
- 
+
   rows: [...rows, ...raw],
   targets: [
     atMost("p99 of the median link, worst endpoint and period, ms", worst("median", ""), 60),

@@ -71,7 +71,7 @@ const burned = await client.measure(() => burn(SECONDS, attacked.cpuSeconds / SE
 
 publish({
   name: "budgets",
- 
+
   rows: [
     ...KINDS.map((kind) => ({
       measured: `paying account: ${kind}, p50 and p99 in ms`,

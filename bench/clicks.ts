@@ -108,7 +108,7 @@ const answering = redirectorCost.busiest;
 const storing = redirectorCost.others + natsMicros + workerMicros + clickhouseMicros;
 publish({
   name: "clicks",
- 
+
   rows,
   targets: [
     atLeast("clicks per second and worker core", Math.round(perCore), 60_000),

@@ -52,7 +52,7 @@ const CHECK_US_MAX = 50;
 const targets = [atMost("check of a destination (µs)", Math.max(listed, unlisted), CHECK_US_MAX)];
 publish({
   name: "destinations",
- 
+
   rows: [
     {
       hosts: HOSTS,

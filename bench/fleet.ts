@@ -46,7 +46,7 @@ const ratio = total(many) / total(one);
 
 publish({
   name: "fleet",
- 
+
   rows: [
     toRow("200 redirectors × 4 segments/s × 10 clicks", many),
     toRow("1 redirector × 4 × 2,000", one),

@@ -84,7 +84,7 @@ const undoSeconds = (performance.now() - undoStart) / 1_000;
 await sql.end();
 publish({
   name: "import-history",
- 
+
   rows: [
     {
       links: LINKS,

@@ -26,7 +26,15 @@ import { STORE_FORMAT } from "../shared/links-store/schema.ts";
 import { encodeEntry, SIGNER } from "../test/harness/links-log.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { residentBytes } from "../test/harness/process-usage.ts";
-import { atLeast, atMost, median, publish, quantile, round, type Target } from "../test/harness/report.ts";
+import {
+  atLeast,
+  atMost,
+  median,
+  publish,
+  quantile,
+  round,
+  type Target,
+} from "../test/harness/report.ts";
 import {
   CACHE_BYTES,
   diskBytes,

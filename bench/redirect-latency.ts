@@ -58,19 +58,16 @@ if (hasNginx()) {
     () => load("nginx, buffered log", PORTS.nginx, SECONDS),
   );
 }
-await withServer(
-  redirectorOf(natsUrl, PORTS.redirector, join(dir, "journal")),
-  async () => {
-    await warmCache(PORTS.redirector, links);
-    await load("redirector", PORTS.redirector, SECONDS);
-    for (const [name, perSecond] of Object.entries(CHANGES)) {
-      await Promise.all([
-        load(name, PORTS.redirector, CHANGING_SECONDS),
-        changeLinks(perSecond * CHANGING_SECONDS, perSecond),
-      ]);
-    }
-  },
-);
+await withServer(redirectorOf(natsUrl, PORTS.redirector, join(dir, "journal")), async () => {
+  await warmCache(PORTS.redirector, links);
+  await load("redirector", PORTS.redirector, SECONDS);
+  for (const [name, perSecond] of Object.entries(CHANGES)) {
+    await Promise.all([
+      load(name, PORTS.redirector, CHANGING_SECONDS),
+      changeLinks(perSecond * CHANGING_SECONDS, perSecond),
+    ]);
+  }
+});
 
 const own = results.get("redirector");
 const nginx = results.get("nginx, buffered log");

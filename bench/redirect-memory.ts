@@ -75,9 +75,7 @@ for (const count of COUNTS) {
       "bytes/link": Math.round(bytes),
       "bytes/link without destination": Math.round(overhead),
     });
-    targets.push(
-      atMost(`bytes per link without its destination, ${count} links`, overhead, 600),
-    );
+    targets.push(atMost(`bytes per link without its destination, ${count} links`, overhead, 600));
   });
   if (count !== COUNTS[0]) continue;
   await runRedirector(natsUrl, SMALL_CACHE, async (pid) => {

@@ -13,8 +13,8 @@ import type { Condition } from "../shared/contracts/redirect-settings.ts";
 import { newUuid } from "../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../shared/links-store/schema.ts";
 import { activeLink } from "../test/harness/links-log.ts";
-import { quantile } from "../test/harness/report.ts";
 import { redirectorConfig, serveCached } from "../test/harness/redirector-config.ts";
+import { quantile } from "../test/harness/report.ts";
 
 /** The visitor of another network, and how often it follows its link. */
 const VISITOR_ADDRESS = "127.0.0.2";

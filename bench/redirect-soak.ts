@@ -84,7 +84,7 @@ const unreceived = counted - received;
 const [early, late] = firstAndLastThird(memory);
 publish({
   name: "redirect-soak",
- 
+
   rows,
   targets: [
     atLeast("requests", received, REQUESTS),

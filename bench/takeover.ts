@@ -137,7 +137,7 @@ const row = (what: string, seconds: number) => ({
 });
 publish({
   name: "takeover",
- 
+
   rows: [
     row("takeover, the last insert is in no rollup", half),
     row("takeover, the last insert never arrived", lost),

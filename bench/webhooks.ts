@@ -159,7 +159,7 @@ function report(reports: readonly ReceiverReport[]): void {
   const healthy = reports.filter(({ kind }) => kind === "healthy");
   publish({
     name: "webhooks",
-   
+
     rows: [
       ...rows,
       { what: "worker's CPU per delivery, µs", events: round(cpuMicros / delivered) },

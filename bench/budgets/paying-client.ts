@@ -91,11 +91,7 @@ export class PayingClient {
     return this.#figures;
   }
 
-  async #repeat(
-    kind: Done,
-    signal: AbortSignal,
-    work: () => Promise<boolean>,
-  ): Promise<void> {
+  async #repeat(kind: Done, signal: AbortSignal, work: () => Promise<boolean>): Promise<void> {
     const everyMs = this.#every[kind];
     if (everyMs === undefined) return;
     for (let next = performance.now(); !signal.aborted; next += everyMs) {

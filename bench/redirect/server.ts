@@ -117,7 +117,10 @@ export function medianCost(costs: readonly Cost[]): Cost {
 }
 
 /** A row of medians, after what it is of. */
-export const costRow = (what: Record<string, string>, { rate, micros, threads, p50, p99 }: Cost) => ({
+export const costRow = (
+  what: Record<string, string>,
+  { rate, micros, threads, p50, p99 }: Cost,
+) => ({
   ...what,
   "requests/s": rate,
   "CPU µs/request": micros,

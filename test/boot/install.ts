@@ -69,7 +69,7 @@ const account = z.object({ id: z.string(), key: z.string() });
 export async function installRelease(machine: Machine, root: string): Promise<Context> {
   const runBlock: Context["runBlock"] = (
     name,
-    { revision = 1, edit = (script) => script } = {},
+    { revision = 1, edit = (script: string) => script } = {},
   ) => {
     const script = readBlock(name, "operations.md", "installing-by-hand.md");
     return machine.run(`cd ${folderOf(revision)}\n${edit(script)}`);

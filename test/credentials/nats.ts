@@ -98,12 +98,15 @@ const CALLS = {
   "`LINK_LOG`, `LINK_SNAPSHOTS`: read single messages": calls(LINKS, "STREAM.MSG.GET"),
   "`LINK_LOG`, `LINK_SNAPSHOTS`: follow": calls(
     LINKS,
-    "CONSUMER.CREATE", "CONSUMER.CREATE 1", "CONSUMER.MSG.NEXT 1",
+    "CONSUMER.CREATE",
+    "CONSUMER.CREATE 1",
+    "CONSUMER.MSG.NEXT 1",
   ),
   "`LINK_LOG`, `LINK_SNAPSHOTS`: state and settings": calls(LINKS, "STREAM.INFO"),
   "`LINK_LOG`, `LINK_SNAPSHOTS`: create, and delete what is old": calls(
     LINKS,
-    "STREAM.CREATE", "STREAM.PURGE",
+    "STREAM.CREATE",
+    "STREAM.PURGE",
   ),
   "`CLICKS`: state and settings": calls(CLICKS, "STREAM.INFO"),
   "`CLICKS`: create": calls(CLICKS, "STREAM.CREATE"),
@@ -123,7 +126,8 @@ const CALLS = {
   "`CLICKS_DLQ`: create": calls(DEAD_LETTERS, "STREAM.CREATE"),
   "`CLICKS_DLQ`: read and delete single messages": calls(
     DEAD_LETTERS,
-    "STREAM.MSG.GET", "STREAM.MSG.DELETE",
+    "STREAM.MSG.GET",
+    "STREAM.MSG.DELETE",
   ),
   "`LIMITS`: read messages": calls(LIMITS, "STREAM.MSG.GET"),
   "`LIMITS`: state and settings": calls(LIMITS, "STREAM.INFO"),
@@ -142,7 +146,9 @@ const CALLS = {
   ],
   "delete or stop another's consumer": calls(
     STREAMS,
-    "CONSUMER.DELETE thief", "CONSUMER.PAUSE worker", "CONSUMER.LEADER.STEPDOWN worker",
+    "CONSUMER.DELETE thief",
+    "CONSUMER.PAUSE worker",
+    "CONSUMER.LEADER.STEPDOWN worker",
   ),
   "change a stream, copy it out or in, move it": calls(
     STREAMS,
@@ -151,7 +157,8 @@ const CALLS = {
   ),
   "create another stream or bucket": calls(
     ["OTHER", "KV_other", "OBJ_other"],
-    "STREAM.CREATE", "STREAM.TEMPLATE.CREATE",
+    "STREAM.CREATE",
+    "STREAM.TEMPLATE.CREATE",
   ),
   "list streams and consumers": [
     ...publish(...words("$JS.API.STREAM.LIST $JS.API.STREAM.NAMES")),
@@ -198,9 +205,8 @@ export const REGION_RIGHTS: readonly Right[] = readRights("### Between regions",
   "messages of the region's `CLICKS`, and the pace of the hub's links": words(
     "$JS.S.1 $JS.FC.LINK_LOG.1 $JS.FC.LINK_SNAPSHOTS.1",
   ),
-  "messages of the hub's links, and the pace of the region's `CLICKS`": words(
-    "$JS.M.1 $JS.FC.CLICKS.1",
-  ),
+  "messages of the hub's links, and the pace of the region's `CLICKS`":
+    words("$JS.M.1 $JS.FC.CLICKS.1"),
   "replies between JetStream's servers": ["$JSC.R.1"],
   "links, snapshots, clicks, ledgers, dead letters": [
     LINK_LOG_SUBJECT,
@@ -212,7 +218,9 @@ export const REGION_RIGHTS: readonly Right[] = readRights("### Between regions",
   ),
   "any other call of JetStream about streams": [
     ...inHub("STREAM.PURGE.CLICKS STREAM.DELETE.LINK_LOG STREAM.UPDATE.LINK_LOG"),
-    ...inHub("STREAM.INFO.LINK_LOG STREAM.MSG.GET.LINK_LOG DIRECT.GET.LINK_LOG STREAM.CREATE.OTHER"),
+    ...inHub(
+      "STREAM.INFO.LINK_LOG STREAM.MSG.GET.LINK_LOG DIRECT.GET.LINK_LOG STREAM.CREATE.OTHER",
+    ),
     ...inHub("CONSUMER.CREATE.CLICKS CONSUMER.DELETE.CLICKS.worker CONSUMER.LIST.LINK_LOG"),
     ...inRegion("STREAM.PURGE.LINK_LOG STREAM.DELETE.CLICKS STREAM.MSG.GET.CLICKS"),
     ...inRegion("STREAM.UPDATE.LINK_LOG DIRECT.GET.LINK_LOG STREAM.INFO.CLICKS"),

@@ -289,8 +289,10 @@ function explainOn(tried: string, columns: ReadonlyMap<string, string>): string[
   if (group === undefined) return [tried];
   const grouped: string[] = Object.values(TABLE_GROUPS).flat();
   const own = Object.entries(TABLE_GROUPS).find(([name]) => name === group)?.[1] ?? [];
-  const tables = group === "rest" ? [...columns.keys()].filter((name) => !grouped.includes(name)) : own;
-  if (tables.some((table) => !columns.has(table))) throw new Error(`There is no table of ${group}.`);
+  const tables =
+    group === "rest" ? [...columns.keys()].filter((name) => !grouped.includes(name)) : own;
+  if (tables.some((table) => !columns.has(table)))
+    throw new Error(`There is no table of ${group}.`);
   return tables.map((table) => {
     const forms: Record<string, string> = {
       select: `select 1 from ${table}`,

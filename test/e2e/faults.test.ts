@@ -127,8 +127,7 @@ test("without ClickHouse only analytics are away", async () => {
     expect([path, status, body]).toMatchObject([path, 503, { error: { code: "unavailable" } }]);
     expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
   }
-  for (const path of ["", `/${id}`])
-    expect((await get(`/v1/links${path}`)).status).toBe(200);
+  for (const path of ["", `/${id}`]) expect((await get(`/v1/links${path}`)).status).toBe(200);
   await affected.stop();
 });
 

@@ -16,7 +16,8 @@ export const DAY_MS = 86_400_000;
 /** How long a repair of the worker's may hold its lock. */
 const REPAIRED_MS = 10_000;
 
-export const ZONES = `UTC Asia/Kathmandu Australia/Lord_Howe Africa/Cairo America/Santiago Asia/Kolkata
+export const ZONES =
+  `UTC Asia/Kathmandu Australia/Lord_Howe Africa/Cairo America/Santiago Asia/Kolkata
   America/St_Johns Pacific/Apia Pacific/Chatham Europe/Berlin America/New_York Asia/Tokyo
   Pacific/Kiritimati America/Caracas Asia/Tehran`.split(/\s+/);
 

@@ -31,11 +31,11 @@ const toStep =
   (page) =>
     take(page, ...given);
 
-const press = toStep((page, name: string, exact = false) =>
+const press = toStep((page, name: string, exact: boolean = false) =>
   page.getByRole("button", { name, exact }).first().click(),
 );
 const choose = toStep((page, name: string) => page.getByRole("menuitem", { name }).click());
-const click = toStep((page, text: string, exact = false) =>
+const click = toStep((page, text: string, exact: boolean = false) =>
   page.getByText(text, { exact }).click(),
 );
 const check = toStep((page, label: string) => page.getByLabel(label).check());
@@ -43,7 +43,7 @@ const fill = toStep((page, label: string, text: string) => page.getByLabel(label
 const type = toStep((page, key: string) => page.keyboard.press(key));
 const scrollTo = toStep((page, label: string) => page.getByLabel(label).scrollIntoViewIfNeeded());
 const see = toStep((page, selector: string) => page.locator(selector).first().waitFor());
-const seeField = toStep((page, label: string, exact = false) =>
+const seeField = toStep((page, label: string, exact: boolean = false) =>
   page.getByLabel(label, { exact }).waitFor(),
 );
 
@@ -77,11 +77,7 @@ export type View = {
 };
 
 /** The dialogs of a page, each by its name. */
-const dialogsOf = (
-  path: string,
-  ready: string,
-  dialogs: Record<string, readonly Step[]>,
-): View[] =>
+const dialogsOf = (path: string, ready: string, dialogs: Record<string, readonly Step[]>): View[] =>
   Object.entries(dialogs).map(([name, steps]) => ({
     name,
     path,
@@ -116,7 +112,11 @@ export const listViews = ({ account, link, ruled, down, webhook }: SeededAccount
       "links-selected": [SELECT_ALL],
       "links-tags": [
         SELECT_ALL,
-        (page) => page.getByRole("group", { name: "Selected links" }).getByRole("button", { name: "Tags" }).click(),
+        (page) =>
+          page
+            .getByRole("group", { name: "Selected links" })
+            .getByRole("button", { name: "Tags" })
+            .click(),
         seeField("Add", true),
       ],
       "links-replace": [...toChange("Replace in destinations"), fill("Find", "example.com")],

@@ -155,7 +155,9 @@ describe.skipIf(programs === undefined)("backups", () => {
       expect(await sql`select from pg_database where datname like '%drill'`).toHaveLength(0);
     });
     for (const name of ["migrated", "foreign"]) await createEmptyDatabase(name);
-    const [migrated, foreign] = ["migrated", "foreign"].map((name) => withDatabase(postgres.url, name));
+    const [migrated, foreign] = ["migrated", "foreign"].map((name) =>
+      withDatabase(postgres.url, name),
+    );
     await usePostgres(foreign ?? "", async (sql) => void (await sql`create table of_others ()`));
     await usePostgres(migrated ?? "", async (sql) => {
       await migratePostgres(sql, processLog("test", "silent"));

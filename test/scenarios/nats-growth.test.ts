@@ -84,7 +84,7 @@ test("one NATS server grows to three without a failed redirect, a lost link or a
   }, TIMEOUT_MS);
   await followAll();
   // The clicks that went to the old server last.
-  const worker = cleanup.use(await startWorker(stack, { NATS_URL: single.url("worker") }));
+  cleanup.use(await startWorker(stack, { NATS_URL: single.url("worker") }));
   await expectCounted();
   const [first] = links;
   const change = { key, method: "PATCH", body: { url: "https://example.com/moved" } };

@@ -35,10 +35,12 @@ test("links and clicks flow with the users of deploy/nats, and no process publis
     NATS_URL: nats.url(user),
   });
   const api = cleanup.use(await startApi(stack, environment("api")));
-  const redirector = cleanup.use(await startRedirector(stack, {
-    ...environment("redirector"),
-    FAILURES_INTERVAL_SECONDS: "1",
-  }));
+  const redirector = cleanup.use(
+    await startRedirector(stack, {
+      ...environment("redirector"),
+      FAILURES_INTERVAL_SECONDS: "1",
+    }),
+  );
   const worker = cleanup.use(await startWorker(stack, environment("worker")));
 
   /**

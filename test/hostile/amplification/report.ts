@@ -104,7 +104,7 @@ async function reportAmplification(): Promise<number> {
   const targets = listTargets(rows, toMinutes(limits));
   publish({
     name: "amplification",
-   
+
     rows: rows.map(toRow).toSorted((a, b) => percentIn(b) - percentIn(a)),
     targets,
   });

@@ -33,9 +33,8 @@ const share =
     Math.max(1, Math.floor(most * filling.share));
 
 /** A body of the route's schema; without one, the request stays as it is. */
-const body = (
-  toExtent: (filling: Filling) => Partial<Extent>,
-): Part =>
+const body =
+  (toExtent: (filling: Filling) => Partial<Extent>): Part =>
   (request, filling) => {
     const { body: schema } = filling.route;
     if (schema === undefined) return request;
@@ -57,24 +56,26 @@ const few = (most: number): number => Math.min(most, FEW);
 const short = (most: number): number => Math.min(most, SHORT);
 
 /** A body of any form, which is rejected before or after it is parsed. */
-const anyBody = (make: (share: number) => string): Part =>
+const anyBody =
+  (make: (share: number) => string): Part =>
   (request, filling) =>
     filling.route.body === undefined
       ? request
       : { ...request, body: Buffer.from(make(filling.share)) };
 
 const form: Part = (request, filling) => {
-    if (request.method !== "POST" || filling.route.body !== undefined) return request;
-    const text = repeat("password=%20&", FORM_BYTES_MAX * filling.share);
-    const type = "application/x-www-form-urlencoded";
-    return withHeader({ ...request, body: Buffer.from(text) }, "Content-Type", type);
+  if (request.method !== "POST" || filling.route.body !== undefined) return request;
+  const text = repeat("password=%20&", FORM_BYTES_MAX * filling.share);
+  const type = "application/x-www-form-urlencoded";
+  return withHeader({ ...request, body: Buffer.from(text) }, "Content-Type", type);
 };
 
 /**
  * Every parameter that the route has: few characters and many values, or few values and many
  * characters.
  */
-const query = (isLong: boolean): Part =>
+const query =
+  (isLong: boolean): Part =>
   (request, filling) => {
     const parameters = Object.entries(filling.route.parameters?.properties ?? {});
     const room = Math.floor(filling.room / Math.max(1, parameters.length)) - 30;
@@ -98,7 +99,8 @@ function toQuery(name: string, schema: BodySchema, extent: Extent): [string, str
   return values.map((one) => [name, encodeURIComponent(String(one)).replaceAll("%2C", ",")]);
 }
 
-const unknownParameters = (unit: (i: number) => string): Part =>
+const unknownParameters =
+  (unit: (i: number) => string): Part =>
   (request, filling) => {
     // Names that are long leave no room for as many.
     const count = Math.min(PARAMETERS_MAX, Math.floor(filling.room / (unit(0).length + 4)));
@@ -110,9 +112,8 @@ const unknownParameters = (unit: (i: number) => string): Part =>
     return { ...request, query: added };
   };
 
-const headers = (
-  make: (filling: Filling) => [string, string][],
-): Part =>
+const headers =
+  (make: (filling: Filling) => [string, string][]): Part =>
   (request, filling) =>
     make(filling).reduce((one, [name, value]) => withHeader(one, name, value), request);
 
@@ -127,7 +128,8 @@ export const CALL_PARTS = {
     })),
     "long texts": body(() => ({ items: few, choice: 1 })),
     "many long texts": body(() => ({})),
-    "most values of JSON": anyBody((part) =>
+    "most values of JSON": anyBody(
+      (part) =>
         `{${Array.from({ length: ((JSON_TOKENS_MAX - 10) / 2) * part }, (_, i) => `"f${i}":1`).join()}}`,
     ),
     "most levels of JSON": anyBody((part) => {
@@ -137,20 +139,21 @@ export const CALL_PARTS = {
         .fill(one)
         .join()}]}`;
     }),
-    "most bytes": anyBody((part) =>
+    "most bytes": anyBody(
+      (part) =>
         `{"url":"https://example.com/${"a".repeat(Math.floor((BODY_BYTES_MAX - 100) * part))}"}`,
     ),
     "long authority": anyBody(
       (part) => `{"url":"https://${repeat("\u00e9.", (AUTHORITY_LENGTH_MAX - 24) * part)}com/"}`,
     ),
-    "long labels": anyBody((part) =>
+    "long labels": anyBody(
+      (part) =>
         `{"url":"https://${repeat(`${"a".repeat(63)}.`, 192 * part)}${"b".repeat(50)}.com/"}`,
     ),
     "files for apps": anyBody((part) => {
-        const entries = `[${repeat('"a",', (APP_FILE_BYTES_MAX - 100) * part)}"a"]`;
-        return `{"apple_app_site_association":{"a":${entries}},"assetlinks":${entries}}`;
-      },
-    ),
+      const entries = `[${repeat('"a",', (APP_FILE_BYTES_MAX - 100) * part)}"a"]`;
+      return `{"apple_app_site_association":{"a":${entries}},"assetlinks":${entries}}`;
+    }),
     form,
   },
   query: {
@@ -170,9 +173,8 @@ export const CALL_PARTS = {
       Array.from({ length: share(filling)(FIELDS_MAX - 20) }, (_, i) => [`X-${i}`, "1"]),
     ),
     "idempotency key": headers(({ nonce, ...filling }) => [
-        ["Idempotency-Key", nonce.padEnd(share({ nonce, ...filling })(KEY_LENGTH_MAX), "k")],
-      ],
-    ),
+      ["Idempotency-Key", nonce.padEnd(share({ nonce, ...filling })(KEY_LENGTH_MAX), "k")],
+    ]),
     "long texts": headers((filling) => [
       ["User-Agent", repeat("Android 1; ", (filling.room * filling.share) / 3)],
       ["Accept-Language", repeat("de;q=0.1,", (filling.room * filling.share) / 3)],

@@ -9,12 +9,22 @@ const BYTES = 16_000;
 
 type Work = (share: number) => number;
 
-const linear = (ms: number): Work => (share) => 8 + share * ms;
-const quadratic = (ms: number): Work => (share) => 1 + share ** 2 * ms;
+const linear =
+  (ms: number): Work =>
+  (share) =>
+    8 + share * ms;
+const quadratic =
+  (ms: number): Work =>
+  (share) =>
+    1 + share ** 2 * ms;
 const BYTES_OF_SHARE: Work = (share) => share * BYTES;
 
 test.each<[string, Work[], isFound: boolean, bytesOf?: Work]>([
-  ["linear work on top of constant work, whatever it costs", [1, 10, 100, 1_000].map(linear), false],
+  [
+    "linear work on top of constant work, whatever it costs",
+    [1, 10, 100, 1_000].map(linear),
+    false,
+  ],
   ["quadratic work that can be told from noise", [20, 100, 1_000].map(quadratic), true],
   [
     "work in proportion to bytes that grow with the square of the share",

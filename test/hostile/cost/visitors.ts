@@ -27,25 +27,27 @@ const LINK_VALUES_MAX = bound(RULES, "LINK_VALUES_MAX");
 const ARMS_MAX = bound("shared/contracts/link-settings.ts", "ARMS_MAX");
 
 /** A header with a text of some length. */
-const header = (
-  name: string,
-  text: (most: number, nonce: string) => string,
-  most = Number.POSITIVE_INFINITY,
-): Part =>
+const header =
+  (
+    name: string,
+    text: (most: number, nonce: string) => string,
+    most = Number.POSITIVE_INFINITY,
+  ): Part =>
   (request, { share, room, nonce }) =>
     withHeader(request, name, text(Math.floor(Math.min(most, room) * share), nonce));
 
 /** A query of repeated parameters, of which there are up to `most`. */
-const query = (unit: string, most = Number.POSITIVE_INFINITY): Part =>
+const query =
+  (unit: string, most = Number.POSITIVE_INFINITY): Part =>
   (request, { share, room, nonce }) => ({
     ...request,
     query: [[`${nonce}&${repeat(unit, Math.min(room, most * unit.length) * share)}x`, ""]],
   });
 
 const longUtm: Part = (request, { share, nonce }) => ({
-    ...request,
-    query: [["utm_campaign", nonce.padEnd(Math.floor(UTM_LENGTH_MAX * share), "x")]],
-  });
+  ...request,
+  query: [["utm_campaign", nonce.padEnd(Math.floor(UTM_LENGTH_MAX * share), "x")]],
+});
 
 const agent = (unit: string, most?: number): Part =>
   header(
@@ -62,20 +64,19 @@ const referrer = (host: string, path: string, most?: number): Part =>
   );
 
 const language = (unit: string): Part =>
-  header(
-    "Accept-Language",
-    (length, nonce) => `de-${nonce},${repeat(unit, length)}`,
-  );
+  header("Accept-Language", (length, nonce) => `de-${nonce},${repeat(unit, length)}`);
 
 /** As trusted proxies append them: the visitor's own address comes first, and is read last. */
-const forwarded = (entry: string): Part =>
+const forwarded =
+  (entry: string): Part =>
   (request, { share }) => {
     const visitor = request.headers.find(([name]) => name === "X-Forwarded-For")?.[1] ?? "";
     const proxies = Array<string>(Math.floor((PROXIES_MAX - 1) * share)).fill(entry);
     return withHeader(request, "X-Forwarded-For", [visitor, ...proxies].join(", "));
   };
 
-const fields = (unit: string): Part =>
+const fields =
+  (unit: string): Part =>
   (request, { share, room }) => {
     const count = Math.floor((FIELDS_MAX - request.headers.length - 2) * share);
     const value = repeat(unit, Math.max(1, room / FIELDS_MAX - 10));
@@ -87,13 +88,15 @@ const fields = (unit: string): Part =>
 const OTHER_SCRIPT_LENGTH = 52;
 
 /** A path that continues after the alias. */
-const beyond = (unit: string): Part =>
+const beyond =
+  (unit: string): Part =>
   (request, { share, room }) => ({
     ...request,
     path: request.path + repeat(unit, room * share),
   });
 
-const form = (framing: "length" | "chunks"): Part =>
+const form =
+  (framing: "length" | "chunks"): Part =>
   (request, { share }) => {
     const known = "password=a+password&";
     const bytes = Buffer.from(known + repeat("a=%20&", FORM_BYTES_MAX * share - known.length));
@@ -159,11 +162,7 @@ export const VISITOR_PARTS = {
       (length) => repeat("a,", length).slice(0, -1),
       CONNECTION_BYTES_MAX,
     ),
-    purpose: header(
-      "Sec-Purpose",
-      (length) => repeat("pre;", length),
-      PURPOSE_BYTES_MAX,
-    ),
+    purpose: header("Sec-Purpose", (length) => repeat("pre;", length), PURPOSE_BYTES_MAX),
   },
 } satisfies Parts;
 
@@ -177,7 +176,8 @@ const host = header(
 const aboutPage: Part = (request) => ({ ...request, path: `${request.path}+` });
 
 /** A path of characters that aliases have, or of segments: each may be the end of an alias. */
-const aliasLike = (unit: string): Part =>
+const aliasLike =
+  (unit: string): Part =>
   (request, { share, room, nonce }) => ({
     ...request,
     path: `/${nonce}${repeat(unit, room * share)}`,
@@ -204,7 +204,9 @@ function createRules(conditions: readonly Condition[]): object[] {
   return Array.from({ length: RULES_MAX }, (_, i) => ({
     url: "https://example.com/rule",
     conditions: Array.from({ length: CONDITIONS_MAX }, (__, j) =>
-      j === CONDITIONS_MAX - 1 ? { type: "query", name: "never", in: ["never"] } : { ...at(i * 9 + j), not: true },
+      j === CONDITIONS_MAX - 1
+        ? { type: "query", name: "never", in: ["never"] }
+        : { ...at(i * 9 + j), not: true },
     ),
   }));
 }
