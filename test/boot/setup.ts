@@ -290,7 +290,7 @@ async function isKilled(machine: Machine): Promise<boolean> {
 const BACKUPS = "/var/backups/shorthop";
 const METRICS = "/var/lib/prometheus/node-exporter/shorthop.prom";
 
-/** What an operator does with a machine that `shorthop setup` has made: checks on a timer, a backup. */
+/** What an operator does with a machine that `shorthop setup` has made: checks, and a backup. */
 async function operate(machine: Machine, step: Step): Promise<void> {
   await step("doctor runs on its timer, and writes metrics", () => checkOnTimer(machine));
   await step("a backup passes its drill", async () => {

@@ -1,7 +1,7 @@
 /**
- * What the users of deploy/clickhouse/users.xml may do, and tries of it. The engine of the local stack is a
- * library without logins: its only user, `default`, gets the grants, the profile and the quota of
- * each in turn.
+ * What the users of deploy/clickhouse/users.xml may do, and tries of it. The engine of the local
+ * stack is a library without logins: its only user, `default`, gets the grants, the profile and the
+ * quota of each in turn.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -234,8 +234,8 @@ const CROSSING_MS = 10_000;
 
 /**
  * Publishes and subscribes to all that rows say, as the user of the URL, on one connection and in
- * NATS's own protocol: a server reports what it refuses before it responds to the PING that follows.
- * Resolves to what it refused; rejects when it refuses the login.
+ * NATS's own protocol: a server reports what it refuses before it responds to the PING that
+ * follows. Resolves to what it refused; rejects when it refuses the login.
  */
 export function tryNats(url: string, rights: readonly Right[]): Promise<ReadonlySet<string>> {
   const { hostname, port, username: user, password: pass } = new URL(url);

@@ -1,6 +1,6 @@
 /**
- * What each role of PostgreSQL may do: tried on a server with the roles that the documented commands
- * make (deploy/postgres, docs/three-machines.md).
+ * What each role of PostgreSQL may do: tried on a server with the roles that the documented
+ * commands make (deploy/postgres, docs/three-machines.md).
  */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";

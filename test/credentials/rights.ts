@@ -1,4 +1,4 @@
-/** What each user of a store may do: the tables of docs/credentials.md, of which each cell is tried. */
+/** What each user of a store may do: the tables of docs/credentials.md; each cell is tried. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -26,7 +26,7 @@ export function readTable(heading: string): string[][] {
     );
 }
 
-/** Reads the table below a heading. Throws unless it is about these users, and its rows are these. */
+/** Reads the table below a heading. Throws unless its users and its rows are these. */
 export function readRights(
   heading: string,
   users: readonly string[],
