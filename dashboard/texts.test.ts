@@ -12,7 +12,7 @@ import parseAndFormat from "use-intl/format-message";
 import format from "use-intl/format-message/format-only";
 
 import { readTexts, type Texts } from "../test/harness/read-texts.ts";
-import { fallbackCatalogue } from "./src/languages/catalogues.ts";
+import { fallbackCatalogue } from "./src/languages/translate.ts";
 
 const SOURCES = join(import.meta.dir, "src");
 const CATALOGUES = join(SOURCES, "languages");
@@ -22,17 +22,16 @@ const STATISTICS = join(import.meta.dir, "../shared/languages/statistics");
 /** What may stay in the sources: a text of code, by its file, and why. */
 const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string])[] = [
   ["app.tsx", /^Shorthop$/, "the product's name"],
-  ["ui/logo.tsx", /^Shorthop$/, "the product's name"],
+  ["ui/page.tsx", /^Shorthop$/, "the product's name"],
   ["commands/shortcuts.ts", /^(Ctrl|Esc)$/, "keys, as keyboards name them"],
   ["commands/commands.tsx", /^main input/, "a selector"],
   ["ui/dialog.tsx", /^form :is/, "a selector"],
   ["ui/menu.tsx", /^input, select$/, "a selector"],
   ["data/account-lists.ts", /^tag tag-/, "classes"],
-  ["languages/catalogues.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
+  ["languages/translate.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
   ["pages/analytics/analytics-cards.tsx", /^weekdays and hours$/, "the name of a file"],
   ["pages/analytics/share-button.tsx", /^<iframe /, "HTML"],
   ["pages/domains/page.tsx", /^(\{|\[\{) "/, "JSON"],
-  ["pages/links/form.ts", /^running shoes$/, "a value of a parameter"],
   ["data/named-values.ts", /^[\w\s,-]+$/, "codes of languages, and names of programs"],
   ["pages/rules/condition-fields.tsx", /, /, "values of conditions"],
   ["pages/rules/try-as.tsx", /^(Mozilla|de-AT|utm_source)/, "values of a request"],

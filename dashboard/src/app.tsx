@@ -8,13 +8,13 @@ import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
-import { Logo } from "./ui/logo.tsx";
+import { Logo } from "./ui/page.tsx";
 import { Empty, ErrorState, lazyPart, Loading } from "./ui/states.tsx";
 
 // Pages that share most of their code are one script: each then needs few requests.
-// `startup/page-modules.ts` names the modules as well.
+// `startup/page-needs.ts` names the modules as well.
 const loadAdministration = () => import("./pages/administration.ts");
-const loadStatistics = () => import("./pages/statistics.ts");
+const loadStatistics = () => import("./pages/analytics/analytics-pages.tsx");
 const loadImport = () => import("./pages/links/import/import-page.tsx");
 const loadRules = () => import("./pages/rules/rules-page.tsx");
 

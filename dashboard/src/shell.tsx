@@ -4,12 +4,12 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
-import { useCommands } from "./data/commands.ts";
+import { useCommands } from "./commands/shortcuts.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton, SegmentedControl } from "./ui/button.tsx";
-import { Logo } from "./ui/logo.tsx";
+import { Logo } from "./ui/page.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
 import { toastError } from "./ui/toast.tsx";
 

@@ -15,24 +15,17 @@ import {
 } from "react";
 import { useLocation } from "wouter";
 
-import {
-  type Commands,
-  CommandsContext,
-  type CreatedLink,
-  type NewLinkStart,
-} from "../data/commands.ts";
+import { type Command, type Commands, CommandsContext, type CreatedLink, type NewLinkStart, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
+import { EditDialog, loadLinkDialogs } from "../pages/links/lazy-dialogs.tsx";
 import { CopyButton, IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { lazyPart, Loading } from "../ui/states.tsx";
-import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
-const loadLinkDialogs = () => import("../pages/links/dialogs.tsx");
 const loadDialogs = () => import("./palette.tsx");
 
-const EditDialog = lazyPart(loadLinkDialogs, (part) => part.EditDialog);
 const Palette = lazyPart(loadDialogs, (part) => part.Palette);
 const ShortcutsDialog = lazyPart(loadDialogs, (part) => part.ShortcutsDialog);
 
@@ -203,7 +196,7 @@ function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelProps) {
         <input
           ref={field}
           readOnly
-          aria-label={t("commands.created.url")}
+          aria-label={t("fields.short_url")}
           aria-describedby={statusId}
           value={link.short_url}
           onFocus={({ currentTarget }) => {

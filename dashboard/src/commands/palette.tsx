@@ -8,9 +8,8 @@ import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/host-names.ts";
-import { completeUrl } from "../../../shared/contracts/web-url.ts";
-import { useCommands } from "../data/commands.ts";
-import { isWebUrl } from "../data/destination.ts";
+import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
+import { readSingleKeys, saveSingleKeys, SHORTCUTS, useCommands } from "./shortcuts.ts";
 import { getJson } from "../data/http.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
@@ -22,7 +21,6 @@ import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
 import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toastError } from "../ui/toast.tsx";
-import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
 
 /** Maximum links shown by a search; the page of links shows all. */
 const LINKS_MAX = 6;
@@ -233,7 +231,7 @@ function useActions(text: string): PaletteItem[] {
     ...session.accounts
       .filter(({ id }) => id !== account.id)
       .map(({ id, name }) =>
-        action(name, () => navigate(`~/${id}/${mode}/links`), t("commands.account")),
+        action(name, () => navigate(`~/${id}/${mode}/links`), t("shell.account")),
       ),
     ...THEMES.map((theme) => action(t(THEME_NAMES[theme]), () => applyTheme(theme))),
     action(t("shell.signOut"), () => void signOut().catch(toastError)),
@@ -265,7 +263,7 @@ export function matchItems(items: readonly PaletteItem[], text: string): Palette
 /** Returns the text as the destination of a new link; undefined if it is not one. */
 export function readDestination(text: string): string | undefined {
   const url = completeUrl(text);
-  return isWebUrl(url) ? url : undefined;
+  return "url" in parseWebUrl(url) ? url : undefined;
 }
 
 /**

@@ -1,8 +1,7 @@
 /** Says why the API refuses a request, and names its fields, in the language of the page. */
 import { ShorthopError } from "../../../clients/typescript/src/index.ts";
 import { invalidValue } from "../../../shared/contracts/errors.ts";
-import { fallbackCatalogue, type TextKey } from "./catalogues.ts";
-import { getLanguage, t } from "./translate.ts";
+import { fallbackCatalogue, getLanguage, t, type TextKey } from "./translate.ts";
 
 export const isSignedOut = (error: unknown): boolean =>
   error instanceof ShorthopError && error.status === 401;

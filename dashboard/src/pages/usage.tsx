@@ -1,13 +1,10 @@
 /** Usage of the account's quotas and API rate limits. */
-import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
-import { getClient } from "../data/http.ts";
-import { useAccountContext } from "../data/session.ts";
-import type { TextKey } from "../languages/catalogues.ts";
+import { useAccountContext, useApiQuery } from "../data/session.ts";
+import { t, type TextKey } from "../languages/translate.ts";
 import { fieldName } from "../languages/errors.ts";
-import { t } from "../languages/translate.ts";
 import { formatDateTime, formatTime } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";
 import { QueryBoundary } from "../ui/states.tsx";
@@ -33,10 +30,8 @@ const QUOTA_HINTS: Readonly<Partial<Record<Quota["name"], TextKey>>> = {
 };
 
 export function UsagePage() {
-  const { scope, account, mode } = useAccountContext();
-  const limits = useQuery({
-    queryKey: ["limits", scope],
-    queryFn: () => getClient(scope).limits(),
+  const { account, mode } = useAccountContext();
+  const limits = useApiQuery(["limits"], (client) => client.limits(), {
     refetchInterval: POLL_MS,
   });
   return (

@@ -12,12 +12,12 @@ import {
   useRef,
   useState,
 } from "react";
-import { createPortal, flushSync } from "react-dom";
+import { flushSync } from "react-dom";
 
 import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Form, type FormProps } from "./field.tsx";
-import { ErrorAlert, type Task } from "./states.tsx";
+import { ErrorAlert, type Task, useApiMutation } from "./states.tsx";
 import { showModal } from "./toast.tsx";
 
 type DialogProps = {
@@ -128,24 +128,22 @@ export const ConfirmDialog = ({
   </Dialog>
 );
 
-/**
- * Opens dialogs: `open` gets a function that renders one, with a function that closes it. Render
- * `dialog`, anywhere: it is outside of the element that it is rendered in.
- */
-export function useDialog(): {
-  open: (render: (close: () => void) => ReactNode) => void;
-  dialog: ReactNode;
-} {
-  const [opened, setOpened] = useState<{ render: (close: () => void) => ReactNode }>();
-  return {
-    open: (render) => setOpened({ render }),
-    dialog:
-      opened &&
-      createPortal(
-        opened.render(() => setOpened(undefined)),
-        document.body,
-      ),
-  };
+type ActionDialogProps<Result> = Omit<ConfirmDialogProps, "task"> & {
+  run: () => Promise<Result>;
+  /** Names of the queries that are read again. */
+  invalidate: readonly string[];
+  successMessage: string | ((result: Result) => string);
+};
+
+/** Asks for confirmation of an action, does it, and closes. */
+export function ActionDialog<Result>({
+  run,
+  invalidate,
+  successMessage,
+  ...dialog
+}: ActionDialogProps<Result>) {
+  const task = useApiMutation(run, { invalidate, successMessage, onSuccess: dialog.onClose });
+  return <ConfirmDialog {...dialog} task={task} />;
 }
 
 type SecretDialogProps = {

@@ -108,14 +108,18 @@ function Field({
           {hint}
         </small>
       )}
-      {error !== undefined && (
-        <small id={`${id}-error`} className="field-error" role="alert">
-          {error}
-        </small>
-      )}
+      <FieldError id={`${id}-error`}>{error}</FieldError>
     </div>
   );
 }
+
+/** What is wrong with a field, or with several; nothing without a text. */
+export const FieldError = ({ id, children }: { id?: string; children: string | undefined }) =>
+  children !== undefined && (
+    <small id={id} className="field-error" role="alert">
+      {children}
+    </small>
+  );
 
 export function TextField({ label, hint, error, ...input }: FieldProps & ComponentProps<"input">) {
   return (
@@ -241,16 +245,31 @@ export function CheckField({
   );
 }
 
-/** A text field for values, separated by commas, that completes the last one. */
-type TagsFieldProps = Omit<ComponentProps<typeof TextField>, "hint" | "list"> & {
-  text: string;
+type CheckGroupProps = ComponentProps<"input"> & {
+  label: string;
+  options: readonly { value: string; label: ReactNode }[];
+  error: string | undefined;
 };
+
+/** Checkboxes of one field; the other properties are those of each. */
+export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps) => (
+  <fieldset>
+    <legend>{label}</legend>
+    <div className="columns">
+      {options.map((option) => (
+        <CheckField key={option.value} {...option} {...input} />
+      ))}
+    </div>
+    <FieldError>{error}</FieldError>
+  </fieldset>
+);
 
 type ListFieldProps = ComponentProps<typeof TextField> & {
   text: string;
   options: readonly ListOption[];
 };
 
+/** A text field for values, separated by commas, that completes the last one. */
 export function ListField({ text, options, ...field }: ListFieldProps) {
   const listId = useId();
   return (
@@ -265,7 +284,7 @@ export function ListField({ text, options, ...field }: ListFieldProps) {
   );
 }
 
-export const TagsField = (field: TagsFieldProps) => (
+export const TagsField = (field: Omit<ListFieldProps, "options" | "hint">) => (
   <ListField
     {...field}
     hint={t("links.form.tagsHint")}

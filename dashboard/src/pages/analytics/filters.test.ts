@@ -11,7 +11,7 @@ import {
   toClickFilters,
   toFilterQuery,
   toggleFilters,
-} from "./filters.ts";
+} from "./analytics-path.ts";
 
 const filter: fc.Arbitrary<Filter> = fc.record({
   name: fc.constantFrom(...FILTER_NAMES),

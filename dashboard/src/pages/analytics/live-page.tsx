@@ -15,15 +15,14 @@ import { rich, statisticsLanguage, t } from "../../languages/translate.ts";
 import { countryName, formatTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
-import type { AnalyticsQuery } from "./analytics-path.ts";
+import { type AnalyticsQuery, toFilterQuery } from "./analytics-path.ts";
 import {
   AnalyticsQueryContext,
   useAnalyticsQuery,
   useReadAnalyticsQuery,
 } from "./analytics-query.ts";
-import { LinkName } from "./breakdowns/value-name.tsx";
-import { FilterBar } from "./filter-bar.tsx";
-import { toFilterQuery } from "./filters.ts";
+import { LinkName } from "./values.tsx";
+import { FilterBar } from "./view-controls.tsx";
 
 const REFRESH_MS = 3_000;
 const WINDOW_MS = 30 * 60_000;

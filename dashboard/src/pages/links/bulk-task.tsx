@@ -52,7 +52,7 @@ export function useBulkTask(
         text,
         "success",
         offersUndo
-          ? { label: t("links.bulk.undo"), onSelect: () => mutation.mutate(undo) }
+          ? { label: t("ui.undo"), onSelect: () => mutation.mutate(undo) }
           : undefined,
       );
     },

@@ -24,7 +24,6 @@ import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
-import { lazyPart } from "../../ui/states.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import {
@@ -34,14 +33,9 @@ import {
   type BulkVerb,
   useBulkTask,
 } from "./bulk-task.tsx";
-import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
+import { BulkDialog, LinkDialog, type LinkDialogKind, ReportDialog } from "./lazy-dialogs.tsx";
 import { addTag, listPath, type ListQuery } from "./list-query.ts";
 import { LinkTable } from "./table.tsx";
-
-const loadDialogs = () => import("./dialogs.tsx");
-
-const BulkDialog = lazyPart(loadDialogs, (part) => part.BulkDialog);
-const ReportDialog = lazyPart(loadDialogs, (part) => part.ReportDialog);
 
 type OpenDialog =
   | { kind: "link"; of: LinkDialogKind; link: Link }
@@ -72,8 +66,14 @@ export function LinkList(props: LinkListProps) {
   const close = () => setDialog(undefined);
   /** Keeps what failed selected, and says why; without any, closes the dialog. */
   function report(report: BulkReport): void {
-    setDialog(report.failed.length === 0 ? undefined : { kind: "report", report });
-    setSelection(selectExactly(id, linksOf(report.failed)));
+    const { failed } = report;
+    setDialog(failed.length === 0 ? undefined : { kind: "report", report });
+    setSelection(
+      selectExactly(
+        id,
+        failed.map(({ link }) => link),
+      ),
+    );
   }
   const refreshSelected = async (before: readonly Link[]) =>
     toCurrent(before, await (before.length > links.length ? matching.fetch() : refresh()));
@@ -112,10 +112,10 @@ export function LinkList(props: LinkListProps) {
         onDialog={openDialog}
         onChange={changeOne}
       />
-      {dialog?.kind === "link" && (
-        <LinkDialog kind={dialog.of} link={dialog.link} onClose={close} />
-      )}
       <Suspense>
+        {dialog?.kind === "link" && (
+          <LinkDialog kind={dialog.of} link={dialog.link} onClose={close} />
+        )}
         {dialog?.kind === "bulk" && (
           <BulkDialog
             kind={dialog.of}
@@ -130,8 +130,6 @@ export function LinkList(props: LinkListProps) {
     </>
   );
 }
-
-const linksOf = (failed: BulkReport["failed"]): Link[] => failed.map(({ link }) => link);
 
 /** The links as they are now; as they were, where they are not among those that were fetched. */
 function toCurrent(before: readonly Link[], now: readonly Link[]): Link[] {
@@ -331,7 +329,8 @@ function MatchingButton({ onSelectMatching, found }: BulkBarProps) {
   );
 }
 
-function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps) {
+function BulkActions(props: BulkBarProps) {
+  const { selected, onSelectAll, onDialog, onChange } = props;
   const canWrite = useCanWrite();
   const areArchived = selected.every(({ archived }) => archived === true);
   async function exportCsv(): Promise<void> {
@@ -343,10 +342,10 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
       {canWrite && (
         <>
           <Button variant="quiet" onClick={() => onDialog("tags")}>
-            <Tags aria-hidden /> {t("links.bulk.tags")}
+            <Tags aria-hidden /> {t("fields.tags")}
           </Button>
           <Button variant="quiet" onClick={() => onDialog("expiry")}>
-            <CalendarClock aria-hidden /> {t("links.bulk.expiry")}
+            <CalendarClock aria-hidden /> {t("fields.expires_at")}
           </Button>
           <Button
             variant="quiet"
@@ -363,12 +362,12 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
         <Download aria-hidden /> {t("links.bulk.csv")}
       </Button>
       {canWrite && (
-        <Button variant="quiet" className="bulk-delete" onClick={() => onDialog("delete")}>
-          <Trash2 aria-hidden /> {t("links.actions.delete")}
-        </Button>
-      )}
-      {canWrite && (
-        <ActionMenu label={t("links.many.more")} actions={moreActions(onDialog, onChange)} />
+        <>
+          <Button variant="quiet" className="bulk-delete" onClick={() => onDialog("delete")}>
+            <Trash2 aria-hidden /> {t("ui.delete")}
+          </Button>
+          <ActionMenu label={t("links.many.more")} actions={moreActions(props)} />
+        </>
       )}
       <Button variant="quiet" onClick={() => onSelectAll(false)}>
         <X aria-hidden /> {t("links.bulk.clear")}
@@ -377,30 +376,19 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
   );
 }
 
-const moreActions = (
-  onDialog: BulkBarProps["onDialog"],
-  onChange: BulkBarProps["onChange"],
-): Action[] => [
+const moreActions = ({ onDialog, onChange }: BulkBarProps): Action[] => [
+  { label: "links.many.replace", icon: Replace, onSelect: () => onDialog("replace") },
+  { label: "links.form.utm", icon: Target, onSelect: () => onDialog("utm") },
+  { label: "links.many.move", icon: Globe, onSelect: () => onDialog("move") },
+  { label: "fields.password", icon: KeyRound, onSelect: () => onDialog("password") },
   {
-    label: t("links.many.replace"),
-    icon: <Replace aria-hidden />,
-    onSelect: () => onDialog("replace"),
-  },
-  { label: t("links.form.utm"), icon: <Target aria-hidden />, onSelect: () => onDialog("utm") },
-  { label: t("links.many.move"), icon: <Globe aria-hidden />, onSelect: () => onDialog("move") },
-  {
-    label: t("links.form.password"),
-    icon: <KeyRound aria-hidden />,
-    onSelect: () => onDialog("password"),
-  },
-  {
-    label: t("links.actions.enable"),
-    icon: <CircleCheck aria-hidden />,
+    label: "links.actions.enable",
+    icon: CircleCheck,
     onSelect: () => onChange({ disabled: false }, "enabled"),
   },
   {
-    label: t("links.actions.disable"),
-    icon: <CircleOff aria-hidden />,
+    label: "links.actions.disable",
+    icon: CircleOff,
     onSelect: () => onChange({ disabled: true }, "disabled"),
   },
 ];

@@ -1,11 +1,12 @@
 /** The optional settings of the link form, in collapsible sections. */
 import { Bookmark, ImageIcon } from "lucide-react";
 import { useEffect, useState } from "react";
-import { createPortal } from "react-dom";
 import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
@@ -21,7 +22,7 @@ import {
   TextField,
 } from "../../ui/field.tsx";
 import { SavedDialog } from "../saved-dialog.tsx";
-import { type LinkValues, toTemplate, UTM_FIELDS } from "./form.ts";
+import { type LinkValues, toTemplate } from "./form.ts";
 
 type FormProps = { form: UseFormReturn<LinkValues> };
 type FieldsProps = FormProps & { link: FullLink | undefined };
@@ -59,7 +60,7 @@ function ScheduleFields({ form }: FormProps) {
             {...formField(form, "starts_at")}
           />
           <TextField
-            label={t("links.form.expires")}
+            label={t("ui.expires")}
             type="datetime-local"
             hint={t("links.form.localTime")}
             {...formField(form, "expires_at")}
@@ -73,12 +74,12 @@ function ScheduleFields({ form }: FormProps) {
           {...formField(form, "expired_url")}
         />
         <CheckField
-          label={t("links.form.disabled")}
+          label={t("fields.disabled")}
           hint={t("links.form.disabledHint")}
           {...form.register("disabled")}
         />
         <CheckField
-          label={t("links.form.archived")}
+          label={t("fields.archived")}
           hint={t("links.form.archivedHint")}
           {...form.register("archived")}
         />
@@ -93,7 +94,7 @@ function LimitFields({ form, link }: FieldsProps) {
       <div className="stack">
         <div className="columns">
           <TextField
-            label={t("links.form.clickLimit")}
+            label={t("fields.max_clicks")}
             type="number"
             inputMode="numeric"
             min={1}
@@ -103,7 +104,7 @@ function LimitFields({ form, link }: FieldsProps) {
             {...formField(form, "max_clicks")}
           />
           <SelectField
-            label={t("links.form.consumes")}
+            label={t("fields.limit_counts")}
             options={[
               { value: "all", label: t("links.form.everyRequest") },
               { value: "human", label: t("links.form.onlyPeople") },
@@ -138,7 +139,7 @@ function RequestFields({ form, link }: FieldsProps) {
     <Disclosure title={t("links.form.request")} hasError={hasErrors(form, "password")}>
       <div className="stack">
         <PasswordField
-          label={hasPassword ? t("links.form.newPassword") : t("links.form.password")}
+          label={hasPassword ? t("settings.profile.newPassword") : t("fields.password")}
           autoComplete="new-password"
           hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
           disabled={form.watch("removePassword")}
@@ -153,7 +154,7 @@ function RequestFields({ form, link }: FieldsProps) {
           {...form.register("forward_query")}
         />
         <SelectField
-          label={t("links.form.longerPaths")}
+          label={t("fields.forward_path")}
           hint={t("links.form.longerPathsHint")}
           options={[
             { value: "", label: t("links.form.pathError") },
@@ -183,11 +184,16 @@ function UtmFields({ form }: FormProps) {
   return (
     <Disclosure
       title={t("links.form.utm")}
-      hasError={UTM_FIELDS.some(([name]) => hasErrors(form, name))}
+      hasError={hasErrors(form, ...UTM_NAMES)}
     >
       <div className="columns">
-        {UTM_FIELDS.map(([name, label, example]) => (
-          <TextField key={name} label={t(label)} placeholder={example} {...formField(form, name)} />
+        {UTM_NAMES.map((name) => (
+          <TextField
+            key={name}
+            label={t(`links.utm.${name}`)}
+            placeholder={UTM_EXAMPLES[name]}
+            {...formField(form, name)}
+          />
         ))}
       </div>
       <UtmTemplates form={form} />
@@ -198,7 +204,7 @@ function UtmFields({ form }: FormProps) {
 const IdFields = ({ form }: FormProps) => (
   <Disclosure title={t("links.form.ownId")} hasError={hasErrors(form, "external_id")}>
     <TextField
-      label={t("links.form.externalId")}
+      label={t("fields.external_id")}
       hint={t("links.form.externalIdHint")}
       autoCapitalize="none"
       spellCheck={false}
@@ -209,31 +215,27 @@ const IdFields = ({ form }: FormProps) => (
 
 /** Templates of UTM parameters: choosing one fills the five fields of the form. */
 function UtmTemplates({ form }: FormProps) {
-  const [open, setOpen] = useState(false);
   return (
-    <>
-      <Button variant="quiet" onClick={() => setOpen(true)}>
-        <Bookmark aria-hidden /> {t("saved.utmTemplates.open")}
-      </Button>
-      {open &&
-        // Forms cannot be within one another.
-        createPortal(
-          <SavedDialog
-            kind="utmTemplates"
-            query={toTemplate(form.getValues())}
-            onOpen={(query) => fill(form, query)}
-            onClose={() => setOpen(false)}
-          />,
-          document.body,
-        )}
-    </>
+    <Button
+      variant="quiet"
+      opens={(close) => (
+        <SavedDialog
+          kind="utmTemplates"
+          query={toTemplate(form.getValues())}
+          onOpen={(query) => fill(form, query)}
+          onClose={close}
+        />
+      )}
+    >
+      <Bookmark aria-hidden /> {t("saved.utmTemplates.open")}
+    </Button>
   );
 }
 
 /** Sets all five: what the template does not have is emptied. */
 function fill(form: UseFormReturn<LinkValues>, query: string): void {
   const params = new URLSearchParams(query);
-  for (const [name] of UTM_FIELDS)
+  for (const name of UTM_NAMES)
     form.setValue(name, params.get(name) ?? "", { shouldDirty: true, shouldValidate: true });
 }
 
@@ -267,7 +269,7 @@ function PreviewFields({
   const isProtected = password !== "" || (hasPassword && !removed);
   return (
     <Disclosure
-      title={t("links.preview.title")}
+      title={t("fields.preview")}
       hasError={hasErrors(form, "preview_title", "preview_description", "preview_image")}
     >
       <div className="stack">

@@ -1,28 +1,24 @@
 /** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Upload } from "lucide-react";
-import { Suspense, useState } from "react";
+import { Suspense } from "react";
 import { Link as PageLink } from "wouter";
 
-import { useCommands } from "../../data/commands.ts";
+import { useCommands } from "../../commands/shortcuts.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { type CursorPages, Pager, useCursorPages } from "../../ui/pager.tsx";
+import { type CursorPages, Pager, useCursorPages } from "../../ui/table.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
-import { Empty, lazyPart, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
+import { Empty, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
+import { ExportDialog } from "./lazy-dialogs.tsx";
 import { fetchLinkPage, LinkList, type LinkPage } from "./link-list.tsx";
-import { isFiltered, PAGE_SIZES, readListQuery } from "./list-query.ts";
+import { isFiltered, type ListQuery, PAGE_SIZES, readListQuery } from "./list-query.ts";
 import { Toolbar } from "./toolbar.tsx";
-
-const loadDialogs = () => import("./dialogs.tsx");
-
-const ExportDialog = lazyPart(loadDialogs, (part) => part.ExportDialog);
 
 export function LinksPage() {
   const { scope } = useAccountContext();
-  const [exporting, setExporting] = useState(false);
   const [params, setParams] = useSearchState();
   const query = readListQuery(params);
   const pages = useCursorPages();
@@ -42,7 +38,7 @@ export function LinksPage() {
   return (
     <Page
       title={t("shell.pages.links")}
-      actions={<PageActions onExport={() => setExporting(true)} />}
+      actions={<PageActions query={query} />}
     >
       <Card>
         <Toolbar
@@ -78,19 +74,22 @@ export function LinksPage() {
           )}
         </QueryBoundary>
       </Card>
-      <Suspense>
-        {exporting && <ExportDialog query={query} onClose={() => setExporting(false)} />}
-      </Suspense>
     </Page>
   );
 }
 
-function PageActions({ onExport }: { onExport: () => void }) {
+function PageActions({ query }: { query: ListQuery }) {
   const canWrite = useCanWrite();
   const { createLink } = useCommands();
   return (
     <>
-      <Button onClick={onExport}>
+      <Button
+        opens={(close) => (
+          <Suspense>
+            <ExportDialog query={query} onClose={close} />
+          </Suspense>
+        )}
+      >
         <Download aria-hidden /> {t("links.list.export")}
       </Button>
       {canWrite && (

@@ -1,14 +1,14 @@
 /** Search and filters of the list of links. */
 import { Bookmark, ListFilter, Search, X } from "lucide-react";
-import { type FormEvent, lazy, Suspense, useEffect, useId, useRef, useState } from "react";
+import { type FormEvent, Suspense, useEffect, useId, useRef, useState } from "react";
 
+import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableHost } from "../../../../shared/contracts/host-names.ts";
-import type { UtmName } from "../../../../shared/contracts/query-string.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
+import { readValue, writeValue } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
+import { t, type TextKey } from "../../languages/translate.ts";
 import { fieldName } from "../../languages/errors.ts";
-import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Disclosure, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDate } from "../../ui/format.ts";
@@ -20,17 +20,14 @@ import {
   chooseStatus,
   dayOf,
   type ListQuery,
+  ofEachUtm,
   readStatus,
-  readValue,
   removeTag,
   replaceConditions,
   STATUSES,
   toConditions,
-  UTM_PARAMETERS,
-  writeValue,
 } from "./list-query.ts";
-
-const SavedDialog = lazy(async () => ({ default: (await import("./dialogs.tsx")).SavedDialog }));
+import { SavedDialog } from "./lazy-dialogs.tsx";
 
 type ToolbarProps = {
   query: ListQuery;
@@ -48,7 +45,7 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
       />
       <select
         className="narrow"
-        aria-label={t("links.list.show")}
+        aria-label={t("analytics.period.show")}
         value={status ?? "combined"}
         onChange={(event) => onChange(chooseStatus(event.target.value))}
       >
@@ -75,8 +72,8 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
           onClear={() => onChange({ domain: undefined })}
         />
       )}
-      {listChips(query).map(({ name, value, isExcluded, update }) => {
-        const text = t(isExcluded ? "links.filter.excluded" : "links.filter.shown", {
+      {listChips(query).map(({ name, value, negated, update }) => {
+        const text = t(negated ? "links.filter.excluded" : "links.filter.shown", {
           name,
           value,
         });
@@ -97,11 +94,11 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
   );
 }
 
-type FilterChip = { name: string; value: string; isExcluded: boolean; update: SearchUpdate };
+type FilterChip = { name: string; value: string; negated: boolean; update: SearchUpdate };
 
 /** The conditions on UTM parameters and on the time of creation, each with what removes it. */
 function listChips({ utm, created_after, created_before }: ListQuery): FilterChip[] {
-  const ofUtm = UTM_PARAMETERS.flatMap((name) => {
+  const ofUtm = UTM_NAMES.flatMap((name) => {
     const texts = utm[name] ?? [];
     return texts.map((text) => ({
       name: fieldName(name),
@@ -123,35 +120,33 @@ const dayChips = (label: TextKey, day: string, field: string): FilterChip[] =>
         {
           name: t(label),
           value: formatDate(`${day}T00:00`),
-          isExcluded: false,
+          negated: false,
           update: { [field]: "" },
         },
       ];
 
 function CreatorChip({ id, onClear }: { id: string; onClear: () => void }) {
   const name = useActors().find((actor) => actor.id === id)?.name ?? id;
-  const text = t("links.filter.shown", { name: t("links.filter.createdBy"), value: name });
+  const text = t("links.filter.shown", { name: t("fields.created_by"), value: name });
   return <Chip text={text} label={t("links.filter.clear", { filter: text })} onClear={onClear} />;
 }
 
 function SavedFilters({ query, onChange }: Omit<ToolbarProps, "shownTags">) {
-  const [open, setOpen] = useState(false);
   return (
-    <>
-      <Button onClick={() => setOpen(true)}>
-        <Bookmark aria-hidden /> {t("saved.linkFilters.open")}
-      </Button>
-      <Suspense>
-        {open && (
+    <Button
+      opens={(close) => (
+        <Suspense>
           <SavedDialog
             kind="linkFilters"
             query={toConditions(query)}
             onOpen={(saved) => onChange(replaceConditions(saved))}
-            onClose={() => setOpen(false)}
+            onClose={close}
           />
-        )}
-      </Suspense>
-    </>
+        </Suspense>
+      )}
+    >
+      <Bookmark aria-hidden /> {t("saved.linkFilters.open")}
+    </Button>
   );
 }
 
@@ -260,7 +255,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
     <div className="stack">
       <form className="stack" onSubmit={submit}>
         <TextField
-          label={t("links.filter.tag")}
+          label={t("fields.tag")}
           list={listId}
           autoComplete="off"
           maxLength={50}
@@ -277,7 +272,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
         </Button>
       </form>
       <SelectField
-        label={t("links.filter.domain")}
+        label={t("fields.domain")}
         options={[
           { value: "", label: t("links.filter.any") },
           ...hosts.map((host) => ({ value: host, label: readableHost(host) })),
@@ -316,13 +311,13 @@ function MoreFields({ query, onChange }: Omit<FilterProps, "shownTags">) {
   }
   return (
     <form className="stack" onSubmit={submit}>
-      {UTM_PARAMETERS.map((name) => (
+      {UTM_NAMES.map((name) => (
         <TextField key={name} label={fieldName(name)} maxLength={255} {...field(name)} />
       ))}
       <TextField type="date" label={t("links.filter.from")} {...field("from")} />
       <TextField type="date" label={t("links.filter.to")} {...field("to")} />
       <SelectField
-        label={t("links.filter.createdBy")}
+        label={t("fields.created_by")}
         options={[
           { value: "", label: t("links.filter.any") },
           ...actors.map(({ type, id, name }) => ({
@@ -341,11 +336,7 @@ type Texts = Record<UtmName | "from" | "to" | "created_by", string>;
 
 /** The texts of the fields for a query: a field has one value, of several the first. */
 const textsOf = ({ utm, ...query }: ListQuery): Texts => ({
-  utm_source: shownValue(utm.utm_source),
-  utm_medium: shownValue(utm.utm_medium),
-  utm_campaign: shownValue(utm.utm_campaign),
-  utm_term: shownValue(utm.utm_term),
-  utm_content: shownValue(utm.utm_content),
+  ...ofEachUtm((name) => shownValue(utm[name])),
   from: dayOf(query.created_after),
   to: dayOf(query.created_before, true),
   created_by: query.created_by ?? "",
@@ -354,7 +345,7 @@ const textsOf = ({ utm, ...query }: ListQuery): Texts => ({
 /** The URL update to what has been changed in the fields. */
 function updateOf(query: ListQuery, texts: Texts): SearchUpdate {
   const before = textsOf(query);
-  const changed = UTM_PARAMETERS.filter((name) => texts[name].trim() !== before[name]);
+  const changed = UTM_NAMES.filter((name) => texts[name].trim() !== before[name]);
   return {
     ...Object.fromEntries(changed.map((name) => [name, writeValue(texts[name].trim())])),
     ...(texts.from === before.from ? {} : { created_after: beginningOf(texts.from) }),
@@ -364,8 +355,8 @@ function updateOf(query: ListQuery, texts: Texts): SearchUpdate {
 }
 
 function shownValue([text = "", ...others]: readonly string[] = []): string {
-  const { value, isExcluded } = readValue(text);
-  return isExcluded || others.length > 0 ? "" : value;
+  const { value, negated } = readValue(text);
+  return negated || others.length > 0 ? "" : value;
 }
 
 /** The hosts that links can be on, the service's own first. */

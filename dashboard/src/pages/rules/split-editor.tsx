@@ -62,7 +62,7 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
       </ul>
       {arms.length > 0 && (
         <TextField
-          label={t("rules.condition.until")}
+          label={t("fields.until")}
           type="datetime-local"
           hint={t("rules.untilHint")}
           value={until}

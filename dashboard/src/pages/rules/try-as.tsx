@@ -2,18 +2,16 @@
  * Tests a link as a certain kind of visitor: shows where it redirects, and why, using the API's
  * explanation.
  */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData } from "@tanstack/react-query";
 import { Check, X } from "lucide-react";
 import { useState } from "react";
 
 import type { Body, FullLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { WEEKDAYS } from "../../../../shared/contracts/analytics.ts";
-import { describeValue } from "../../../../shared/statistics/values.ts";
-import { getClient } from "../../data/http.ts";
+import { CONTINENTS, describeValue } from "../../../../shared/statistics/values.ts";
 import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
-import { useAccountContext } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
-import { rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
+import { useApiQuery } from "../../data/session.ts";
+import { rich, statisticsLanguage, strong, t, type TextKey } from "../../languages/translate.ts";
 import { ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
@@ -59,17 +57,14 @@ const STATUSES = [
   "taken_down",
 ] as const;
 
-const CONTINENTS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"] as const;
-
 export function TryAs({ link, dirty }: { link: FullLink; dirty: boolean }) {
-  const { scope } = useAccountContext();
   const [visitor, setVisitor] = useState<Visitor>({ user_agent: DEVICES["iPhone"] ?? "" });
-  const explanation = useQuery({
+  const explanation = useApiQuery(
     // The time changes when the rules do.
-    queryKey: ["explanation", scope, link.id, link.updated_at, visitor],
-    queryFn: ({ signal }) => getClient(scope).links.explain(link.id, visitor, { signal }),
-    placeholderData: keepPreviousData,
-  });
+    ["explanation", link.id, link.updated_at, visitor],
+    (client, signal) => client.links.explain(link.id, visitor, { signal }),
+    { placeholderData: keepPreviousData },
+  );
   return (
     <Card title={t("rules.try.title")} className="try-as">
       <div className="stack">
@@ -139,7 +134,7 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
         <SelectField
           label={t("analytics.dimensions.continent")}
           value={visitor.continent ?? ""}
-          options={["", ...CONTINENTS].map((value) => ({
+          options={["", ...Object.keys(CONTINENTS)].map((value) => ({
             value,
             label: value === "" ? t("rules.try.unknown") : describeActual("continent", value),
           }))}

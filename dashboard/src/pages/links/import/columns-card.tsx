@@ -14,14 +14,13 @@ import {
   type ImportField,
 } from "../../../../../shared/link-csv/fields.ts";
 import { listDates } from "../../../../../shared/link-csv/row.ts";
-import { fallbackCatalogue } from "../../../languages/catalogues.ts";
+import { fallbackCatalogue, t } from "../../../languages/translate.ts";
 import { fieldName } from "../../../languages/errors.ts";
-import { t } from "../../../languages/translate.ts";
 import { ChoiceField, SelectField, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
-import { changeTarget, type DomainChoice, type ImportChoices, type PlanInput } from "./model.ts";
+import { changeTarget, type DomainChoice, type ImportChoices, type PlanInput } from "./plan.ts";
 import type { ChosenFile } from "./use-import.ts";
 
 /** Different cells of a column shown as examples. */

@@ -2,7 +2,6 @@
  * Checks all rows of an import before anything is created, runs it, and lists the rows that are not
  * imported.
  */
-import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
 import { Link as PageLink } from "wouter";
@@ -11,10 +10,8 @@ import type { Link } from "../../../../../clients/typescript/src/index.ts";
 import { unescapeFormula } from "../../../../../shared/link-csv/cells.ts";
 import { findField } from "../../../../../shared/link-csv/fields.ts";
 import { readList } from "../../../data/complete-list.ts";
-import { printTable } from "../../../data/csv.ts";
-import { getClient } from "../../../data/http.ts";
-import { saveCsvFile } from "../../../data/save-file.ts";
-import { useAccountContext } from "../../../data/session.ts";
+import { saveCsv } from "../../../data/csv.ts";
+import { useApiQuery } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
 import { Button } from "../../../ui/button.tsx";
 import { formatCount } from "../../../ui/format.ts";
@@ -23,7 +20,7 @@ import { Alert } from "../../../ui/states.tsx";
 import { RowTable } from "../../../ui/table.tsx";
 import { BulkDialog, ReportDialog } from "../bulk-dialogs.tsx";
 import type { BulkReport } from "../bulk-task.tsx";
-import type { ImportFile, ImportItem, NoteKind, ProblemKind } from "./model.ts";
+import type { ImportFile, ImportItem, NoteKind, ProblemKind } from "./plan.ts";
 import {
   type ChosenFile,
   type FailedItem,
@@ -148,11 +145,7 @@ function Counts({ items }: { items: readonly ImportItem[] }) {
 
 /** Says that the account may create fewer links today than the import would. */
 function QuotaWarning({ needed }: { needed: number }) {
-  const { scope } = useAccountContext();
-  const limits = useQuery({
-    queryKey: ["limits", scope],
-    queryFn: () => getClient(scope).limits(),
-  });
+  const limits = useApiQuery(["limits"], (client) => client.limits());
   const quota = limits.data?.quotas.find(({ name }) => name === "links_per_day");
   if (quota === undefined || quota.remaining >= needed) return null;
   return <p className="warning">{t("import.quota", { count: quota.remaining })}</p>;
@@ -279,9 +272,6 @@ function listHref(tags: string): string {
 const FAILED_MAX = 100;
 
 function FailedTable({ file, failed }: { file: ImportFile; failed: readonly FailedItem[] }) {
-  function download(): void {
-    saveCsvFile(printReport(file, failed), "not-imported.csv");
-  }
   return (
     <>
       <RowTable
@@ -290,10 +280,10 @@ function FailedTable({ file, failed }: { file: ImportFile; failed: readonly Fail
         keyOf={(_, index) => index}
         columns={[
           { name: t("import.heads.row"), isNamed: true, cell: ({ row }) => row },
-          { name: t("import.heads.alias"), cell: ({ link }) => link.alias },
+          { name: t("fields.alias"), cell: ({ link }) => link.alias },
           { name: t("import.heads.reason"), cell: ({ problem }) => problem.message },
           {
-            name: t("import.heads.destination"),
+            name: t("fields.url"),
             cell: ({ link }) => <span className="destination">{link.url}</span>,
           },
         ]}
@@ -303,7 +293,7 @@ function FailedTable({ file, failed }: { file: ImportFile; failed: readonly Fail
         <p className="hint">{t("import.run.firstFailed", { max: FAILED_MAX })}</p>
       )}
       <div>
-        <Button onClick={download}>
+        <Button onClick={() => saveCsv(reportOf(file, failed), "not-imported.csv")}>
           <Download aria-hidden /> {t("import.run.download")}
         </Button>
       </div>
@@ -314,11 +304,11 @@ function FailedTable({ file, failed }: { file: ImportFile; failed: readonly Fail
 /** The columns before those of the file: the number of the row, and why it was not imported. */
 const REPORT_COLUMNS = ["import_row", "import_reason"];
 
-/** Writes the rows of the file that were not imported, whole, each with its reason. */
-export function printReport(
+/** The rows of the file that were not imported, whole, each with its reason, as a table. */
+export function reportOf(
   { columns, rows, isEscaped }: ImportFile,
   failed: readonly FailedItem[],
-): string {
+): string[][] {
   const reasons = new Map<number, string[]>();
   for (const { index, problem } of failed)
     reasons.set(index, [...(reasons.get(index) ?? []), problem.message]);
@@ -331,5 +321,5 @@ export function printReport(
     return [String(row), [...new Set(messages)].join(" "), ...texts];
   });
   const header = [...REPORT_COLUMNS, ...columns.filter((_, column) => keeps(column))];
-  return printTable([header, ...table]);
+  return [header, ...table];
 }

@@ -5,35 +5,36 @@
 import { Download, List } from "lucide-react";
 import { lazy, memo, type ReactNode, Suspense, useMemo, useState } from "react";
 
-import { readableUrl } from "../../../../../shared/contracts/host-names.ts";
-import { ValueList } from "../../../../../shared/statistics/cards.tsx";
-import { describePlace, describeValue } from "../../../../../shared/statistics/values.ts";
-import { rich, statisticsLanguage, strong, t } from "../../../languages/translate.ts";
-import { Button, CsvButton, IconButton, SegmentedControl } from "../../../ui/button.tsx";
-import { Dialog } from "../../../ui/dialog.tsx";
-import { ChoiceField, TextField } from "../../../ui/field.tsx";
-import { countryName, formatCount, formatPercent, inSentence } from "../../../ui/format.ts";
-import { Card } from "../../../ui/page.tsx";
-import { Loading, QueryBoundary } from "../../../ui/states.tsx";
-import { type Column, RowTable } from "../../../ui/table.tsx";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
+import { ValueList } from "../../../../shared/statistics/cards.tsx";
+import { describePlace, describeValue } from "../../../../shared/statistics/values.ts";
+import { rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
+import { Button, CsvButton, IconButton, SegmentedControl } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { ChoiceField, TextField } from "../../ui/field.tsx";
+import { countryName, formatCount, inSentence } from "../../ui/format.ts";
+import { Card } from "../../ui/page.tsx";
+import { Loading, QueryBoundary } from "../../ui/states.tsx";
+import { type Column, RowTable } from "../../ui/table.tsx";
 import {
   type Dimension,
   dimensionLabel,
   toggleInUrl,
   useAnalyticsQuery,
-} from "../analytics-query.ts";
-import { only } from "../filters.ts";
+} from "./analytics-query.ts";
+import { only } from "./analytics-path.ts";
 import {
+  countColumns,
   type CountedValues,
   COUNTRIES_MAX,
   useAllValues,
   useTopValues,
+  ValueName,
   type ValueRow,
-} from "./top-values.ts";
-import { ValueName } from "./value-name.tsx";
+} from "./values.tsx";
 
 const WorldMap = lazy(async () => {
-  const { WorldMap } = await import("../../../../../shared/statistics/world-map.tsx");
+  const { WorldMap } = await import("../../../../shared/statistics/world-map.tsx");
   return { default: WorldMap };
 });
 
@@ -104,7 +105,7 @@ export const Devices = () => (
       device: t("analytics.cards.devices"),
       browser: t("analytics.cards.browsers"),
       os: t("analytics.cards.systems"),
-      trigger: t("analytics.cards.triggers"),
+      trigger: t("analytics.dimensions.trigger"),
     }}
   />
 );
@@ -169,7 +170,6 @@ type BreakdownCardProps = {
 function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCardProps) {
   const names = Object.keys(tabs) as Dimension[];
   const [selected, setSelected] = useState<Dimension>();
-  const [showAll, setShowAll] = useState(false);
   const dimension = selected ?? initial ?? names[0] ?? "country";
   const label = tabs[dimension] ?? "";
   const { query, csvPath } = useTopValues(dimension);
@@ -195,7 +195,7 @@ function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCard
           <span className="card-icons">
             <IconButton
               label={t("analytics.cards.all", { label: inSentence(label) })}
-              onClick={() => setShowAll(true)}
+              opens={(close) => <AllValuesDialog dimension={dimension} onClose={close} />}
             >
               <List aria-hidden />
             </IconButton>
@@ -212,7 +212,6 @@ function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCard
           {list}
         </div>
       )}
-      {showAll && <AllValuesDialog dimension={dimension} onClose={() => setShowAll(false)} />}
     </Card>
   );
 }
@@ -326,7 +325,7 @@ function ValueTable({
   if (rows.length === 0) return <p className="no-data">{t("analytics.values.none")}</p>;
   return (
     <RowTable
-      label={t("analytics.values.title")}
+      label={t("analytics.filters.values")}
       rows={rows}
       keyOf={({ values }) => JSON.stringify(values)}
       className="values"
@@ -337,21 +336,7 @@ function ValueTable({
             <ValueName row={{ values: valuesOf(values, dimension), link }} dimension={dimension} />
           ),
         })),
-        {
-          name: t("statistics.clicks"),
-          className: "number",
-          cell: ({ clicks }) => formatCount(clicks),
-        },
-        {
-          name: t("analytics.dimensions.visitors"),
-          className: "number",
-          cell: ({ unique_clicks }) => formatCount(unique_clicks),
-        },
-        {
-          name: t("analytics.values.share"),
-          className: "number",
-          cell: ({ percentage }) => formatPercent(percentage),
-        },
+        ...countColumns(),
       ]}
       tall
     />
@@ -390,7 +375,7 @@ async function saveRows(
   dimensions: readonly Dimension[],
 ): Promise<void> {
   // Loaded on demand: most visits save nothing.
-  const { saveCsv } = await import("../../../data/csv.ts");
+  const { saveCsv } = await import("../../data/csv.ts");
   const table = rows.map(({ values, link, clicks, unique_clicks, percentage }) => ({
     ...values,
     clicks,
