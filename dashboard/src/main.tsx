@@ -7,14 +7,13 @@ import { StatisticsLanguageContext } from "../../shared/statistics/language.ts";
 import { App } from "./app.tsx";
 import { SESSION_KEY } from "./data/session.ts";
 import { isSignedOut } from "./languages/errors.ts";
-import { preferredLanguage } from "./languages/preference.ts";
+import { applyTheme, preferredLanguage, readTheme } from "./data/preferences.ts";
 import {
   getLanguage,
   onLanguageChange,
   setLanguage,
   statisticsLanguage,
 } from "./languages/translate.ts";
-import { applyTheme, readTheme } from "./ui/theme.ts";
 import { ToastRegion } from "./ui/toast.tsx";
 
 const queryClient = new QueryClient({

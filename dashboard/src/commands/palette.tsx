@@ -19,7 +19,7 @@ import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
-import { applyTheme, THEMES } from "../ui/theme.ts";
+import { applyTheme, THEMES } from "../data/preferences.ts";
 import { toastError } from "../ui/toast.tsx";
 
 /** Maximum links shown by a search; the page of links shows all. */
@@ -177,14 +177,6 @@ function useLinkItems(text: string): LinkItems {
 }
 
 /** The pages and actions that the palette offers to the current user. */
-const THEME_NAMES = {
-  system: "commands.themes.system",
-  light: "commands.themes.light",
-  dark: "commands.themes.dark",
-} as const;
-
-const SWITCHES = { live: "commands.switchToLive", test: "commands.switchToTest" } as const;
-
 function usePages(): PaletteItem[] {
   const { account } = useAccountContext();
   const [, navigate] = useLocation();
@@ -227,13 +219,13 @@ function useActions(text: string): PaletteItem[] {
         ]
       : []),
     action(t("commands.shortcuts"), openShortcuts),
-    action(t(SWITCHES[otherMode]), () => navigate(`~/${account.id}/${otherMode}/links`)),
+    action(t(`commands.switchTo.${otherMode}`), () => navigate(`~/${account.id}/${otherMode}/links`)),
     ...session.accounts
       .filter(({ id }) => id !== account.id)
       .map(({ id, name }) =>
         action(name, () => navigate(`~/${id}/${mode}/links`), t("shell.account")),
       ),
-    ...THEMES.map((theme) => action(t(THEME_NAMES[theme]), () => applyTheme(theme))),
+    ...THEMES.map((theme) => action(t(`commands.themes.${theme}`), () => applyTheme(theme))),
     action(t("shell.signOut"), () => void signOut().catch(toastError)),
   ];
 }

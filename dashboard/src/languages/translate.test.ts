@@ -12,7 +12,7 @@ import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts"
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
 import { getLanguage, nameOf, onLanguageChange, setLanguage, t } from "./translate.ts";
 import { describeError, fieldName, translateSentence } from "./errors.ts";
-import { matchLanguage } from "./preference.ts";
+import { matchLanguage } from "../data/preferences.ts";
 
 // All that a language changes of the page itself.
 Object.assign(globalThis, { document: { documentElement: {} } });

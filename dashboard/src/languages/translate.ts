@@ -10,7 +10,7 @@ import { directionOf, languageName } from "../../../shared/contracts/languages.t
 import statistics from "../../../shared/languages/statistics/en.json";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
 import en from "./en.json";
-import { FALLBACK, type Language } from "./preference.ts";
+import { FALLBACK, type Language } from "../data/preferences.ts";
 
 /** The texts by key. Every catalogue has those of English. */
 type Catalogue = typeof en & { statistics: typeof statistics };
@@ -83,6 +83,11 @@ export async function setLanguage(language: Language): Promise<void> {
  * language may change.
  */
 export const t = (key: TextKey, values?: Values): string => translator(key, values);
+
+/** Returns the text of a key that may not exist, such as one with a word of the API. */
+export const findText = (key: string): string | undefined =>
+  // Whether it is one is what is asked.
+  translator.has(key as TextKey) ? t(key as TextKey) : undefined;
 
 /** Returns a text with elements, which functions of `values` render for its tags. */
 export const rich = (key: TextKey, values: RichValues): ReactNode => translator.rich(key, values);

@@ -146,19 +146,29 @@ export function ActionDialog<Result>({
   return <ConfirmDialog {...dialog} task={task} />;
 }
 
-type SecretDialogProps = {
+type SecretProps = { text: string; copyLabel: string; testId: string };
+
+type SecretDialogProps = SecretProps & {
   title: string;
   warning: string;
   /** Label of the button that closes the dialog. */
   done: string;
   onClose: () => void;
-  children: ReactNode;
+  children?: ReactNode;
 };
 
 /** Shows what is displayed only once, such as a new key; it cannot be closed by accident. */
-export const SecretDialog = ({ title, warning, done, onClose, children }: SecretDialogProps) => (
+export const SecretDialog = ({
+  title,
+  warning,
+  done,
+  onClose,
+  children,
+  ...secret
+}: SecretDialogProps) => (
   <Dialog title={title} onClose={onClose} locked>
     <p className="warning">{warning}</p>
+    <Secret {...secret} />
     {children}
     <footer>
       <Button variant="primary" onClick={onClose}>
@@ -167,8 +177,6 @@ export const SecretDialog = ({ title, warning, done, onClose, children }: Secret
     </footer>
   </Dialog>
 );
-
-type SecretProps = { text: string; copyLabel: string; testId: string };
 
 /** A text to copy. */
 export const Secret = ({ text, copyLabel, testId }: SecretProps) => (

@@ -170,54 +170,66 @@ export function TextAreaField({
   );
 }
 
-type Option = { value: string; label: string };
+type Option<Value> = { value: Value; label: string };
 
-export function SelectField({
-  label,
-  hint,
-  error,
-  options,
-  ...select
-}: FieldProps & ComponentProps<"select"> & { options: readonly Option[] }) {
-  return (
-    <Field label={label} hint={hint} error={error}>
-      {(control) => (
-        <select {...select} {...control}>
-          {options.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
-}
+const renderOptions = (options: readonly Option<string>[]) =>
+  options.map(({ value, label }) => (
+    <option key={value} value={value}>
+      {label}
+    </option>
+  ));
 
-type ChoiceFieldProps<Value> = FieldProps & {
+type SelectFieldProps = FieldProps &
+  ComponentProps<"select"> & { options: readonly Option<string>[] };
+
+export const SelectField = ({ label, hint, error, options, ...select }: SelectFieldProps) => (
+  <Field label={label} hint={hint} error={error}>
+    {(control) => (
+      <select {...select} {...control}>
+        {renderOptions(options)}
+      </select>
+    )}
+  </Field>
+);
+
+type Choice = string | number | boolean | null | undefined;
+
+type SelectProps<Value> = Omit<ComponentProps<"select">, "value" | "onChange"> & {
   /** Nothing, and "", are the same in a select. */
   value: Value;
-  options: readonly { value: Value; label: string }[];
+  options: readonly Option<Value>[];
   onChoose: (value: Value) => void;
-  disabled?: boolean;
 };
 
 /** A select whose options have values of any type; one is always chosen. */
-export const ChoiceField = <Value extends string | number | boolean | null | undefined>({
+export const Select = <Value extends Choice>({
   value,
   options,
   onChoose,
-  ...field
-}: ChoiceFieldProps<Value>) => (
-  <SelectField
-    {...field}
+  ...select
+}: SelectProps<Value>) => (
+  <select
+    {...select}
     value={String(value ?? "")}
-    options={options.map((option) => ({ ...option, value: String(option.value ?? "") }))}
     onChange={({ target: { selectedIndex } }) => {
       const chosen = options[selectedIndex];
       if (chosen !== undefined) onChoose(chosen.value);
     }}
-  />
+  >
+    {renderOptions(options.map((option) => ({ ...option, value: String(option.value ?? "") })))}
+  </select>
+);
+
+/** A {@link Select} with a label. */
+export const ChoiceField = <Value extends Choice>({
+  label,
+  hint,
+  error,
+  ...select
+}: FieldProps & SelectProps<Value>) => (
+  <Field label={label} hint={hint} error={error}>
+    {(control) => <Select {...select} {...control} />}
+  </Field>
 );
 
 export function CheckField({
@@ -310,7 +322,7 @@ export function Disclosure({
   return (
     <details ref={element}>
       <summary>{title}</summary>
-      {children}
+      <div className="stack">{children}</div>
     </details>
   );
 }

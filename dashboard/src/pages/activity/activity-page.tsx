@@ -13,7 +13,7 @@ import { getClient, saveFile } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { fieldName } from "../../languages/errors.ts";
-import { t } from "../../languages/translate.ts";
+import { findText, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
@@ -384,7 +384,4 @@ const SHOWN_TYPES: readonly ShownType[] = [...EVENT_TYPE_NAMES, ...AUDIT_TYPE_NA
 );
 
 /** The name of a type; one that the page does not know is shown as it is. */
-export function typeName(type: string): string {
-  const known = SHOWN_TYPES.find((name) => name === type);
-  return known === undefined ? type : t(`activity.types.${known}`);
-}
+export const typeName = (type: string): string => findText(`activity.types.${type}`) ?? type;

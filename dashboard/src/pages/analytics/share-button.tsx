@@ -3,7 +3,6 @@
  * statistics until it is revoked.
  */
 import { Plus, Share2 } from "lucide-react";
-import { useState } from "react";
 import { useForm, type UseFormReturn } from "react-hook-form";
 
 import type { ResponseBody, Share } from "../../../../clients/typescript/src/index.ts";
@@ -29,60 +28,42 @@ import {
 import { CheckGroup, Disclosure, formField, PasswordField, TextField } from "../../ui/field.tsx";
 import { formatDate, formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
-import { Empty, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
+import { QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import { isFilterName, readRange } from "./analytics-path.ts";
 import { filterLabel } from "./analytics-query.ts";
 
-/** The dialog's content. */
-type View = { kind: "list" } | { kind: "new" } | { kind: "url"; share: NewShare };
+/** Of a link, or of all links together when `link` is null. */
+type Shared = { link: string | null };
 
-/** Shares the statistics of a link, or of all links when `link` is null. */
-export function ShareButton({ link }: { link: string | null }) {
-  const [view, setView] = useState<View>();
-  const close = () => setView(undefined);
-  return (
-    <>
-      <Button onClick={() => setView({ kind: "list" })}>
-        <Share2 aria-hidden /> {t("shares.share")}
-      </Button>
-      {view?.kind === "list" && (
-        <ShareListDialog link={link} onNew={() => setView({ kind: "new" })} onClose={close} />
-      )}
-      {view?.kind === "new" && (
-        <NewShareDialog
-          link={link}
-          onCreated={(share) => setView({ kind: "url", share })}
-          onClose={() => setView({ kind: "list" })}
-        />
-      )}
-      {view?.kind === "url" && (
-        <ShareUrlDialog share={view.share} onClose={() => setView({ kind: "list" })} />
-      )}
-    </>
-  );
-}
+/** Shares the statistics of a link, or of all links. */
+export const ShareButton = ({ link }: Shared) => (
+  <Button opens={(close) => <ShareListDialog link={link} onClose={close} />}>
+    <Share2 aria-hidden /> {t("shares.share")}
+  </Button>
+);
 
-type ShareListProps = {
-  /** Null for shares of all links together. */
-  link: string | null;
-  onNew: () => void;
-  onClose: () => void;
-};
-
-function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
+function ShareListDialog({ link, onClose }: Shared & { onClose: () => void }) {
   const canWrite = useCanWrite();
   const shares = useApiQuery(["shares"], (client) => Array.fromAsync(client.shares.all()));
+  const data = shares.data?.filter(({ link_id }) => link_id === link);
   return (
     <Dialog title={t("shares.title")} onClose={onClose} wide>
-      <QueryBoundary query={shares} label={t("shares.loading")}>
-        {(data) => <ShareTable shares={data.filter(({ link_id }) => link_id === link)} />}
-      </QueryBoundary>
+      <QueryList
+        query={{ ...shares, data }}
+        label={t("shares.loading")}
+        empty={{ title: t("shares.empty"), hint: t("shares.emptyHint") }}
+      >
+        {(rows) => <ShareTable shares={rows} />}
+      </QueryList>
       <footer>
         <Button onClick={onClose}>{t("ui.close")}</Button>
         {canWrite && (
-          <Button variant="primary" onClick={onNew}>
+          <Button
+            variant="primary"
+            opens={(close) => <NewShareDialog link={link} onClose={close} />}
+          >
             <Plus aria-hidden /> {t("shares.new")}
           </Button>
         )}
@@ -104,13 +85,6 @@ const nameOf = ({ name, created_at }: Share): string =>
   name ?? t("shares.unnamed", { date: formatDate(created_at) });
 
 function ShareTable({ shares }: { shares: readonly Share[] }) {
-  if (shares.length === 0) {
-    return (
-      <Empty title={t("shares.empty")}>
-        <p>{t("shares.emptyHint")}</p>
-      </Empty>
-    );
-  }
   return (
     <RowTable
       label={t("shares.title")}
@@ -206,8 +180,10 @@ const ShareUrlDialog = ({ share, onClose }: { share: NewShare; onClose: () => vo
       warning={t("shares.urlWarning")}
       done={t("shares.urlSaved")}
       onClose={onClose}
+      text={share.url}
+      copyLabel={t("shares.copyUrl")}
+      testId="share-url"
     >
-      <Secret text={share.url} copyLabel={t("shares.copyUrl")} testId="share-url" />
       {share.embed_origins.length > 0 && (
         <>
           <h3>{t("shares.embedCode")}</h3>
@@ -235,15 +211,7 @@ type Values = {
 const optional = (validate: (text: string) => true | string) => (text: string) =>
   text === "" || validate(text);
 
-function NewShareDialog({
-  link,
-  onCreated,
-  onClose,
-}: {
-  link: string | null;
-  onCreated: (share: NewShare) => void;
-  onClose: () => void;
-}) {
+function NewShareDialog({ link, onClose }: Shared & { onClose: () => void }) {
   const client = useClient();
   const { timezone } = readRange(new URLSearchParams(location.search));
   const form = useForm<Values>({
@@ -267,8 +235,9 @@ function NewShareDialog({
         expires_at: expires_at === "" ? null : toInstant(expires_at),
         embed_origins: readWords(embed_origins),
       }),
-    { invalidate: ["shares"], onSuccess: onCreated },
+    { invalidate: ["shares"] },
   );
+  if (create.data !== undefined) return <ShareUrlDialog share={create.data} onClose={onClose} />;
   return (
     <FormDialog
       title={t("shares.new")}

@@ -15,7 +15,7 @@ import { useTags } from "../../data/account-lists.ts";
 import { optionsOf, toCodes } from "../../data/named-values.ts";
 import { statisticsLanguage, t } from "../../languages/translate.ts";
 import { Button, IconButton, SegmentedControl } from "../../ui/button.tsx";
-import { ChoiceField, ListField, TextField } from "../../ui/field.tsx";
+import { ChoiceField, ListField, Select, TextField } from "../../ui/field.tsx";
 import { listTimeZones } from "../../ui/local-time.ts";
 import { PanelButton } from "../../ui/menu.tsx";
 import { updateSearch } from "../../ui/search-state.ts";
@@ -58,17 +58,12 @@ export function PeriodBar({
       <CalendarSelect value={custom ? "" : range.period} onChange={show} />
       <TimeZoneSelect value={range.timezone} onChange={setTimeZone} />
       {comparable && range.period !== "all" && (
-        <select
+        <Select
           aria-label={t("analytics.period.compareWith")}
           value={compare}
-          onChange={(event) => updateSearch({ compare: event.target.value })}
-        >
-          {COMPARISONS.map((name) => (
-            <option key={name} value={name}>
-              {t(`analytics.period.${name}`)}
-            </option>
-          ))}
-        </select>
+          options={COMPARISONS.map((value) => ({ value, label: t(`analytics.period.${value}`) }))}
+          onChoose={(chosen) => updateSearch({ compare: chosen })}
+        />
       )}
       {children}
       {custom && <CustomDates key={`${range.start} ${range.end}`} range={range} />}
@@ -106,15 +101,12 @@ const TimeZoneSelect = memo(function TimeZoneSelect({ value, onChange }: SelectP
   const all = useDeferredValue(true, false);
   const zones = useMemo(() => (all ? listTimeZones(value) : [value]), [all, value]);
   return (
-    <select
+    <Select
       aria-label={t("analytics.period.timeZone")}
       value={value}
-      onChange={(event) => onChange(event.target.value)}
-    >
-      {zones.map((zone) => (
-        <option key={zone}>{zone}</option>
-      ))}
-    </select>
+      options={zones.map((zone) => ({ value: zone, label: zone }))}
+      onChoose={onChange}
+    />
   );
 });
 

@@ -366,22 +366,20 @@ const FileFields = ({
     title={t("domains.files")}
     hasError={FILE_FIELDS.some((field) => errors[field] !== undefined)}
   >
-    <div className="stack">
-      <p className="hint">{t("domains.filesHint")}</p>
-      {FILE_FIELDS.map((field) => (
-        <TextAreaField
-          key={field}
-          label={t(FILE_TEXTS[field].label)}
-          placeholder={FILE_TEXTS[field].placeholder}
-          className="code"
-          rows={6}
-          spellCheck={false}
-          error={errors[field]}
-          value={values[field]}
-          onChange={(event) => onChange({ [field]: event.target.value })}
-        />
-      ))}
-    </div>
+    <p className="hint">{t("domains.filesHint")}</p>
+    {FILE_FIELDS.map((field) => (
+      <TextAreaField
+        key={field}
+        label={t(FILE_TEXTS[field].label)}
+        placeholder={FILE_TEXTS[field].placeholder}
+        className="code"
+        rows={6}
+        spellCheck={false}
+        error={errors[field]}
+        value={values[field]}
+        onChange={(event) => onChange({ [field]: event.target.value })}
+      />
+    ))}
   </Disclosure>
 );
 

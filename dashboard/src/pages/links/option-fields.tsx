@@ -51,39 +51,37 @@ function ScheduleFields({ form }: FormProps) {
       title={t("links.form.schedule")}
       hasError={hasErrors(form, "starts_at", "expires_at", "expired_url")}
     >
-      <div className="stack">
-        <div className="columns">
-          <TextField
-            label={t("links.form.starts")}
-            type="datetime-local"
-            hint={t("links.form.startsHint")}
-            {...formField(form, "starts_at")}
-          />
-          <TextField
-            label={t("ui.expires")}
-            type="datetime-local"
-            hint={t("links.form.localTime")}
-            {...formField(form, "expires_at")}
-          />
-        </div>
+      <div className="columns">
         <TextField
-          label={t("links.form.expiredUrl")}
-          type="url"
-          inputMode="url"
-          hint={t("links.form.expiredUrlHint")}
-          {...formField(form, "expired_url")}
+          label={t("links.form.starts")}
+          type="datetime-local"
+          hint={t("links.form.startsHint")}
+          {...formField(form, "starts_at")}
         />
-        <CheckField
-          label={t("fields.disabled")}
-          hint={t("links.form.disabledHint")}
-          {...form.register("disabled")}
-        />
-        <CheckField
-          label={t("fields.archived")}
-          hint={t("links.form.archivedHint")}
-          {...form.register("archived")}
+        <TextField
+          label={t("ui.expires")}
+          type="datetime-local"
+          hint={t("links.form.localTime")}
+          {...formField(form, "expires_at")}
         />
       </div>
+      <TextField
+        label={t("links.form.expiredUrl")}
+        type="url"
+        inputMode="url"
+        hint={t("links.form.expiredUrlHint")}
+        {...formField(form, "expired_url")}
+      />
+      <CheckField
+        label={t("fields.disabled")}
+        hint={t("links.form.disabledHint")}
+        {...form.register("disabled")}
+      />
+      <CheckField
+        label={t("fields.archived")}
+        hint={t("links.form.archivedHint")}
+        {...form.register("archived")}
+      />
     </Disclosure>
   );
 }
@@ -91,35 +89,33 @@ function ScheduleFields({ form }: FormProps) {
 function LimitFields({ form, link }: FieldsProps) {
   return (
     <Disclosure title={t("links.form.limits")} hasError={hasErrors(form, "max_clicks")}>
-      <div className="stack">
-        <div className="columns">
-          <TextField
-            label={t("fields.max_clicks")}
-            type="number"
-            inputMode="numeric"
-            min={1}
-            step={1}
-            placeholder={t("links.form.noLimit")}
-            hint={describeLimit(link)}
-            {...formField(form, "max_clicks")}
-          />
-          <SelectField
-            label={t("fields.limit_counts")}
-            options={[
-              { value: "all", label: t("links.form.everyRequest") },
-              { value: "human", label: t("links.form.onlyPeople") },
-            ]}
-            hint={t("links.form.consumesHint")}
-            disabled={form.watch("max_clicks") === ""}
-            {...form.register("limit_counts")}
-          />
-        </div>
-        <CheckField
-          label={t("links.form.confirm")}
-          hint={t("links.form.confirmHint")}
-          {...form.register("confirm")}
+      <div className="columns">
+        <TextField
+          label={t("fields.max_clicks")}
+          type="number"
+          inputMode="numeric"
+          min={1}
+          step={1}
+          placeholder={t("links.form.noLimit")}
+          hint={describeLimit(link)}
+          {...formField(form, "max_clicks")}
+        />
+        <SelectField
+          label={t("fields.limit_counts")}
+          options={[
+            { value: "all", label: t("links.form.everyRequest") },
+            { value: "human", label: t("links.form.onlyPeople") },
+          ]}
+          hint={t("links.form.consumesHint")}
+          disabled={form.watch("max_clicks") === ""}
+          {...form.register("limit_counts")}
         />
       </div>
+      <CheckField
+        label={t("links.form.confirm")}
+        hint={t("links.form.confirmHint")}
+        {...form.register("confirm")}
+      />
     </Disclosure>
   );
 }
@@ -137,45 +133,43 @@ function RequestFields({ form, link }: FieldsProps) {
   const hasPassword = link?.has_password ?? false;
   return (
     <Disclosure title={t("links.form.request")} hasError={hasErrors(form, "password")}>
-      <div className="stack">
-        <PasswordField
-          label={hasPassword ? t("settings.profile.newPassword") : t("fields.password")}
-          autoComplete="new-password"
-          hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
-          disabled={form.watch("removePassword")}
-          {...formField(form, "password")}
-        />
-        {hasPassword && (
-          <CheckField label={t("links.form.removePassword")} {...form.register("removePassword")} />
-        )}
-        <CheckField
-          label={t("links.form.forwardQuery")}
-          hint={t("links.form.forwardQueryHint")}
-          {...form.register("forward_query")}
-        />
-        <SelectField
-          label={t("fields.forward_path")}
-          hint={t("links.form.longerPathsHint")}
-          options={[
-            { value: "", label: t("links.form.pathError") },
-            { value: "append", label: t("links.form.pathAppend") },
-            { value: "ignore", label: t("links.form.pathIgnore") },
-          ]}
-          {...form.register("forward_path")}
-        />
-        <SelectField
-          label={t("links.form.redirectStatus")}
-          hint={t("links.form.redirectStatusHint")}
-          options={[
-            { value: "", label: t("links.form.redirectStatusOfDomain") },
-            ...REDIRECT_STATUSES.map((status) => ({
-              value: String(status),
-              label: t(`links.form.redirectStatuses.${status}`),
-            })),
-          ]}
-          {...form.register("redirect_status")}
-        />
-      </div>
+      <PasswordField
+        label={hasPassword ? t("settings.profile.newPassword") : t("fields.password")}
+        autoComplete="new-password"
+        hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
+        disabled={form.watch("removePassword")}
+        {...formField(form, "password")}
+      />
+      {hasPassword && (
+        <CheckField label={t("links.form.removePassword")} {...form.register("removePassword")} />
+      )}
+      <CheckField
+        label={t("links.form.forwardQuery")}
+        hint={t("links.form.forwardQueryHint")}
+        {...form.register("forward_query")}
+      />
+      <SelectField
+        label={t("fields.forward_path")}
+        hint={t("links.form.longerPathsHint")}
+        options={[
+          { value: "", label: t("links.form.pathError") },
+          { value: "append", label: t("links.form.pathAppend") },
+          { value: "ignore", label: t("links.form.pathIgnore") },
+        ]}
+        {...form.register("forward_path")}
+      />
+      <SelectField
+        label={t("links.form.redirectStatus")}
+        hint={t("links.form.redirectStatusHint")}
+        options={[
+          { value: "", label: t("links.form.redirectStatusOfDomain") },
+          ...REDIRECT_STATUSES.map((status) => ({
+            value: String(status),
+            label: t(`links.form.redirectStatuses.${status}`),
+          })),
+        ]}
+        {...form.register("redirect_status")}
+      />
     </Disclosure>
   );
 }
@@ -272,38 +266,36 @@ function PreviewFields({
       title={t("fields.preview")}
       hasError={hasErrors(form, "preview_title", "preview_description", "preview_image")}
     >
-      <div className="stack">
-        <p className="hint">
-          {t("links.preview.text")}
-          {isProtected && ` ${t("links.preview.protected")}`}
-        </p>
-        <TextField
-          label={t("links.preview.cardTitle")}
-          placeholder={t("links.preview.cardTitleExample")}
-          {...formField(form, "preview_title")}
+      <p className="hint">
+        {t("links.preview.text")}
+        {isProtected && ` ${t("links.preview.protected")}`}
+      </p>
+      <TextField
+        label={t("links.preview.cardTitle")}
+        placeholder={t("links.preview.cardTitleExample")}
+        {...formField(form, "preview_title")}
+      />
+      <TextField
+        label={t("links.preview.cardDescription")}
+        placeholder={t("links.preview.cardDescriptionExample")}
+        {...formField(form, "preview_description", NEEDS_TITLE)}
+      />
+      <TextField
+        label={t("links.preview.cardImage")}
+        type="url"
+        inputMode="url"
+        placeholder="https://example.com/spring.png"
+        hint={t("links.preview.cardImageHint")}
+        {...formField(form, "preview_image", NEEDS_TITLE)}
+      />
+      {title.trim() !== "" && (
+        <SocialCard
+          host={domain === "" ? new URL(session.short_url).host : domain}
+          title={title}
+          description={description}
+          image={hasErrors(form, "preview_image") ? "" : image}
         />
-        <TextField
-          label={t("links.preview.cardDescription")}
-          placeholder={t("links.preview.cardDescriptionExample")}
-          {...formField(form, "preview_description", NEEDS_TITLE)}
-        />
-        <TextField
-          label={t("links.preview.cardImage")}
-          type="url"
-          inputMode="url"
-          placeholder="https://example.com/spring.png"
-          hint={t("links.preview.cardImageHint")}
-          {...formField(form, "preview_image", NEEDS_TITLE)}
-        />
-        {title.trim() !== "" && (
-          <SocialCard
-            host={domain === "" ? new URL(session.short_url).host : domain}
-            title={title}
-            description={description}
-            image={hasErrors(form, "preview_image") ? "" : image}
-          />
-        )}
-      </div>
+      )}
     </Disclosure>
   );
 }

@@ -8,6 +8,7 @@ import { useCommands } from "../../commands/shortcuts.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
+import { Select } from "../../ui/field.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { type CursorPages, Pager, useCursorPages } from "../../ui/table.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
@@ -67,7 +68,7 @@ export function LinksPage() {
                   page={page}
                   pages={pages}
                   limit={query.limit}
-                  onLimit={(limit) => change({ limit })}
+                  onLimit={(limit) => change({ limit: `${limit}` })}
                 />
               )}
             </>
@@ -109,26 +110,24 @@ function PageActions({ query }: { query: ListQuery }) {
 type ListFootProps = {
   page: LinkPage;
   pages: CursorPages;
-  limit: number;
-  onLimit: (limit: string) => void;
+  limit: ListQuery["limit"];
+  onLimit: (limit: ListQuery["limit"]) => void;
 };
 
 const ListFoot = ({ page, pages, limit, onLimit }: ListFootProps) => (
   <footer className="card-foot">
     <span aria-live="polite">{describeLinks(page, pages.after)}</span>
     <div className="pager">
-      <select
+      <Select
         className="narrow"
         aria-label={t("links.list.perPage")}
         value={limit}
-        onChange={(event) => onLimit(event.target.value)}
-      >
-        {PAGE_SIZES.map((size) => (
-          <option key={size} value={size}>
-            {t("links.list.pageSize", { size })}
-          </option>
-        ))}
-      </select>
+        options={PAGE_SIZES.map((size) => ({
+          value: size,
+          label: t("links.list.pageSize", { size }),
+        }))}
+        onChoose={onLimit}
+      />
       <Pager pages={pages} next={page.next} />
     </div>
   </footer>

@@ -10,7 +10,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { t, type TextKey } from "../../languages/translate.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Disclosure, SelectField, TextField } from "../../ui/field.tsx";
+import { Disclosure, Select, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDate } from "../../ui/format.ts";
 import { PanelButton } from "../../ui/menu.tsx";
 import { DEBOUNCE_MS, type SearchUpdate } from "../../ui/search-state.ts";
@@ -43,19 +43,16 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
         search={query.search ?? ""}
         onSearch={(search, options) => onChange({ search }, options)}
       />
-      <select
+      <Select
         className="narrow"
         aria-label={t("analytics.period.show")}
         value={status ?? "combined"}
-        onChange={(event) => onChange(chooseStatus(event.target.value))}
-      >
-        {STATUSES.map(({ value, label }) => (
-          <option key={value} value={value}>
-            {t(label)}
-          </option>
-        ))}
-        {status === undefined && <option value="combined">{t("links.list.asInUrl")}</option>}
-      </select>
+        options={[
+          ...STATUSES.map(({ value, label }) => ({ value, label: t(label) })),
+          ...(status === undefined ? [{ value: "combined", label: t("links.list.asInUrl") }] : []),
+        ]}
+        onChoose={(value) => onChange(chooseStatus(value))}
+      />
       <FilterButton query={query} shownTags={shownTags} onChange={onChange} />
       {query.tags.map((tag) => (
         <Chip

@@ -11,7 +11,7 @@ import { useAccountContext, useClient } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { code, rich, strong, t } from "../../languages/translate.ts";
 import { Button, useDialog } from "../../ui/button.tsx";
-import { ActionDialog, FormDialog, Secret, SecretDialog } from "../../ui/dialog.tsx";
+import { ActionDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
 import { CheckGroup, formField, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
@@ -263,9 +263,10 @@ const NewKey = ({ value, onClose }: { value: string; onClose: () => void }) => (
     warning={t("settings.keys.newWarning")}
     done={t("ui.saved")}
     onClose={onClose}
-  >
-    <Secret text={value} copyLabel={t("settings.keys.copy")} testId="new-key" />
-  </SecretDialog>
+    text={value}
+    copyLabel={t("settings.keys.copy")}
+    testId="new-key"
+  />
 );
 
 /** For how many seconds the old key works. */

@@ -9,14 +9,8 @@ import { getJson, send } from "../../data/http.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import {
-  ActionDialog,
-  ConfirmDialog,
-  FormDialog,
-  Secret,
-  SecretDialog,
-} from "../../ui/dialog.tsx";
-import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
+import { ActionDialog, ConfirmDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
+import { CheckField, formField, Select, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
@@ -151,21 +145,13 @@ function RoleSelect({ member }: { member: Member }) {
   );
   return (
     <>
-      <select
+      <Select
         aria-label={t("settings.members.roleOf", { name: member.name })}
         value={member.role}
         disabled={change.isPending}
-        onChange={(event) => {
-          const role = ROLES.find((candidate) => candidate === event.target.value);
-          if (role !== undefined) change.mutate(role);
-        }}
-      >
-        {ROLES.map((role) => (
-          <option key={role} value={role}>
-            {roleName(role)}
-          </option>
-        ))}
-      </select>
+        options={ROLES.map((role) => ({ value: role, label: roleName(role) }))}
+        onChoose={change.mutate}
+      />
       <ErrorAlert error={change.error} />
     </>
   );
@@ -236,13 +222,10 @@ const InvitationLink = ({ token, onClose }: { token: string; onClose: () => void
     warning={t("settings.members.invitationWarning")}
     done={t("ui.done")}
     onClose={onClose}
-  >
-    <Secret
-      text={`${location.origin}/invite/${token}`}
-      copyLabel={t("settings.members.copyLink")}
-      testId="invitation"
-    />
-  </SecretDialog>
+    text={`${location.origin}/invite/${token}`}
+    copyLabel={t("settings.members.copyLink")}
+    testId="invitation"
+  />
 );
 
 function InviteDialog({ onClose }: { onClose: () => void }) {
@@ -294,13 +277,10 @@ function ResetDialog({ member, onClose }: { member: Member; onClose: () => void 
         warning={t("settings.members.resetWarning", { time: formatDateTime(expires_at) })}
         done={t("ui.done")}
         onClose={onClose}
-      >
-        <Secret
-          text={`${location.origin}/reset-password/${token}`}
-          copyLabel={t("settings.members.copyLink")}
-          testId="reset-link"
-        />
-      </SecretDialog>
+        text={`${location.origin}/reset-password/${token}`}
+        copyLabel={t("settings.members.copyLink")}
+        testId="reset-link"
+      />
     );
   }
   return (

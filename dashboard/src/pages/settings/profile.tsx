@@ -14,7 +14,7 @@ import {
   preferredLanguage,
   readChoice,
   saveChoice,
-} from "../../languages/preference.ts";
+} from "../../data/preferences.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";

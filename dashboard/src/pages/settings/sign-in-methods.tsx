@@ -124,7 +124,7 @@ function ConfirmationDialog({ uri, qr, recovery_codes, onClose }: Enrolment & Cl
         testId="second-factor-secret"
       />
       <p className="warning">{t("settings.secondFactor.keepCodes")}</p>
-      <RecoveryCodes codes={recovery_codes} />
+      <Secret {...recoveryCodes(recovery_codes)} />
       <TextField
         label={t("settings.secondFactor.code")}
         inputMode="numeric"
@@ -135,13 +135,11 @@ function ConfirmationDialog({ uri, qr, recovery_codes, onClose }: Enrolment & Cl
   );
 }
 
-const RecoveryCodes = ({ codes }: { codes: readonly string[] }) => (
-  <Secret
-    text={codes.join("\n")}
-    copyLabel={t("settings.secondFactor.copyCodes")}
-    testId="recovery-codes"
-  />
-);
+const recoveryCodes = (codes: readonly string[]) => ({
+  text: codes.join("\n"),
+  copyLabel: t("settings.secondFactor.copyCodes"),
+  testId: "recovery-codes",
+});
 
 function NewCodesDialog({ onClose }: Closing) {
   const make = useApiMutation(
@@ -159,9 +157,8 @@ function NewCodesDialog({ onClose }: Closing) {
         warning={t("settings.secondFactor.keepCodes")}
         done={t("ui.done")}
         onClose={onClose}
-      >
-        <RecoveryCodes codes={make.data.recovery_codes} />
-      </SecretDialog>
+        {...recoveryCodes(make.data.recovery_codes)}
+      />
     );
   return (
     <PasswordDialog

@@ -19,7 +19,7 @@ import { readWords } from "../../data/complete-list.ts";
 import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ActionDialog, FormDialog, Secret, SecretDialog } from "../../ui/dialog.tsx";
+import { ActionDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
 import { ChoiceField, formField, ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
@@ -241,9 +241,10 @@ const NewSecret = ({ value, onClose }: { value: string; onClose: () => void }) =
     warning={t("webhooks.secretWarning")}
     done={t("ui.saved")}
     onClose={onClose}
-  >
-    <Secret text={value} copyLabel={t("webhooks.copySecret")} testId="webhook-secret" />
-  </SecretDialog>
+    text={value}
+    copyLabel={t("webhooks.copySecret")}
+    testId="webhook-secret"
+  />
 );
 
 function RotateDialog({ webhook, onClose }: DialogProps) {

@@ -110,38 +110,45 @@ const describeCheck = (possible: number, total: number): string =>
     : t("import.checked.some", { possible, count: total });
 
 /** How many links have which problem, and what one should know of the others. */
-function Counts({ items }: { items: readonly ImportItem[] }) {
-  const problems = countProblems(items);
-  const notes = countNotes(items);
-  return (
-    <div className="columns">
-      {problems.length > 0 && (
-        <section>
-          <h3>{t("import.run.notImported")}</h3>
-          <ul className="import-counts" aria-label={t("import.run.notImported")}>
-            {problems.map(({ kind, count }) => (
-              <li key={kind}>
-                <b>{formatCount(count)}</b> {t(`import.problems.${kind}`)}
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-      {notes.length > 0 && (
-        <section>
-          <h3>{t("import.run.notes")}</h3>
-          <ul className="import-counts" aria-label={t("import.run.notes")}>
-            {notes.map(({ kind, count }) => (
-              <li key={kind} {...(kind === "left_archived" ? { className: "warning" } : {})}>
-                <b>{formatCount(count)}</b> {t(`import.notes.${kind}`)}
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-    </div>
+const Counts = ({ items }: { items: readonly ImportItem[] }) => (
+  <div className="columns">
+    <CountList
+      title={t("import.run.notImported")}
+      rows={countProblems(items).map(({ kind, count }) => ({
+        text: t(`import.problems.${kind}`),
+        count,
+        isWarning: false,
+      }))}
+    />
+    <CountList
+      title={t("import.run.notes")}
+      rows={countNotes(items).map(({ kind, count }) => ({
+        text: t(`import.notes.${kind}`),
+        count,
+        isWarning: kind === "left_archived",
+      }))}
+    />
+  </div>
+);
+
+type CountListProps = {
+  title: string;
+  rows: readonly { text: string; count: number; isWarning: boolean }[];
+};
+
+const CountList = ({ title, rows }: CountListProps) =>
+  rows.length > 0 && (
+    <section>
+      <h3>{title}</h3>
+      <ul className="import-counts" aria-label={title}>
+        {rows.map(({ text, count, isWarning }) => (
+          <li key={text} {...(isWarning ? { className: "warning" } : {})}>
+            <b>{formatCount(count)}</b> {text}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
-}
 
 /** Says that the account may create fewer links today than the import would. */
 function QuotaWarning({ needed }: { needed: number }) {
