@@ -128,7 +128,8 @@ export function useDeferredData<Data>(
   question: string,
 ): { data: Data | undefined; isOutdated: boolean } {
   return {
-    data: useDeferredValue(data),
+    // The first data are what people wait for.
+    data: useDeferredValue(data) ?? data,
     isOutdated: useDeferredValue(isPlaceholderData ? undefined : question) !== question,
   };
 }

@@ -58,7 +58,10 @@ export function AnalyticsCards({
   );
 }
 
-/** Is not rendered with the controls; each card reads the query itself. */
+/**
+ * Is not rendered with the controls; each card reads the query itself. People look at the counts
+ * first: the other cards follow them.
+ */
 const Cards = memo(function Cards({
   isOfTag,
   children,
@@ -66,19 +69,22 @@ const Cards = memo(function Cards({
   isOfTag: boolean;
   children: ReactNode;
 }) {
+  const showsAll = useDeferredValue(true, false);
   return (
     <>
       <ClicksCard />
-      <div className="grid-cards">
-        <Places />
-        {children}
-        <Devices />
-        <Referrers />
-        <Languages />
-        <Campaigns />
-        <HeatMap />
-        {!isOfTag && <FailuresCard />}
-      </div>
+      {showsAll && (
+        <div className="grid-cards">
+          <Places />
+          {children}
+          <Devices />
+          <Referrers />
+          <Languages />
+          <Campaigns />
+          <HeatMap />
+          {!isOfTag && <FailuresCard />}
+        </div>
+      )}
     </>
   );
 });

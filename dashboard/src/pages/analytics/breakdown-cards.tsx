@@ -71,8 +71,11 @@ function CountryMap() {
       })),
     [query.data],
   );
+  const loading = <Loading label={t("analytics.cards.map")} />;
+  // Without clicks it is not worth the time in which the counts are drawn.
+  if (query.data === undefined && query.error === null) return loading;
   return (
-    <Suspense fallback={<Loading label={t("analytics.cards.map")} />}>
+    <Suspense fallback={loading}>
       <WorldMap
         countries={countries}
         onSelect={toggleCountry}

@@ -26,7 +26,7 @@ import {
 } from "../../../../../shared/link-csv/row.ts";
 import { isStateColumn } from "../../../../../shared/link-csv/services.ts";
 import { readList } from "../../../data/complete-list.ts";
-import { t, type TextKey } from "../../../languages/translate.ts";
+import { t } from "../../../languages/translate.ts";
 import { fieldName, translateSentence } from "../../../languages/errors.ts";
 import { describeIssue } from "../../../ui/validation.ts";
 
@@ -160,20 +160,9 @@ function isNotLive(text: string): boolean {
   return status === undefined ? readFlag(text) === true : status !== "live";
 }
 
-const REASONS: Readonly<Record<RowProblem["kind"], TextKey>> = {
-  archived: "import.reasons.archived",
-  deleted: "import.reasons.deleted",
-  unknown_state: "import.reasons.unknownState",
-  expired: "import.reasons.expired",
-  invalid_date: "import.reasons.date",
-  date_order: "import.reasons.dateOrder",
-  masked_password: "import.reasons.maskedPassword",
-  missing_password: "import.reasons.missingPassword",
-};
-
 const toProblem = ({ kind, values }: RowProblem): Problem => ({
   kind,
-  message: t(REASONS[kind], values),
+  message: t(`import.reasons.${kind}`, values),
 });
 
 /** A link with the tags of all links. */
