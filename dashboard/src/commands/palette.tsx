@@ -16,6 +16,7 @@ import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
+import { SEARCH_LENGTH_MAX } from "../pages/links/list-query.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
@@ -24,9 +25,6 @@ import { toastError } from "../ui/toast.tsx";
 
 /** Maximum links shown by a search; the page of links shows all. */
 const LINKS_MAX = 6;
-
-/** Maximum characters of the API's search. */
-const SEARCH_LENGTH_MAX = 255;
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
@@ -232,7 +230,6 @@ function useActions(text: string): PaletteItem[] {
 
 /** The items of the palette, and which of them match the typed text. */
 export type PaletteItem = {
-  /** Identifies it in the list. */
   id: string;
   name: string;
   /** Further words that find it, or other information about it. */

@@ -85,9 +85,16 @@ export async function setLanguage(language: Language): Promise<void> {
 export const t = (key: TextKey, values?: Values): string => translator(key, values);
 
 /** Returns the text of a key that may not exist, such as one with a word of the API. */
-export const findText = (key: string): string | undefined =>
-  // Whether it is one is what is asked.
-  translator.has(key as TextKey) ? t(key as TextKey) : undefined;
+export function findText(key: string): string | undefined {
+  let node: unknown = fallbackCatalogue;
+  for (const name of key.split(".")) {
+    // An object has more names than its own, such as `constructor`.
+    if (typeof node !== "object" || node === null || !Object.hasOwn(node, name)) return undefined;
+    node = Reflect.get(node, name);
+  }
+  // The catalogue has it.
+  return t(key as TextKey);
+}
 
 /** Returns a text with elements, which functions of `values` render for its tags. */
 export const rich = (key: TextKey, values: RichValues): ReactNode => translator.rich(key, values);

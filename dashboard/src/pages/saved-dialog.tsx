@@ -27,7 +27,6 @@ type SavedDialogProps = {
   /** Called with the query of the chosen one, before the dialog closes. */
   onOpen: (query: string) => void;
   onClose: () => void;
-  /** Shown between the list and the form. */
   children?: ReactNode;
 };
 

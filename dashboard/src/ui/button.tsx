@@ -107,7 +107,6 @@ export function CopyButton({
   );
 }
 
-/** Downloads the data of a card as CSV. */
 type CsvButtonProps = {
   path: string;
   /** Its content, as the button names it. */

@@ -96,11 +96,9 @@ export const FormDialog = ({ title, onClose, wide = false, ...form }: FormDialog
 type ConfirmDialogProps = {
   title: string;
   action: string;
-  /** Label of the cancel button. */
   cancel?: string;
   children: ReactNode;
   onClose: () => void;
-  /** Runs when the user confirms. */
   task: Task & { mutate: () => void };
 };
 

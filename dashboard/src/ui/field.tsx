@@ -19,10 +19,8 @@ import { Button, IconButton } from "./button.tsx";
 import { ErrorAlert, type Task } from "./states.tsx";
 
 export type FormProps = {
-  /** Label of the submit button. */
   action: string;
   onSubmit: (event: FormEvent) => unknown;
-  /** Runs when the form is submitted. */
   task: Task;
   /** Of a form in a dialog, which has a cancel button. */
   onCancel?: () => void;

@@ -42,7 +42,6 @@ export const RowTable = <Row,>({
   /** The actions of a row, at its end. */
   actions?: ((row: NoInfer<Row>) => ReactNode) | undefined;
   className?: string;
-  /** Limits the height. */
   tall?: boolean;
 }) => (
   <Table

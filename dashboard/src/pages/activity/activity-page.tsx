@@ -122,9 +122,7 @@ function Filters({ filter, events, onChange }: FiltersProps) {
 /** Undefined where one link is selected already. */
 type OnLink = ((id: string) => void) | undefined;
 
-type RowsProps = { events: readonly LedgerEvent[]; onLink: OnLink };
-
-function EventRows({ events, onLink }: RowsProps) {
+function EventRows({ events, onLink }: { events: readonly LedgerEvent[]; onLink: OnLink }) {
   const nameOf = useActorNames();
   return (
     <ul className="rows activity">
@@ -271,10 +269,8 @@ function useActorNames(): (actor: LedgerEvent["actor"]) => string {
 
 // Events in words.
 
-/** The object of an event. */
 type Subject = {
   name: string;
-  /** A second name. */
   detail?: string | undefined;
   /** Its page, relative to the account and mode; undefined without one, or when it is gone. */
   path?: string | undefined;
@@ -356,7 +352,6 @@ export const changesOf = ({ data }: LedgerEvent): Change[] =>
     after: formatValue(after),
   }));
 
-/** Characters of a value that are shown. */
 const VALUE_LENGTH_MAX = 200;
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;

@@ -149,7 +149,6 @@ function LinkFilters({ onOpen }: { onOpen: (filters: readonly Filter[]) => void 
 }
 
 const SHADES = [1, 2, 3, 4, 5];
-/** Interval of the hours that have a label. */
 const LABELLED_EVERY = 6;
 
 type Times = ResponseBody<"getAccountTimes">;

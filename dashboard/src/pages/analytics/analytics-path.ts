@@ -23,13 +23,10 @@ export const COMPARISONS = ["previous", "year", "none"] as const;
 type Comparison = (typeof COMPARISONS)[number];
 
 export type AnalyticsQuery = {
-  /** Path of the analytics in the API. */
   path: string;
-  /** The link that the page is about. */
   link: string | undefined;
   range: Range;
   compare: Comparison;
-  /** The filters that the user can change. */
   filters: readonly Filter[];
   /** The filter that the page is about, such as its tag. */
   subject: Filter | undefined;
@@ -89,7 +86,6 @@ function toViewSearch(params: URLSearchParams): string {
   return kept.size === 0 ? "" : `?${kept.toString()}`;
 }
 
-/** The time range of a view. */
 export type Range = {
   period: Period | CalendarPeriod | "custom";
   /** Local dates such as 2026-01-31, both inclusive, of a custom range or a calendar period. */
@@ -98,7 +94,6 @@ export type Range = {
   timezone: string;
 };
 
-/** The range as query parameters of the API. */
 type RangeQuery = {
   timezone: string;
   period?: Period;

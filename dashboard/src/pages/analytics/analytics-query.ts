@@ -98,7 +98,7 @@ async function waitForCounts(client: QueryClient, path: string): Promise<void> {
 /** A filter's name; or `link`, which is not a filter. */
 export type Dimension = Exclude<FilterName, "class"> | "link";
 
-export const filterLabel = (name: FilterName): string => t(`analytics.dimensions.${name}`);
+export const filterLabel = (name: FilterName): string => t(`fields.${name}`);
 
 export const dimensionLabel = (dimension: Dimension): string =>
   dimension === "link" ? t("fields.link") : filterLabel(dimension);

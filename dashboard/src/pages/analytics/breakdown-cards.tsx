@@ -108,7 +108,7 @@ export const Devices = () => (
       device: t("analytics.cards.devices"),
       browser: t("analytics.cards.browsers"),
       os: t("analytics.cards.systems"),
-      trigger: t("analytics.dimensions.trigger"),
+      trigger: t("fields.trigger"),
     }}
   />
 );
@@ -161,12 +161,10 @@ export function TopLinks() {
  */
 type BreakdownCardProps = {
   title: string;
-  /** The dimensions by name, with the labels of their lists. */
   tabs: Partial<Record<Dimension, string>>;
   /** The dimension shown first, instead of the first tab. */
   initial?: Dimension | undefined;
   className?: string;
-  /** Shown beside the list. */
   aside?: ReactNode;
 };
 
@@ -357,7 +355,6 @@ function valuesOf(values: CountedValues["values"], dimension: Dimension): Counte
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
 }
 
-/** Whether a value contains the text, as displayed or as stored. */
 function matches({ values, link }: CountedValues, text: string): boolean {
   const searchText = text.trim().toLowerCase();
   const shown = Object.entries(values).map(([name, value]) =>

@@ -89,7 +89,6 @@ function useLive<Data>(path: string, { filters }: AnalyticsQuery, params: { limi
   });
 }
 
-/** A link's clicks in real time. */
 type LiveState = {
   state: "connecting" | "open" | "lost";
   clicks: number;
@@ -140,7 +139,6 @@ function useLiveClicks(link: string): LiveState {
   return live;
 }
 
-/** A list of single clicks, newest first. */
 type Click = {
   time: string;
   class: string;
@@ -157,7 +155,6 @@ function ClickList<Item extends Click>({
   nameOf,
 }: {
   clicks: readonly Item[];
-  /** Shown when there are none. */
   empty: string;
   /** The name of the click's link, shown before the location. */
   nameOf?: (click: Item) => ReactNode;

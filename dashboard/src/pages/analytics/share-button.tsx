@@ -132,7 +132,7 @@ const ShareActions = ({ share }: { share: Share }) =>
         aria-label={t("shares.revokeOne", { name: nameOf(share) })}
         opens={(close) => <RevokeDialog share={share} onClose={close} />}
       >
-        {t("shares.revoke")}
+        {t("ui.revoke")}
       </Button>
     </>
   );
@@ -158,7 +158,7 @@ function RevokeDialog({ share, onClose }: { share: Share; onClose: () => void })
   return (
     <ActionDialog
       title={t("shares.revokeTitle")}
-      action={t("shares.revoke")}
+      action={t("ui.revoke")}
       run={() => client.shares.revoke(share.id)}
       invalidate={["shares"]}
       successMessage={t("shares.revoked")}

@@ -25,7 +25,6 @@ import {
   useAnalyticsQuery,
 } from "./analytics-query.ts";
 
-/** Maximum values shown on a card. */
 const SHOWN_MAX = 10;
 
 /** Maximum countries on the map. */
@@ -146,7 +145,6 @@ function readAgents(dimension: Dimension, { devices, browsers, os }: Devices): V
   return named.map(({ name, ...counts }) => ({ values: { [dimension]: name }, ...counts }));
 }
 
-/** All values of one or two dimensions, page by page. */
 type Page = ResponseBody<"getAccountBreakdown">;
 
 export type CountedValues = Page["data"][number];
@@ -178,7 +176,7 @@ export function useAllValues(dimensions: readonly Dimension[]) {
 /** The columns of a table of values. */
 export const countColumns = (): Column<CountedValues>[] => [
   numberColumn(t("statistics.clicks"), ({ clicks }) => formatCount(clicks)),
-  numberColumn(t("analytics.dimensions.class"), ({ unique_clicks }) => formatCount(unique_clicks)),
+  numberColumn(t("fields.class"), ({ unique_clicks }) => formatCount(unique_clicks)),
   numberColumn(t("analytics.values.share"), ({ percentage }) => formatPercent(percentage)),
 ];
 

@@ -36,7 +36,6 @@ export function PeriodBar({
   children,
 }: {
   comparable?: boolean;
-  /** Shown beside the period. */
   children?: ReactNode;
 }) {
   const { range, compare } = useAnalyticsQuery();

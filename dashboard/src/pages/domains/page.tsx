@@ -203,7 +203,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
   return (
     <FormDialog
       title={t("domains.addTitle")}
-      action={t("domains.add")}
+      action={t("ui.add")}
       onSubmit={() => add.mutate()}
       onClose={onClose}
       task={add}
@@ -383,7 +383,6 @@ const FileFields = ({
   </Disclosure>
 );
 
-/** The form of a domain's settings: its values, their validation, and the resulting request. */
 const URL_FIELDS = ["root_url", "not_found_url", "expired_url"] as const;
 const FILE_FIELDS = ["apple_app_site_association", "assetlinks"] as const;
 

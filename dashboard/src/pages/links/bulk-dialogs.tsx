@@ -79,7 +79,7 @@ function TagsDialog(props: BulkDialogProps) {
       readTask={readTask}
     >
       <TagsField
-        label={t("links.bulk.add")}
+        label={t("ui.add")}
         text={text}
         value={text}
         error={problem}
@@ -378,7 +378,6 @@ function PasswordDialog(props: BulkDialogProps) {
   );
 }
 
-/** Changes of many links that depend on what each link has. */
 type UtmTexts = Readonly<Record<UtmName, string>>;
 
 export const NO_UTM: UtmTexts = ofEachUtm(() => "");
@@ -397,6 +396,5 @@ export const toUtmChange = (texts: UtmTexts, removesEmpty: boolean): LinkChange 
 export const replaceIn = (url: string, find: string, replacement: string): string =>
   find === "" ? url : url.replaceAll(find, () => replacement);
 
-/** The links whose destination a replacement changes. */
 const findReplaced = (links: readonly Link[], find: string, replacement: string): Link[] =>
   links.filter(({ original_url: url }) => replaceIn(url, find, replacement) !== url);

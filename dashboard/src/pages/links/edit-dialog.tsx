@@ -98,7 +98,6 @@ const useSavedLink = (id = "") =>
     { enabled: id !== "", staleTime: 0, gcTime: 0 },
   );
 
-/** The form of a link: its fields, the request, and the errors of the response. */
 type LinkFormProps = {
   /** The initial values: those of a link, or the defaults of a new one. */
   initial: LinkValues;

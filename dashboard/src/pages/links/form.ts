@@ -31,7 +31,6 @@ const textFields = <Value>(valueOf: (name: TextName) => Value) =>
 export type LinkValues = Record<TextName, string> & {
   url: string;
   notes: string;
-  /** Separated by commas. */
   tags: string;
   /** The value of a `datetime-local` input: local time without a zone. */
   expires_at: string;

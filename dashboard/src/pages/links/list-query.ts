@@ -36,7 +36,7 @@ export type ListQuery = {
 };
 
 /** The API's bounds; a longer value would be rejected. */
-const SEARCH_LENGTH_MAX = 255;
+export const SEARCH_LENGTH_MAX = 255;
 const TAG_LENGTH_MAX = 50;
 const TAGS_MAX = 20;
 const DOMAIN_LENGTH_MAX = 253;

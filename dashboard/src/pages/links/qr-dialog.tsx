@@ -54,9 +54,7 @@ export function QrDialog({ link, onClose }: QrDialogProps) {
   );
 }
 
-type EditorProps = { link: Link; saved: ResponseBody<"getBranding"> };
-
-function QrEditor({ link, saved }: EditorProps) {
+function QrEditor({ link, saved }: { link: Link; saved: ResponseBody<"getBranding"> }) {
   const { scope } = useAccountContext();
   const client = useClient();
   const canWrite = useCanWrite();

@@ -31,7 +31,6 @@ import type { LinkDialogKind } from "./lazy-dialogs.tsx";
 import type { Order, Sort } from "./list-query.ts";
 import { StateBadges } from "./state.tsx";
 
-/** Properties that all rows share. */
 type RowsProps = RowActions & {
   /** When the links were fetched, in Unix milliseconds. */
   fetchedAt: number;

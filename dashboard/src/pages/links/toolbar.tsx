@@ -24,6 +24,7 @@ import {
   readStatus,
   removeTag,
   replaceConditions,
+  SEARCH_LENGTH_MAX,
   STATUSES,
   toConditions,
 } from "./list-query.ts";
@@ -93,7 +94,6 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
 
 type FilterChip = { name: string; value: string; negated: boolean; update: SearchUpdate };
 
-/** The conditions on UTM parameters and on the time of creation, each with what removes it. */
 function listChips({ utm, created_after, created_before }: ListQuery): FilterChip[] {
   const ofUtm = UTM_NAMES.flatMap((name) => {
     const texts = utm[name] ?? [];
@@ -147,9 +147,7 @@ function SavedFilters({ query, onChange }: Omit<ToolbarProps, "shownTags">) {
   );
 }
 
-type ChipProps = { text: string; label: string; onClear: () => void };
-
-const Chip = ({ text, label, onClear }: ChipProps) => (
+const Chip = ({ text, label, onClear }: { text: string; label: string; onClear: () => void }) => (
   <span className="tag">
     {text}
     <IconButton label={label} onClick={onClear}>
@@ -158,11 +156,7 @@ const Chip = ({ text, label, onClear }: ChipProps) => (
   </span>
 );
 
-/** Maximum characters of the API's search. */
-const SEARCH_LENGTH_MAX = 255;
-
 type SearchFormProps = {
-  /** The search of the page's URL. */
   search: string;
   /**
    * With `replace`, the search continues the previous one: both are one step of the browser's

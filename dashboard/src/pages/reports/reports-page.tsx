@@ -221,7 +221,6 @@ const toBody = ({ name, tag, link, period, hour, zone, language, emails }: Value
 });
 
 type ReportDialogProps = {
-  /** Undefined for a new one. */
   report: Report | undefined;
   onClose: () => void;
 };
@@ -398,7 +397,6 @@ function RunDialog({ run, onBack, onClose }: RunDialogProps) {
   );
 }
 
-/** Saves what a report says as a CSV file. */
 async function download({ message, last_day }: ReportRun): Promise<void> {
   const { saveCsv } = await import("../../data/csv.ts");
   saveCsv(toTable(message), `${last_day}.csv`);

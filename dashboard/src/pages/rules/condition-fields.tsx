@@ -215,7 +215,7 @@ const CONTINENT_LABELS: Readonly<Record<string, TextKey>> = Object.fromEntries(
 
 export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
   device: {
-    label: "analytics.dimensions.device",
+    label: "fields.device",
     options: {
       mobile: "statistics.mobile",
       desktop: "statistics.desktop",
@@ -223,14 +223,14 @@ export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
       other: "statistics.other",
     },
   },
-  os: { label: "analytics.dimensions.os", example: "iOS, Android" },
-  browser: { label: "analytics.dimensions.browser", example: "Firefox, Safari" },
-  country: { label: "analytics.dimensions.country", example: "DE, AT" },
-  continent: { label: "analytics.dimensions.continent", options: CONTINENT_LABELS },
-  language: { label: "analytics.dimensions.language", example: "de, pt-br" },
-  referrer: { label: "analytics.dimensions.referrer", example: "example.com, direct" },
+  os: { label: "fields.os", example: "iOS, Android" },
+  browser: { label: "fields.browser", example: "Firefox, Safari" },
+  country: { label: "fields.country", example: "DE, AT" },
+  continent: { label: "fields.continent", options: CONTINENT_LABELS },
+  language: { label: "fields.language", example: "de, pt-br" },
+  referrer: { label: "fields.referrer", example: "example.com, direct" },
   query: { label: "rules.types.query" },
   ip: { label: "rules.types.ip", example: "203.0.113.0/24" },
   time: { label: "rules.types.time" },
-  schedule: { label: "rules.types.schedule" },
+  schedule: { label: "analytics.heatMap.title" },
 };

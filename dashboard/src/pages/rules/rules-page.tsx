@@ -285,9 +285,7 @@ const RuleFields = ({ rule, errorOf, onChange }: RuleFieldsProps) => {
   );
 };
 
-/** The head of a rule: its position, which dragging and buttons change, and its click counts. */
 type RuleHeadProps = {
-  /** Its position, from 1. */
   number: number;
   isLast: boolean;
   counts: ReactNode;

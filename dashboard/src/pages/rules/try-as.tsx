@@ -23,7 +23,6 @@ import { versionName } from "./split-editor.tsx";
 type Visitor = Body<"explainLink">;
 type Explanation = ResponseBody<"explainLink">;
 
-/** User agents of common devices, by name. */
 const DEVICES = {
   iphone:
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1",
@@ -77,13 +76,13 @@ function VisitorFields({
     <>
       <div className="columns">
         <ChoiceField
-          label={t("analytics.dimensions.device")}
+          label={t("fields.device")}
           value={device}
           options={DEVICE_NAMES.map((value) => ({ value, label: t(`rules.try.devices.${value}`) }))}
           onChoose={(name) => set("user_agent", name === undefined ? "" : DEVICES[name])}
         />
         <SelectField
-          label={t("analytics.dimensions.country")}
+          label={t("fields.country")}
           value={visitor.country ?? ""}
           options={[
             { value: "", label: t("rules.try.unknown") },
@@ -105,7 +104,6 @@ function VisitorFields({
 
 type MoreFieldsProps = { visitor: Visitor; set: (name: keyof Visitor, value: string) => void };
 
-/** Fields that are rarely set. */
 function MoreFields({ visitor, set }: MoreFieldsProps) {
   /** As typed: by name, by code, or as a browser sends them. */
   const [languages, setLanguages] = useState("");
@@ -114,7 +112,7 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
       <summary>{t("rules.try.more")}</summary>
       <div className="stack">
         <SelectField
-          label={t("analytics.dimensions.continent")}
+          label={t("fields.continent")}
           value={visitor.continent ?? ""}
           options={["", ...Object.keys(CONTINENTS)].map((value) => ({
             value,
@@ -123,7 +121,7 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
           onChange={(event) => set("continent", event.target.value)}
         />
         <ListField
-          label={t("analytics.dimensions.language")}
+          label={t("fields.language")}
           placeholder="de-AT,de;q=0.9"
           text={languages}
           options={optionsOf("language")}
@@ -134,7 +132,7 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
           }}
         />
         <TextField
-          label={t("analytics.dimensions.referrer")}
+          label={t("fields.referrer")}
           placeholder="https://news.example.com/"
           value={visitor.referrer ?? ""}
           onChange={(event) => set("referrer", event.target.value)}

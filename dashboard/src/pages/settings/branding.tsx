@@ -93,7 +93,6 @@ function findErrors({ name, color }: Values): { name?: string; color?: string } 
   return Object.fromEntries(Object.entries(checks).filter(([, result]) => result !== true));
 }
 
-/** The types of images that the API takes. */
 const LOGO_TYPES = ["image/png", "image/jpeg", "image/webp"];
 
 function LogoField({

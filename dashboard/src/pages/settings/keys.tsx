@@ -151,7 +151,7 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
               onSelect: () => open((close) => <RotateDialog apiKey={apiKey} onClose={close} />),
             },
             {
-              label: "settings.keys.revoke",
+              label: "ui.revoke",
               icon: Trash2,
               danger: true,
               opens: (close) => <RevokeDialog apiKey={apiKey} onClose={close} />,
@@ -314,7 +314,7 @@ function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
   return (
     <ActionDialog
       title={t("settings.keys.revokeTitle")}
-      action={t("settings.keys.revoke")}
+      action={t("ui.revoke")}
       run={() => client.keys.revoke(id)}
       invalidate={["keys"]}
       successMessage={t("settings.keys.revoked")}

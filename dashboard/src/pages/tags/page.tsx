@@ -33,7 +33,6 @@ import { FilterBar, PeriodBar } from "../analytics/view-controls.tsx";
 
 const SORTS = ["links", "clicks", "name"] as const;
 
-/** Tags of a page of the list. */
 const PAGE_TAGS = 50;
 
 export function TagsPage() {

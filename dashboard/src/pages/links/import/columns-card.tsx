@@ -23,7 +23,6 @@ import { Table } from "../../../ui/table.tsx";
 import { changeTarget, type DomainChoice, type ImportChoices, type PlanInput } from "./plan.ts";
 import type { ChosenFile } from "./use-import.ts";
 
-/** Different cells of a column shown as examples. */
 const EXAMPLES_MAX = 2;
 /** Rows in which examples are looked for: a column may be empty in most of them. */
 const EXAMPLE_ROWS_MAX = 200;

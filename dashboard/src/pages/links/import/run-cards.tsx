@@ -158,7 +158,6 @@ function QuotaWarning({ needed }: { needed: number }) {
   return <p className="warning">{t("import.quota", { count: quota.remaining })}</p>;
 }
 
-/** Counts what an import would do with its rows. */
 type Count<Kind> = { kind: Kind; count: number };
 
 /** Counts the links that will not be imported by their problem, the most frequent first. */

@@ -113,7 +113,6 @@ function useCheck(setStage: (stage: Stage) => void) {
   };
 }
 
-/** Creates the links. */
 function useRun(setStage: (stage: Stage) => void) {
   const { scope } = useAccountContext();
   const queryClient = useQueryClient();
