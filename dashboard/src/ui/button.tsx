@@ -3,7 +3,7 @@
  * few options.
  */
 import { Check, Copy, Download } from "lucide-react";
-import { type ButtonHTMLAttributes, type ReactNode, useState } from "react";
+import { type ButtonHTMLAttributes, type ReactNode, Suspense, useState } from "react";
 import { createPortal } from "react-dom";
 
 import { downloadCsv } from "../data/http.ts";
@@ -14,18 +14,21 @@ import { toast, toastError } from "./toast.tsx";
 export type RenderDialog = (close: () => void) => ReactNode;
 
 /**
- * Opens dialogs. Render `dialog`, anywhere: it is outside of the element that it is rendered in.
+ * Opens one dialog at a time. Render `dialog`, anywhere: it is outside of the element that it is
+ * rendered in.
  */
-export function useDialog(): { open: (render: RenderDialog) => void; dialog: ReactNode } {
+export function useDialog(): {
+  open: (render: RenderDialog) => void;
+  close: () => void;
+  dialog: ReactNode;
+} {
   const [opened, setOpened] = useState<{ render: RenderDialog }>();
+  const close = () => setOpened(undefined);
   return {
     open: (render) => setOpened({ render }),
-    dialog:
-      opened &&
-      createPortal(
-        opened.render(() => setOpened(undefined)),
-        document.body,
-      ),
+    close,
+    // Its script may have to be loaded.
+    dialog: opened && createPortal(<Suspense>{opened.render(close)}</Suspense>, document.body),
   };
 }
 

@@ -1,6 +1,4 @@
 /** The dialogs of links: one script, which is loaded when the browser is idle, or one is opened. */
-import { Suspense } from "react";
-
 import type { FullLink, Link } from "../../../../clients/typescript/src/index.ts";
 import { lazyPart } from "../../ui/states.tsx";
 
@@ -23,10 +21,9 @@ type LinkDialogProps = {
   onClose: () => void;
 };
 
-export const LinkDialog = ({ kind, link, onClose }: LinkDialogProps) => (
-  <Suspense>
-    {kind === "edit" && <EditDialog link={link} onClose={onClose} />}
-    {kind === "qr" && <QrDialog link={link} onClose={onClose} />}
-    {kind === "delete" && <DeleteDialog link={link} onClose={onClose} />}
-  </Suspense>
-);
+const DIALOGS = { edit: EditDialog, qr: QrDialog, delete: DeleteDialog };
+
+export function LinkDialog({ kind, ...props }: LinkDialogProps) {
+  const Chosen = DIALOGS[kind];
+  return <Chosen {...props} />;
+}

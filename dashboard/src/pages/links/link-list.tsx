@@ -14,14 +14,14 @@ import {
   Trash2,
   X,
 } from "lucide-react";
-import { Suspense, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
 import type { Link, LinkChange, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { getJson } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, useDialog } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import type { SearchUpdate } from "../../ui/search-state.ts";
 import { toast, toastError } from "../../ui/toast.tsx";
@@ -36,11 +36,6 @@ import {
 import { BulkDialog, LinkDialog, type LinkDialogKind, ReportDialog } from "./lazy-dialogs.tsx";
 import { addTag, listPath, type ListQuery } from "./list-query.ts";
 import { LinkTable } from "./table.tsx";
-
-type OpenDialog =
-  | { kind: "link"; of: LinkDialogKind; link: Link }
-  | { kind: "bulk"; of: BulkDialogKind; links: readonly Link[] }
-  | { kind: "report"; report: BulkReport };
 
 type LinkListProps = {
   /** Identifies the list, its filters and its page. */
@@ -60,14 +55,14 @@ export function LinkList(props: LinkListProps) {
   const { id, links, fetchedAt, query, hasMore, refresh, onChange } = props;
   const [selection, setSelection] = useState<Selection<Link>>(NOTHING);
   const matching = useMatching(query, (all) => setSelection(selectExactly(id, all)));
-  const [dialog, setDialog] = useState<OpenDialog>();
+  const { open, close, dialog } = useDialog();
   const selected = selectedOf(selection, id, links);
   const canSelectMore = hasMore && selected.length <= links.length;
-  const close = () => setDialog(undefined);
   /** Keeps what failed selected, and says why; without any, closes the dialog. */
   function report(report: BulkReport): void {
     const { failed } = report;
-    setDialog(failed.length === 0 ? undefined : { kind: "report", report });
+    if (failed.length === 0) close();
+    else open((close) => <ReportDialog report={report} onClose={close} />);
     setSelection(
       selectExactly(
         id,
@@ -82,8 +77,8 @@ export function LinkList(props: LinkListProps) {
     setSelection(select(selection, id, [link], on)),
   );
   const filterByTag = useStable((tag: string) => onChange(addTag(query, tag)));
-  const openDialog = useStable((of: LinkDialogKind, link: Link) =>
-    setDialog({ kind: "link", of, link }),
+  const openDialog = useStable((kind: LinkDialogKind, link: Link) =>
+    open((close) => <LinkDialog kind={kind} link={link} onClose={close} />),
   );
   const changeOne = useStable((link: Link, change: LinkChange, verb: BulkVerb) =>
     task.mutate({ links: [link], verb, changeOf: () => change }),
@@ -97,7 +92,17 @@ export function LinkList(props: LinkListProps) {
         onSelectMatching={canSelectMore ? () => void matching.select() : undefined}
         found={matching.found}
         task={task}
-        onDialog={(of) => setDialog({ kind: "bulk", of, links: selected })}
+        onDialog={(kind) =>
+          open((close) => (
+            <BulkDialog
+              kind={kind}
+              links={selected}
+              refresh={refreshSelected}
+              onClose={close}
+              onReport={report}
+            />
+          ))
+        }
         onChange={(change, verb) => task.mutate({ links: selected, verb, changeOf: () => change })}
       />
       <LinkTable
@@ -112,21 +117,7 @@ export function LinkList(props: LinkListProps) {
         onDialog={openDialog}
         onChange={changeOne}
       />
-      <Suspense>
-        {dialog?.kind === "link" && (
-          <LinkDialog kind={dialog.of} link={dialog.link} onClose={close} />
-        )}
-        {dialog?.kind === "bulk" && (
-          <BulkDialog
-            kind={dialog.of}
-            links={dialog.links}
-            refresh={refreshSelected}
-            onClose={close}
-            onReport={report}
-          />
-        )}
-        {dialog?.kind === "report" && <ReportDialog report={dialog.report} onClose={close} />}
-      </Suspense>
+      {dialog}
     </>
   );
 }

@@ -1,7 +1,6 @@
 /** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Upload } from "lucide-react";
-import { Suspense } from "react";
 import { Link as PageLink } from "wouter";
 
 import { useCommands } from "../../commands/shortcuts.ts";
@@ -84,13 +83,7 @@ function PageActions({ query }: { query: ListQuery }) {
   const { createLink } = useCommands();
   return (
     <>
-      <Button
-        opens={(close) => (
-          <Suspense>
-            <ExportDialog query={query} onClose={close} />
-          </Suspense>
-        )}
-      >
+      <Button opens={(close) => <ExportDialog query={query} onClose={close} />}>
         <Download aria-hidden /> {t("links.list.export")}
       </Button>
       {canWrite && (

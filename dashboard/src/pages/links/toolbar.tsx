@@ -1,13 +1,13 @@
 /** Search and filters of the list of links. */
 import { Bookmark, ListFilter, Search, X } from "lucide-react";
-import { type FormEvent, Suspense, useEffect, useId, useRef, useState } from "react";
+import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 
 import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
 import { readValue, writeValue } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { t, type TextKey } from "../../languages/translate.ts";
+import { t } from "../../languages/translate.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Disclosure, Select, SelectField, TextField } from "../../ui/field.tsx";
@@ -55,35 +55,9 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
         onChoose={(value) => onChange(chooseStatus(value))}
       />
       <FilterButton query={query} shownTags={shownTags} onChange={onChange} />
-      {query.tags.map((tag) => (
-        <Chip
-          key={tag}
-          text={tag}
-          label={t("links.list.clearTag", { tag })}
-          onClear={() => onChange(removeTag(query, tag))}
-        />
+      {listChips(query).map(({ text, label, update }) => (
+        <Chip key={label} text={text} label={label} onClear={() => onChange(update)} />
       ))}
-      {query.domain !== undefined && (
-        <Chip
-          text={readableHost(query.domain)}
-          label={t("links.list.clearDomain")}
-          onClear={() => onChange({ domain: undefined })}
-        />
-      )}
-      {listChips(query).map(({ name, value, negated, update }) => {
-        const text = t(negated ? "links.filter.excluded" : "links.filter.shown", {
-          name,
-          value,
-        });
-        return (
-          <Chip
-            key={text}
-            text={text}
-            label={t("links.filter.clear", { filter: text })}
-            onClear={() => onChange(update)}
-          />
-        );
-      })}
       {query.created_by !== undefined && (
         <CreatorChip id={query.created_by} onClear={() => onChange({ created_by: undefined })} />
       )}
@@ -92,54 +66,62 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
   );
 }
 
-type FilterChip = { name: string; value: string; negated: boolean; update: SearchUpdate };
+/** What is shown of a condition of the list, and what removes it. */
+type FilterChip = { text: string; label: string; update: SearchUpdate };
 
-function listChips({ utm, created_after, created_before }: ListQuery): FilterChip[] {
-  const ofUtm = UTM_NAMES.flatMap((name) => {
-    const texts = utm[name] ?? [];
-    return texts.map((text) => ({
-      name: fieldName(name),
-      ...readValue(text),
-      update: { [name]: texts.filter((other) => other !== text) },
-    }));
-  });
+function listChips(query: ListQuery): FilterChip[] {
+  const { tags, domain, utm, created_after, created_before } = query;
+  const days = [
+    ["links.filter.from", dayOf(created_after), "created_after"],
+    ["links.filter.to", dayOf(created_before, true), "created_before"],
+  ] as const;
   return [
-    ...ofUtm,
-    ...dayChips("links.filter.from", dayOf(created_after), "created_after"),
-    ...dayChips("links.filter.to", dayOf(created_before, true), "created_before"),
+    ...tags.map((tag) => ({
+      text: tag,
+      label: t("links.list.clearTag", { tag }),
+      update: removeTag(query, tag),
+    })),
+    ...[domain ?? []].flat().map((host) => ({
+      text: readableHost(host),
+      label: t("links.list.clearDomain"),
+      update: { domain: undefined },
+    })),
+    ...UTM_NAMES.flatMap((name) =>
+      (utm[name] ?? []).map((value, _, values) =>
+        toChip(fieldName(name), value, { [name]: values.filter((other) => other !== value) }),
+      ),
+    ),
+    ...days
+      .filter(([, day]) => day !== "")
+      .map(([label, day, field]) =>
+        toChip(t(label), formatDate(`${day}T00:00`), { [field]: undefined }),
+      ),
   ];
 }
 
-const dayChips = (label: TextKey, day: string, field: string): FilterChip[] =>
-  day === ""
-    ? []
-    : [
-        {
-          name: t(label),
-          value: formatDate(`${day}T00:00`),
-          negated: false,
-          update: { [field]: "" },
-        },
-      ];
+/** A chip for a value as the API takes it. */
+function toChip(name: string, text: string, update: SearchUpdate): FilterChip {
+  const { value, negated } = readValue(text);
+  const filter = t(negated ? "links.filter.excluded" : "links.filter.shown", { name, value });
+  return { text: filter, label: t("links.filter.clear", { filter }), update };
+}
 
 function CreatorChip({ id, onClear }: { id: string; onClear: () => void }) {
   const name = useActors().find((actor) => actor.id === id)?.name ?? id;
-  const text = t("links.filter.shown", { name: t("fields.created_by"), value: name });
-  return <Chip text={text} label={t("links.filter.clear", { filter: text })} onClear={onClear} />;
+  const { text, label } = toChip(t("fields.created_by"), writeValue(name), {});
+  return <Chip text={text} label={label} onClear={onClear} />;
 }
 
 function SavedFilters({ query, onChange }: Omit<ToolbarProps, "shownTags">) {
   return (
     <Button
       opens={(close) => (
-        <Suspense>
-          <SavedDialog
-            kind="linkFilters"
-            query={toConditions(query)}
-            onOpen={(saved) => onChange(replaceConditions(saved))}
-            onClose={close}
-          />
-        </Suspense>
+        <SavedDialog
+          kind="linkFilters"
+          query={toConditions(query)}
+          onOpen={(saved) => onChange(replaceConditions(saved))}
+          onClose={close}
+        />
       )}
     >
       <Bookmark aria-hidden /> {t("saved.linkFilters.open")}

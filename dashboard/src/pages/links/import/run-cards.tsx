@@ -13,7 +13,7 @@ import { readList } from "../../../data/complete-list.ts";
 import { saveCsv } from "../../../data/csv.ts";
 import { useApiQuery } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
-import { Button } from "../../../ui/button.tsx";
+import { Button, useDialog } from "../../../ui/button.tsx";
 import { formatCount } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
@@ -227,27 +227,26 @@ export function ProgressCard({
 /** Deletes the links that an import has created, after a question. */
 function TakeBack({ created }: { created: readonly Link[] }) {
   const [left, setLeft] = useState(created);
-  const [dialog, setDialog] = useState<"question" | BulkReport>();
-  const close = () => setDialog(undefined);
+  const { open, close, dialog } = useDialog();
   function report(outcome: BulkReport): void {
     setLeft(outcome.failed.map(({ link }) => link));
-    setDialog(outcome.failed.length === 0 ? undefined : outcome);
+    if (outcome.failed.length === 0) close();
+    else open((close) => <ReportDialog report={outcome} onClose={close} />);
   }
+  const ask = () =>
+    open((close) => (
+      <BulkDialog
+        kind="delete"
+        links={left}
+        refresh={(links) => Promise.resolve(links)}
+        onClose={close}
+        onReport={report}
+      />
+    ));
   return (
     <>
-      {left.length > 0 && (
-        <Button onClick={() => setDialog("question")}>{t("import.run.takeBack")}</Button>
-      )}
-      {dialog === "question" && (
-        <BulkDialog
-          kind="delete"
-          links={left}
-          refresh={(links) => Promise.resolve(links)}
-          onClose={close}
-          onReport={report}
-        />
-      )}
-      {typeof dialog === "object" && <ReportDialog report={dialog} onClose={close} />}
+      {left.length > 0 && <Button onClick={ask}>{t("import.run.takeBack")}</Button>}
+      {dialog}
     </>
   );
 }
