@@ -5,6 +5,7 @@
 import { Download, List } from "lucide-react";
 import { lazy, memo, type ReactNode, Suspense, useMemo, useState } from "react";
 
+import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { ValueList } from "../../../../shared/statistics/cards.tsx";
 import { describePlace, describeValue } from "../../../../shared/statistics/values.ts";
@@ -49,11 +50,7 @@ export function Places() {
     <BreakdownCard
       title={t("analytics.cards.locations")}
       className="span-2"
-      tabs={{
-        country: t("analytics.cards.countries"),
-        region: t("analytics.cards.regions"),
-        city: t("analytics.cards.cities"),
-      }}
+      dimensions={["country", "region", "city"]}
       initial={initial}
       aside={<CountryMap />}
     />
@@ -102,42 +99,18 @@ function CountryMap() {
 const toggleCountry = (country: string): void => toggleInUrl([only("country", country)]);
 
 export const Devices = () => (
-  <BreakdownCard
-    title={t("analytics.cards.devices")}
-    tabs={{
-      device: t("analytics.cards.devices"),
-      browser: t("analytics.cards.browsers"),
-      os: t("analytics.cards.systems"),
-      trigger: t("fields.trigger"),
-    }}
-  />
+  <BreakdownCard dimensions={["device", "browser", "os", "trigger"]} />
 );
 
-export const Referrers = () => (
-  <BreakdownCard
-    title={t("analytics.cards.referrers")}
-    tabs={{ referrer: t("analytics.cards.referrers"), referrer_path: t("analytics.cards.pages") }}
-  />
-);
+export const Referrers = () => <BreakdownCard dimensions={["referrer", "referrer_path"]} />;
 
-export const Languages = () => (
-  <BreakdownCard
-    title={t("analytics.cards.languages")}
-    tabs={{ language: t("analytics.cards.languages"), host: t("analytics.cards.hosts") }}
-  />
-);
+export const Languages = () => <BreakdownCard dimensions={["language", "host"]} />;
 
 export const Campaigns = () => (
   <BreakdownCard
-    title={t("analytics.cards.campaigns")}
+    title={t("analytics.listed.utm_campaign")}
     className="span-2"
-    tabs={{
-      utm_source: t("analytics.cards.sources"),
-      utm_medium: t("analytics.cards.mediums"),
-      utm_campaign: t("analytics.cards.campaigns"),
-      utm_term: t("analytics.cards.terms"),
-      utm_content: t("analytics.cards.contents"),
-    }}
+    dimensions={UTM_NAMES}
   />
 );
 
@@ -146,33 +119,33 @@ export const Campaigns = () => (
  */
 export function TopLinks() {
   const { subject } = useAnalyticsQuery();
-  const tabs = {
-    link: t("shell.pages.links"),
-    tag: t("shell.pages.tags"),
-    domain: t("shell.pages.domains"),
-  };
-  const shown = Object.entries(tabs).filter(([name]) => name !== subject?.name);
-  return <BreakdownCard title={t("analytics.cards.topLinks")} tabs={Object.fromEntries(shown)} />;
+  const dimensions = (["link", "tag", "domain"] as const).filter((name) => name !== subject?.name);
+  return <BreakdownCard title={t("analytics.cards.topLinks")} dimensions={dimensions} />;
 }
+
+/** A dimension that a card lists. */
+type Listed = Exclude<Dimension, "continent" | "imported">;
+
+type BreakdownCardProps = {
+  /** That of the first list by default. */
+  title?: string;
+  dimensions: readonly Listed[];
+  /** The dimension shown first, instead of the first one. */
+  initial?: Listed;
+  className?: string;
+  aside?: ReactNode;
+};
 
 /**
  * A card of related dimensions. Shows the top values of one at a time, with all of them in a
  * dialog, and CSV.
  */
-type BreakdownCardProps = {
-  title: string;
-  tabs: Partial<Record<Dimension, string>>;
-  /** The dimension shown first, instead of the first tab. */
-  initial?: Dimension | undefined;
-  className?: string;
-  aside?: ReactNode;
-};
-
-function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCardProps) {
-  const names = Object.keys(tabs) as Dimension[];
-  const [selected, setSelected] = useState<Dimension>();
-  const dimension = selected ?? initial ?? names[0] ?? "country";
-  const label = tabs[dimension] ?? "";
+function BreakdownCard({ dimensions, initial, className, aside, ...texts }: BreakdownCardProps) {
+  const [selected, setSelected] = useState<Listed>();
+  const [first = "country"] = dimensions;
+  const dimension = selected ?? initial ?? first;
+  const title = texts.title ?? t(`analytics.listed.${first}`);
+  const label = t(`analytics.listed.${dimension}`);
   const { query, csvPath } = useTopValues(dimension);
   const list = (
     <QueryBoundary query={query} label={inSentence(title)} lines={6}>
@@ -185,10 +158,12 @@ function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCard
       {...(className === undefined ? {} : { className })}
       actions={
         <>
-          {names.length > 1 && (
+          {dimensions.length > 1 && (
             <SegmentedControl
               label={t("analytics.cards.by", { title })}
-              options={tabs}
+              options={Object.fromEntries(
+                dimensions.map((name) => [name, t(`analytics.listed.${name}`)]),
+              )}
               selected={dimension}
               onSelect={setSelected}
             />
