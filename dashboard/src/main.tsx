@@ -5,9 +5,9 @@ import { createRoot } from "react-dom/client";
 
 import { StatisticsLanguageContext } from "../../shared/statistics/language.ts";
 import { App } from "./app.tsx";
+import { applyTheme, preferredLanguage, readTheme } from "./data/preferences.ts";
 import { SESSION_KEY } from "./data/session.ts";
 import { isSignedOut } from "./languages/errors.ts";
-import { applyTheme, preferredLanguage, readTheme } from "./data/preferences.ts";
 import {
   getLanguage,
   onLanguageChange,

@@ -15,7 +15,6 @@ import {
 } from "react";
 import { useLocation } from "wouter";
 
-import { type Command, type Commands, CommandsContext, type CreatedLink, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
@@ -23,6 +22,15 @@ import { EditDialog, loadLinkDialogs } from "../pages/links/lazy-dialogs.tsx";
 import { CopyButton, IconButton, type RenderDialog, useDialog } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { lazyPart, Loading } from "../ui/states.tsx";
+import {
+  type Command,
+  type Commands,
+  CommandsContext,
+  type CreatedLink,
+  readShortcut,
+  readSingleKeys,
+  takesKeys,
+} from "./shortcuts.ts";
 
 const loadDialogs = () => import("./palette.tsx");
 

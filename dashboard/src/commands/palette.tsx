@@ -9,8 +9,8 @@ import { useLocation } from "wouter";
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
-import { readSingleKeys, saveSingleKeys, SHORTCUTS, useCommands } from "./shortcuts.ts";
 import { getJson } from "../data/http.ts";
+import { applyTheme, THEMES } from "../data/preferences.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
@@ -20,8 +20,8 @@ import { SEARCH_LENGTH_MAX } from "../pages/links/list-query.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
-import { applyTheme, THEMES } from "../data/preferences.ts";
 import { toastError } from "../ui/toast.tsx";
+import { readSingleKeys, saveSingleKeys, SHORTCUTS, useCommands } from "./shortcuts.ts";
 
 /** Maximum links shown by a search; the page of links shows all. */
 const LINKS_MAX = 6;
@@ -217,7 +217,9 @@ function useActions(text: string): PaletteItem[] {
         ]
       : []),
     action(t("commands.shortcuts"), openShortcuts),
-    action(t(`commands.switchTo.${otherMode}`), () => navigate(`~/${account.id}/${otherMode}/links`)),
+    action(t(`commands.switchTo.${otherMode}`), () =>
+      navigate(`~/${account.id}/${otherMode}/links`),
+    ),
     ...session.accounts
       .filter(({ id }) => id !== account.id)
       .map(({ id, name }) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
-import { readShortcut, takesKeys } from "./shortcuts.ts";
 import { matchItems, moveActive, type PaletteItem, readDestination } from "./palette.tsx";
+import { readShortcut, takesKeys } from "./shortcuts.ts";
 
 const press = (key: string, held: readonly ("ctrlKey" | "metaKey" | "altKey")[] = []) => ({
   key,

@@ -3,8 +3,8 @@ import type { ReactNode } from "react";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { useAccountContext, useApiQuery } from "../data/session.ts";
-import { findText, t, type TextKey } from "../languages/translate.ts";
 import { fieldName } from "../languages/errors.ts";
+import { findText, t } from "../languages/translate.ts";
 import { formatDateTime, formatTime } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";
 import { QueryBoundary } from "../ui/states.tsx";
@@ -46,7 +46,11 @@ export function UsagePage() {
               <p className="hint">{t("usage.requestsHint")}</p>
               <ul className="limits">
                 {data.limits.map((limit) => (
-                  <UsageRow key={limit.name} name={findText(`usage.limits.${limit.name}`) ?? limit.name} usage={limit}>
+                  <UsageRow
+                    key={limit.name}
+                    name={findText(`usage.limits.${limit.name}`) ?? limit.name}
+                    usage={limit}
+                  >
                     {describeWindow(limit, "usage.startsWithRequest")}
                   </UsageRow>
                 ))}

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 
-import { describeChange, formatAge } from "./format.ts";
 import * as z from "zod";
+
+import { describeChange, formatAge } from "./format.ts";
 import { validateWith } from "./validation.ts";
 
 test.each([

@@ -18,7 +18,12 @@ import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { type Column, RowTable } from "../../ui/table.tsx";
 import { SavedDialog, useSaved } from "../saved-dialog.tsx";
-import { type AnalyticsQuery, type Filter, toClickFilters, toRangeQuery } from "./analytics-path.ts";
+import {
+  type AnalyticsQuery,
+  type Filter,
+  toClickFilters,
+  toRangeQuery,
+} from "./analytics-path.ts";
 import {
   AnalyticsQueryContext,
   setFilters,

@@ -7,8 +7,8 @@ import { useMemo } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
+import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { useTagClass } from "../../data/account-lists.ts";
 import { toSearch } from "../../data/scope.ts";
@@ -22,9 +22,9 @@ import { Empty, ErrorState } from "../../ui/states.tsx";
 import { LinkDialog, type LinkDialogKind } from "../links/lazy-dialogs.tsx";
 import { StateBadges, StateMeanings } from "../links/state.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
+import { only } from "./analytics-path.ts";
 import { useReadAnalyticsQuery } from "./analytics-query.ts";
 import { TopLinks } from "./breakdown-cards.tsx";
-import { only } from "./analytics-path.ts";
 import { LiveClicks } from "./live-page.tsx";
 import { ShareButton } from "./share-button.tsx";
 
@@ -53,9 +53,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
   const { data } = link;
   return (
     <Page
-      title={
-        data === undefined ? t("fields.link") : (data.title ?? readableUrl(data.short_url))
-      }
+      title={data === undefined ? t("fields.link") : (data.title ?? readableUrl(data.short_url))}
       intro={
         data === undefined ? (
           t("ui.loading", { what: t("links.theLink") })

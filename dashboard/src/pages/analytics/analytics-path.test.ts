@@ -1,7 +1,21 @@
 import { describe, expect, test } from "bun:test";
 
-import { addFilters, type CalendarPeriod, datesOf, type Filter, FILTER_NAMES, only, readFilters, readRange, toClickFilters, toFilterQuery, toggleFilters, toRangeQuery } from "./analytics-path.ts";
 import fc from "fast-check";
+
+import {
+  addFilters,
+  type CalendarPeriod,
+  datesOf,
+  type Filter,
+  FILTER_NAMES,
+  only,
+  readFilters,
+  readRange,
+  toClickFilters,
+  toFilterQuery,
+  toggleFilters,
+  toRangeQuery,
+} from "./analytics-path.ts";
 
 const at = (text: string): number => Date.parse(text);
 

@@ -17,13 +17,13 @@ import { countryName, formatCount, inSentence } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { Loading, QueryBoundary } from "../../ui/states.tsx";
 import { type Column, RowTable } from "../../ui/table.tsx";
+import { only } from "./analytics-path.ts";
 import {
   type Dimension,
   dimensionLabel,
   toggleInUrl,
   useAnalyticsQuery,
 } from "./analytics-query.ts";
-import { only } from "./analytics-path.ts";
 import {
   countColumns,
   type CountedValues,
@@ -98,9 +98,7 @@ function CountryMap() {
 
 const toggleCountry = (country: string): void => toggleInUrl([only("country", country)]);
 
-export const Devices = () => (
-  <BreakdownCard dimensions={["device", "browser", "os", "trigger"]} />
-);
+export const Devices = () => <BreakdownCard dimensions={["device", "browser", "os", "trigger"]} />;
 
 export const Referrers = () => <BreakdownCard dimensions={["referrer", "referrer_path"]} />;
 

@@ -105,10 +105,9 @@ function ShareTable({ shares }: { shares: readonly Share[] }) {
         {
           name: t("shares.shows"),
           cell: ({ breakdowns }) =>
-            [
-              t("statistics.clicks"),
-              ...breakdowns.filter(isFilterName).map(filterLabel),
-            ].join(", "),
+            [t("statistics.clicks"), ...breakdowns.filter(isFilterName).map(filterLabel)].join(
+              ", ",
+            ),
         },
         { name: t("shares.access"), cell: describeAccess },
       ]}
@@ -197,7 +196,6 @@ const ShareUrlDialog = ({ share, onClose }: { share: NewShare; onClose: () => vo
 // The form of a new share: its content and its access.
 
 type NewShare = ResponseBody<"createShare">;
-
 
 type Values = {
   name: string;

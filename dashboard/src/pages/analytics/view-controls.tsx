@@ -1,13 +1,6 @@
 /** What chooses the clicks of a view: the period, the time zone, the comparison and the filters. */
 import { Plus, X } from "lucide-react";
-import {
-  type FormEvent,
-  memo,
-  type ReactNode,
-  useDeferredValue,
-  useMemo,
-  useState,
-} from "react";
+import { type FormEvent, memo, type ReactNode, useDeferredValue, useMemo, useState } from "react";
 
 import { IMPORTED, PERIODS, TRIGGERS } from "../../../../shared/contracts/analytics.ts";
 import { CONTINENTS, describeValue } from "../../../../shared/statistics/values.ts";

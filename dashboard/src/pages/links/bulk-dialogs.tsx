@@ -2,10 +2,10 @@
 import { type ReactNode, useState } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
+import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { newLinkBody, tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
-import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { readList } from "../../data/complete-list.ts";
 import { fieldName } from "../../languages/errors.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Link } from "../../../../clients/typescript/src/index.ts";
-import { changeTags, toOutcome, undoOf } from "./bulk-task.tsx";
 import { NO_UTM, replaceIn, toUtmChange } from "./bulk-dialogs.tsx";
+import { changeTags, toOutcome, undoOf } from "./bulk-task.tsx";
 
 const newLink = (id: string, settings: Partial<Link> = {}): Link => ({
   id,

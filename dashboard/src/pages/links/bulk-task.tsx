@@ -51,9 +51,7 @@ export function useBulkTask(
       toast(
         text,
         "success",
-        offersUndo
-          ? { label: t("ui.undo"), onSelect: () => mutation.mutate(undo) }
-          : undefined,
+        offersUndo ? { label: t("ui.undo"), onSelect: () => mutation.mutate(undo) } : undefined,
       );
     },
     onError(error) {

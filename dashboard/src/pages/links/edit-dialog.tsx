@@ -10,8 +10,8 @@ import {
   ShorthopError,
 } from "../../../../clients/typescript/src/index.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
-import { useDomainOptions } from "../../data/account-lists.ts";
 import type { CreatedLink, NewLinkStart } from "../../commands/shortcuts.ts";
+import { useDomainOptions } from "../../data/account-lists.ts";
 import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
@@ -92,11 +92,11 @@ export function EditDialog(props: EditDialogProps) {
  * cached ones.
  */
 const useSavedLink = (id = "") =>
-  useApiQuery(
-    ["link to edit", id],
-    (client) => client.links.get(id, { include: "settings" }),
-    { enabled: id !== "", staleTime: 0, gcTime: 0 },
-  );
+  useApiQuery(["link to edit", id], (client) => client.links.get(id, { include: "settings" }), {
+    enabled: id !== "",
+    staleTime: 0,
+    gcTime: 0,
+  });
 
 type LinkFormProps = {
   /** The initial values: those of a link, or the defaults of a new one. */
@@ -244,9 +244,7 @@ function completeField(form: UseFormReturn<LinkValues>): void {
 
 function DomainField({ form }: FieldsProps) {
   const options = useDomainOptions();
-  return (
-    <SelectField label={t("fields.domain")} options={options} {...form.register("domain")} />
-  );
+  return <SelectField label={t("fields.domain")} options={options} {...form.register("domain")} />;
 }
 
 // The clipboard: writes a new link's short URL, and reads its destination, automatically if the

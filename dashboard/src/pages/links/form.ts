@@ -1,8 +1,8 @@
 /** The link form: its values, their validation, and the resulting request bodies. */
 import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
-import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
+import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";

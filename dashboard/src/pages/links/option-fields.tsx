@@ -5,8 +5,8 @@ import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
-import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
+import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
@@ -176,10 +176,7 @@ function RequestFields({ form, link }: FieldsProps) {
 
 function UtmFields({ form }: FormProps) {
   return (
-    <Disclosure
-      title={t("links.form.utm")}
-      hasError={hasErrors(form, ...UTM_NAMES)}
-    >
+    <Disclosure title={t("links.form.utm")} hasError={hasErrors(form, ...UTM_NAMES)}>
       <div className="columns">
         {UTM_NAMES.map((name) => (
           <TextField

@@ -9,9 +9,9 @@ import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { type CursorPages, Pager, useCursorPages } from "../../ui/table.tsx";
 import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
+import { type CursorPages, Pager, useCursorPages } from "../../ui/table.tsx";
 import { ExportDialog } from "./lazy-dialogs.tsx";
 import { fetchLinkPage, LinkList, type LinkPage } from "./link-list.tsx";
 import { isFiltered, type ListQuery, PAGE_SIZES, readListQuery } from "./list-query.ts";
@@ -36,10 +36,7 @@ export function LinksPage() {
   const shown = data?.links ?? [];
 
   return (
-    <Page
-      title={t("shell.pages.links")}
-      actions={<PageActions query={query} />}
-    >
+    <Page title={t("shell.pages.links")} actions={<PageActions query={query} />}>
       <Card>
         <Toolbar
           query={query}

@@ -212,13 +212,19 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
     <div className="columns">
       <ChoiceField
         label={t("links.qr.shape")}
-        options={qrStyleFields.shape.options.map((value) => ({ value, label: t(`links.qr.shapes.${value}`) }))}
+        options={qrStyleFields.shape.options.map((value) => ({
+          value,
+          label: t(`links.qr.shapes.${value}`),
+        }))}
         value={style.shape}
         onChoose={(shape) => onChange({ shape })}
       />
       <ChoiceField
         label={t("links.qr.corners")}
-        options={qrStyleFields.eyes.options.map((value) => ({ value, label: t(`links.qr.eyes.${value}`) }))}
+        options={qrStyleFields.eyes.options.map((value) => ({
+          value,
+          label: t(`links.qr.eyes.${value}`),
+        }))}
         value={style.eyes}
         onChoose={(eyes) => onChange({ eyes })}
       />

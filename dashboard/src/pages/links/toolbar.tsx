@@ -7,13 +7,14 @@ import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
 import { readValue, writeValue } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import { t } from "../../languages/translate.ts";
 import { fieldName } from "../../languages/errors.ts";
+import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Disclosure, Select, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDate } from "../../ui/format.ts";
 import { PanelButton } from "../../ui/menu.tsx";
 import { DEBOUNCE_MS, type SearchUpdate } from "../../ui/search-state.ts";
+import { SavedDialog } from "./lazy-dialogs.tsx";
 import {
   addTag,
   beginningOf,
@@ -28,7 +29,6 @@ import {
   STATUSES,
   toConditions,
 } from "./list-query.ts";
-import { SavedDialog } from "./lazy-dialogs.tsx";
 
 type ToolbarProps = {
   query: ListQuery;

@@ -81,7 +81,9 @@ const ReportTable = ({ reports }: { reports: readonly Report[] }) => (
           <>
             {t(`reports.periods.${period}`)}
             {next_run_at !== null && (
-              <div className="hint">{t("webhooks.nextAttempt", { time: formatDateTime(next_run_at) })}</div>
+              <div className="hint">
+                {t("webhooks.nextAttempt", { time: formatDateTime(next_run_at) })}
+              </div>
             )}
           </>
         ),
@@ -251,7 +253,10 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
     >
       <TextField
         label={t("reports.name")}
-        {...formField(form, "name", { required: t("ui.required"), validate: validateWith(reportName) })}
+        {...formField(form, "name", {
+          required: t("ui.required"),
+          validate: validateWith(reportName),
+        })}
       />
       <TextField
         label={t("reports.tag")}

@@ -11,7 +11,7 @@ import { WEEKDAYS } from "../../../../shared/contracts/analytics.ts";
 import { CONTINENTS, describeValue } from "../../../../shared/statistics/values.ts";
 import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
 import { useApiQuery } from "../../data/session.ts";
-import { findText, rich, statisticsLanguage, strong, t, type TextKey } from "../../languages/translate.ts";
+import { findText, rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
 import { ChoiceField, ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";

@@ -300,7 +300,10 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
       <p>{t("settings.keys.rotateText")}</p>
       <SelectField
         label={t("settings.keys.oldKey")}
-        options={GRACE_PERIODS.map((value) => ({ value, label: t(`settings.keys.grace.${value}`) }))}
+        options={GRACE_PERIODS.map((value) => ({
+          value,
+          label: t(`settings.keys.grace.${value}`),
+        }))}
         {...form.register("grace")}
       />
       <NetworksField {...formField(form, "networks", { validate: validateNetworks })} />

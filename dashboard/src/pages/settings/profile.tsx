@@ -6,8 +6,6 @@ import { useForm } from "react-hook-form";
 import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
-import { useAccountContext, useSignOut } from "../../data/session.ts";
-import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import {
   LANGUAGES,
   matchLanguage,
@@ -15,6 +13,8 @@ import {
   readChoice,
   saveChoice,
 } from "../../data/preferences.ts";
+import { useAccountContext, useSignOut } from "../../data/session.ts";
+import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";

@@ -46,10 +46,7 @@ export function SecondFactor() {
                 <Button opens={(close) => <NewCodesDialog onClose={close} />}>
                   {t("settings.secondFactor.newCodes")}
                 </Button>
-                <Button
-                  variant="danger"
-                  opens={(close) => <RemoveFactorDialog onClose={close} />}
-                >
+                <Button variant="danger" opens={(close) => <RemoveFactorDialog onClose={close} />}>
                   {t("settings.secondFactor.remove")}
                 </Button>
               </>

@@ -6,7 +6,11 @@ import { Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import { type ResponseBody, ShorthopError, type Tag } from "../../../../clients/typescript/src/index.ts";
+import {
+  type ResponseBody,
+  ShorthopError,
+  type Tag,
+} from "../../../../clients/typescript/src/index.ts";
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS } from "../../../../shared/contracts/tag-schemas.ts";
 import { tagClass, useTagClass, useTags } from "../../data/account-lists.ts";
@@ -18,9 +22,9 @@ import { ActionDialog, FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, ChoiceField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatCount } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { numberColumn, Pager, RowTable, useCursorPages } from "../../ui/table.tsx";
 import { useDebounced, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
+import { numberColumn, Pager, RowTable, useCursorPages } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import {
   AnalyticsQueryContext,
@@ -109,10 +113,10 @@ const TagTable = ({ tags }: { tags: readonly Tag[] }) => (
           </PageLink>
         ),
       },
-      numberColumn(t("shell.pages.links"), ({ name, links }) => (
+      numberColumn<Tag>(t("shell.pages.links"), ({ name, links }) => (
         <PageLink href={`/links?${toSearch({ tag: name })}`}>{formatCount(links)}</PageLink>
       )),
-      numberColumn(t("statistics.clicks"), ({ clicks }) =>
+      numberColumn<Tag>(t("statistics.clicks"), ({ clicks }) =>
         clicks === null ? "–" : formatCount(clicks),
       ),
     ]}

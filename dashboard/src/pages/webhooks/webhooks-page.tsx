@@ -32,11 +32,9 @@ export function WebhooksPage() {
   const { account } = useAccountContext();
   const isOwner = account.role === "owner";
   const isViewer = account.role === "viewer";
-  const webhooks = useApiQuery(
-    ["webhooks"],
-    (client) => Array.fromAsync(client.webhooks.all()),
-    { enabled: !isViewer },
-  );
+  const webhooks = useApiQuery(["webhooks"], (client) => Array.fromAsync(client.webhooks.all()), {
+    enabled: !isViewer,
+  });
   if (isViewer) return <Empty title={t("webhooks.notForViewers")} />;
   return (
     <Page
@@ -210,7 +208,10 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         label={t("webhooks.url")}
         type="url"
         placeholder="https://hooks.example.com/shorthop"
-        {...formField(form, "url", { required: t("ui.required"), validate: validateWith(urlSchema) })}
+        {...formField(form, "url", {
+          required: t("ui.required"),
+          validate: validateWith(urlSchema),
+        })}
       />
       <ListField
         label={t("fields.events")}
@@ -367,7 +368,9 @@ const DeliveryTable = ({ webhookId, deliveries, canChange }: DeliveryTableProps)
         isNamed: true,
         cell: ({ status, attempts }) => (
           <>
-            <span className={`badge ${DELIVERY_BADGES[status]}`}>{t(`webhooks.delivery.${status}`)}</span>
+            <span className={`badge ${DELIVERY_BADGES[status]}`}>
+              {t(`webhooks.delivery.${status}`)}
+            </span>
             <div className="hint">{t("webhooks.attempts", { count: attempts })}</div>
           </>
         ),

@@ -14,8 +14,8 @@ import {
   type ImportField,
 } from "../../../../../shared/link-csv/fields.ts";
 import { listDates } from "../../../../../shared/link-csv/row.ts";
-import { findText, t } from "../../../languages/translate.ts";
 import { fieldName } from "../../../languages/errors.ts";
+import { findText, t } from "../../../languages/translate.ts";
 import { ChoiceField, Select, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";

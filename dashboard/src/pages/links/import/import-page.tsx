@@ -5,8 +5,8 @@
 import { FileUp } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
-import { readableHost } from "../../../../../shared/contracts/host-names.ts";
 import { UTM_NAMES } from "../../../../../shared/contracts/analytics.ts";
+import { readableHost } from "../../../../../shared/contracts/host-names.ts";
 import { useDomainsQuery } from "../../../data/account-lists.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
 import { fieldName } from "../../../languages/errors.ts";

@@ -10,7 +10,15 @@ import { findField, type Mapping } from "../../../../../shared/link-csv/fields.t
 import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
 import { printCsv } from "../../../data/csv.ts";
 import { splitIntoBatches } from "../batches.ts";
-import { changeTarget, type ImportChoices, type ImportFile, type ImportItem, parseImportFile, Planner, planRows } from "./plan.ts";
+import {
+  changeTarget,
+  type ImportChoices,
+  type ImportFile,
+  type ImportItem,
+  parseImportFile,
+  Planner,
+  planRows,
+} from "./plan.ts";
 import { countNotes, countProblems, reportOf } from "./run-cards.tsx";
 import { suggestOptions } from "./use-import.ts";
 

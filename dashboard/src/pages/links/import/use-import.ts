@@ -13,7 +13,17 @@ import { useAccountContext } from "../../../data/session.ts";
 import { describeError, getErrorMessage, isRateLimited } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { splitIntoBatches } from "../batches.ts";
-import { type DomainChoice, type ImportChoices, type ImportFile, type ImportItem, type PlanInput, planRows, type Problem, type ProblemKind, readImportFile } from "./plan.ts";
+import {
+  type DomainChoice,
+  type ImportChoices,
+  type ImportFile,
+  type ImportItem,
+  type PlanInput,
+  planRows,
+  type Problem,
+  type ProblemKind,
+  readImportFile,
+} from "./plan.ts";
 
 /** How far an import is. Changing a column or an option returns to `map`. */
 type Stage =
