@@ -10,7 +10,6 @@ import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import { getJson } from "../data/http.ts";
-import { applyTheme, THEMES } from "../data/preferences.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
@@ -20,6 +19,7 @@ import { SEARCH_LENGTH_MAX } from "../pages/links/list-query.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
+import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toastError } from "../ui/toast.tsx";
 import { readSingleKeys, saveSingleKeys, SHORTCUTS, useCommands } from "./shortcuts.ts";
 

@@ -10,6 +10,9 @@ export const getBasePath = ({ account, mode }: AccountScope): string => `/api/${
 
 type QueryValue = string | number | readonly string[] | undefined;
 
+/** New values of parameters; undefined and "" remove one, a list repeats it. */
+export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 /** The value of a filter in a query, and whether it excludes: a backslash takes a `-` as it is. */
 export function readValue(text: string): { value: string; negated: boolean } {
   const negated = text.startsWith("-");

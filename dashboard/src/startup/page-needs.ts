@@ -1,9 +1,9 @@
+import { type AccountScope, getBasePath } from "../data/scope.ts";
 /**
  * What a page needs first, by its path: the requests that most of it waits for, and the modules that
  * it loads with `import()`, beside the application.
  */
-import type { Language } from "../data/preferences.ts";
-import { type AccountScope, getBasePath } from "../data/scope.ts";
+import type { Language } from "../languages/preference.ts";
 import {
   countsPath,
   only,

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 
 import * as z from "zod";
 
+import { toneOf } from "../pages/analytics/clicks-card.tsx";
 import { describeChange, formatAge } from "./format.ts";
 import { validateWith } from "./validation.ts";
 
@@ -47,4 +48,14 @@ test.each([
   [z.string().min(3), "abc", true],
 ] as const)("a field is validated with a message for its issue (%#)", (schema, value, expected) => {
   expect(validateWith(schema)(value)).toBe(expected);
+});
+
+test.each([
+  ["up", false, "up"],
+  ["down", false, "down"],
+  ["none", false, "neutral"],
+  ["up", true, "neutral"],
+  ["down", true, "neutral"],
+] as const)("a figure that goes %s (neutral: %p) is shown as %s", (direction, isNeutral, tone) => {
+  expect(toneOf(direction, isNeutral)).toBe(tone);
 });

@@ -10,7 +10,7 @@ import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { EVENT_TYPE_NAMES } from "../../../../shared/contracts/webhook-schemas.ts";
 import { useActors } from "../../data/account-lists.ts";
 import { getClient, saveFile } from "../../data/http.ts";
-import type { AccountScope } from "../../data/scope.ts";
+import type { AccountScope, SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { findText, t } from "../../languages/translate.ts";
@@ -18,7 +18,7 @@ import { Button, IconButton } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
+import { useSearchState } from "../../ui/search-state.ts";
 import { Empty, ErrorState, QueryBoundary } from "../../ui/states.tsx";
 
 export function ActivityPage() {

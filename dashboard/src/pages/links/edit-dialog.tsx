@@ -92,7 +92,7 @@ export function EditDialog(props: EditDialogProps) {
  * cached ones.
  */
 const useSavedLink = (id = "") =>
-  useApiQuery(["link to edit", id], (client) => client.links.get(id, { include: "settings" }), {
+  useApiQuery(["edited-link", id], (client) => client.links.get(id, { include: "settings" }), {
     enabled: id !== "",
     staleTime: 0,
     gcTime: 0,

@@ -18,12 +18,11 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react
 
 import type { Link, LinkChange, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { getJson } from "../../data/http.ts";
-import type { AccountScope } from "../../data/scope.ts";
+import type { AccountScope, SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, useDialog } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
-import type { SearchUpdate } from "../../ui/search-state.ts";
 import { toast, toastError } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import {

@@ -1,10 +1,8 @@
 /** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
 import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
-import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
-import type { TextKey } from "../../languages/translate.ts";
+import { type AccountScope, getBasePath, type SearchUpdate, toSearch } from "../../data/scope.ts";
 import { toLocalTime } from "../../ui/local-time.ts";
-import type { SearchUpdate } from "../../ui/search-state.ts";
 
 const SORTS = ["created_at", "clicks", "last_click_at"] as const;
 
@@ -141,8 +139,11 @@ export function beginningOf(day: string, isEnd = false): string | undefined {
 
 type Status = Pick<ListQuery, "archived" | "expired">;
 
+/** The keys of their names, without the module of the texts, which needs a page. */
+type StatusLabel = `links.status.${"unarchived" | "unexpired" | "expired" | "archived" | "any"}`;
+
 /** The states that links can be filtered by. */
-export const STATUSES: readonly (Status & { value: string; label: TextKey })[] = [
+export const STATUSES: readonly (Status & { value: string; label: StatusLabel })[] = [
   { value: "", label: "links.status.unarchived" },
   { value: "unexpired", label: "links.status.unexpired", expired: "false" },
   { value: "expired", label: "links.status.expired", expired: "true" },

@@ -4,12 +4,13 @@ import { Download, Plus, Upload } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
 import { useCommands } from "../../commands/shortcuts.ts";
+import type { SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Select } from "../../ui/field.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
+import { useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
 import { type CursorPages, Pager, useCursorPages } from "../../ui/table.tsx";
 import { ExportDialog } from "./lazy-dialogs.tsx";

@@ -5,7 +5,7 @@ import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
-import { readValue, writeValue } from "../../data/scope.ts";
+import { readValue, type SearchUpdate, writeValue } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
@@ -13,7 +13,7 @@ import { Button, IconButton } from "../../ui/button.tsx";
 import { Disclosure, Select, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDate } from "../../ui/format.ts";
 import { PanelButton } from "../../ui/menu.tsx";
-import { DEBOUNCE_MS, type SearchUpdate } from "../../ui/search-state.ts";
+import { DEBOUNCE_MS } from "../../ui/search-state.ts";
 import { SavedDialog } from "./lazy-dialogs.tsx";
 import {
   addTag,

@@ -6,14 +6,14 @@ import { useForm } from "react-hook-form";
 import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
+import { useAccountContext, useSignOut } from "../../data/session.ts";
 import {
   LANGUAGES,
   matchLanguage,
   preferredLanguage,
   readChoice,
   saveChoice,
-} from "../../data/preferences.ts";
-import { useAccountContext, useSignOut } from "../../data/session.ts";
+} from "../../languages/preference.ts";
 import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";

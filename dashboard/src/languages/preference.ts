@@ -1,5 +1,5 @@
 /**
- * What the user has chosen in this browser: the language, otherwise the browser's, and the colours.
+ * Chooses the language of the dashboard: the user's choice in this browser, or else the browser's.
  */
 
 /** The languages of the dashboard. */
@@ -9,16 +9,16 @@ export type Language = (typeof LANGUAGES)[number];
 
 export const FALLBACK: Language = "en";
 
-const LANGUAGE_SETTING = "shorthop-language";
+const SETTING = "shorthop-language";
 
 /** The chosen language; undefined for that of the browser. */
 export const readChoice = (): Language | undefined =>
-  find(localStorage.getItem(LANGUAGE_SETTING) ?? undefined);
+  find(localStorage.getItem(SETTING) ?? undefined);
 
 /** Stores the choice; undefined follows the browser. */
 export function saveChoice(language: Language | undefined): void {
-  if (language === undefined) localStorage.removeItem(LANGUAGE_SETTING);
-  else localStorage.setItem(LANGUAGE_SETTING, language);
+  if (language === undefined) localStorage.removeItem(SETTING);
+  else localStorage.setItem(SETTING, language);
 }
 
 /** The first language of a list of language tags, such as `de-AT`, that the dashboard has. */
@@ -30,22 +30,3 @@ export const preferredLanguage = (): Language => readChoice() ?? matchLanguage(n
 
 const find = (text: string | undefined): Language | undefined =>
   LANGUAGES.find((language) => language.toLowerCase() === text?.toLowerCase());
-
-/** Color themes; `system` follows the operating system. */
-export const THEMES = ["system", "light", "dark"] as const;
-
-export type Theme = (typeof THEMES)[number];
-
-const THEME_SETTING = "shorthop-theme";
-
-export function readTheme(): Theme {
-  const stored = localStorage.getItem(THEME_SETTING);
-  return THEMES.find((theme) => theme === stored) ?? "system";
-}
-
-export function applyTheme(theme: Theme): void {
-  localStorage.setItem(THEME_SETTING, theme);
-  const { dataset } = document.documentElement;
-  if (theme === "system") delete dataset["theme"];
-  else dataset["theme"] = theme;
-}
