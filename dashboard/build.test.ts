@@ -12,7 +12,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { findShapes } from "../shared/statistics/world-shapes.ts";
 import de from "./src/languages/de.json";
 import en from "./src/languages/en.json";
-import { modulesOf } from "./src/startup/page-modules.ts";
+import { modulesOf } from "./src/startup/page-needs.ts";
 import { Logo } from "./src/ui/logo.tsx";
 
 /** The scripts that the first page needs, compressed as they are served. */

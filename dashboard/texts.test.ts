@@ -11,8 +11,9 @@ import { _createCache, _createIntlFormatters } from "use-intl/core";
 import parseAndFormat from "use-intl/format-message";
 import format from "use-intl/format-message/format-only";
 
+import statistics from "../shared/languages/statistics/en.json";
 import { readTexts, type Texts } from "../test/harness/read-texts.ts";
-import { fallbackCatalogue } from "./src/languages/catalogues.ts";
+import en from "./src/languages/en.json";
 
 const SOURCES = join(import.meta.dir, "src");
 const CATALOGUES = join(SOURCES, "languages");
@@ -28,11 +29,10 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string
   ["ui/dialog.tsx", /^form :is/, "a selector"],
   ["ui/menu.tsx", /^input, select$/, "a selector"],
   ["data/account-lists.ts", /^tag tag-/, "classes"],
-  ["languages/catalogues.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
+  ["languages/translate.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
   ["pages/analytics/analytics-cards.tsx", /^weekdays and hours$/, "the name of a file"],
   ["pages/analytics/share-button.tsx", /^<iframe /, "HTML"],
   ["pages/domains/page.tsx", /^(\{|\[\{) "/, "JSON"],
-  ["pages/links/form.ts", /^running shoes$/, "a value of a parameter"],
   ["data/named-values.ts", /^[\w\s,-]+$/, "codes of languages, and names of programs"],
   ["pages/rules/condition-fields.tsx", /, /, "values of conditions"],
   ["pages/rules/try-as.tsx", /^(Mozilla|de-AT|utm_source)/, "values of a request"],
@@ -58,7 +58,7 @@ const languages = readdirSync(CATALOGUES)
     return { language: name.replace(".json", ""), texts: new Map(flatten(messages)) };
   });
 
-const english = new Map(flatten(fallbackCatalogue));
+const english = new Map(flatten({ ...en, statistics }));
 
 /** The names of the placeholders and tags of a message. */
 function placeholdersOf(message: string): string[] {
@@ -223,7 +223,7 @@ test("each reason for which a destination is refused is translated", () => {
     ),
   );
   expect(reasons.length).toBeGreaterThan(6);
-  const translated: unknown[] = Object.values(fallbackCatalogue.service);
+  const translated: unknown[] = Object.values(en.service);
   expect(reasons.filter((sentence) => !translated.includes(sentence))).toEqual([]);
 });
 
@@ -235,8 +235,6 @@ test("the sentences that are translated are those of the API and its schemas", (
         .map((name) => readFileSync(join(import.meta.dir, "..", folder, name), "utf8")),
     )
     .join("\n");
-  const unsaid = Object.values(fallbackCatalogue.service).filter(
-    (sentence) => !said.includes(`"${sentence}"`),
-  );
+  const unsaid = Object.values(en.service).filter((sentence) => !said.includes(`"${sentence}"`));
   expect(unsaid).toEqual([]);
 });

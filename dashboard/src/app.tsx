@@ -12,9 +12,9 @@ import { Logo } from "./ui/logo.tsx";
 import { Empty, ErrorState, lazyPart, Loading } from "./ui/states.tsx";
 
 // Pages that share most of their code are one script: each then needs few requests.
-// `startup/page-modules.ts` names the modules as well.
+// `startup/page-needs.ts` names the modules as well.
 const loadAdministration = () => import("./pages/administration.ts");
-const loadStatistics = () => import("./pages/statistics.ts");
+const loadStatistics = () => import("./pages/analytics/analytics-pages.tsx");
 const loadImport = () => import("./pages/links/import/import-page.tsx");
 const loadRules = () => import("./pages/rules/rules-page.tsx");
 

@@ -17,7 +17,7 @@ import {
 import type { ComponentType } from "react";
 
 import type { Role } from "../../shared/contracts/users.ts";
-import type { TextKey } from "./languages/catalogues.ts";
+import type { TextKey } from "./languages/translate.ts";
 
 /** `path` is relative to the account and mode. */
 export type NavItem = { path: string; name: TextKey; icon: ComponentType<{ "aria-hidden": true }> };
@@ -32,29 +32,20 @@ export const MAIN_ITEMS: readonly NavItem[] = [
   { path: "/usage", name: "shell.pages.usage", icon: Gauge },
 ];
 
-const KEYS: NavItem = { path: "/settings/keys", name: "shell.pages.keys", icon: KeyRound };
-const MEMBERS: NavItem = {
-  path: "/settings/members",
-  name: "shell.pages.members",
-  icon: UsersRound,
-};
-const BRANDING: NavItem = {
-  path: "/settings/branding",
-  name: "shell.pages.branding",
-  icon: Palette,
-};
-const PROFILE: NavItem = {
-  path: "/settings/profile",
-  name: "shell.pages.profile",
-  icon: UserRound,
-};
-
-const ACTIVITY: NavItem = { path: "/activity", name: "shell.pages.activity", icon: Activity };
-const WEBHOOKS: NavItem = { path: "/webhooks", name: "shell.pages.webhooks", icon: Webhook };
-
 /** The pages of settings that a role may see. */
 export const settingsItems = (role: Role): NavItem[] => [
-  ...(role === "owner" ? [ACTIVITY, KEYS] : []),
-  ...(role === "viewer" ? [] : [WEBHOOKS, MEMBERS, BRANDING]),
-  PROFILE,
+  ...(role === "owner" ? OWNER_ITEMS : []),
+  ...(role === "viewer" ? [] : WRITER_ITEMS),
+  { path: "/settings/profile", name: "shell.pages.profile", icon: UserRound },
+];
+
+const OWNER_ITEMS: readonly NavItem[] = [
+  { path: "/activity", name: "shell.pages.activity", icon: Activity },
+  { path: "/settings/keys", name: "shell.pages.keys", icon: KeyRound },
+];
+
+const WRITER_ITEMS: readonly NavItem[] = [
+  { path: "/webhooks", name: "shell.pages.webhooks", icon: Webhook },
+  { path: "/settings/members", name: "shell.pages.members", icon: UsersRound },
+  { path: "/settings/branding", name: "shell.pages.branding", icon: Palette },
 ];

@@ -4,11 +4,12 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
-import { useCommands } from "./data/commands.ts";
+import { useCommands } from "./commands/shortcuts.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton, SegmentedControl } from "./ui/button.tsx";
+import { Select } from "./ui/field.tsx";
 import { Logo } from "./ui/logo.tsx";
 import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
 import { toastError } from "./ui/toast.tsx";
@@ -108,17 +109,12 @@ function AccountSwitcher() {
   const goTo = (id: string, mode: string) => navigate(`~/${id}/${mode}/links`);
   return (
     <div className="account-choice">
-      <select
+      <Select
         aria-label={t("shell.account")}
         value={account.id}
-        onChange={(event) => goTo(event.target.value, mode)}
-      >
-        {session.accounts.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
+        options={session.accounts.map(({ id, name }) => ({ value: id, label: name }))}
+        onChoose={(id) => goTo(id, mode)}
+      />
       <SegmentedControl
         label={t("shell.mode")}
         isSmall={false}
@@ -136,19 +132,15 @@ function SidebarFooter() {
   const [theme, setTheme] = useState(readTheme);
   return (
     <footer className="sidebar-foot">
-      <select
+      <Select
         aria-label={t("shell.theme")}
         value={theme}
-        onChange={(event) => {
-          const selected = THEMES.find((candidate) => candidate === event.target.value) ?? "system";
-          applyTheme(selected);
-          setTheme(selected);
+        options={THEMES.map((value) => ({ value, label: t(`shell.themes.${value}`) }))}
+        onChoose={(chosen) => {
+          applyTheme(chosen);
+          setTheme(chosen);
         }}
-      >
-        <option value="system">{t("shell.themes.system")}</option>
-        <option value="light">{t("shell.themes.light")}</option>
-        <option value="dark">{t("shell.themes.dark")}</option>
-      </select>
+      />
       <div className="user">
         <span title={session.user.email}>{session.user.email}</span>
         <Button variant="quiet" onClick={() => void signOut().catch(toastError)}>

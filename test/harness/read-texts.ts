@@ -50,7 +50,7 @@ const CODE_PROPERTIES: ReadonlySet<string> = new Set([
   "aria-keyshortcuts",
 ]);
 
-const TRANSLATORS: ReadonlySet<string> = new Set(["t", "rich"]);
+const TRANSLATORS: ReadonlySet<string> = new Set(["t", "rich", "findText"]);
 
 /** Reads a file. `file` names it in the places. */
 export function readTexts(file: string, source: string): Texts {
@@ -98,7 +98,7 @@ function keysOf(node: ts.Expression): (string | RegExp)[] {
     return [...keysOf(node.whenTrue), ...keysOf(node.whenFalse)];
   if (!ts.isTemplateExpression(node)) return [];
   const parts = [node.head.text, ...node.templateSpans.map(({ literal }) => literal.text)];
-  return [new RegExp(`^${parts.map(RegExp.escape).join("[\\w.]+")}$`)];
+  return [new RegExp(`^${parts.map(RegExp.escape).join("[\\w.-]+")}$`)];
 }
 
 /** The names of the properties; undefined if some of them are not listed. */

@@ -15,45 +15,58 @@ import {
 } from "react";
 import { useLocation } from "wouter";
 
-import {
-  type Commands,
-  CommandsContext,
-  type CreatedLink,
-  type NewLinkStart,
-} from "../data/commands.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
-import { CopyButton, IconButton } from "../ui/button.tsx";
+import { EditDialog, loadLinkDialogs } from "../pages/links/lazy-dialogs.tsx";
+import { CopyButton, IconButton, type RenderDialog, useDialog } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { lazyPart, Loading } from "../ui/states.tsx";
-import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
+import {
+  type Command,
+  type Commands,
+  CommandsContext,
+  type CreatedLink,
+  readShortcut,
+  readSingleKeys,
+  takesKeys,
+} from "./shortcuts.ts";
 
-const loadLinkDialogs = () => import("../pages/links/dialogs.tsx");
 const loadDialogs = () => import("./palette.tsx");
 
-const EditDialog = lazyPart(loadLinkDialogs, (part) => part.EditDialog);
 const Palette = lazyPart(loadDialogs, (part) => part.Palette);
 const ShortcutsDialog = lazyPart(loadDialogs, (part) => part.ShortcutsDialog);
-
-type OpenDialog = { kind: "create"; start: NewLinkStart } | { kind: "palette" | "shortcuts" };
 
 /** Provides the commands to the pages within, and listens to the shortcuts. */
 export function CommandsProvider({ children }: { children: ReactNode }) {
   const canWrite = useCanWrite();
-  const [open, setOpen] = useState<OpenDialog>();
+  const { open, dialog } = useDialog();
   const [created, setCreated] = useState<CreatedLink>();
   const [location] = useLocation();
   // Always the same object, so that a dialog that opens renders no component that runs commands.
-  const [commands] = useState<Commands>(() => ({
-    createLink: (start = {}) => {
-      setCreated(undefined);
-      setOpen({ kind: "create", start });
-    },
-    openPalette: () => setOpen({ kind: "palette" }),
-    openShortcuts: () => setOpen({ kind: "shortcuts" }),
-  }));
-  const close = () => setOpen(undefined);
+  const [commands] = useState<Commands>(() => {
+    const show = (render: RenderDialog) =>
+      open((close) => (
+        <Suspense fallback={<LoadingDialog onClose={close} />}>{render(close)}</Suspense>
+      ));
+    return {
+      createLink: (start = {}) => {
+        setCreated(undefined);
+        show((close) => (
+          <EditDialog
+            start={start}
+            onClose={close}
+            onCreated={(link) => {
+              close();
+              setCreated(link);
+            }}
+          />
+        ));
+      },
+      openPalette: () => show((close) => <Palette onClose={close} />),
+      openShortcuts: () => show((close) => <ShortcutsDialog onClose={close} />),
+    };
+  });
 
   const run: Record<Command, () => void> = {
     create: () => canWrite && commands.createLink(),
@@ -69,20 +82,7 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
     <CommandsContext value={commands}>
       {children}
       <IdlePreload />
-      <Suspense fallback={<LoadingDialog onClose={close} />}>
-        {open?.kind === "create" && (
-          <EditDialog
-            start={open.start}
-            onClose={close}
-            onCreated={(link) => {
-              close();
-              setCreated(link);
-            }}
-          />
-        )}
-        {open?.kind === "palette" && <Palette onClose={close} />}
-        {open?.kind === "shortcuts" && <ShortcutsDialog onClose={close} />}
-      </Suspense>
+      {dialog}
       {created !== undefined && (
         <CreatedLinkPanel
           key={created.link.id}
@@ -203,7 +203,7 @@ function CreatedLinkPanel({ created: { link, copied }, onClose }: PanelProps) {
         <input
           ref={field}
           readOnly
-          aria-label={t("commands.created.url")}
+          aria-label={t("fields.short_url")}
           aria-describedby={statusId}
           value={link.short_url}
           onFocus={({ currentTarget }) => {

@@ -8,27 +8,23 @@ import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/host-names.ts";
-import { completeUrl } from "../../../shared/contracts/web-url.ts";
-import { useCommands } from "../data/commands.ts";
-import { isWebUrl } from "../data/destination.ts";
+import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import { getJson } from "../data/http.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
+import { SEARCH_LENGTH_MAX } from "../pages/links/list-query.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
 import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toastError } from "../ui/toast.tsx";
-import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
+import { readSingleKeys, saveSingleKeys, SHORTCUTS, useCommands } from "./shortcuts.ts";
 
 /** Maximum links shown by a search; the page of links shows all. */
 const LINKS_MAX = 6;
-
-/** Maximum characters of the API's search. */
-const SEARCH_LENGTH_MAX = 255;
 
 export function Palette({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("");
@@ -179,14 +175,6 @@ function useLinkItems(text: string): LinkItems {
 }
 
 /** The pages and actions that the palette offers to the current user. */
-const THEME_NAMES = {
-  system: "commands.themes.system",
-  light: "commands.themes.light",
-  dark: "commands.themes.dark",
-} as const;
-
-const SWITCHES = { live: "commands.switchToLive", test: "commands.switchToTest" } as const;
-
 function usePages(): PaletteItem[] {
   const { account } = useAccountContext();
   const [, navigate] = useLocation();
@@ -229,20 +217,21 @@ function useActions(text: string): PaletteItem[] {
         ]
       : []),
     action(t("commands.shortcuts"), openShortcuts),
-    action(t(SWITCHES[otherMode]), () => navigate(`~/${account.id}/${otherMode}/links`)),
+    action(t(`commands.switchTo.${otherMode}`), () =>
+      navigate(`~/${account.id}/${otherMode}/links`),
+    ),
     ...session.accounts
       .filter(({ id }) => id !== account.id)
       .map(({ id, name }) =>
-        action(name, () => navigate(`~/${id}/${mode}/links`), t("commands.account")),
+        action(name, () => navigate(`~/${id}/${mode}/links`), t("shell.account")),
       ),
-    ...THEMES.map((theme) => action(t(THEME_NAMES[theme]), () => applyTheme(theme))),
+    ...THEMES.map((theme) => action(t(`commands.themes.${theme}`), () => applyTheme(theme))),
     action(t("shell.signOut"), () => void signOut().catch(toastError)),
   ];
 }
 
 /** The items of the palette, and which of them match the typed text. */
 export type PaletteItem = {
-  /** Identifies it in the list. */
   id: string;
   name: string;
   /** Further words that find it, or other information about it. */
@@ -265,7 +254,7 @@ export function matchItems(items: readonly PaletteItem[], text: string): Palette
 /** Returns the text as the destination of a new link; undefined if it is not one. */
 export function readDestination(text: string): string | undefined {
   const url = completeUrl(text);
-  return isWebUrl(url) ? url : undefined;
+  return "url" in parseWebUrl(url) ? url : undefined;
 }
 
 /**

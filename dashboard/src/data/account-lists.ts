@@ -4,11 +4,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
-import type { Tag } from "../../../clients/typescript/src/index.ts";
+import type { Client, Tag } from "../../../clients/typescript/src/index.ts";
 import { readableHost } from "../../../shared/contracts/host-names.ts";
 import type { MemberList } from "../../../shared/contracts/user-responses.ts";
-import { getClient, getJson } from "./http.ts";
-import { useAccountContext } from "./session.ts";
+import { getJson } from "./http.ts";
+import { useAccountContext, useApiQuery } from "./session.ts";
 
 /** Maximum tags that the pages know, those with the most links; the page of tags has all. */
 const KNOWN_TAGS_MAX = 300;
@@ -20,20 +20,17 @@ const NO_TAGS: readonly Tag[] = [];
 
 /** Returns the known tags, those with the most links first; none while they are loading. */
 export function useTags(): readonly Tag[] {
-  const { scope } = useAccountContext();
-  const { data } = useQuery({
-    queryKey: ["tags", scope, "known"],
-    staleTime: STALE_MS,
-    queryFn: async ({ signal }) => {
-      const known: Tag[] = [];
-      for await (const tag of getClient(scope).tags.all({ sort: "links" }, { signal })) {
-        known.push(tag);
-        if (known.length === KNOWN_TAGS_MAX) break;
-      }
-      return known;
-    },
-  });
+  const { data } = useApiQuery(["tags", "known"], readTags, { staleTime: STALE_MS });
   return data ?? NO_TAGS;
+}
+
+async function readTags(client: Client, signal: AbortSignal): Promise<Tag[]> {
+  const known: Tag[] = [];
+  for await (const tag of client.tags.all({ sort: "links" }, { signal })) {
+    known.push(tag);
+    if (known.length === KNOWN_TAGS_MAX) break;
+  }
+  return known;
 }
 
 /** The classes of an element that shows a tag. */
@@ -53,13 +50,8 @@ export function useTagClass(): TagClass {
 }
 
 /** Queries the domains of the account and mode. */
-export function useDomainsQuery() {
-  const { scope } = useAccountContext();
-  return useQuery({
-    queryKey: ["domains", scope],
-    queryFn: () => Array.fromAsync(getClient(scope).domains.all()),
-  });
-}
+export const useDomainsQuery = () =>
+  useApiQuery(["domains"], (client) => Array.fromAsync(client.domains.all()));
 
 /** Returns the domains of the account and mode; none until they are there. */
 export const useDomains = () => useDomainsQuery().data ?? [];
@@ -75,14 +67,10 @@ export function useDomainOptions(): { value: string; label: string }[] {
 }
 
 /** Queries the API keys of the account and mode, which only owners see. */
-export function useKeysQuery() {
-  const { scope, account } = useAccountContext();
-  return useQuery({
-    queryKey: ["keys", scope],
-    enabled: account.role === "owner",
-    queryFn: () => Array.fromAsync(getClient(scope).keys.all()),
+export const useKeysQuery = () =>
+  useApiQuery(["keys"], (client) => Array.fromAsync(client.keys.all()), {
+    enabled: useAccountContext().account.role === "owner",
   });
-}
 
 /** Queries the members of the account, and who is invited. */
 export function useMembersQuery() {

@@ -6,7 +6,6 @@ export type ListOption = { name: string; code?: string };
 /** A text that a field can become, and its label in the browser. */
 type Completion = { value: string; label?: string };
 
-/** Maximum completions that a field offers. */
 const OPTIONS_MAX = 20;
 
 /** The values of a text, each once. */

@@ -4,30 +4,21 @@ import Papa from "papaparse";
 import type { Link } from "../../../clients/typescript/src/index.ts";
 import { ESCAPED_FORMULA } from "../../../shared/contracts/text.ts";
 import { FLAG, SETTING_CELLS } from "../../../shared/link-csv/cells.ts";
-import { saveCsvFile } from "./save-file.ts";
+import { saveFile } from "./http.ts";
 
-/**
- * Writes rows as CSV with a header row. Prefixes cells that a spreadsheet would run as formulas
- * with an apostrophe.
- */
-export const printCsv = (rows: readonly Record<string, unknown>[]): string =>
+/** Objects, whose names are the header; or lists, of which the first is the header. */
+type Rows = readonly (Record<string, unknown> | string[])[];
+
+/** Writes rows as CSV. Prefixes cells that a spreadsheet would run as formulas with an apostrophe. */
+export const printCsv = (rows: Rows): string =>
   Papa.unparse([...rows], { escapeFormulae: ESCAPED_FORMULA });
 
-/** Writes a table, whose first row is the header, as {@link printCsv} does. */
-export const printTable = (table: readonly (readonly string[])[]): string =>
-  Papa.unparse(
-    table.map((row) => [...row]),
-    { escapeFormulae: ESCAPED_FORMULA },
-  );
+/** Excel reads a file that begins with it as UTF-8, and others in Windows' code page. */
+const BYTE_ORDER_MARK = "\ufeff";
 
-/** Saves a table as a CSV file: see {@link printTable}. */
-export const saveTable = (table: readonly (readonly string[])[], name: string): void =>
-  saveCsvFile(printTable(table), name);
-
-/** Saves rows as a CSV file: see {@link printCsv}. */
-export function saveCsv(rows: readonly Record<string, unknown>[], name: string): void {
-  saveCsvFile(printCsv(rows), name);
-}
+/** Saves rows as a CSV file for spreadsheets: see {@link printCsv}. */
+export const saveCsv = (rows: Rows, name: string): void =>
+  saveFile(new Blob([BYTE_ORDER_MARK, printCsv(rows)], { type: "text/csv" }), name);
 
 /** A row of a CSV file, by column. */
 export type CsvRow = Readonly<Record<string, string>>;

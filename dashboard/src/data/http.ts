@@ -8,7 +8,6 @@ import {
   type ClientOptions,
   createClient,
 } from "../../../clients/typescript/src/index.ts";
-import { saveFile } from "./save-file.ts";
 import { type AccountScope, getBasePath } from "./scope.ts";
 
 /** Sends a request to this origin. Throws `ShorthopError`, or what `fetch` throws. */
@@ -45,6 +44,15 @@ export const getClient = (
 export async function downloadCsv(path: string, name: string): Promise<void> {
   const response = await send(path, { accept: "text/csv;bom=true" });
   saveFile(await response.blob(), name);
+}
+
+/** Saves content as a file through the browser's download. */
+export function saveFile(content: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
 /** Responses to the requests of `startup.ts`, for the application's first requests. */

@@ -10,6 +10,19 @@ export const getBasePath = ({ account, mode }: AccountScope): string => `/api/${
 
 type QueryValue = string | number | readonly string[] | undefined;
 
+/** New values of parameters; undefined and "" remove one, a list repeats it. */
+export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** The value of a filter in a query, and whether it excludes: a backslash takes a `-` as it is. */
+export function readValue(text: string): { value: string; negated: boolean } {
+  const negated = text.startsWith("-");
+  const value = negated ? text.slice(1) : text;
+  return { value: value.startsWith("\\") ? value.slice(1) : value, negated };
+}
+
+/** A value as a filter of a query. */
+export const writeValue = (value: string): string => (/^[-\\]/.test(value) ? `\\${value}` : value);
+
 /** Writes query parameters; a list repeats one. */
 export function toSearch(query: Readonly<Record<string, QueryValue>>): string {
   const search = new URLSearchParams();

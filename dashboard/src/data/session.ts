@@ -1,10 +1,11 @@
-/** The session, and the account and mode that the page shows. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+/** The session, the account and mode that the page shows, and queries of what they have. */
+import { useQuery, useQueryClient, type UseQueryOptions } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
+import type { Client } from "../../../clients/typescript/src/index.ts";
 import type { Account, Session } from "../../../shared/contracts/user-responses.ts";
 import { isSignedOut } from "../languages/errors.ts";
-import { forgetEarlyResponses, getJson } from "./http.ts";
+import { forgetEarlyResponses, getClient, getJson } from "./http.ts";
 import type { AccountScope, Mode } from "./scope.ts";
 
 export const SESSION_KEY = ["session"];
@@ -54,6 +55,23 @@ export function useAccountContext(): AccountContext {
   const context = useContext(AccountReactContext);
   if (context === undefined) throw new Error("There is no account context.");
   return context;
+}
+
+/** Returns a client for the API of the account and mode. */
+export const useClient = (): Client => getClient(useAccountContext().scope);
+
+/** Queries the API of the account and mode. The name begins the key; the rest is the question. */
+export function useApiQuery<Data>(
+  [name, ...question]: readonly [name: string, ...unknown[]],
+  read: (client: Client, signal: AbortSignal) => Promise<Data>,
+  options: Omit<UseQueryOptions<Data>, "queryKey" | "queryFn"> = {},
+) {
+  const { scope } = useAccountContext();
+  return useQuery<Data>({
+    queryKey: [name, scope, ...question],
+    queryFn: ({ signal }) => read(getClient(scope), signal),
+    ...options,
+  });
 }
 
 /** Whether the user's role may change links and domains. */

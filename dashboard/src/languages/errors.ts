@@ -1,8 +1,7 @@
 /** Says why the API refuses a request, and names its fields, in the language of the page. */
 import { ShorthopError } from "../../../clients/typescript/src/index.ts";
 import { invalidValue } from "../../../shared/contracts/errors.ts";
-import { fallbackCatalogue, type TextKey } from "./catalogues.ts";
-import { getLanguage, t } from "./translate.ts";
+import { fallbackCatalogue, findText, getLanguage, t, type TextKey } from "./translate.ts";
 
 export const isSignedOut = (error: unknown): boolean =>
   error instanceof ShorthopError && error.status === 401;
@@ -39,11 +38,9 @@ export function describeError({ code, message, param, retryAfterSeconds }: Servi
     return t("data.invalidValue", { param: fieldName(param), problem: translateSentence(problem) });
   }
   if (getLanguage() === "en" || SENTENCE_KEYS.has(message)) return translateSentence(message);
-  const known = CODES.find((name) => name === code);
-  if (known === undefined) return message;
-  return known === "rate_limited" && retryAfterSeconds !== undefined
+  return code === "rate_limited" && retryAfterSeconds !== undefined
     ? t("data.retryAfter", { seconds: retryAfterSeconds })
-    : t(`data.codes.${known}`);
+    : (findText(`data.codes.${code}`) ?? message);
 }
 
 /** The problem that a message names of the value of a field; undefined for another message. */
@@ -54,11 +51,6 @@ function problemOf(message: string, param: string): string | undefined {
   // A problem can be a whole sentence, as that of a URL.
   return SENTENCE_KEYS.has(problem) ? problem : problem.slice(0, -end.length);
 }
-
-// Object.keys loses the type of the names.
-const CODES = Object.keys(
-  fallbackCatalogue.data.codes,
-) as (keyof typeof fallbackCatalogue.data.codes)[];
 
 /** Translates a sentence of the API or its schemas; one that is not known stays as it is. */
 export function translateSentence(sentence: string): string {
@@ -82,8 +74,7 @@ export function fieldName(path: string): string {
   const parts = path.split(".");
   const names = parts.map((part) => {
     if (/^\d+$/.test(part)) return String(Number(part) + 1);
-    const key = FIELD_KEYS.get(part);
-    return key === undefined ? undefined : t(key);
+    return findText(`fields.${part}`);
   });
   const [first] = names;
   if (first === undefined || /^\d/.test(first)) return path;
@@ -93,11 +84,3 @@ export function fieldName(path: string): string {
     .join(" › ")
     .replaceAll(/ › (\d+)/g, " $1");
 }
-
-const FIELD_KEYS: ReadonlyMap<string, TextKey> = new Map(
-  Object.keys(fallbackCatalogue.fields).map((name) => [
-    name,
-    // Object.keys loses the type of the names.
-    `fields.${name}` as TextKey,
-  ]),
-);

@@ -10,10 +10,9 @@ import { directionOf } from "../../../shared/contracts/languages.ts";
 import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
-import { nameOf } from "./catalogues.ts";
 import { describeError, fieldName, translateSentence } from "./errors.ts";
 import { matchLanguage } from "./preference.ts";
-import { getLanguage, onLanguageChange, setLanguage, t } from "./translate.ts";
+import { getLanguage, nameOf, onLanguageChange, setLanguage, t } from "./translate.ts";
 
 // All that a language changes of the page itself.
 Object.assign(globalThis, { document: { documentElement: {} } });

@@ -1,11 +1,48 @@
-/** Texts in the current language of the page. */
+/**
+ * The catalogues of the dashboard's languages, texts by key as ICU messages, and texts in the
+ * current language of the page. Those of statistics are from the catalogues of the pages that show
+ * them as well.
+ */
 import { createElement, type ReactNode } from "react";
 import { createTranslator } from "use-intl/core";
 
-import { directionOf } from "../../../shared/contracts/languages.ts";
+import { directionOf, languageName } from "../../../shared/contracts/languages.ts";
+import statistics from "../../../shared/languages/statistics/en.json";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
-import { type Catalogue, fallbackCatalogue, loadCatalogue, type TextKey } from "./catalogues.ts";
+import en from "./en.json";
 import { FALLBACK, type Language } from "./preference.ts";
+
+/** The texts by key. Every catalogue has those of English. */
+type Catalogue = typeof en & { statistics: typeof statistics };
+
+type Keys<Node, Prefix extends string = ""> = {
+  [Name in keyof Node & string]: Node[Name] extends string
+    ? `${Prefix}${Name}`
+    : Keys<Node[Name], `${Prefix}${Name}.`>;
+}[keyof Node & string];
+
+/** The key of a text, such as `links.title`. */
+export type TextKey = Keys<Catalogue>;
+
+export const fallbackCatalogue: Catalogue = { ...en, statistics };
+
+/**
+ * Loads the catalogue of each language. English is part of the first script; the others are
+ * fetched.
+ */
+const LOADERS: Readonly<Record<Language, () => Promise<Catalogue>>> = {
+  en: () => Promise.resolve(fallbackCatalogue),
+  de: async () => {
+    const [de, { default: statistics }] = await Promise.all([
+      import("./de.json"),
+      import("../../../shared/languages/statistics/de.json"),
+    ]);
+    return { ...de.default, statistics };
+  },
+};
+
+/** The name of a language in itself, such as `Deutsch`. */
+export const nameOf = (language: Language): string => languageName(language, language);
 
 type Values = Readonly<Record<string, string | number>>;
 
@@ -33,7 +70,7 @@ export function onLanguageChange(listener: () => void): () => void {
  * loaded.
  */
 export async function setLanguage(language: Language): Promise<void> {
-  translator = createFor(language, await loadCatalogue(language));
+  translator = createFor(language, await LOADERS[language]());
   current = language;
   const { documentElement } = document;
   documentElement.lang = language;
@@ -46,6 +83,18 @@ export async function setLanguage(language: Language): Promise<void> {
  * language may change.
  */
 export const t = (key: TextKey, values?: Values): string => translator(key, values);
+
+/** Returns the text of a key that may not exist, such as one with a word of the API. */
+export function findText(key: string): string | undefined {
+  let node: unknown = fallbackCatalogue;
+  for (const name of key.split(".")) {
+    // An object has more names than its own, such as `constructor`.
+    if (typeof node !== "object" || node === null || !Object.hasOwn(node, name)) return undefined;
+    node = Reflect.get(node, name);
+  }
+  // The catalogue has it.
+  return t(key as TextKey);
+}
 
 /** Returns a text with elements, which functions of `values` render for its tags. */
 export const rich = (key: TextKey, values: RichValues): ReactNode => translator.rich(key, values);

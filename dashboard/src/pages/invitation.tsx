@@ -1,22 +1,32 @@
-/** The page that an invitation link opens. */
+/**
+ * The pages of links that somebody gets: an invitation, and a link to set a new password; and the
+ * page that asks for the latter.
+ */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { useForm } from "react-hook-form";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 
 import type { InvitationOffer, Session } from "../../../shared/contracts/user-responses.ts";
-import { newPassword, userName } from "../../../shared/contracts/users.ts";
+import {
+  email as emailRule,
+  newPassword,
+  RESET_MINUTES,
+  userName,
+} from "../../../shared/contracts/users.ts";
 import { getJson, send } from "../data/http.ts";
 import { SESSION_KEY, useSignOut } from "../data/session.ts";
+import { isNotFound } from "../languages/errors.ts";
+import { preferredLanguage } from "../languages/preference.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";
 import { AuthCard } from "../ui/page.tsx";
-import { ErrorAlert, QueryBoundary, type Task } from "../ui/states.tsx";
+import { Alert, ErrorAlert, QueryBoundary, type Task } from "../ui/states.tsx";
 import { validateWith } from "../ui/validation.ts";
 import { SignInPage } from "./sign-in.tsx";
 
-type Values = { name: string; password: string };
+type NewUser = { name: string; password: string };
 
 export function InvitationPage({ token, session }: { token: string; session: Session | null }) {
   const path = `/auth/invitations/${encodeURIComponent(token)}`;
@@ -29,7 +39,7 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
     return <SignInPage email={invitation.data.email} />;
   }
   return (
-    <AuthCard title={t("invitation.title")}>
+    <AuthCard title={t("settings.members.invitation")}>
       <QueryBoundary query={invitation} label={t("invitation.loading")} lines={2}>
         {(data) => <AcceptForm path={path} invitation={data} session={session} />}
       </QueryBoundary>
@@ -80,7 +90,7 @@ function useAccept(path: string, email: string) {
   const queryClient = useQueryClient();
   const [, navigate] = useLocation();
   return useMutation({
-    async mutationFn(values: Values | undefined) {
+    async mutationFn(values: NewUser | undefined) {
       const { account_id } = await getJson<{ account_id: string }>(`${path}/accept`, {
         method: "POST",
         body: values ?? {},
@@ -127,11 +137,11 @@ type NewUserFormProps = {
   email: string;
   intro: ReactNode;
   task: Task;
-  onSubmit: (values: Values) => void;
+  onSubmit: (values: NewUser) => void;
 };
 
 function NewUserForm({ email, intro, task, onSubmit }: NewUserFormProps) {
-  const form = useForm<Values>({ mode: "onTouched", defaultValues: { name: "", password: "" } });
+  const form = useForm<NewUser>({ mode: "onTouched", defaultValues: { name: "", password: "" } });
   return (
     <Form
       action={t("invitation.join")}
@@ -147,6 +157,108 @@ function NewUserForm({ email, intro, task, onSubmit }: NewUserFormProps) {
       />
       <PasswordField
         label={t("invitation.password")}
+        autoComplete="new-password"
+        {...formField(form, "password", { validate: validateWith(newPassword) })}
+      />
+    </Form>
+  );
+}
+
+const RESETS = "/auth/password-resets";
+
+export function ForgotPasswordPage() {
+  const options = useQuery({
+    queryKey: ["password resets"],
+    queryFn: () => getJson<{ by_mail: boolean }>(RESETS),
+  });
+  return (
+    <AuthCard title={t("forgotten.title")}>
+      <QueryBoundary query={options} label={t("forgotten.loading")} lines={2}>
+        {({ by_mail }) => (by_mail ? <MailForm /> : <p>{t("forgotten.noMail")}</p>)}
+      </QueryBoundary>
+      <Link href="/">{t("forgotten.signIn")}</Link>
+    </AuthCard>
+  );
+}
+
+function MailForm() {
+  const form = useForm({ mode: "onTouched", defaultValues: { email: "" } });
+  const ask = useMutation({
+    mutationFn: ({ email }: { email: string }) =>
+      send(RESETS, { method: "POST", body: { email, language: preferredLanguage() } }),
+  });
+  if (ask.isSuccess) return <p role="status">{t("forgotten.sent", { minutes: RESET_MINUTES })}</p>;
+  return (
+    <Form
+      action={t("forgotten.ask")}
+      task={ask}
+      onSubmit={form.handleSubmit((values) => ask.mutate(values))}
+    >
+      <p>{t("forgotten.intro")}</p>
+      <TextField
+        label={t("signIn.email")}
+        type="email"
+        autoComplete="username"
+        autoFocus
+        {...formField(form, "email", { validate: validateWith(emailRule) })}
+      />
+    </Form>
+  );
+}
+
+export function ResetPasswordPage({ token }: { token: string }) {
+  const path = `${RESETS}/${encodeURIComponent(token)}`;
+  const [isSet, setIsSet] = useState(false);
+  const user = useQuery({
+    queryKey: ["password reset", token],
+    queryFn: () => getJson<{ email: string }>(path),
+    enabled: !isSet,
+    // The link is used up by this page itself.
+    refetchOnWindowFocus: false,
+  });
+  return (
+    <AuthCard title={t("forgotten.setTitle")}>
+      {isSet && <p role="status">{t("forgotten.set")}</p>}
+      {!isSet && isNotFound(user.error) && (
+        <>
+          <Alert>{t("forgotten.gone")}</Alert>
+          <Link href="/forgot-password">{t("forgotten.another")}</Link>
+        </>
+      )}
+      {!isSet && !isNotFound(user.error) && (
+        <QueryBoundary query={user} label={t("forgotten.loading")} lines={2}>
+          {({ email }) => (
+            <NewPasswordForm path={path} email={email} onDone={() => setIsSet(true)} />
+          )}
+        </QueryBoundary>
+      )}
+      <Link href="/">{t("forgotten.signIn")}</Link>
+    </AuthCard>
+  );
+}
+
+type NewPasswordFormProps = { path: string; email: string; onDone: () => void };
+
+function NewPasswordForm({ path, email, onDone }: NewPasswordFormProps) {
+  const queryClient = useQueryClient();
+  const form = useForm({ mode: "onTouched", defaultValues: { password: "" } });
+  const change = useMutation({
+    mutationFn: (body: { password: string }) => send(path, { method: "POST", body }),
+    async onSuccess() {
+      onDone();
+      // Every session of the user has ended, perhaps the one of this browser.
+      await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
+    },
+  });
+  return (
+    <Form
+      action={t("forgotten.setAction")}
+      task={change}
+      onSubmit={form.handleSubmit((values) => change.mutate(values))}
+    >
+      <TextField label={t("signIn.email")} value={email} readOnly autoComplete="username" />
+      <PasswordField
+        label={t("settings.profile.newPassword")}
         autoComplete="new-password"
         {...formField(form, "password", { validate: validateWith(newPassword) })}
       />

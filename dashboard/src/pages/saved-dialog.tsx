@@ -2,21 +2,18 @@
  * Lists what an account has saved: views of analytics, filters of links, or templates of UTM
  * parameters. Opens, saves and deletes them.
  */
-import { useQuery } from "@tanstack/react-query";
 import { Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
 import { useForm } from "react-hook-form";
 
 import type { SavedView } from "../../../clients/typescript/src/index.ts";
 import { viewName } from "../../../shared/contracts/view-schemas.ts";
-import { getClient } from "../data/http.ts";
-import { useAccountContext, useCanWrite } from "../data/session.ts";
+import { useApiQuery, useCanWrite, useClient } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Form, formField, TextField } from "../ui/field.tsx";
-import { useApiMutation } from "../ui/mutation.ts";
-import { Empty, ErrorAlert, QueryBoundary } from "../ui/states.tsx";
+import { Empty, ErrorAlert, QueryBoundary, useApiMutation } from "../ui/states.tsx";
 import { toast } from "../ui/toast.tsx";
 import { validateWith } from "../ui/validation.ts";
 
@@ -30,20 +27,15 @@ type SavedDialogProps = {
   /** Called with the query of the chosen one, before the dialog closes. */
   onOpen: (query: string) => void;
   onClose: () => void;
-  /** Shown between the list and the form. */
   children?: ReactNode;
 };
 
-const useSavedKey = (kind: SavedKind) => ["saved", kind, useAccountContext().scope] as const;
-
 /** Queries all of a kind, by name. */
-export function useSaved(kind: SavedKind) {
-  const { scope } = useAccountContext();
-  return useQuery({
-    queryKey: useSavedKey(kind),
-    queryFn: async ({ signal }) => (await getClient(scope)[kind].list({ signal })).data,
-  });
-}
+export const useSaved = (kind: SavedKind) =>
+  useApiQuery(
+    ["saved", kind],
+    async (client, signal) => (await client[kind].list({ signal })).data,
+  );
 
 export function SavedDialog({ kind, query, onOpen, onClose, children }: SavedDialogProps) {
   const canWrite = useCanWrite();
@@ -70,10 +62,9 @@ type SavedListProps = {
 };
 
 function SavedList({ kind, saved, onOpen }: SavedListProps) {
-  const { scope } = useAccountContext();
   const canWrite = useCanWrite();
-  const api = getClient(scope)[kind];
-  const invalidate = [useSavedKey(kind)];
+  const api = useClient()[kind];
+  const invalidate = ["saved"];
   const save = useApiMutation(({ name, query }: SavedView) => api.save(name, { query }), {
     invalidate,
   });
@@ -86,7 +77,7 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
       invalidate,
       onSuccess: (view) =>
         toast(t(`saved.${kind}.deleted`, { name: view.name }), "success", {
-          label: t("links.bulk.undo"),
+          label: t("ui.undo"),
           onSelect: () => save.mutate(view),
         }),
     },
@@ -125,10 +116,10 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
 }
 
 function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "children">) {
-  const { scope } = useAccountContext();
+  const client = useClient();
   const form = useForm({ mode: "onChange", defaultValues: { name: "" } });
-  const save = useApiMutation((name: string) => getClient(scope)[kind].save(name, { query }), {
-    invalidate: [useSavedKey(kind)],
+  const save = useApiMutation((name: string) => client[kind].save(name, { query }), {
+    invalidate: ["saved"],
     successMessage: t(`saved.${kind}.saved`),
     onSuccess: () => form.reset(),
   });
@@ -140,7 +131,7 @@ function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "c
       task={save}
     >
       <TextField
-        label={t("saved.name")}
+        label={t("fields.name")}
         hint={t(`saved.${kind}.hint`)}
         {...formField(form, "name", { validate: validateWith(viewName) })}
       />

@@ -105,7 +105,7 @@ function PasswordStep({ email: initialEmail, onCode }: { email: string; onCode: 
         onChange={(event) => setEmail(event.target.value)}
       />
       <PasswordField
-        label={t("signIn.password")}
+        label={t("fields.password")}
         autoComplete="current-password"
         required
         value={password}

@@ -1,13 +1,10 @@
 /** Usage of the account's quotas and API rate limits. */
-import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
-import { getClient } from "../data/http.ts";
-import { useAccountContext } from "../data/session.ts";
-import type { TextKey } from "../languages/catalogues.ts";
+import { useAccountContext, useApiQuery } from "../data/session.ts";
 import { fieldName } from "../languages/errors.ts";
-import { t } from "../languages/translate.ts";
+import { findText, t } from "../languages/translate.ts";
 import { formatDateTime, formatTime } from "../ui/format.ts";
 import { Card, Page } from "../ui/page.tsx";
 import { QueryBoundary } from "../ui/states.tsx";
@@ -19,24 +16,9 @@ const POLL_MS = 5_000;
 
 const HOUR_SECONDS = 3_600;
 
-const LIMIT_NAMES: Readonly<Record<string, TextKey>> = {
-  burst: "usage.limits.burst",
-  minute: "usage.limits.minute",
-  day: "usage.limits.day",
-};
-
-/** Hints for quotas without a window: how to free up capacity. */
-const QUOTA_HINTS: Readonly<Partial<Record<Quota["name"], TextKey>>> = {
-  domains: "usage.hints.domains",
-  api_keys: "usage.hints.keys",
-  live_streams: "usage.hints.live",
-};
-
 export function UsagePage() {
-  const { scope, account, mode } = useAccountContext();
-  const limits = useQuery({
-    queryKey: ["limits", scope],
-    queryFn: () => getClient(scope).limits(),
+  const { account, mode } = useAccountContext();
+  const limits = useApiQuery(["limits"], (client) => client.limits(), {
     refetchInterval: POLL_MS,
   });
   return (
@@ -64,7 +46,11 @@ export function UsagePage() {
               <p className="hint">{t("usage.requestsHint")}</p>
               <ul className="limits">
                 {data.limits.map((limit) => (
-                  <UsageRow key={limit.name} name={limitName(limit.name)} usage={limit}>
+                  <UsageRow
+                    key={limit.name}
+                    name={findText(`usage.limits.${limit.name}`) ?? limit.name}
+                    usage={limit}
+                  >
                     {describeWindow(limit, "usage.startsWithRequest")}
                   </UsageRow>
                 ))}
@@ -108,18 +94,13 @@ function UsageRow({
   );
 }
 
-function limitName(name: string): string {
-  const key = LIMIT_NAMES[name];
-  return key === undefined ? name : t(key);
-}
-
 function describeQuota(quota: Quota): string {
   const { window, reset } = quota;
   if (window !== null && reset !== null) {
     return describeWindow({ ...quota, window, reset }, "usage.startsWithUse");
   }
-  const hint = QUOTA_HINTS[quota.name];
-  return hint === undefined ? "" : t(hint);
+  // How to free up capacity.
+  return findText(`usage.hints.${quota.name}`) ?? "";
 }
 
 /**

@@ -4,8 +4,7 @@
  */
 import { preferredLanguage } from "../languages/preference.ts";
 import { applyTheme, readTheme } from "../ui/theme.ts";
-import { pathsOfFirstRequests } from "./first-request.ts";
-import { modulesOf } from "./page-modules.ts";
+import { modulesOf, pathsOfFirstRequests } from "./page-needs.ts";
 
 /** The scripts that a module needs, its own included, by its path; defined by the build. */
 declare const SCRIPTS: Readonly<Record<string, readonly string[]>>;

@@ -1,15 +1,41 @@
 /**
- * Buttons: with a text, with an icon, for copying, for a CSV file, and for one of a few options.
+ * Buttons: with a text, with an icon, for a dialog, for copying, for a CSV file, and for one of a
+ * few options.
  */
 import { Check, Copy, Download } from "lucide-react";
-import { type ButtonHTMLAttributes, type ReactNode, useState } from "react";
+import { type ButtonHTMLAttributes, type ReactNode, Suspense, useState } from "react";
+import { createPortal } from "react-dom";
 
 import { downloadCsv } from "../data/http.ts";
 import { t } from "../languages/translate.ts";
 import { toast, toastError } from "./toast.tsx";
 
+/** Renders a dialog, with a function that closes it. */
+export type RenderDialog = (close: () => void) => ReactNode;
+
+/**
+ * Opens one dialog at a time. Render `dialog`, anywhere: it is outside of the element that it is
+ * rendered in.
+ */
+export function useDialog(): {
+  open: (render: RenderDialog) => void;
+  close: () => void;
+  dialog: ReactNode;
+} {
+  const [opened, setOpened] = useState<{ render: RenderDialog }>();
+  const close = () => setOpened(undefined);
+  return {
+    open: (render) => setOpened({ render }),
+    close,
+    // Its script may have to be loaded.
+    dialog: opened && createPortal(<Suspense>{opened.render(close)}</Suspense>, document.body),
+  };
+}
+
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   variant?: "primary" | "plain" | "quiet" | "danger";
+  /** The dialog that a click opens; it closes with the button. */
+  opens?: RenderDialog;
   /**
    * Disables the button's action while it runs. The button keeps the focus, which a disabled one
    * would lose.
@@ -18,20 +44,25 @@ type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
 };
 
 export function Button(props: ButtonProps) {
-  const { variant = "plain", loading = false, className = "", onClick, ...rest } = props;
+  const { variant = "plain", loading = false, className = "", onClick, opens, ...rest } = props;
+  const { open, dialog } = useDialog();
   return (
-    <button
-      type="button"
-      {...rest}
-      className={`button button-${variant} ${className}`}
-      aria-busy={loading}
-      {...(loading ? { "aria-disabled": true } : {})}
-      onClick={(event) => {
-        // Also prevents Enter in a field from submitting the form again.
-        if (loading) event.preventDefault();
-        else onClick?.(event);
-      }}
-    />
+    <>
+      <button
+        type="button"
+        {...rest}
+        className={`button button-${variant} ${className}`}
+        aria-busy={loading}
+        {...(loading ? { "aria-disabled": true } : {})}
+        onClick={(event) => {
+          // Also prevents Enter in a field from submitting the form again.
+          if (loading) event.preventDefault();
+          else if (opens === undefined) onClick?.(event);
+          else open(opens);
+        }}
+      />
+      {dialog}
+    </>
   );
 }
 
@@ -79,7 +110,6 @@ export function CopyButton({
   );
 }
 
-/** Downloads the data of a card as CSV. */
 type CsvButtonProps = {
   path: string;
   /** Its content, as the button names it. */

@@ -12,12 +12,12 @@ import {
   useRef,
   useState,
 } from "react";
-import { createPortal, flushSync } from "react-dom";
+import { flushSync } from "react-dom";
 
 import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Form, type FormProps } from "./field.tsx";
-import { ErrorAlert, type Task } from "./states.tsx";
+import { ErrorAlert, type Task, useApiMutation } from "./states.tsx";
 import { showModal } from "./toast.tsx";
 
 type DialogProps = {
@@ -96,11 +96,9 @@ export const FormDialog = ({ title, onClose, wide = false, ...form }: FormDialog
 type ConfirmDialogProps = {
   title: string;
   action: string;
-  /** Label of the cancel button. */
   cancel?: string;
   children: ReactNode;
   onClose: () => void;
-  /** Runs when the user confirms. */
   task: Task & { mutate: () => void };
 };
 
@@ -128,39 +126,47 @@ export const ConfirmDialog = ({
   </Dialog>
 );
 
-/**
- * Opens dialogs: `open` gets a function that renders one, with a function that closes it. Render
- * `dialog`, anywhere: it is outside of the element that it is rendered in.
- */
-export function useDialog(): {
-  open: (render: (close: () => void) => ReactNode) => void;
-  dialog: ReactNode;
-} {
-  const [opened, setOpened] = useState<{ render: (close: () => void) => ReactNode }>();
-  return {
-    open: (render) => setOpened({ render }),
-    dialog:
-      opened &&
-      createPortal(
-        opened.render(() => setOpened(undefined)),
-        document.body,
-      ),
-  };
+type ActionDialogProps<Result> = Omit<ConfirmDialogProps, "task"> & {
+  run: () => Promise<Result>;
+  /** Names of the queries that are read again. */
+  invalidate: readonly string[];
+  successMessage: string | ((result: Result) => string);
+};
+
+/** Asks for confirmation of an action, does it, and closes. */
+export function ActionDialog<Result>({
+  run,
+  invalidate,
+  successMessage,
+  ...dialog
+}: ActionDialogProps<Result>) {
+  const task = useApiMutation(run, { invalidate, successMessage, onSuccess: dialog.onClose });
+  return <ConfirmDialog {...dialog} task={task} />;
 }
 
-type SecretDialogProps = {
+type SecretProps = { text: string; copyLabel: string; testId: string };
+
+type SecretDialogProps = SecretProps & {
   title: string;
   warning: string;
   /** Label of the button that closes the dialog. */
   done: string;
   onClose: () => void;
-  children: ReactNode;
+  children?: ReactNode;
 };
 
 /** Shows what is displayed only once, such as a new key; it cannot be closed by accident. */
-export const SecretDialog = ({ title, warning, done, onClose, children }: SecretDialogProps) => (
+export const SecretDialog = ({
+  title,
+  warning,
+  done,
+  onClose,
+  children,
+  ...secret
+}: SecretDialogProps) => (
   <Dialog title={title} onClose={onClose} locked>
     <p className="warning">{warning}</p>
+    <Secret {...secret} />
     {children}
     <footer>
       <Button variant="primary" onClick={onClose}>
@@ -169,8 +175,6 @@ export const SecretDialog = ({ title, warning, done, onClose, children }: Secret
     </footer>
   </Dialog>
 );
-
-type SecretProps = { text: string; copyLabel: string; testId: string };
 
 /** A text to copy. */
 export const Secret = ({ text, copyLabel, testId }: SecretProps) => (

@@ -19,10 +19,8 @@ import { Button, IconButton } from "./button.tsx";
 import { ErrorAlert, type Task } from "./states.tsx";
 
 export type FormProps = {
-  /** Label of the submit button. */
   action: string;
   onSubmit: (event: FormEvent) => unknown;
-  /** Runs when the form is submitted. */
   task: Task;
   /** Of a form in a dialog, which has a cancel button. */
   onCancel?: () => void;
@@ -108,14 +106,18 @@ function Field({
           {hint}
         </small>
       )}
-      {error !== undefined && (
-        <small id={`${id}-error`} className="field-error" role="alert">
-          {error}
-        </small>
-      )}
+      <FieldError id={`${id}-error`}>{error}</FieldError>
     </div>
   );
 }
+
+/** What is wrong with a field, or with several; nothing without a text. */
+export const FieldError = ({ id, children }: { id?: string; children: string | undefined }) =>
+  children !== undefined && (
+    <small id={id} className="field-error" role="alert">
+      {children}
+    </small>
+  );
 
 export function TextField({ label, hint, error, ...input }: FieldProps & ComponentProps<"input">) {
   return (
@@ -166,54 +168,66 @@ export function TextAreaField({
   );
 }
 
-type Option = { value: string; label: string };
+type Option<Value> = { value: Value; label: string };
 
-export function SelectField({
-  label,
-  hint,
-  error,
-  options,
-  ...select
-}: FieldProps & ComponentProps<"select"> & { options: readonly Option[] }) {
-  return (
-    <Field label={label} hint={hint} error={error}>
-      {(control) => (
-        <select {...select} {...control}>
-          {options.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      )}
-    </Field>
-  );
-}
+const renderOptions = (options: readonly Option<string>[]) =>
+  options.map(({ value, label }) => (
+    <option key={value} value={value}>
+      {label}
+    </option>
+  ));
 
-type ChoiceFieldProps<Value> = FieldProps & {
+type SelectFieldProps = FieldProps &
+  ComponentProps<"select"> & { options: readonly Option<string>[] };
+
+export const SelectField = ({ label, hint, error, options, ...select }: SelectFieldProps) => (
+  <Field label={label} hint={hint} error={error}>
+    {(control) => (
+      <select {...select} {...control}>
+        {renderOptions(options)}
+      </select>
+    )}
+  </Field>
+);
+
+type Choice = string | number | boolean | null | undefined;
+
+type SelectProps<Value> = Omit<ComponentProps<"select">, "value" | "onChange"> & {
   /** Nothing, and "", are the same in a select. */
   value: Value;
-  options: readonly { value: Value; label: string }[];
+  options: readonly Option<Value>[];
   onChoose: (value: Value) => void;
-  disabled?: boolean;
 };
 
 /** A select whose options have values of any type; one is always chosen. */
-export const ChoiceField = <Value extends string | number | boolean | null | undefined>({
+export const Select = <Value extends Choice>({
   value,
   options,
   onChoose,
-  ...field
-}: ChoiceFieldProps<Value>) => (
-  <SelectField
-    {...field}
+  ...select
+}: SelectProps<Value>) => (
+  <select
+    {...select}
     value={String(value ?? "")}
-    options={options.map((option) => ({ ...option, value: String(option.value ?? "") }))}
     onChange={({ target: { selectedIndex } }) => {
       const chosen = options[selectedIndex];
       if (chosen !== undefined) onChoose(chosen.value);
     }}
-  />
+  >
+    {renderOptions(options.map((option) => ({ ...option, value: String(option.value ?? "") })))}
+  </select>
+);
+
+/** A {@link Select} with a label. */
+export const ChoiceField = <Value extends Choice>({
+  label,
+  hint,
+  error,
+  ...select
+}: FieldProps & SelectProps<Value>) => (
+  <Field label={label} hint={hint} error={error}>
+    {(control) => <Select {...select} {...control} />}
+  </Field>
 );
 
 export function CheckField({
@@ -241,16 +255,31 @@ export function CheckField({
   );
 }
 
-/** A text field for values, separated by commas, that completes the last one. */
-type TagsFieldProps = Omit<ComponentProps<typeof TextField>, "hint" | "list"> & {
-  text: string;
+type CheckGroupProps = ComponentProps<"input"> & {
+  label: string;
+  options: readonly { value: string; label: ReactNode }[];
+  error: string | undefined;
 };
+
+/** Checkboxes of one field; the other properties are those of each. */
+export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps) => (
+  <fieldset>
+    <legend>{label}</legend>
+    <div className="columns">
+      {options.map((option) => (
+        <CheckField key={option.value} {...option} {...input} />
+      ))}
+    </div>
+    <FieldError>{error}</FieldError>
+  </fieldset>
+);
 
 type ListFieldProps = ComponentProps<typeof TextField> & {
   text: string;
   options: readonly ListOption[];
 };
 
+/** A text field for values, separated by commas, that completes the last one. */
 export function ListField({ text, options, ...field }: ListFieldProps) {
   const listId = useId();
   return (
@@ -265,7 +294,7 @@ export function ListField({ text, options, ...field }: ListFieldProps) {
   );
 }
 
-export const TagsField = (field: TagsFieldProps) => (
+export const TagsField = (field: Omit<ListFieldProps, "options" | "hint">) => (
   <ListField
     {...field}
     hint={t("links.form.tagsHint")}
@@ -291,7 +320,7 @@ export function Disclosure({
   return (
     <details ref={element}>
       <summary>{title}</summary>
-      {children}
+      <div className="stack">{children}</div>
     </details>
   );
 }

@@ -1,6 +1,10 @@
 import { expect, test } from "bun:test";
 
+import * as z from "zod";
+
+import { toneOf } from "../pages/analytics/clicks-card.tsx";
 import { describeChange, formatAge } from "./format.ts";
+import { validateWith } from "./validation.ts";
 
 test.each([
   [100, 125, { direction: "up", text: "25 %" }],
@@ -32,4 +36,26 @@ test.each([
 ])("what was %d seconds ago is shown as %p", (seconds, text) => {
   const now = Date.UTC(2026, 5, 1);
   expect(formatAge(new Date(now - seconds * 1_000).toISOString(), now)).toBe(text);
+});
+
+test.each([
+  [z.string().min(1), "", "Required"],
+  [z.string().min(3), "ab", "At least 3 characters"],
+  [z.string().max(2), "abc", "At most 2 characters"],
+  [z.array(z.string()).max(1), ["a", "b"], "At most 1 items"],
+  [z.string().min(3, "must be long"), "ab", "Must be long"],
+  [z.email(), "nobody", "Invalid email address"],
+  [z.string().min(3), "abc", true],
+] as const)("a field is validated with a message for its issue (%#)", (schema, value, expected) => {
+  expect(validateWith(schema)(value)).toBe(expected);
+});
+
+test.each([
+  ["up", false, "up"],
+  ["down", false, "down"],
+  ["none", false, "neutral"],
+  ["up", true, "neutral"],
+  ["down", true, "neutral"],
+] as const)("a figure that goes %s (neutral: %p) is shown as %s", (direction, isNeutral, tone) => {
+  expect(toneOf(direction, isNeutral)).toBe(tone);
 });

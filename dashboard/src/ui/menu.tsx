@@ -1,6 +1,7 @@
 /** Popovers that open from a button: a menu of actions, and a panel of fields. */
 import { Ellipsis } from "lucide-react";
 import {
+  type ComponentType,
   type KeyboardEvent,
   type ReactNode,
   type ToggleEvent,
@@ -10,11 +11,26 @@ import {
   useState,
 } from "react";
 
-export type Action = { label: string; icon?: ReactNode; danger?: boolean; onSelect: () => void };
+import { t, type TextKey } from "../languages/translate.ts";
+import { type RenderDialog, useDialog } from "./button.tsx";
+
+export type Action = {
+  label: TextKey;
+  icon: ComponentType<{ "aria-hidden": true }>;
+  danger?: true;
+} & Effect;
+
+type Effect = { onSelect: () => void } | { opens: RenderDialog };
 
 export function ActionMenu({ label, actions }: { label: string; actions: readonly Action[] }) {
   // A long list has many menus, so only the open one renders items.
   const { id, button, popover, open, onToggle } = usePopover(placeMenu);
+  const { open: openDialog, dialog } = useDialog();
+  function run(effect: Effect): void {
+    popover.current?.hidePopover();
+    if ("opens" in effect) openDialog(effect.opens);
+    else effect.onSelect();
+  }
   return (
     <>
       <button
@@ -38,22 +54,20 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
         onKeyDown={moveFocus}
         onToggle={onToggle}
       >
-        {(open ? actions : []).map(({ label, icon, danger, onSelect }) => (
+        {(open ? actions : []).map(({ label, icon: Icon, danger, ...effect }) => (
           <button
             key={label}
             type="button"
             role="menuitem"
             className={danger === true ? "menu-item menu-danger" : "menu-item"}
-            onClick={() => {
-              popover.current?.hidePopover();
-              onSelect();
-            }}
+            onClick={() => run(effect)}
           >
-            {icon}
-            {label}
+            <Icon aria-hidden />
+            {t(label)}
           </button>
         ))}
       </div>
+      {dialog}
     </>
   );
 }

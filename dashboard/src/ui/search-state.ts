@@ -2,8 +2,7 @@
 import { useEffect, useMemo, useState } from "react";
 import { navigate, usePathname, useSearch } from "wouter/use-browser-location";
 
-/** New values of parameters; undefined and "" remove one, a list repeats it. */
-export type SearchUpdate = Readonly<Record<string, string | readonly string[] | undefined>>;
+import type { SearchUpdate } from "../data/scope.ts";
 
 type HistoryEntry = {
   /** Stored with the entry in the browser's history, but not in the URL. */

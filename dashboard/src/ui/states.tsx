@@ -1,10 +1,12 @@
-/** Loading, empty and error states of queries and actions, and parts that load later. */
+/** Actions of the API, the states of queries and actions, and parts that load later. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { TriangleAlert } from "lucide-react";
 import { type ComponentType, lazy, type ReactNode, useDeferredValue } from "react";
 
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "./button.tsx";
+import { toast } from "./toast.tsx";
 
 export const Loading = ({ label, lines = 4 }: { label: string; lines?: number }) => (
   <div className="loading" role="status" aria-label={t("ui.loading", { what: label })}>
@@ -28,6 +30,38 @@ export const ErrorState = ({ error, onRetry }: { error: unknown; onRetry?: () =>
     {onRetry !== undefined && <Button onClick={onRetry}>{t("ui.tryAgain")}</Button>}
   </div>
 );
+
+/**
+ * Like `useMutation`; reads the named queries again and shows a toast on success. The caller shows
+ * `error`.
+ */
+export function useApiMutation<Result, Input = void>(
+  mutationFn: (input: Input) => Promise<Result>,
+  {
+    invalidate,
+    successMessage,
+    onSuccess,
+  }: {
+    invalidate: readonly string[];
+    successMessage?: string | ((result: Result) => string);
+    onSuccess?: (result: Result) => void;
+  },
+) {
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn,
+    // The result may be a secret, such as a new API key: drop it with the component that shows it.
+    gcTime: 0,
+    async onSuccess(result) {
+      await Promise.all(
+        invalidate.map((name) => queryClient.invalidateQueries({ queryKey: [name] })),
+      );
+      if (typeof successMessage === "function") toast(successMessage(result));
+      else if (successMessage !== undefined) toast(successMessage);
+      onSuccess?.(result);
+    },
+  });
+}
 
 /** An action that can fail, such as a mutation. */
 export type Task = { isPending: boolean; error: unknown };
@@ -94,7 +128,8 @@ export function useDeferredData<Data>(
   question: string,
 ): { data: Data | undefined; isOutdated: boolean } {
   return {
-    data: useDeferredValue(data),
+    // The first data are what people wait for.
+    data: useDeferredValue(data) ?? data,
     isOutdated: useDeferredValue(isPlaceholderData ? undefined : question) !== question,
   };
 }

@@ -1,9 +1,8 @@
 /** Validates form fields with the same schemas as the API. */
 import type * as z from "zod";
 
-import type { TextKey } from "../languages/catalogues.ts";
 import { translateSentence } from "../languages/errors.ts";
-import { t } from "../languages/translate.ts";
+import { t, type TextKey } from "../languages/translate.ts";
 
 /** Creates a `validate` function for react-hook-form, which returns true or the error message. */
 export const validateWith =

@@ -2,36 +2,31 @@
 import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
 import { ListFilter, X } from "lucide-react";
 import { Link } from "wouter";
+import * as z from "zod";
 
 import type { LedgerEvent, ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { AUDIT_TYPE_NAMES, type LedgerType } from "../../../../shared/contracts/audit-types.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
+import { EVENT_TYPE_NAMES } from "../../../../shared/contracts/webhook-schemas.ts";
 import { useActors } from "../../data/account-lists.ts";
-import { getClient } from "../../data/http.ts";
-import { saveFile } from "../../data/save-file.ts";
-import type { AccountScope } from "../../data/scope.ts";
+import { getClient, saveFile } from "../../data/http.ts";
+import type { AccountScope, SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { fieldName } from "../../languages/errors.ts";
-import { t } from "../../languages/translate.ts";
+import { findText, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
+import { useSearchState } from "../../ui/search-state.ts";
 import { Empty, ErrorState, QueryBoundary } from "../../ui/states.tsx";
-import {
-  changesOf,
-  readType,
-  SHOWN_TYPES,
-  type ShownType,
-  subjectOf,
-  typeName,
-} from "./describe-event.ts";
 
 export function ActivityPage() {
   const { account } = useAccountContext();
   const [params, setParams] = useSearchState();
   const isOwner = account.role === "owner";
   const filter = {
-    type: readType(params.get("type")),
+    type: SHOWN_TYPES.find((type) => type === params.get("type")),
     linkId: params.get("link") ?? undefined,
     actorId: params.get("actor") ?? undefined,
   };
@@ -86,9 +81,9 @@ function Filters({ filter, events, onChange }: FiltersProps) {
   // A link that is not among the events has no name here.
   const name = subjects.find((subject) => subject?.linkId === linkId)?.name ?? linkId ?? "";
   return (
-    <div className="activity-filters" role="group" aria-label={t("activity.filters")}>
+    <div className="activity-filters" role="group" aria-label={t("analytics.filters.title")}>
       <SelectField
-        label={t("activity.type")}
+        label={t("webhooks.event")}
         options={[
           { value: "", label: t("activity.allTypes") },
           ...SHOWN_TYPES.map((value) => ({ value, label: typeName(value) })),
@@ -111,7 +106,7 @@ function Filters({ filter, events, onChange }: FiltersProps) {
       {download.isError && <ErrorState error={download.error} />}
       {linkId !== undefined && (
         <span className="chip">
-          {t("activity.link")} <strong>{name}</strong>
+          {t("fields.link")} <strong>{name}</strong>
           <IconButton
             label={t("activity.allLinks", { name })}
             onClick={() => onChange({ link: undefined })}
@@ -127,9 +122,7 @@ function Filters({ filter, events, onChange }: FiltersProps) {
 /** Undefined where one link is selected already. */
 type OnLink = ((id: string) => void) | undefined;
 
-type RowsProps = { events: readonly LedgerEvent[]; onLink: OnLink };
-
-function EventRows({ events, onLink }: RowsProps) {
+function EventRows({ events, onLink }: { events: readonly LedgerEvent[]; onLink: OnLink }) {
   const nameOf = useActorNames();
   return (
     <ul className="rows activity">
@@ -231,7 +224,7 @@ function useActivity(filter: ActivityFilter, enabled: boolean) {
 const queryOf = ({ type, linkId, actorId }: ActivityFilter, after: string) =>
   ({
     order: "desc",
-    type: type === undefined ? SHOWN_TYPES : [type],
+    type: type === undefined ? [...SHOWN_TYPES] : [type],
     ...(linkId === undefined ? {} : { link_id: linkId }),
     ...(actorId === undefined ? {} : { actor_id: actorId }),
     ...(after === "" ? {} : { starting_after: after }),
@@ -273,3 +266,117 @@ function useActorNames(): (actor: LedgerEvent["actor"]) => string {
     }
   };
 }
+
+// Events in words.
+
+type Subject = {
+  name: string;
+  detail?: string | undefined;
+  /** Its page, relative to the account and mode; undefined without one, or when it is gone. */
+  path?: string | undefined;
+  linkId?: string | undefined;
+};
+
+// Null for what a resource does not have.
+const text = z.string().optional().catch(undefined);
+
+const resource = z.looseObject({
+  id: text,
+  user_id: text,
+  title: text,
+  alias: text,
+  short_url: text,
+  domain: text,
+  name: text,
+  email: text,
+  url: text,
+});
+
+type Resource = z.output<typeof resource>;
+
+const SUBJECTS: Readonly<Record<string, (resource: Resource) => Subject>> = {
+  link: ({ id, title, alias, short_url }) => ({
+    name: short_url === undefined ? (alias ?? "") : readableUrl(short_url),
+    detail: title,
+    path: `/links/${id}`,
+  }),
+  domain: ({ domain }) => ({ name: domain ?? "", path: "/domains" }),
+  key: ({ name }) => ({ name: name ?? "", path: "/settings/keys" }),
+  member: ({ name, email }) => ({ name: name ?? "", detail: email, path: "/settings/members" }),
+  share: ({ name, id }) => ({ name: name ?? id ?? "" }),
+  webhook: ({ id, url }) => ({ name: url ?? "", path: `/webhooks/${id}` }),
+  report: ({ name }) => ({ name: name ?? "", path: "/reports" }),
+  invitation: ({ email }) => ({ name: email ?? "", path: "/settings/members" }),
+  user: ({ name, email }) => ({ name: name ?? "", detail: email, path: "/settings/members" }),
+  view: ({ name }) => ({ name: name ?? "" }),
+  tag: ({ name }) => ({ name: name ?? "", path: "/tags" }),
+  account: () => ({ name: "" }),
+};
+
+/** Types after which there is nothing to look at any more. */
+const GONE = new Set([
+  "link.deleted",
+  "domain.deleted",
+  "member.removed",
+  "share.revoked",
+  "webhook.deleted",
+  "report.deleted",
+]);
+
+/** Returns what an event is about; undefined if the page does not know it. */
+export function subjectOf({ type, data }: LedgerEvent): Subject | undefined {
+  for (const [kind, describe] of Object.entries(SUBJECTS)) {
+    const { success, data: found } = resource.safeParse(data[kind]);
+    if (!success) continue;
+    const subject = describe(found);
+    return {
+      ...subject,
+      path: GONE.has(type) ? undefined : subject.path,
+      linkId: kind === "link" ? found.id : undefined,
+    };
+  }
+  return undefined;
+}
+
+type Change = { field: string; before: string; after: string };
+
+const changes = z
+  .record(z.string(), z.object({ before: z.unknown(), after: z.unknown() }))
+  .catch({});
+
+/** The fields that an event changed, with values to read. */
+export const changesOf = ({ data }: LedgerEvent): Change[] =>
+  Object.entries(changes.parse(data["changes"])).map(([field, { before, after }]) => ({
+    field,
+    before: formatValue(before),
+    after: formatValue(after),
+  }));
+
+const VALUE_LENGTH_MAX = 200;
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+function formatValue(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value === "boolean") return t(value ? "activity.yes" : "activity.no");
+  if (typeof value === "string" && INSTANT.test(value)) return formatDateTime(value);
+  if (Array.isArray(value) && value.every((item) => typeof item === "string"))
+    return shorten(value.join(", ") || "–");
+  return shorten(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+const shorten = (long: string): string =>
+  long.length > VALUE_LENGTH_MAX ? `${long.slice(0, VALUE_LENGTH_MAX).toWellFormed()}…` : long;
+
+/**
+ * The types that the page shows: what people and programs did, and what happened as time passed.
+ * Clicks are statistics, and have pages of their own.
+ */
+type ShownType = Exclude<LedgerType, "clicks.recorded">;
+
+const SHOWN_TYPES: readonly ShownType[] = [...EVENT_TYPE_NAMES, ...AUDIT_TYPE_NAMES].filter(
+  (type) => type !== "clicks.recorded",
+);
+
+/** The name of a type; one that the page does not know is shown as it is. */
+export const typeName = (type: string): string => findText(`activity.types.${type}`) ?? type;

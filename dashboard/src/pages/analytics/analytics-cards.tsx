@@ -11,7 +11,6 @@ import { FAILURE_REASONS } from "../../../../shared/contracts/analytics.ts";
 import { getJson } from "../../data/http.ts";
 import { getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, CsvButton, SegmentedControl } from "../../ui/button.tsx";
 import { formatCount, formatDateTime, formatWeekday } from "../../ui/format.ts";
@@ -19,19 +18,22 @@ import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { type Column, RowTable } from "../../ui/table.tsx";
 import { SavedDialog, useSaved } from "../saved-dialog.tsx";
-import { type AnalyticsQuery, toRangeQuery } from "./analytics-path.ts";
+import {
+  type AnalyticsQuery,
+  type Filter,
+  toClickFilters,
+  toRangeQuery,
+} from "./analytics-path.ts";
 import {
   AnalyticsQueryContext,
   setFilters,
   useAnalytics,
   useAnalyticsQuery,
 } from "./analytics-query.ts";
-import { Campaigns, Devices, Languages, Places, Referrers } from "./breakdowns/breakdown-cards.tsx";
-import { LinkName } from "./breakdowns/value-name.tsx";
+import { Campaigns, Devices, Languages, Places, Referrers } from "./breakdown-cards.tsx";
 import { ClicksCard } from "./clicks-card.tsx";
-import { FilterBar } from "./filter-bar.tsx";
-import { type Filter, toClickFilters } from "./filters.ts";
-import { PeriodBar } from "./period-bar.tsx";
+import { LinkName } from "./values.tsx";
+import { FilterBar, PeriodBar } from "./view-controls.tsx";
 
 /**
  * The controls follow the query at once. The cards follow in a deferred rendering, which yields to
@@ -61,7 +63,10 @@ export function AnalyticsCards({
   );
 }
 
-/** Is not rendered with the controls; each card reads the query itself. */
+/**
+ * Is not rendered with the controls; each card reads the query itself. People look at the counts
+ * first: the other cards follow them.
+ */
 const Cards = memo(function Cards({
   isOfTag,
   children,
@@ -69,35 +74,32 @@ const Cards = memo(function Cards({
   isOfTag: boolean;
   children: ReactNode;
 }) {
+  const showsAll = useDeferredValue(true, false);
   return (
     <>
       <ClicksCard />
-      <div className="grid-cards">
-        <Places />
-        {children}
-        <Devices />
-        <Referrers />
-        <Languages />
-        <Campaigns />
-        <HeatMap />
-        {!isOfTag && <FailuresCard />}
-      </div>
+      {showsAll && (
+        <div className="grid-cards">
+          <Places />
+          {children}
+          <Devices />
+          <Referrers />
+          <Languages />
+          <Campaigns />
+          <HeatMap />
+          {!isOfTag && <FailuresCard />}
+        </div>
+      )}
     </>
   );
 });
 
 /** Saved views of the account, and filters of links that select clicks as well. */
-function SavedViews() {
-  const [open, setOpen] = useState(false);
-  return (
-    <>
-      <Button onClick={() => setOpen(true)}>
-        <Bookmark aria-hidden /> {t("saved.views.open")}
-      </Button>
-      {open && <ViewsDialog onClose={() => setOpen(false)} />}
-    </>
-  );
-}
+const SavedViews = () => (
+  <Button opens={(close) => <ViewsDialog onClose={close} />}>
+    <Bookmark aria-hidden /> {t("saved.views.open")}
+  </Button>
+);
 
 function ViewsDialog({ onClose }: { onClose: () => void }) {
   const { link } = useAnalyticsQuery();
@@ -152,7 +154,6 @@ function LinkFilters({ onOpen }: { onOpen: (filters: readonly Filter[]) => void 
 }
 
 const SHADES = [1, 2, 3, 4, 5];
-/** Interval of the hours that have a label. */
 const LABELLED_EVERY = 6;
 
 type Times = ResponseBody<"getAccountTimes">;
@@ -253,15 +254,6 @@ const Grid = memo(function Grid({ heatmap }: { heatmap: Times["heatmap"] }) {
 
 type Failures = ResponseBody<"getFailures">;
 
-const REASON_NAMES: Readonly<Record<(typeof FAILURE_REASONS)[number], TextKey>> = {
-  unknown_alias: "analytics.failures.unknownAlias",
-  expired: "analytics.failures.expired",
-  limit_reached: "analytics.failures.limitReached",
-  wrong_password: "analytics.failures.wrongPassword",
-  disabled: "analytics.failures.disabled",
-  not_started: "analytics.failures.notStarted",
-};
-
 type Tab = "reasons" | "links" | "aliases" | "days";
 
 /** The labels of the tabs; of a single link only some have more than one row. */
@@ -341,7 +333,7 @@ function FailureList({ failures, tab }: { failures: Failures; tab: Tab }) {
   }
   const rows = FAILURE_REASONS.map((reason) => ({
     key: reason,
-    name: t(REASON_NAMES[reason]),
+    name: t(`analytics.failures.${reason}`),
     count: summary[reason],
   })).toSorted((a, b) => b.count - a.count);
   return <CountList label={t("analytics.failures.reasons")} rows={rows} />;
@@ -355,7 +347,7 @@ const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
     columns={[
       { name: t("statistics.date"), cell: ({ date }) => date.replace("T", " ") },
       ...FAILURE_REASONS.map((reason): Column<Failures["failures_over_time"][number]> => ({
-        name: t(REASON_NAMES[reason]),
+        name: t(`analytics.failures.${reason}`),
         isNamed: true,
         cell: (counts) => formatCount(counts[reason]),
       })),

@@ -1,41 +1,42 @@
-/** The pages of analytics: of one link, of all together, and of those with a tag or on a domain. */
-import { useQuery } from "@tanstack/react-query";
+/**
+ * The pages of analytics: of one link, of all together, and of those with a tag or on a domain; one
+ * script with the other pages that show counts of clicks.
+ */
 import { ArrowLeft, ExternalLink, Pencil, QrCode, Split } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
-import { UTM_NAMES } from "../../../../shared/contracts/query-string.ts";
 import { describeValue } from "../../../../shared/statistics/values.ts";
 import { useTagClass } from "../../data/account-lists.ts";
-import { getClient } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
-import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { useApiQuery, useCanWrite } from "../../data/session.ts";
 import { isNotFound } from "../../languages/errors.ts";
 import { statisticsLanguage, t } from "../../languages/translate.ts";
 import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { useLastSegment } from "../../ui/search-state.ts";
 import { Empty, ErrorState } from "../../ui/states.tsx";
-import { LinkDialog, type LinkDialogKind } from "../links/link-dialog.tsx";
+import { LinkDialog, type LinkDialogKind } from "../links/lazy-dialogs.tsx";
 import { StateBadges, StateMeanings } from "../links/state.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
+import { only } from "./analytics-path.ts";
 import { useReadAnalyticsQuery } from "./analytics-query.ts";
-import { TopLinks } from "./breakdowns/breakdown-cards.tsx";
-import { only } from "./filters.ts";
+import { TopLinks } from "./breakdown-cards.tsx";
 import { LiveClicks } from "./live-page.tsx";
 import { ShareButton } from "./share-button.tsx";
 
+export { LivePage } from "./live-page.tsx";
+export { TagsPage } from "../tags/page.tsx";
+
 export function LinkAnalyticsPage({ id }: { id: string }) {
-  const { scope } = useAccountContext();
   const analyticsQuery = useReadAnalyticsQuery(id);
-  const client = getClient(scope);
   const liveClicks = useMemo(() => <LiveClicks link={id} />, [id]);
-  const link = useQuery({
-    queryKey: ["link", scope, id],
-    queryFn: ({ signal }) => client.links.get(id, { include: "settings", signal }),
-  });
+  const link = useApiQuery(["link", id], (client, signal) =>
+    client.links.get(id, { include: "settings", signal }),
+  );
   if (isNotFound(link.error)) {
     return (
       <Empty title={t("analytics.linkNotFound")}>
@@ -52,9 +53,7 @@ export function LinkAnalyticsPage({ id }: { id: string }) {
   const { data } = link;
   return (
     <Page
-      title={
-        data === undefined ? t("links.table.link") : (data.title ?? readableUrl(data.short_url))
-      }
+      title={data === undefined ? t("fields.link") : (data.title ?? readableUrl(data.short_url))}
       intro={
         data === undefined ? (
           t("ui.loading", { what: t("links.theLink") })
@@ -110,7 +109,9 @@ function LinkTags({ tags }: { tags: readonly string[] }) {
 
 function LinkActions({ link }: { link: FullLink }) {
   const canWrite = useCanWrite();
-  const [dialog, setDialog] = useState<LinkDialogKind>();
+  const opens = (kind: LinkDialogKind) => (close: () => void) => (
+    <LinkDialog kind={kind} link={link} onClose={close} />
+  );
   return (
     <>
       <PageLink href="/links" className="button button-plain">
@@ -118,20 +119,17 @@ function LinkActions({ link }: { link: FullLink }) {
       </PageLink>
       <StateBadges link={link} />
       {canWrite && (
-        <Button onClick={() => setDialog("edit")}>
+        <Button opens={opens("edit")}>
           <Pencil aria-hidden /> {t("links.actions.edit")}
         </Button>
       )}
-      <Button onClick={() => setDialog("qr")}>
+      <Button opens={opens("qr")}>
         <QrCode aria-hidden /> {t("links.qr.title")}
       </Button>
       <ShareButton link={link.id} />
       <PageLink href={`/links/${link.id}/rules`} className="button button-plain">
-        <Split aria-hidden /> {t("analytics.rules")}
+        <Split aria-hidden /> {t("fields.rules")}
       </PageLink>
-      {dialog !== undefined && (
-        <LinkDialog kind={dialog} link={link} onClose={() => setDialog(undefined)} />
-      )}
     </>
   );
 }

@@ -2,29 +2,31 @@
  * The query of an analytics page and the paths of its requests, without what renders them: the
  * first script of a page requests the counts while the application loads.
  */
-import { DEFAULT_PERIOD, type Period, PERIODS } from "../../../../shared/contracts/analytics.ts";
-import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
+import {
+  COLUMN_FILTERS,
+  DEFAULT_PERIOD,
+  type Period,
+  PERIODS,
+} from "../../../../shared/contracts/analytics.ts";
+import {
+  type AccountScope,
+  getBasePath,
+  readValue,
+  toSearch,
+  writeValue,
+} from "../../data/scope.ts";
 import { getLocalZone } from "../../ui/local-time.ts";
-import { type Filter, readFilters, toFilterQuery } from "./filters.ts";
 
-/** The options for the comparison. */
-export const COMPARISONS = {
-  previous: "analytics.period.previous",
-  year: "analytics.period.yearBefore",
-  none: "analytics.period.noComparison",
-} as const;
+/** What the counts are compared with. */
+export const COMPARISONS = ["previous", "year", "none"] as const;
 
-type Comparison = keyof typeof COMPARISONS;
+type Comparison = (typeof COMPARISONS)[number];
 
 export type AnalyticsQuery = {
-  /** Path of the analytics in the API. */
   path: string;
-  /** The link that the page is about. */
   link: string | undefined;
   range: Range;
   compare: Comparison;
-  /** The filters that the user can change. */
   filters: readonly Filter[];
   /** The filter that the page is about, such as its tag. */
   subject: Filter | undefined;
@@ -47,14 +49,11 @@ export const readAnalyticsQuery = (
   path: analyticsPath(scope, link),
   link,
   range: readRange(params),
-  compare: readComparison(params.get("compare")),
+  compare: COMPARISONS.find((name) => name === params.get("compare")) ?? "previous",
   filters: readFilters(params),
   subject,
   viewSearch: toViewSearch(params),
 });
-
-const readComparison = (text: string | null): Comparison =>
-  text === "year" || text === "none" ? text : "previous";
 
 export type Params = Record<string, string>;
 
@@ -87,15 +86,6 @@ function toViewSearch(params: URLSearchParams): string {
   return kept.size === 0 ? "" : `?${kept.toString()}`;
 }
 
-/** The time range of a view, read from the URL. */
-export const PERIOD_NAMES: Readonly<Record<Period, TextKey>> = {
-  "24h": "analytics.period.hours24",
-  "7d": "analytics.period.days7",
-  "30d": "analytics.period.days30",
-  "90d": "analytics.period.days90",
-  all: "analytics.period.all",
-};
-
 export type Range = {
   period: Period | CalendarPeriod | "custom";
   /** Local dates such as 2026-01-31, both inclusive, of a custom range or a calendar period. */
@@ -104,7 +94,6 @@ export type Range = {
   timezone: string;
 };
 
-/** The range as query parameters of the API. */
 type RangeQuery = {
   timezone: string;
   period?: Period;
@@ -148,19 +137,19 @@ export function toRangeQuery({ period, start, end, timezone }: Range): RangeQuer
     : { timezone, period };
 }
 
-/** The periods, by their names in the page's URL. */
-export const CALENDAR_NAMES = {
-  today: "analytics.period.today",
-  yesterday: "analytics.period.yesterday",
-  "this-month": "analytics.period.thisMonth",
-  "last-month": "analytics.period.lastMonth",
-  "this-year": "analytics.period.thisYear",
-} as const;
+/** Periods of the calendar, by their names in the page's URL. */
+export const CALENDAR_PERIODS = [
+  "today",
+  "yesterday",
+  "this-month",
+  "last-month",
+  "this-year",
+] as const;
 
-export type CalendarPeriod = keyof typeof CALENDAR_NAMES;
+export type CalendarPeriod = (typeof CALENDAR_PERIODS)[number];
 
 export const isCalendarPeriod = (text: string | null): text is CalendarPeriod =>
-  text !== null && Object.hasOwn(CALENDAR_NAMES, text);
+  CALENDAR_PERIODS.some((period) => period === text);
 
 /** Local dates such as 2026-01-31, both inclusive. */
 type Dates = { start: string; end: string };
@@ -202,3 +191,78 @@ function dateAt(now: number, timeZone: string): DateParts {
 
 const toText = ([year, month, day]: DateParts): string =>
   new Date(Date.UTC(year, month - 1, day)).toISOString().slice(0, 10);
+
+// The filters, which select the counted clicks. The URL has them as the API's own parameters.
+
+export const FILTER_NAMES = [...COLUMN_FILTERS, "tag", "domain", "class"] as const;
+
+export type FilterName = (typeof FILTER_NAMES)[number];
+
+/** Whether a name is that of a filter. */
+export const isFilterName = (name: string): name is FilterName =>
+  FILTER_NAMES.some((known) => known === name);
+
+/**
+ * Counts clicks with the value, or only other clicks. Several values of one name are alternatives.
+ */
+export type Filter = { name: FilterName; value: string; negated: boolean };
+
+/** The filter for clicks with a value. */
+export const only = (name: FilterName, value: string): Filter => ({ name, value, negated: false });
+
+export const isSameFilter = (a: Filter, b: Filter): boolean =>
+  a.name === b.name && a.value === b.value && a.negated === b.negated;
+
+/** Reads the filters in the URL's query. */
+export const readFilters = (params: URLSearchParams): Filter[] =>
+  FILTER_NAMES.flatMap((name) => params.getAll(name).map((text) => ({ name, ...readValue(text) })));
+
+/** The filters as query parameters, of the API and of the page's URL. */
+export function toFilterQuery(filters: readonly Filter[]): Partial<Record<FilterName, string[]>> {
+  const query: Partial<Record<FilterName, string[]>> = {};
+  for (const { name, value, negated } of filters) {
+    const escaped = writeValue(value);
+    (query[name] ??= []).push(negated ? `-${escaped}` : escaped);
+  }
+  return query;
+}
+
+/** Adds filters, each once. */
+export const addFilters = (before: readonly Filter[], added: readonly Filter[]): Filter[] => [
+  ...before,
+  ...added.filter((filter) => !before.some((each) => isSameFilter(each, filter))),
+];
+
+/**
+ * Adds filters. If a name already has one, the values become alternatives. If all of them are
+ * already present, removes them, so that a second click undoes the first.
+ */
+export function toggleFilters(before: readonly Filter[], toggled: readonly Filter[]): Filter[] {
+  const isIn = (list: readonly Filter[], filter: Filter) =>
+    list.some((each) => isSameFilter(each, filter));
+  return toggled.every((filter) => isIn(before, filter))
+    ? before.filter((filter) => !isIn(toggled, filter))
+    : addFilters(before, toggled);
+}
+
+/**
+ * The filters of clicks that a filter of the list of links says; undefined for one that no filter
+ * of clicks says: a text, a time, a creator, or two tags that a link must have both.
+ */
+export function toClickFilters(query: string): Filter[] | undefined {
+  const params = new URLSearchParams(query);
+  const isSaid = [...params].every(
+    ([name, value]) => LINK_CONDITIONS.has(name) || (name === "archived" && value === "any"),
+  );
+  if (!isSaid || params.size === 0 || params.getAll("tag").length > 1) return undefined;
+  return [
+    ...readFilters(params).filter(({ name }) => name !== "tag" && name !== "domain"),
+    // As they are: only the other values are escaped there.
+    ...params.getAll("tag").map((tag) => only("tag", tag)),
+    ...params.getAll("domain").map((domain) => only("domain", domain)),
+  ];
+}
+
+const LINK_CONDITIONS: ReadonlySet<string> = new Set(
+  FILTER_NAMES.filter((name) => name === "tag" || name === "domain" || name.startsWith("utm_")),
+);

@@ -15,20 +15,18 @@ import { useDeferredData } from "../../ui/states.tsx";
 import {
   type AnalyticsQuery,
   countsPath,
-  type Params,
-  readAnalyticsQuery,
-  viewPath,
-} from "./analytics-path.ts";
-import {
   type Filter,
-  FILTER_LABELS,
   FILTER_NAMES,
   type FilterName,
+  isFilterName,
   only,
+  type Params,
+  readAnalyticsQuery,
   readFilters,
   toFilterQuery,
   toggleFilters,
-} from "./filters.ts";
+  viewPath,
+} from "./analytics-path.ts";
 
 /** Reads the query from the URL, for one link or for all; the same until the URL changes. */
 export function useReadAnalyticsQuery(link?: string, subject?: Filter): AnalyticsQuery {
@@ -100,14 +98,13 @@ async function waitForCounts(client: QueryClient, path: string): Promise<void> {
 /** A filter's name; or `link`, which is not a filter. */
 export type Dimension = Exclude<FilterName, "class"> | "link";
 
+export const filterLabel = (name: FilterName): string => t(`fields.${name}`);
+
 export const dimensionLabel = (dimension: Dimension): string =>
-  t(dimension === "link" ? "links.table.link" : FILTER_LABELS[dimension]);
+  dimension === "link" ? t("fields.link") : filterLabel(dimension);
 
 /** The filters that select the clicks of a row; none for links, which have their own page. */
 export const filtersOf = (values: Values): Filter[] =>
   Object.entries(values).flatMap(([name, value]) =>
     isFilterName(name) ? [only(name, value)] : [],
   );
-
-/** Whether a name is that of a filter. */
-export const isFilterName = (name: string): name is FilterName => name in FILTER_LABELS;

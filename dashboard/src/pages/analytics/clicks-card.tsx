@@ -56,7 +56,19 @@ const Counts = memo(function Counts({ counts }: { counts: Counts }) {
   const { summary, clicks_over_time, comparison, complete_from } = counts;
   return (
     <>
-      <ComparedStatCards totals={summary} previous={comparison?.summary} />
+      <StatCards
+        totals={summary}
+        renderChange={
+          comparison &&
+          ((name) => (
+            <Change
+              from={comparison.summary[name]}
+              to={summary[name]}
+              isNeutral={NEUTRAL.has(name)}
+            />
+          ))
+        }
+      />
       <TimeChart points={clicks_over_time} earlier={comparison?.clicks_over_time} />
       {complete_from !== undefined && (
         <p className="hint">{t("analytics.completeFrom", { date: formatDate(complete_from) })}</p>
@@ -65,27 +77,8 @@ const Counts = memo(function Counts({ counts }: { counts: Counts }) {
   );
 });
 
-/** Totals of a period, each with its change from the previous one. */
-type Totals = ResponseBody<"getLinkAnalytics">["summary"];
-
 /** Totals whose increase is neither good nor bad news. */
 const NEUTRAL: ReadonlySet<StatName> = new Set(["bot_clicks"]);
-
-const ComparedStatCards = ({
-  totals,
-  previous,
-}: {
-  totals: Totals;
-  previous: Totals | undefined;
-}) => (
-  <StatCards
-    totals={totals}
-    renderChange={
-      previous &&
-      ((name) => <Change from={previous[name]} to={totals[name]} isNeutral={NEUTRAL.has(name)} />)
-    }
-  />
-);
 
 /** Whether a change is displayed as good news (up), as bad news (down), or as neither. */
 export const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
@@ -179,7 +172,6 @@ const describeEarlier = (point: Point | undefined): string =>
         date: formatPointDate(point.date),
       });
 
-/** The selected point, which the pointer and the arrow keys change. */
 function useSelection(points: readonly Point[]) {
   const [selected, setSelected] = useState<number>();
 

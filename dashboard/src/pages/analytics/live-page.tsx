@@ -15,15 +15,14 @@ import { rich, statisticsLanguage, t } from "../../languages/translate.ts";
 import { countryName, formatTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
-import type { AnalyticsQuery } from "./analytics-path.ts";
+import { type AnalyticsQuery, toFilterQuery } from "./analytics-path.ts";
 import {
   AnalyticsQueryContext,
   useAnalyticsQuery,
   useReadAnalyticsQuery,
 } from "./analytics-query.ts";
-import { LinkName } from "./breakdowns/value-name.tsx";
-import { FilterBar } from "./filter-bar.tsx";
-import { toFilterQuery } from "./filters.ts";
+import { LinkName } from "./values.tsx";
+import { FilterBar } from "./view-controls.tsx";
 
 const REFRESH_MS = 3_000;
 const WINDOW_MS = 30 * 60_000;
@@ -90,7 +89,6 @@ function useLive<Data>(path: string, { filters }: AnalyticsQuery, params: { limi
   });
 }
 
-/** A link's clicks in real time. */
 type LiveState = {
   state: "connecting" | "open" | "lost";
   clicks: number;
@@ -141,7 +139,6 @@ function useLiveClicks(link: string): LiveState {
   return live;
 }
 
-/** A list of single clicks, newest first. */
 type Click = {
   time: string;
   class: string;
@@ -158,7 +155,6 @@ function ClickList<Item extends Click>({
   nameOf,
 }: {
   clicks: readonly Item[];
-  /** Shown when there are none. */
   empty: string;
   /** The name of the click's link, shown before the location. */
   nameOf?: (click: Item) => ReactNode;

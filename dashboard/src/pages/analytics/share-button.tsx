@@ -2,12 +2,11 @@
  * Shares statistics with people without an account. Anyone with a share's URL can read its
  * statistics until it is revoked.
  */
-import { useQuery } from "@tanstack/react-query";
 import { Plus, Share2 } from "lucide-react";
-import { useState } from "react";
 import { useForm, type UseFormReturn } from "react-hook-form";
 
 import type { ResponseBody, Share } from "../../../../clients/typescript/src/index.ts";
+import { COLUMN_FILTERS } from "../../../../shared/contracts/analytics.ts";
 import {
   shareBreakdowns,
   shareName,
@@ -15,85 +14,56 @@ import {
   sharePassword,
 } from "../../../../shared/contracts/share-schemas.ts";
 import { readWords } from "../../data/complete-list.ts";
-import { getClient } from "../../data/http.ts";
-import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { useApiQuery, useCanWrite, useClient } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import {
+  ActionDialog,
   ConfirmDialog,
   Dialog,
   FormDialog,
   Secret,
   SecretDialog,
-  useDialog,
 } from "../../ui/dialog.tsx";
-import { CheckField, Disclosure, formField, PasswordField, TextField } from "../../ui/field.tsx";
+import { CheckGroup, Disclosure, formField, PasswordField, TextField } from "../../ui/field.tsx";
 import { formatDate, formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
-import { useApiMutation } from "../../ui/mutation.ts";
-import { Empty, QueryBoundary } from "../../ui/states.tsx";
+import { QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
-import { readRange } from "./analytics-path.ts";
-import { isFilterName } from "./analytics-query.ts";
-import { FILTER_LABELS, type FilterName } from "./filters.ts";
+import { isFilterName, readRange } from "./analytics-path.ts";
+import { filterLabel } from "./analytics-query.ts";
 
-/** The dialog's content: the shares, a form for a new one, or the URL of a new one. */
-type View = { kind: "list" } | { kind: "new" } | { kind: "url"; share: NewShare };
+/** Of a link, or of all links together when `link` is null. */
+type Shared = { link: string | null };
 
-/** Shares the statistics of a link, or of all links when `link` is null. */
-export function ShareButton({ link }: { link: string | null }) {
-  const [view, setView] = useState<View>();
-  const close = () => setView(undefined);
-  return (
-    <>
-      <Button onClick={() => setView({ kind: "list" })}>
-        <Share2 aria-hidden /> {t("shares.share")}
-      </Button>
-      {view?.kind === "list" && (
-        <ShareListDialog link={link} onNew={() => setView({ kind: "new" })} onClose={close} />
-      )}
-      {view?.kind === "new" && (
-        <NewShareDialog
-          link={link}
-          onCreated={(share) => setView({ kind: "url", share })}
-          onClose={() => setView({ kind: "list" })}
-        />
-      )}
-      {view?.kind === "url" && (
-        <ShareUrlDialog share={view.share} onClose={() => setView({ kind: "list" })} />
-      )}
-    </>
-  );
-}
+/** Shares the statistics of a link, or of all links. */
+export const ShareButton = ({ link }: Shared) => (
+  <Button opens={(close) => <ShareListDialog link={link} onClose={close} />}>
+    <Share2 aria-hidden /> {t("shares.share")}
+  </Button>
+);
 
-/**
- * The shares of a link or of the account. Anyone with a share's URL can read its statistics until
- * it is revoked.
- */
-type ShareListProps = {
-  /** Null for shares of all links together. */
-  link: string | null;
-  onNew: () => void;
-  onClose: () => void;
-};
-
-function ShareListDialog({ link, onNew, onClose }: ShareListProps) {
-  const { scope } = useAccountContext();
+function ShareListDialog({ link, onClose }: Shared & { onClose: () => void }) {
   const canWrite = useCanWrite();
-  const shares = useQuery({
-    queryKey: ["shares", scope],
-    queryFn: () => Array.fromAsync(getClient(scope).shares.all()),
-  });
+  const shares = useApiQuery(["shares"], (client) => Array.fromAsync(client.shares.all()));
+  const data = shares.data?.filter(({ link_id }) => link_id === link);
   return (
     <Dialog title={t("shares.title")} onClose={onClose} wide>
-      <QueryBoundary query={shares} label={t("shares.loading")}>
-        {(data) => <ShareTable shares={data.filter(({ link_id }) => link_id === link)} />}
-      </QueryBoundary>
+      <QueryList
+        query={{ ...shares, data }}
+        label={t("shares.loading")}
+        empty={{ title: t("shares.empty"), hint: t("shares.emptyHint") }}
+      >
+        {(rows) => <ShareTable shares={rows} />}
+      </QueryList>
       <footer>
         <Button onClick={onClose}>{t("ui.close")}</Button>
         {canWrite && (
-          <Button variant="primary" onClick={onNew}>
+          <Button
+            variant="primary"
+            opens={(close) => <NewShareDialog link={link} onClose={close} />}
+          >
             <Plus aria-hidden /> {t("shares.new")}
           </Button>
         )}
@@ -115,13 +85,6 @@ const nameOf = ({ name, created_at }: Share): string =>
   name ?? t("shares.unnamed", { date: formatDate(created_at) });
 
 function ShareTable({ shares }: { shares: readonly Share[] }) {
-  if (shares.length === 0) {
-    return (
-      <Empty title={t("shares.empty")}>
-        <p>{t("shares.emptyHint")}</p>
-      </Empty>
-    );
-  }
   return (
     <RowTable
       label={t("shares.title")}
@@ -129,12 +92,12 @@ function ShareTable({ shares }: { shares: readonly Share[] }) {
       keyOf={({ id }) => id}
       columns={[
         {
-          name: t("shares.name"),
+          name: t("fields.name"),
           cell: (share) => (
             <>
               <strong>{nameOf(share)}</strong>
               <div className="hint">
-                {t("shares.created", { time: formatDateTime(share.created_at) })}
+                {t("settings.keys.created", { time: formatDateTime(share.created_at) })}
               </div>
             </>
           ),
@@ -142,10 +105,9 @@ function ShareTable({ shares }: { shares: readonly Share[] }) {
         {
           name: t("shares.shows"),
           cell: ({ breakdowns }) =>
-            [
-              t("statistics.clicks"),
-              ...breakdowns.filter(isFilterName).map((name) => t(FILTER_LABELS[name])),
-            ].join(", "),
+            [t("statistics.clicks"), ...breakdowns.filter(isFilterName).map(filterLabel)].join(
+              ", ",
+            ),
         },
         { name: t("shares.access"), cell: describeAccess },
       ]}
@@ -154,37 +116,29 @@ function ShareTable({ shares }: { shares: readonly Share[] }) {
   );
 }
 
-function ShareActions({ share }: { share: Share }) {
-  const canWrite = useCanWrite();
-  const { open, dialog } = useDialog();
-  return (
-    canWrite && (
-      <>
-        <Button
-          variant="quiet"
-          aria-label={t("shares.rotateOne", { name: nameOf(share) })}
-          onClick={() => open((close) => <RotateDialog share={share} onClose={close} />)}
-        >
-          {t("shares.rotate")}
-        </Button>
-        <Button
-          variant="quiet"
-          aria-label={t("shares.revokeOne", { name: nameOf(share) })}
-          onClick={() => open((close) => <RevokeDialog share={share} onClose={close} />)}
-        >
-          {t("shares.revoke")}
-        </Button>
-        {dialog}
-      </>
-    )
+const ShareActions = ({ share }: { share: Share }) =>
+  useCanWrite() && (
+    <>
+      <Button
+        variant="quiet"
+        aria-label={t("shares.rotateOne", { name: nameOf(share) })}
+        opens={(close) => <RotateDialog share={share} onClose={close} />}
+      >
+        {t("shares.rotate")}
+      </Button>
+      <Button
+        variant="quiet"
+        aria-label={t("shares.revokeOne", { name: nameOf(share) })}
+        opens={(close) => <RevokeDialog share={share} onClose={close} />}
+      >
+        {t("ui.revoke")}
+      </Button>
+    </>
   );
-}
 
 function RotateDialog({ share, onClose }: { share: Share; onClose: () => void }) {
-  const { scope } = useAccountContext();
-  const rotate = useApiMutation(() => getClient(scope).shares.rotate(share.id), {
-    invalidate: [["shares", scope]],
-  });
+  const client = useClient();
+  const rotate = useApiMutation(() => client.shares.rotate(share.id), { invalidate: ["shares"] });
   if (rotate.data !== undefined) return <ShareUrlDialog share={rotate.data} onClose={onClose} />;
   return (
     <ConfirmDialog
@@ -199,21 +153,18 @@ function RotateDialog({ share, onClose }: { share: Share; onClose: () => void })
 }
 
 function RevokeDialog({ share, onClose }: { share: Share; onClose: () => void }) {
-  const { scope } = useAccountContext();
-  const revoke = useApiMutation(() => getClient(scope).shares.revoke(share.id), {
-    invalidate: [["shares", scope]],
-    successMessage: t("shares.revoked"),
-    onSuccess: onClose,
-  });
+  const client = useClient();
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("shares.revokeTitle")}
-      action={t("shares.revoke")}
+      action={t("ui.revoke")}
+      run={() => client.shares.revoke(share.id)}
+      invalidate={["shares"]}
+      successMessage={t("shares.revoked")}
       onClose={onClose}
-      task={revoke}
     >
       <p>{t("shares.revokeText")}</p>
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }
 
@@ -228,8 +179,10 @@ const ShareUrlDialog = ({ share, onClose }: { share: NewShare; onClose: () => vo
       warning={t("shares.urlWarning")}
       done={t("shares.urlSaved")}
       onClose={onClose}
+      text={share.url}
+      copyLabel={t("shares.copyUrl")}
+      testId="share-url"
     >
-      <Secret text={share.url} copyLabel={t("shares.copyUrl")} testId="share-url" />
       {share.embed_origins.length > 0 && (
         <>
           <h3>{t("shares.embedCode")}</h3>
@@ -244,16 +197,9 @@ const ShareUrlDialog = ({ share, onClose }: { share: NewShare; onClose: () => vo
 
 type NewShare = ResponseBody<"createShare">;
 
-/** The dimensions that a share can show: columns of clicks. */
-const BREAKDOWNS = (Object.keys(FILTER_LABELS) as FilterName[]).filter(
-  (name) => name !== "tag" && name !== "domain" && name !== "class",
-);
-
-type Breakdown = (typeof BREAKDOWNS)[number];
-
 type Values = {
   name: string;
-  breakdowns: Breakdown[];
+  breakdowns: (typeof COLUMN_FILTERS)[number][];
   password: string;
   expires_at: string;
   embed_origins: string;
@@ -263,16 +209,8 @@ type Values = {
 const optional = (validate: (text: string) => true | string) => (text: string) =>
   text === "" || validate(text);
 
-function NewShareDialog({
-  link,
-  onCreated,
-  onClose,
-}: {
-  link: string | null;
-  onCreated: (share: NewShare) => void;
-  onClose: () => void;
-}) {
-  const { scope } = useAccountContext();
+function NewShareDialog({ link, onClose }: Shared & { onClose: () => void }) {
+  const client = useClient();
   const { timezone } = readRange(new URLSearchParams(location.search));
   const form = useForm<Values>({
     mode: "onChange",
@@ -286,7 +224,7 @@ function NewShareDialog({
   });
   const create = useApiMutation(
     ({ name, breakdowns, password, expires_at, embed_origins }: Values) =>
-      getClient(scope).shares.create({
+      client.shares.create({
         link_id: link,
         timezone,
         breakdowns,
@@ -295,8 +233,9 @@ function NewShareDialog({
         expires_at: expires_at === "" ? null : toInstant(expires_at),
         embed_origins: readWords(embed_origins),
       }),
-    { invalidate: [["shares", scope]], onSuccess: onCreated },
+    { invalidate: ["shares"] },
   );
+  if (create.data !== undefined) return <ShareUrlDialog share={create.data} onClose={onClose} />;
   return (
     <FormDialog
       title={t("shares.new")}
@@ -319,28 +258,16 @@ function ContentFields({ form }: FieldsProps) {
   return (
     <>
       <TextField
-        label={t("shares.name")}
+        label={t("fields.name")}
         hint={t("shares.nameHint")}
         {...formField(form, "name", { validate: optional(validateWith(shareName)) })}
       />
-      <fieldset>
-        <legend>{t("shares.breakdowns")}</legend>
-        <div className="columns">
-          {BREAKDOWNS.map((name) => (
-            <CheckField
-              key={name}
-              label={t(FILTER_LABELS[name])}
-              value={name}
-              {...form.register("breakdowns", { validate: validateWith(shareBreakdowns) })}
-            />
-          ))}
-        </div>
-        {errors.breakdowns !== undefined && (
-          <small className="field-error" role="alert">
-            {t("shares.upToEight")}
-          </small>
-        )}
-      </fieldset>
+      <CheckGroup
+        label={t("shares.breakdowns")}
+        options={COLUMN_FILTERS.map((value) => ({ value, label: filterLabel(value) }))}
+        error={errors.breakdowns && t("shares.upToEight")}
+        {...form.register("breakdowns", { validate: validateWith(shareBreakdowns) })}
+      />
     </>
   );
 }
@@ -350,20 +277,20 @@ function AccessFields({ form }: FieldsProps) {
   return (
     <>
       <PasswordField
-        label={t("shares.password")}
+        label={t("fields.password")}
         autoComplete="new-password"
         hint={t("shares.passwordHint")}
         {...formField(form, "password", { validate: optional(validateWith(sharePassword)) })}
       />
       <TextField
-        label={t("shares.expires")}
+        label={t("ui.expires")}
         type="datetime-local"
         hint={t("shares.expiresHint")}
         {...form.register("expires_at")}
       />
       <Disclosure title={t("shares.embedding")} hasError={errors.embed_origins !== undefined}>
         <TextField
-          label={t("shares.sites")}
+          label={t("fields.embed_origins")}
           placeholder="https://www.example.com"
           hint={t("shares.sitesHint")}
           {...formField(form, "embed_origins", {

@@ -17,25 +17,22 @@ import {
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useDomainsQuery } from "../../data/account-lists.ts";
-import { getClient, getJson } from "../../data/http.ts";
+import { getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
-import { useAccountContext, useCanWrite } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
+import { useAccountContext, useCanWrite, useClient } from "../../data/session.ts";
 import { getErrorMessage, translateSentence } from "../../languages/errors.ts";
-import { rich, t } from "../../languages/translate.ts";
+import { rich, t, type TextKey } from "../../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
+import { ActionDialog, FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, Disclosure, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { formatDateTime, formatTime } from "../../ui/format.ts";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, Empty, ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
+import { Alert, Empty, ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 export function DomainsPage() {
   const canWrite = useCanWrite();
-  const { open, dialog } = useDialog();
   const domains = useDomainsQuery();
   return (
     <Page
@@ -43,7 +40,7 @@ export function DomainsPage() {
       intro={t("domains.intro")}
       actions={
         canWrite && (
-          <Button variant="primary" onClick={() => open((close) => <AddDialog onClose={close} />)}>
+          <Button variant="primary" opens={(close) => <AddDialog onClose={close} />}>
             <Plus aria-hidden /> {t("domains.addDomain")}
           </Button>
         )
@@ -62,17 +59,15 @@ export function DomainsPage() {
           )
         }
       </QueryBoundary>
-      {dialog}
     </Page>
   );
 }
 
 function DomainCard({ domain }: { domain: Domain }) {
-  const { open, dialog } = useDialog();
-  const { scope } = useAccountContext();
+  const client = useClient();
   const canWrite = useCanWrite();
-  const verify = useApiMutation(() => getClient(scope).domains.verify(domain.id), {
-    invalidate: [["domains", scope]],
+  const verify = useApiMutation(() => client.domains.verify(domain.id), {
+    invalidate: ["domains"],
     onSuccess: ({ status }) => {
       if (status === "verified") toast(t("domains.isVerified", { domain: domain.domain }));
     },
@@ -89,7 +84,7 @@ function DomainCard({ domain }: { domain: Domain }) {
           {canWrite && verified && (
             <IconButton
               label={t("domains.settingsOf", { domain: domain.domain })}
-              onClick={() => open((close) => <SettingsDialog domain={domain} onClose={close} />)}
+              opens={(close) => <SettingsDialog domain={domain} onClose={close} />}
             >
               <Settings aria-hidden />
             </IconButton>
@@ -97,7 +92,7 @@ function DomainCard({ domain }: { domain: Domain }) {
           {canWrite && (
             <IconButton
               label={t("domains.remove", { domain: domain.domain })}
-              onClick={() => open((close) => <RemoveDialog domain={domain} onClose={close} />)}
+              opens={(close) => <RemoveDialog domain={domain} onClose={close} />}
             >
               <Trash2 aria-hidden />
             </IconButton>
@@ -129,7 +124,6 @@ function DomainCard({ domain }: { domain: Domain }) {
           )}
         </div>
       )}
-      {dialog}
     </Card>
   );
 }
@@ -141,8 +135,8 @@ const SETTINGS: readonly (readonly [keyof Domain, TextKey])[] = [
   ["expired_url", "domains.expiredUrl"],
   ["redirect_status", "links.form.redirectStatus"],
   ["case_sensitive", "domains.aliases"],
-  ["apple_app_site_association", "domains.iosFile"],
-  ["assetlinks", "domains.androidFile"],
+  ["apple_app_site_association", "fields.apple_app_site_association"],
+  ["assetlinks", "fields.assetlinks"],
 ];
 
 function VerifiedDomain({ domain }: { domain: Domain }) {
@@ -186,7 +180,7 @@ const DnsRecord = ({ type, name, value }: { type: string; name: string; value: s
   <dl className="dns">
     <dt>{t("domains.type")}</dt>
     <dd>{type}</dd>
-    <dt>{t("domains.name")}</dt>
+    <dt>{t("fields.name")}</dt>
     <dd>
       <code>{name}</code>
       <CopyButton text={name} label={t("domains.copyName", { type })} />
@@ -200,22 +194,22 @@ const DnsRecord = ({ type, name, value }: { type: string; name: string; value: s
 );
 
 function AddDialog({ onClose }: { onClose: () => void }) {
-  const { scope } = useAccountContext();
+  const client = useClient();
   const [name, setName] = useState("");
-  const add = useApiMutation(() => getClient(scope).domains.create(readHost(name)), {
-    invalidate: [["domains", scope]],
+  const add = useApiMutation(() => client.domains.create(readHost(name)), {
+    invalidate: ["domains"],
     onSuccess: onClose,
   });
   return (
     <FormDialog
       title={t("domains.addTitle")}
-      action={t("domains.add")}
+      action={t("ui.add")}
       onSubmit={() => add.mutate()}
       onClose={onClose}
       task={add}
     >
       <TextField
-        label={t("domains.domain")}
+        label={t("fields.domain")}
         placeholder="go.example.com"
         autoCapitalize="none"
         spellCheck={false}
@@ -235,21 +229,18 @@ const readHost = (text: string): string =>
     .replace(/\/$/, "");
 
 function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
-  const { scope } = useAccountContext();
-  const remove = useApiMutation(() => getClient(scope).domains.delete(domain.id), {
-    invalidate: [["domains", scope]],
-    successMessage: t("domains.removed"),
-    onSuccess: onClose,
-  });
+  const client = useClient();
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("domains.removeTitle", { domain: domain.domain })}
-      action={t("domains.removeAction")}
+      action={t("ui.remove")}
+      run={() => client.domains.delete(domain.id)}
+      invalidate={["domains"]}
+      successMessage={t("domains.removed")}
       onClose={onClose}
-      task={remove}
     >
       <p>{t("domains.removeText")}</p>
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }
 
@@ -292,7 +283,7 @@ function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: () => vo
     (body: ChangeDomainBody) =>
       getJson<Domain>(`${getBasePath(scope)}/v1/domains/${domain.id}`, { method: "PATCH", body }),
     {
-      invalidate: [["domains", scope]],
+      invalidate: ["domains"],
       successMessage: t("domains.settingsSaved"),
       onSuccess: onClose,
     },
@@ -306,7 +297,7 @@ function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: () => vo
   return (
     <FormDialog
       title={t("domains.settingsOf", { domain: domain.domain })}
-      action={t("links.form.save")}
+      action={t("ui.save")}
       onSubmit={() => {
         setTried(true);
         if ("change" in read) save.mutate(read.change);
@@ -375,26 +366,23 @@ const FileFields = ({
     title={t("domains.files")}
     hasError={FILE_FIELDS.some((field) => errors[field] !== undefined)}
   >
-    <div className="stack">
-      <p className="hint">{t("domains.filesHint")}</p>
-      {FILE_FIELDS.map((field) => (
-        <TextAreaField
-          key={field}
-          label={t(FILE_TEXTS[field].label)}
-          placeholder={FILE_TEXTS[field].placeholder}
-          className="code"
-          rows={6}
-          spellCheck={false}
-          error={errors[field]}
-          value={values[field]}
-          onChange={(event) => onChange({ [field]: event.target.value })}
-        />
-      ))}
-    </div>
+    <p className="hint">{t("domains.filesHint")}</p>
+    {FILE_FIELDS.map((field) => (
+      <TextAreaField
+        key={field}
+        label={t(FILE_TEXTS[field].label)}
+        placeholder={FILE_TEXTS[field].placeholder}
+        className="code"
+        rows={6}
+        spellCheck={false}
+        error={errors[field]}
+        value={values[field]}
+        onChange={(event) => onChange({ [field]: event.target.value })}
+      />
+    ))}
   </Disclosure>
 );
 
-/** The form of a domain's settings: its values, their validation, and the resulting request. */
 const URL_FIELDS = ["root_url", "not_found_url", "expired_url"] as const;
 const FILE_FIELDS = ["apple_app_site_association", "assetlinks"] as const;
 

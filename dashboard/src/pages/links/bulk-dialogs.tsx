@@ -2,10 +2,10 @@
 import { type ReactNode, useState } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
+import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { newLinkBody, tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
-import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/query-string.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { readList } from "../../data/complete-list.ts";
 import { fieldName } from "../../languages/errors.ts";
@@ -31,6 +31,7 @@ import {
   changeTags,
   useBulkTask,
 } from "./bulk-task.tsx";
+import { ofEachUtm } from "./list-query.ts";
 
 export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | "move" | "password";
 
@@ -78,7 +79,7 @@ function TagsDialog(props: BulkDialogProps) {
       readTask={readTask}
     >
       <TagsField
-        label={t("links.bulk.add")}
+        label={t("ui.add")}
         text={text}
         value={text}
         error={problem}
@@ -86,7 +87,7 @@ function TagsDialog(props: BulkDialogProps) {
       />
       {present.length > 0 && (
         <fieldset>
-          <legend>{t("links.bulk.remove")}</legend>
+          <legend>{t("ui.remove")}</legend>
           <div className="columns">
             {present.slice(0, NAMED_TAGS_MAX).map((tag) => (
               <CheckField
@@ -133,14 +134,14 @@ function ExpiryDialog(props: BulkDialogProps) {
         label={t("links.bulk.theyExpire")}
         options={[
           { value: "at", label: t("links.bulk.atTime") },
-          { value: "never", label: t("links.bulk.never") },
+          { value: "never", label: t("ui.never") },
         ]}
         value={choice}
         onChoose={setChoice}
       />
       {choice === "at" && (
         <TextField
-          label={t("links.form.expires")}
+          label={t("ui.expires")}
           type="datetime-local"
           hint={t("links.form.localTime")}
           value={at}
@@ -329,7 +330,7 @@ function MoveDialog(props: BulkDialogProps) {
       readTask={readTask}
     >
       <SelectField
-        label={t("links.form.domain")}
+        label={t("fields.domain")}
         hint={t(elsewhere === undefined ? "links.many.moveNowhere" : "links.many.moveHint")}
         options={options}
         value={domain}
@@ -360,7 +361,7 @@ function PasswordDialog(props: BulkDialogProps) {
     >
       {!removes && (
         <PasswordField
-          label={t("links.form.newPassword")}
+          label={t("settings.profile.newPassword")}
           hint={t("links.many.passwordHint")}
           autoComplete="new-password"
           value={text}
@@ -377,16 +378,9 @@ function PasswordDialog(props: BulkDialogProps) {
   );
 }
 
-/** Changes of many links that depend on what each link has. */
 type UtmTexts = Readonly<Record<UtmName, string>>;
 
-export const NO_UTM: UtmTexts = {
-  utm_source: "",
-  utm_medium: "",
-  utm_campaign: "",
-  utm_term: "",
-  utm_content: "",
-};
+export const NO_UTM: UtmTexts = ofEachUtm(() => "");
 
 /** The change to typed UTM parameters: an empty one stays as it is, or is removed. */
 export const toUtmChange = (texts: UtmTexts, removesEmpty: boolean): LinkChange =>
@@ -402,6 +396,5 @@ export const toUtmChange = (texts: UtmTexts, removesEmpty: boolean): LinkChange 
 export const replaceIn = (url: string, find: string, replacement: string): string =>
   find === "" ? url : url.replaceAll(find, () => replacement);
 
-/** The links whose destination a replacement changes. */
 const findReplaced = (links: readonly Link[], find: string, replacement: string): Link[] =>
   links.filter(({ original_url: url }) => replaceIn(url, find, replacement) !== url);

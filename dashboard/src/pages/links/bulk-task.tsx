@@ -51,9 +51,7 @@ export function useBulkTask(
       toast(
         text,
         "success",
-        offersUndo
-          ? { label: t("links.bulk.undo"), onSelect: () => mutation.mutate(undo) }
-          : undefined,
+        offersUndo ? { label: t("ui.undo"), onSelect: () => mutation.mutate(undo) } : undefined,
       );
     },
     onError(error) {
@@ -128,15 +126,12 @@ export type BulkTask = {
   /** Fetches the links again, if the change depends on their current state. */
   refresh?: (links: readonly Link[]) => Promise<readonly Link[]>;
   changeOf?: (link: Link) => ManyChange;
-  /** For the report: `3 links archived`. */
   verb: BulkVerb;
 };
 
 type ManyChange = LinkChange & { domain?: string | null };
 
-type BulkFailure = { link: Link; reason: string };
-
-type BulkOutcome = { done: Link[]; failed: BulkFailure[] };
+type BulkOutcome = { done: Link[]; failed: { link: Link; reason: string }[] };
 
 type Entry = { index: number; error?: ServiceError };
 

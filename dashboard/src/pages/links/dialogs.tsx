@@ -1,4 +1,4 @@
-/** The dialogs of links: one script, loaded when the browser is idle. */
+/** The dialogs of links, one script: see `lazy-dialogs.tsx`. */
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
@@ -6,12 +6,11 @@ import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import type { CsvRow } from "../../data/csv.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
+import { useAccountContext, useClient } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
+import { ActionDialog, Dialog } from "../../ui/dialog.tsx";
 import { ChoiceField } from "../../ui/field.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { ErrorAlert } from "../../ui/states.tsx";
 import { isFiltered, type ListQuery, toApiQuery } from "./list-query.ts";
 
@@ -20,27 +19,19 @@ export { BulkDialog, ReportDialog } from "./bulk-dialogs.tsx";
 export { EditDialog } from "./edit-dialog.tsx";
 export { QrDialog } from "./qr-dialog.tsx";
 
-type DeleteDialogProps = { link: Link; onClose: () => void };
-
-export function DeleteDialog({ link, onClose }: DeleteDialogProps) {
-  const { scope } = useAccountContext();
-  const remove = useApiMutation(() => getClient(scope).links.delete(link.id), {
-    invalidate: [
-      ["links", scope],
-      ["tags", scope],
-    ],
-    successMessage: t("links.delete.done"),
-    onSuccess: onClose,
-  });
+export function DeleteDialog({ link, onClose }: { link: Link; onClose: () => void }) {
+  const client = useClient();
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("links.delete.title")}
-      action={t("links.actions.delete")}
+      action={t("ui.delete")}
+      run={() => client.links.delete(link.id)}
+      invalidate={["links", "tags"]}
+      successMessage={t("links.delete.done")}
       onClose={onClose}
-      task={remove}
     >
       <p>{rich("links.delete.text", { url: readableUrl(link.short_url), strong })}</p>
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }
 
@@ -84,7 +75,17 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
       <div className="stack" role="status">
         {exporting.isIdle && (
           <>
-            {canChoose && <WhichField value={onlyMatching} onChoose={setOnlyMatching} />}
+            {canChoose && (
+              <ChoiceField
+                label={t("links.export.which")}
+                options={[
+                  { value: true, label: t("links.export.matching") },
+                  { value: false, label: t("links.status.any") },
+                ]}
+                value={onlyMatching}
+                onChoose={setOnlyMatching}
+              />
+            )}
             <p>{onlyMatching ? t("links.export.matchingText") : t("links.export.text")}</p>
           </>
         )}
@@ -95,7 +96,7 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
       <footer>
         {exporting.isSuccess ? (
           <Button variant="primary" onClick={onClose}>
-            {t("links.export.close")}
+            {t("ui.done")}
           </Button>
         ) : (
           <Button
@@ -110,16 +111,3 @@ export function ExportDialog({ query, onClose }: { query: ListQuery; onClose: ()
     </Dialog>
   );
 }
-
-type WhichFieldProps = { value: boolean; onChoose: (onlyMatching: boolean) => void };
-
-const WhichField = (props: WhichFieldProps) => (
-  <ChoiceField
-    label={t("links.export.which")}
-    options={[
-      { value: true, label: t("links.export.matching") },
-      { value: false, label: t("links.export.all") },
-    ]}
-    {...props}
-  />
-);

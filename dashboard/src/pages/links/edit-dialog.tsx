@@ -1,5 +1,5 @@
 /** Creates or edits a link. Validates input while the user types, by the API's rules. */
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { ClipboardPaste } from "lucide-react";
 import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
 import { useForm, type UseFormReturn, useWatch } from "react-hook-form";
@@ -9,13 +9,10 @@ import {
   type FullLink,
   ShorthopError,
 } from "../../../../clients/typescript/src/index.ts";
-import { completeUrl } from "../../../../shared/contracts/web-url.ts";
+import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import type { CreatedLink, NewLinkStart } from "../../commands/shortcuts.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
-import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
-import { readCopiedUrl } from "../../data/destination.ts";
-import { getClient, getJson } from "../../data/http.ts";
-import { getBasePath } from "../../data/scope.ts";
-import { useAccountContext } from "../../data/session.ts";
+import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
@@ -28,8 +25,7 @@ import {
   TextAreaField,
   TextField,
 } from "../../ui/field.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
-import { QueryBoundary } from "../../ui/states.tsx";
+import { QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import {
   copyDecisions,
@@ -95,21 +91,13 @@ export function EditDialog(props: EditDialogProps) {
  * Fetches a link with all of its settings: a form must start from the current ones, never from
  * cached ones.
  */
-function useSavedLink(id: string | undefined) {
-  const { scope } = useAccountContext();
-  return useQuery({
-    queryKey: ["link to edit", scope, id],
-    enabled: id !== undefined,
+const useSavedLink = (id = "") =>
+  useApiQuery(["edited-link", id], (client) => client.links.get(id, { include: "settings" }), {
+    enabled: id !== "",
     staleTime: 0,
     gcTime: 0,
-    queryFn: () =>
-      getJson<FullLink>(`${getBasePath(scope)}/v1/links/${id}`, {
-        query: { include: "settings" },
-      }),
   });
-}
 
-/** The form of a link: its fields, the request, and the errors of the response. */
 type LinkFormProps = {
   /** The initial values: those of a link, or the defaults of a new one. */
   initial: LinkValues;
@@ -146,7 +134,7 @@ function LinkForm(props: LinkFormProps) {
   }, [form, field, save.error]);
   return (
     <Form
-      action={link === undefined ? t("links.form.create") : t("links.form.save")}
+      action={link === undefined ? t("links.form.create") : t("ui.save")}
       onSubmit={form.handleSubmit((values) => save.mutate(values))}
       onCancel={onCancel}
       task={{ isPending: save.isPending, error: field === undefined ? save.error : null }}
@@ -175,10 +163,9 @@ function useLinkForm(initial: LinkValues, isSaved: boolean): UseFormReturn<LinkV
 }
 
 function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial: LinkValues) {
-  const { scope } = useAccountContext();
+  const { links } = useClient();
   return useApiMutation(
     async (values: LinkValues) => {
-      const { links } = getClient(scope);
       if (link !== undefined) {
         await links.update(link.id, getChanges(initial, values));
         return;
@@ -190,11 +177,7 @@ function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial:
       onCreated?.({ link: await created, copied });
     },
     {
-      invalidate: [
-        ["links", scope],
-        ["link", scope],
-        ["tags", scope],
-      ],
+      invalidate: ["links", "link", "tags"],
       ...(link === undefined ? {} : { successMessage: t("links.form.updated") }),
       ...(onSaved === undefined ? {} : { onSuccess: onSaved }),
     },
@@ -216,7 +199,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
     <>
       <div className="with-button">
         <TextField
-          label={t("links.form.destination")}
+          label={t("fields.url")}
           type="url"
           inputMode="url"
           placeholder="https://example.com/a/long/path"
@@ -229,7 +212,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
       <div className="columns">
         {isNew && <DomainField form={form} />}
         <TextField
-          label={t("links.form.alias")}
+          label={t("fields.alias")}
           hint={isNew ? t("links.form.aliasHintNew") : t("links.form.aliasHint")}
           autoCapitalize="none"
           spellCheck={false}
@@ -237,13 +220,13 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
         />
       </div>
       <TextField
-        label={t("links.form.title")}
+        label={t("fields.title")}
         hint={t("links.form.titleHint")}
         {...formField(form, "title")}
       />
-      <TagsField label={t("links.form.tags")} text={tags} {...formField(form, "tags")} />
+      <TagsField label={t("fields.tags")} text={tags} {...formField(form, "tags")} />
       <TextAreaField
-        label={t("links.form.notes")}
+        label={t("fields.notes")}
         hint={t("links.form.notesHint")}
         rows={2}
         {...formField(form, "notes")}
@@ -261,9 +244,7 @@ function completeField(form: UseFormReturn<LinkValues>): void {
 
 function DomainField({ form }: FieldsProps) {
   const options = useDomainOptions();
-  return (
-    <SelectField label={t("links.form.domain")} options={options} {...form.register("domain")} />
-  );
+  return <SelectField label={t("fields.domain")} options={options} {...form.register("domain")} />;
 }
 
 // The clipboard: writes a new link's short URL, and reads its destination, automatically if the
@@ -364,4 +345,15 @@ async function readClipboard(): Promise<string> {
   } catch {
     return "";
   }
+}
+
+/**
+ * Returns the URL in a clipboard for a new link. Accepts only URLs with a scheme: other text may be
+ * anything, such as a password. Ignores short URLs on `hosts`, which people have usually just
+ * copied.
+ */
+export function readCopiedUrl(text: string, hosts: readonly string[]): string | undefined {
+  const parsed = parseWebUrl(text);
+  const isUrl = "url" in parsed && /^https?:\/\//i.test(parsed.original);
+  return isUrl && !hosts.includes(parsed.url.host) ? parsed.original : undefined;
 }

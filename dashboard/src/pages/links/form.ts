@@ -1,25 +1,16 @@
 /** The link form: its values, their validation, and the resulting request bodies. */
 import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
-import { UTM_NAMES } from "../../../../shared/contracts/query-string.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readShortLink } from "../../../../shared/link-csv/cells.ts";
 import { readList } from "../../data/complete-list.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
 import { describeIssue, describeRule } from "../../ui/validation.ts";
-
-export const UTM_FIELDS = [
-  ["utm_source", "links.utm.source", "newsletter"],
-  ["utm_medium", "links.utm.medium", "email"],
-  ["utm_campaign", "links.utm.campaign", "spring-sale"],
-  ["utm_term", "links.utm.term", "running shoes"],
-  ["utm_content", "links.utm.content", "button"],
-] as const satisfies readonly (readonly [string, TextKey, string])[];
 
 /** Fields with a line of text; "" for none. */
 const TEXT_FIELDS = [
@@ -40,7 +31,6 @@ const textFields = <Value>(valueOf: (name: TextName) => Value) =>
 export type LinkValues = Record<TextName, string> & {
   url: string;
   notes: string;
-  /** Separated by commas. */
   tags: string;
   /** The value of a `datetime-local` input: local time without a zone. */
   expires_at: string;
@@ -179,7 +169,7 @@ export function getChanges(before: LinkValues, after: LinkValues): LinkChange {
 /** The UTM parameters of a form as the query of a template. */
 export function toTemplate(values: LinkValues): string {
   const params = new URLSearchParams();
-  for (const [name] of UTM_FIELDS) {
+  for (const name of UTM_NAMES) {
     const value = emptyToNull(values[name]);
     if (value !== null) params.append(name, value);
   }

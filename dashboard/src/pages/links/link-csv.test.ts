@@ -6,8 +6,7 @@ import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts"
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { suggestMapping } from "../../../../shared/link-csv/services.ts";
 import { type CsvRow, printCsv, toCsvRow } from "../../data/csv.ts";
-import { type ImportItem, parseImportFile } from "./import/model.ts";
-import { Planner } from "./import/plan.ts";
+import { type ImportItem, parseImportFile, Planner } from "./import/plan.ts";
 import { suggestOptions } from "./import/use-import.ts";
 
 /** A link as a list returns it that was created with these fields. */

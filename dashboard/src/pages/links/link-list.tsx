@@ -14,17 +14,15 @@ import {
   Trash2,
   X,
 } from "lucide-react";
-import { Suspense, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
 import type { Link, LinkChange, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { getJson } from "../../data/http.ts";
-import type { AccountScope } from "../../data/scope.ts";
+import type { AccountScope, SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, useDialog } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
-import type { SearchUpdate } from "../../ui/search-state.ts";
-import { lazyPart } from "../../ui/states.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import {
@@ -34,19 +32,9 @@ import {
   type BulkVerb,
   useBulkTask,
 } from "./bulk-task.tsx";
-import { LinkDialog, type LinkDialogKind } from "./link-dialog.tsx";
+import { BulkDialog, LinkDialog, type LinkDialogKind, ReportDialog } from "./lazy-dialogs.tsx";
 import { addTag, listPath, type ListQuery } from "./list-query.ts";
 import { LinkTable } from "./table.tsx";
-
-const loadDialogs = () => import("./dialogs.tsx");
-
-const BulkDialog = lazyPart(loadDialogs, (part) => part.BulkDialog);
-const ReportDialog = lazyPart(loadDialogs, (part) => part.ReportDialog);
-
-type OpenDialog =
-  | { kind: "link"; of: LinkDialogKind; link: Link }
-  | { kind: "bulk"; of: BulkDialogKind; links: readonly Link[] }
-  | { kind: "report"; report: BulkReport };
 
 type LinkListProps = {
   /** Identifies the list, its filters and its page. */
@@ -66,14 +54,20 @@ export function LinkList(props: LinkListProps) {
   const { id, links, fetchedAt, query, hasMore, refresh, onChange } = props;
   const [selection, setSelection] = useState<Selection<Link>>(NOTHING);
   const matching = useMatching(query, (all) => setSelection(selectExactly(id, all)));
-  const [dialog, setDialog] = useState<OpenDialog>();
+  const { open, close, dialog } = useDialog();
   const selected = selectedOf(selection, id, links);
   const canSelectMore = hasMore && selected.length <= links.length;
-  const close = () => setDialog(undefined);
   /** Keeps what failed selected, and says why; without any, closes the dialog. */
   function report(report: BulkReport): void {
-    setDialog(report.failed.length === 0 ? undefined : { kind: "report", report });
-    setSelection(selectExactly(id, linksOf(report.failed)));
+    const { failed } = report;
+    if (failed.length === 0) close();
+    else open((close) => <ReportDialog report={report} onClose={close} />);
+    setSelection(
+      selectExactly(
+        id,
+        failed.map(({ link }) => link),
+      ),
+    );
   }
   const refreshSelected = async (before: readonly Link[]) =>
     toCurrent(before, await (before.length > links.length ? matching.fetch() : refresh()));
@@ -82,8 +76,8 @@ export function LinkList(props: LinkListProps) {
     setSelection(select(selection, id, [link], on)),
   );
   const filterByTag = useStable((tag: string) => onChange(addTag(query, tag)));
-  const openDialog = useStable((of: LinkDialogKind, link: Link) =>
-    setDialog({ kind: "link", of, link }),
+  const openDialog = useStable((kind: LinkDialogKind, link: Link) =>
+    open((close) => <LinkDialog kind={kind} link={link} onClose={close} />),
   );
   const changeOne = useStable((link: Link, change: LinkChange, verb: BulkVerb) =>
     task.mutate({ links: [link], verb, changeOf: () => change }),
@@ -97,7 +91,17 @@ export function LinkList(props: LinkListProps) {
         onSelectMatching={canSelectMore ? () => void matching.select() : undefined}
         found={matching.found}
         task={task}
-        onDialog={(of) => setDialog({ kind: "bulk", of, links: selected })}
+        onDialog={(kind) =>
+          open((close) => (
+            <BulkDialog
+              kind={kind}
+              links={selected}
+              refresh={refreshSelected}
+              onClose={close}
+              onReport={report}
+            />
+          ))
+        }
         onChange={(change, verb) => task.mutate({ links: selected, verb, changeOf: () => change })}
       />
       <LinkTable
@@ -112,26 +116,10 @@ export function LinkList(props: LinkListProps) {
         onDialog={openDialog}
         onChange={changeOne}
       />
-      {dialog?.kind === "link" && (
-        <LinkDialog kind={dialog.of} link={dialog.link} onClose={close} />
-      )}
-      <Suspense>
-        {dialog?.kind === "bulk" && (
-          <BulkDialog
-            kind={dialog.of}
-            links={dialog.links}
-            refresh={refreshSelected}
-            onClose={close}
-            onReport={report}
-          />
-        )}
-        {dialog?.kind === "report" && <ReportDialog report={dialog.report} onClose={close} />}
-      </Suspense>
+      {dialog}
     </>
   );
 }
-
-const linksOf = (failed: BulkReport["failed"]): Link[] => failed.map(({ link }) => link);
 
 /** The links as they are now; as they were, where they are not among those that were fetched. */
 function toCurrent(before: readonly Link[], now: readonly Link[]): Link[] {
@@ -331,7 +319,8 @@ function MatchingButton({ onSelectMatching, found }: BulkBarProps) {
   );
 }
 
-function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps) {
+function BulkActions(props: BulkBarProps) {
+  const { selected, onSelectAll, onDialog, onChange } = props;
   const canWrite = useCanWrite();
   const areArchived = selected.every(({ archived }) => archived === true);
   async function exportCsv(): Promise<void> {
@@ -343,10 +332,10 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
       {canWrite && (
         <>
           <Button variant="quiet" onClick={() => onDialog("tags")}>
-            <Tags aria-hidden /> {t("links.bulk.tags")}
+            <Tags aria-hidden /> {t("fields.tags")}
           </Button>
           <Button variant="quiet" onClick={() => onDialog("expiry")}>
-            <CalendarClock aria-hidden /> {t("links.bulk.expiry")}
+            <CalendarClock aria-hidden /> {t("fields.expires_at")}
           </Button>
           <Button
             variant="quiet"
@@ -363,12 +352,12 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
         <Download aria-hidden /> {t("links.bulk.csv")}
       </Button>
       {canWrite && (
-        <Button variant="quiet" className="bulk-delete" onClick={() => onDialog("delete")}>
-          <Trash2 aria-hidden /> {t("links.actions.delete")}
-        </Button>
-      )}
-      {canWrite && (
-        <ActionMenu label={t("links.many.more")} actions={moreActions(onDialog, onChange)} />
+        <>
+          <Button variant="quiet" className="bulk-delete" onClick={() => onDialog("delete")}>
+            <Trash2 aria-hidden /> {t("ui.delete")}
+          </Button>
+          <ActionMenu label={t("links.many.more")} actions={moreActions(props)} />
+        </>
       )}
       <Button variant="quiet" onClick={() => onSelectAll(false)}>
         <X aria-hidden /> {t("links.bulk.clear")}
@@ -377,30 +366,19 @@ function BulkActions({ selected, onSelectAll, onDialog, onChange }: BulkBarProps
   );
 }
 
-const moreActions = (
-  onDialog: BulkBarProps["onDialog"],
-  onChange: BulkBarProps["onChange"],
-): Action[] => [
+const moreActions = ({ onDialog, onChange }: BulkBarProps): Action[] => [
+  { label: "links.many.replace", icon: Replace, onSelect: () => onDialog("replace") },
+  { label: "links.form.utm", icon: Target, onSelect: () => onDialog("utm") },
+  { label: "links.many.move", icon: Globe, onSelect: () => onDialog("move") },
+  { label: "fields.password", icon: KeyRound, onSelect: () => onDialog("password") },
   {
-    label: t("links.many.replace"),
-    icon: <Replace aria-hidden />,
-    onSelect: () => onDialog("replace"),
-  },
-  { label: t("links.form.utm"), icon: <Target aria-hidden />, onSelect: () => onDialog("utm") },
-  { label: t("links.many.move"), icon: <Globe aria-hidden />, onSelect: () => onDialog("move") },
-  {
-    label: t("links.form.password"),
-    icon: <KeyRound aria-hidden />,
-    onSelect: () => onDialog("password"),
-  },
-  {
-    label: t("links.actions.enable"),
-    icon: <CircleCheck aria-hidden />,
+    label: "links.actions.enable",
+    icon: CircleCheck,
     onSelect: () => onChange({ disabled: false }, "enabled"),
   },
   {
-    label: t("links.actions.disable"),
-    icon: <CircleOff aria-hidden />,
+    label: "links.actions.disable",
+    icon: CircleOff,
     onSelect: () => onChange({ disabled: true }, "disabled"),
   },
 ];

@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { readValue, writeValue } from "../../data/scope.ts";
 import { updateParams } from "../../ui/search-state.ts";
+import { NOTHING, select, selectedOf, selectExactly, type Selection } from "./link-list.tsx";
 import {
   addTag,
   beginningOf,
@@ -11,13 +13,11 @@ import {
   isFiltered,
   readListQuery,
   readStatus,
-  readValue,
   removeTag,
   replaceConditions,
   STATUSES,
   toApiQuery,
   toConditions,
-  writeValue,
 } from "./list-query.ts";
 
 const read = (search: string) => readListQuery(new URLSearchParams(search));
@@ -120,8 +120,8 @@ describe("the list of links", () => {
   });
 
   test.each(["plain", "-x", "\\x", "-\\", ""])("has the value %j as it was typed", (value) => {
-    expect(readValue(writeValue(value))).toEqual({ value, isExcluded: false });
-    expect(readValue(`-${writeValue(value)}`)).toEqual({ value, isExcluded: true });
+    expect(readValue(writeValue(value))).toEqual({ value, negated: false });
+    expect(readValue(`-${writeValue(value)}`)).toEqual({ value, negated: true });
   });
 
   test("is narrowed by one tag after another, and widened again", () => {
@@ -132,5 +132,36 @@ describe("the list of links", () => {
     expect(addTag(readListQuery(both), " ")).toEqual({ tag: ["a", "b"] });
     const one = updateParams(both, removeTag(readListQuery(both), "a"));
     expect(one.toString()).toBe("tag=b");
+  });
+});
+
+const [a, b, c] = [{ id: "a" }, { id: "b" }, { id: "c" }] as const;
+
+describe("the selection", () => {
+  test("has what is ticked, in the order of the list, and not what is ticked off", () => {
+    const both = select(select(NOTHING, "first", [c], true), "first", [a], true);
+    expect(selectedOf(both, "first", [a, b, c])).toEqual([a, c]);
+    expect(selectedOf(select(both, "first", [a, b, c], false), "first", [a, b, c])).toEqual([]);
+    expect(selectedOf(NOTHING, "first", [a, b, c])).toEqual([]);
+  });
+
+  test("has no link that is not shown", () => {
+    const all = select(NOTHING, "first", [a, b, c], true);
+    expect(selectedOf(all, "first", [b])).toEqual([b]);
+    expect(selectedOf(all, "second", [a, b, c])).toEqual([]);
+  });
+
+  test("has links beyond the page, each once, and one of the page can be ticked off", () => {
+    const all: Selection<{ id: string }> = selectExactly("first", [a, b, c]);
+    expect(selectedOf(all, "first", [b])).toEqual([b, a, c]);
+    expect(selectedOf(select(all, "first", [b], false), "first", [b])).toEqual([a, c]);
+    expect(selectedOf(all, "second", [b])).toEqual([]);
+  });
+
+  test("begins anew on another list, also when the first is shown again", () => {
+    const first = select(NOTHING, "first", [a], true);
+    const second = select(first, "second", [b], true);
+    expect(selectedOf(second, "second", [a, b])).toEqual([b]);
+    expect(selectedOf(second, "first", [a, b])).toEqual([]);
   });
 });

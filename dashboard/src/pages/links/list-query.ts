@@ -1,10 +1,8 @@
 /** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
-import type { UtmName } from "../../../../shared/contracts/query-string.ts";
-import { type AccountScope, getBasePath, toSearch } from "../../data/scope.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
+import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
+import { type AccountScope, getBasePath, type SearchUpdate, toSearch } from "../../data/scope.ts";
 import { toLocalTime } from "../../ui/local-time.ts";
-import type { SearchUpdate } from "../../ui/search-state.ts";
 
 const SORTS = ["created_at", "clicks", "last_click_at"] as const;
 
@@ -36,7 +34,7 @@ export type ListQuery = {
 };
 
 /** The API's bounds; a longer value would be rejected. */
-const SEARCH_LENGTH_MAX = 255;
+export const SEARCH_LENGTH_MAX = 255;
 const TAG_LENGTH_MAX = 50;
 const TAGS_MAX = 20;
 const DOMAIN_LENGTH_MAX = 253;
@@ -44,14 +42,10 @@ const UTM_LENGTH_MAX = 1_024;
 const UTM_VALUES_MAX = 20;
 const CREATOR_LENGTH_MAX = 40;
 
-/** Without the module that has them for the API, which brings a library of schemas. */
-export const UTM_PARAMETERS = [
-  "utm_source",
-  "utm_medium",
-  "utm_campaign",
-  "utm_term",
-  "utm_content",
-] as const satisfies readonly UtmName[];
+/** An object with a value for each UTM parameter. */
+export const ofEachUtm = <Value>(valueOf: (name: UtmName) => Value): Record<UtmName, Value> =>
+  // The names are those of the fields.
+  Object.fromEntries(UTM_NAMES.map((name) => [name, valueOf(name)])) as Record<UtmName, Value>;
 
 /** The parameters of a list that select links; the others order and divide it. */
 const CONDITIONS: readonly string[] = [
@@ -60,7 +54,7 @@ const CONDITIONS: readonly string[] = [
   "domain",
   "archived",
   "expired",
-  ...UTM_PARAMETERS,
+  ...UTM_NAMES,
   "created_by",
   "created_after",
   "created_before",
@@ -92,7 +86,7 @@ export function readListQuery(params: URLSearchParams): ListQuery {
 }
 
 function readUtm(params: URLSearchParams): ListQuery["utm"] {
-  const given = UTM_PARAMETERS.map((name) => {
+  const given = UTM_NAMES.map((name) => {
     const values = params.getAll(name).filter((text) => text.length <= UTM_LENGTH_MAX);
     return [name, [...new Set(values)].slice(0, UTM_VALUES_MAX)] as const;
   });
@@ -143,20 +137,13 @@ export function beginningOf(day: string, isEnd = false): string | undefined {
   return start.toISOString();
 }
 
-/** The value of a condition, and whether it excludes: a backslash takes a `-` as it is. */
-export function readValue(text: string): { value: string; isExcluded: boolean } {
-  const isExcluded = text.startsWith("-");
-  const value = isExcluded ? text.slice(1) : text;
-  return { value: value.startsWith("\\") ? value.slice(1) : value, isExcluded };
-}
-
-/** A value as a condition. */
-export const writeValue = (value: string): string => (/^[-\\]/.test(value) ? `\\${value}` : value);
-
 type Status = Pick<ListQuery, "archived" | "expired">;
 
+/** The keys of their names, without the module of the texts, which needs a page. */
+type StatusLabel = `links.status.${"unarchived" | "unexpired" | "expired" | "archived" | "any"}`;
+
 /** The states that links can be filtered by. */
-export const STATUSES: readonly (Status & { value: string; label: TextKey })[] = [
+export const STATUSES: readonly (Status & { value: string; label: StatusLabel })[] = [
   { value: "", label: "links.status.unarchived" },
   { value: "unexpired", label: "links.status.unexpired", expired: "false" },
   { value: "expired", label: "links.status.expired", expired: "true" },

@@ -1,11 +1,12 @@
 /** The optional settings of the link form, in collapsible sections. */
 import { Bookmark, ImageIcon } from "lucide-react";
 import { useEffect, useState } from "react";
-import { createPortal } from "react-dom";
 import type { UseFormReturn } from "react-hook-form";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
+import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
+import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
@@ -21,7 +22,7 @@ import {
   TextField,
 } from "../../ui/field.tsx";
 import { SavedDialog } from "../saved-dialog.tsx";
-import { type LinkValues, toTemplate, UTM_FIELDS } from "./form.ts";
+import { type LinkValues, toTemplate } from "./form.ts";
 
 type FormProps = { form: UseFormReturn<LinkValues> };
 type FieldsProps = FormProps & { link: FullLink | undefined };
@@ -50,39 +51,37 @@ function ScheduleFields({ form }: FormProps) {
       title={t("links.form.schedule")}
       hasError={hasErrors(form, "starts_at", "expires_at", "expired_url")}
     >
-      <div className="stack">
-        <div className="columns">
-          <TextField
-            label={t("links.form.starts")}
-            type="datetime-local"
-            hint={t("links.form.startsHint")}
-            {...formField(form, "starts_at")}
-          />
-          <TextField
-            label={t("links.form.expires")}
-            type="datetime-local"
-            hint={t("links.form.localTime")}
-            {...formField(form, "expires_at")}
-          />
-        </div>
+      <div className="columns">
         <TextField
-          label={t("links.form.expiredUrl")}
-          type="url"
-          inputMode="url"
-          hint={t("links.form.expiredUrlHint")}
-          {...formField(form, "expired_url")}
+          label={t("links.form.starts")}
+          type="datetime-local"
+          hint={t("links.form.startsHint")}
+          {...formField(form, "starts_at")}
         />
-        <CheckField
-          label={t("links.form.disabled")}
-          hint={t("links.form.disabledHint")}
-          {...form.register("disabled")}
-        />
-        <CheckField
-          label={t("links.form.archived")}
-          hint={t("links.form.archivedHint")}
-          {...form.register("archived")}
+        <TextField
+          label={t("ui.expires")}
+          type="datetime-local"
+          hint={t("links.form.localTime")}
+          {...formField(form, "expires_at")}
         />
       </div>
+      <TextField
+        label={t("links.form.expiredUrl")}
+        type="url"
+        inputMode="url"
+        hint={t("links.form.expiredUrlHint")}
+        {...formField(form, "expired_url")}
+      />
+      <CheckField
+        label={t("fields.disabled")}
+        hint={t("links.form.disabledHint")}
+        {...form.register("disabled")}
+      />
+      <CheckField
+        label={t("fields.archived")}
+        hint={t("links.form.archivedHint")}
+        {...form.register("archived")}
+      />
     </Disclosure>
   );
 }
@@ -90,35 +89,33 @@ function ScheduleFields({ form }: FormProps) {
 function LimitFields({ form, link }: FieldsProps) {
   return (
     <Disclosure title={t("links.form.limits")} hasError={hasErrors(form, "max_clicks")}>
-      <div className="stack">
-        <div className="columns">
-          <TextField
-            label={t("links.form.clickLimit")}
-            type="number"
-            inputMode="numeric"
-            min={1}
-            step={1}
-            placeholder={t("links.form.noLimit")}
-            hint={describeLimit(link)}
-            {...formField(form, "max_clicks")}
-          />
-          <SelectField
-            label={t("links.form.consumes")}
-            options={[
-              { value: "all", label: t("links.form.everyRequest") },
-              { value: "human", label: t("links.form.onlyPeople") },
-            ]}
-            hint={t("links.form.consumesHint")}
-            disabled={form.watch("max_clicks") === ""}
-            {...form.register("limit_counts")}
-          />
-        </div>
-        <CheckField
-          label={t("links.form.confirm")}
-          hint={t("links.form.confirmHint")}
-          {...form.register("confirm")}
+      <div className="columns">
+        <TextField
+          label={t("fields.max_clicks")}
+          type="number"
+          inputMode="numeric"
+          min={1}
+          step={1}
+          placeholder={t("links.form.noLimit")}
+          hint={describeLimit(link)}
+          {...formField(form, "max_clicks")}
+        />
+        <SelectField
+          label={t("fields.limit_counts")}
+          options={[
+            { value: "all", label: t("links.form.everyRequest") },
+            { value: "human", label: t("links.form.onlyPeople") },
+          ]}
+          hint={t("links.form.consumesHint")}
+          disabled={form.watch("max_clicks") === ""}
+          {...form.register("limit_counts")}
         />
       </div>
+      <CheckField
+        label={t("links.form.confirm")}
+        hint={t("links.form.confirmHint")}
+        {...form.register("confirm")}
+      />
     </Disclosure>
   );
 }
@@ -136,58 +133,58 @@ function RequestFields({ form, link }: FieldsProps) {
   const hasPassword = link?.has_password ?? false;
   return (
     <Disclosure title={t("links.form.request")} hasError={hasErrors(form, "password")}>
-      <div className="stack">
-        <PasswordField
-          label={hasPassword ? t("links.form.newPassword") : t("links.form.password")}
-          autoComplete="new-password"
-          hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
-          disabled={form.watch("removePassword")}
-          {...formField(form, "password")}
-        />
-        {hasPassword && (
-          <CheckField label={t("links.form.removePassword")} {...form.register("removePassword")} />
-        )}
-        <CheckField
-          label={t("links.form.forwardQuery")}
-          hint={t("links.form.forwardQueryHint")}
-          {...form.register("forward_query")}
-        />
-        <SelectField
-          label={t("links.form.longerPaths")}
-          hint={t("links.form.longerPathsHint")}
-          options={[
-            { value: "", label: t("links.form.pathError") },
-            { value: "append", label: t("links.form.pathAppend") },
-            { value: "ignore", label: t("links.form.pathIgnore") },
-          ]}
-          {...form.register("forward_path")}
-        />
-        <SelectField
-          label={t("links.form.redirectStatus")}
-          hint={t("links.form.redirectStatusHint")}
-          options={[
-            { value: "", label: t("links.form.redirectStatusOfDomain") },
-            ...REDIRECT_STATUSES.map((status) => ({
-              value: String(status),
-              label: t(`links.form.redirectStatuses.${status}`),
-            })),
-          ]}
-          {...form.register("redirect_status")}
-        />
-      </div>
+      <PasswordField
+        label={hasPassword ? t("settings.profile.newPassword") : t("fields.password")}
+        autoComplete="new-password"
+        hint={hasPassword ? t("links.form.keepPassword") : t("links.form.passwordHint")}
+        disabled={form.watch("removePassword")}
+        {...formField(form, "password")}
+      />
+      {hasPassword && (
+        <CheckField label={t("links.form.removePassword")} {...form.register("removePassword")} />
+      )}
+      <CheckField
+        label={t("links.form.forwardQuery")}
+        hint={t("links.form.forwardQueryHint")}
+        {...form.register("forward_query")}
+      />
+      <SelectField
+        label={t("fields.forward_path")}
+        hint={t("links.form.longerPathsHint")}
+        options={[
+          { value: "", label: t("links.form.pathError") },
+          { value: "append", label: t("links.form.pathAppend") },
+          { value: "ignore", label: t("links.form.pathIgnore") },
+        ]}
+        {...form.register("forward_path")}
+      />
+      <SelectField
+        label={t("links.form.redirectStatus")}
+        hint={t("links.form.redirectStatusHint")}
+        options={[
+          { value: "", label: t("links.form.redirectStatusOfDomain") },
+          ...REDIRECT_STATUSES.map((status) => ({
+            value: String(status),
+            label: t(`links.form.redirectStatuses.${status}`),
+          })),
+        ]}
+        {...form.register("redirect_status")}
+      />
     </Disclosure>
   );
 }
 
 function UtmFields({ form }: FormProps) {
   return (
-    <Disclosure
-      title={t("links.form.utm")}
-      hasError={UTM_FIELDS.some(([name]) => hasErrors(form, name))}
-    >
+    <Disclosure title={t("links.form.utm")} hasError={hasErrors(form, ...UTM_NAMES)}>
       <div className="columns">
-        {UTM_FIELDS.map(([name, label, example]) => (
-          <TextField key={name} label={t(label)} placeholder={example} {...formField(form, name)} />
+        {UTM_NAMES.map((name) => (
+          <TextField
+            key={name}
+            label={t(`links.utm.${name}`)}
+            placeholder={UTM_EXAMPLES[name]}
+            {...formField(form, name)}
+          />
         ))}
       </div>
       <UtmTemplates form={form} />
@@ -198,7 +195,7 @@ function UtmFields({ form }: FormProps) {
 const IdFields = ({ form }: FormProps) => (
   <Disclosure title={t("links.form.ownId")} hasError={hasErrors(form, "external_id")}>
     <TextField
-      label={t("links.form.externalId")}
+      label={t("fields.external_id")}
       hint={t("links.form.externalIdHint")}
       autoCapitalize="none"
       spellCheck={false}
@@ -209,31 +206,27 @@ const IdFields = ({ form }: FormProps) => (
 
 /** Templates of UTM parameters: choosing one fills the five fields of the form. */
 function UtmTemplates({ form }: FormProps) {
-  const [open, setOpen] = useState(false);
   return (
-    <>
-      <Button variant="quiet" onClick={() => setOpen(true)}>
-        <Bookmark aria-hidden /> {t("saved.utmTemplates.open")}
-      </Button>
-      {open &&
-        // Forms cannot be within one another.
-        createPortal(
-          <SavedDialog
-            kind="utmTemplates"
-            query={toTemplate(form.getValues())}
-            onOpen={(query) => fill(form, query)}
-            onClose={() => setOpen(false)}
-          />,
-          document.body,
-        )}
-    </>
+    <Button
+      variant="quiet"
+      opens={(close) => (
+        <SavedDialog
+          kind="utmTemplates"
+          query={toTemplate(form.getValues())}
+          onOpen={(query) => fill(form, query)}
+          onClose={close}
+        />
+      )}
+    >
+      <Bookmark aria-hidden /> {t("saved.utmTemplates.open")}
+    </Button>
   );
 }
 
 /** Sets all five: what the template does not have is emptied. */
 function fill(form: UseFormReturn<LinkValues>, query: string): void {
   const params = new URLSearchParams(query);
-  for (const [name] of UTM_FIELDS)
+  for (const name of UTM_NAMES)
     form.setValue(name, params.get(name) ?? "", { shouldDirty: true, shouldValidate: true });
 }
 
@@ -267,41 +260,39 @@ function PreviewFields({
   const isProtected = password !== "" || (hasPassword && !removed);
   return (
     <Disclosure
-      title={t("links.preview.title")}
+      title={t("fields.preview")}
       hasError={hasErrors(form, "preview_title", "preview_description", "preview_image")}
     >
-      <div className="stack">
-        <p className="hint">
-          {t("links.preview.text")}
-          {isProtected && ` ${t("links.preview.protected")}`}
-        </p>
-        <TextField
-          label={t("links.preview.cardTitle")}
-          placeholder={t("links.preview.cardTitleExample")}
-          {...formField(form, "preview_title")}
+      <p className="hint">
+        {t("links.preview.text")}
+        {isProtected && ` ${t("links.preview.protected")}`}
+      </p>
+      <TextField
+        label={t("links.preview.cardTitle")}
+        placeholder={t("links.preview.cardTitleExample")}
+        {...formField(form, "preview_title")}
+      />
+      <TextField
+        label={t("links.preview.cardDescription")}
+        placeholder={t("links.preview.cardDescriptionExample")}
+        {...formField(form, "preview_description", NEEDS_TITLE)}
+      />
+      <TextField
+        label={t("links.preview.cardImage")}
+        type="url"
+        inputMode="url"
+        placeholder="https://example.com/spring.png"
+        hint={t("links.preview.cardImageHint")}
+        {...formField(form, "preview_image", NEEDS_TITLE)}
+      />
+      {title.trim() !== "" && (
+        <SocialCard
+          host={domain === "" ? new URL(session.short_url).host : domain}
+          title={title}
+          description={description}
+          image={hasErrors(form, "preview_image") ? "" : image}
         />
-        <TextField
-          label={t("links.preview.cardDescription")}
-          placeholder={t("links.preview.cardDescriptionExample")}
-          {...formField(form, "preview_description", NEEDS_TITLE)}
-        />
-        <TextField
-          label={t("links.preview.cardImage")}
-          type="url"
-          inputMode="url"
-          placeholder="https://example.com/spring.png"
-          hint={t("links.preview.cardImageHint")}
-          {...formField(form, "preview_image", NEEDS_TITLE)}
-        />
-        {title.trim() !== "" && (
-          <SocialCard
-            host={domain === "" ? new URL(session.short_url).host : domain}
-            title={title}
-            description={description}
-            image={hasErrors(form, "preview_image") ? "" : image}
-          />
-        )}
-      </div>
+      )}
     </Disclosure>
   );
 }

@@ -1,28 +1,25 @@
 /** The list of links, with search, filters, sorting and the page in the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Upload } from "lucide-react";
-import { Suspense, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import { useCommands } from "../../data/commands.ts";
+import { useCommands } from "../../commands/shortcuts.ts";
+import type { SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
+import { Select } from "../../ui/field.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { type CursorPages, Pager, useCursorPages } from "../../ui/pager.tsx";
-import { type SearchUpdate, useSearchState } from "../../ui/search-state.ts";
-import { Empty, lazyPart, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
+import { useSearchState } from "../../ui/search-state.ts";
+import { Empty, QueryBoundary, useDeferredData } from "../../ui/states.tsx";
+import { type CursorPages, Pager, useCursorPages } from "../../ui/table.tsx";
+import { ExportDialog } from "./lazy-dialogs.tsx";
 import { fetchLinkPage, LinkList, type LinkPage } from "./link-list.tsx";
-import { isFiltered, PAGE_SIZES, readListQuery } from "./list-query.ts";
+import { isFiltered, type ListQuery, PAGE_SIZES, readListQuery } from "./list-query.ts";
 import { Toolbar } from "./toolbar.tsx";
-
-const loadDialogs = () => import("./dialogs.tsx");
-
-const ExportDialog = lazyPart(loadDialogs, (part) => part.ExportDialog);
 
 export function LinksPage() {
   const { scope } = useAccountContext();
-  const [exporting, setExporting] = useState(false);
   const [params, setParams] = useSearchState();
   const query = readListQuery(params);
   const pages = useCursorPages();
@@ -40,10 +37,7 @@ export function LinksPage() {
   const shown = data?.links ?? [];
 
   return (
-    <Page
-      title={t("shell.pages.links")}
-      actions={<PageActions onExport={() => setExporting(true)} />}
-    >
+    <Page title={t("shell.pages.links")} actions={<PageActions query={query} />}>
       <Card>
         <Toolbar
           query={query}
@@ -71,26 +65,23 @@ export function LinksPage() {
                   page={page}
                   pages={pages}
                   limit={query.limit}
-                  onLimit={(limit) => change({ limit })}
+                  onLimit={(limit) => change({ limit: `${limit}` })}
                 />
               )}
             </>
           )}
         </QueryBoundary>
       </Card>
-      <Suspense>
-        {exporting && <ExportDialog query={query} onClose={() => setExporting(false)} />}
-      </Suspense>
     </Page>
   );
 }
 
-function PageActions({ onExport }: { onExport: () => void }) {
+function PageActions({ query }: { query: ListQuery }) {
   const canWrite = useCanWrite();
   const { createLink } = useCommands();
   return (
     <>
-      <Button onClick={onExport}>
+      <Button opens={(close) => <ExportDialog query={query} onClose={close} />}>
         <Download aria-hidden /> {t("links.list.export")}
       </Button>
       {canWrite && (
@@ -110,26 +101,24 @@ function PageActions({ onExport }: { onExport: () => void }) {
 type ListFootProps = {
   page: LinkPage;
   pages: CursorPages;
-  limit: number;
-  onLimit: (limit: string) => void;
+  limit: ListQuery["limit"];
+  onLimit: (limit: ListQuery["limit"]) => void;
 };
 
 const ListFoot = ({ page, pages, limit, onLimit }: ListFootProps) => (
   <footer className="card-foot">
     <span aria-live="polite">{describeLinks(page, pages.after)}</span>
     <div className="pager">
-      <select
+      <Select
         className="narrow"
         aria-label={t("links.list.perPage")}
         value={limit}
-        onChange={(event) => onLimit(event.target.value)}
-      >
-        {PAGE_SIZES.map((size) => (
-          <option key={size} value={size}>
-            {t("links.list.pageSize", { size })}
-          </option>
-        ))}
-      </select>
+        options={PAGE_SIZES.map((size) => ({
+          value: size,
+          label: t("links.list.pageSize", { size }),
+        }))}
+        onChoose={onLimit}
+      />
       <Pager pages={pages} next={page.next} />
     </div>
   </footer>

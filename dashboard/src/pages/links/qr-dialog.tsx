@@ -2,7 +2,6 @@
  * Styles the QR code of a link, with a preview and downloads, and saves the style for all links of
  * the account.
  */
-import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
 
@@ -13,51 +12,22 @@ import {
   findContrastProblem,
   MARGIN_MAX,
   type QrStyle,
+  qrStyleFields,
 } from "../../../../shared/contracts/qr-style.ts";
-import { getClient } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
-import { useAccountContext, useCanWrite } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
+import { useAccountContext, useApiQuery, useCanWrite, useClient } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, ChoiceField, ColorField, isColor, SelectField } from "../../ui/field.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { useDebounced } from "../../ui/search-state.ts";
-import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
+import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { describeRule } from "../../ui/validation.ts";
 
 const FORMATS = ["svg", "png", "pdf"] as const;
 
-/** An option of a select, with the key of its label. */
-type Choice<Value extends string> = { value: Value; label: TextKey };
-
 const SIZES = ["256", "512", "1024", "2048"];
-
-const CORRECTIONS: readonly Choice<string>[] = [
-  { value: "L", label: "links.qr.corrections.low" },
-  { value: "M", label: "links.qr.corrections.medium" },
-  { value: "Q", label: "links.qr.corrections.high" },
-  { value: "H", label: "links.qr.corrections.highest" },
-];
-
-const SHAPES: readonly Choice<QrStyle["shape"]>[] = [
-  { value: "square", label: "links.qr.shapes.squares" },
-  { value: "rounded", label: "links.qr.shapes.rounded" },
-  { value: "dots", label: "links.qr.shapes.dots" },
-];
-
-const EYES: readonly Choice<QrStyle["eyes"]>[] = [
-  { value: "square", label: "links.qr.eyes.square" },
-  { value: "rounded", label: "links.qr.shapes.rounded" },
-  { value: "circle", label: "links.qr.eyes.circles" },
-];
-
-const toOptions = <Value extends string>(choices: readonly Choice<Value>[]) =>
-  choices.map(({ value, label }) => ({ value, label: t(label) }));
-
-const sizeOptions = () =>
-  SIZES.map((size) => ({ value: size, label: t("links.qr.pixels", { size }) }));
+const CORRECTIONS = ["L", "M", "Q", "H"] as const;
 
 const marginOptions = () =>
   Array.from({ length: MARGIN_MAX + 1 }, (_, modules) => ({
@@ -74,11 +44,7 @@ type QrDialogProps = {
 };
 
 export function QrDialog({ link, onClose }: QrDialogProps) {
-  const { scope } = useAccountContext();
-  const branding = useQuery({
-    queryKey: ["branding", scope],
-    queryFn: () => getClient(scope).branding.get(),
-  });
+  const branding = useApiQuery(["branding"], (client) => client.branding.get());
   return (
     <Dialog title={t("links.qr.title")} onClose={onClose} wide>
       <QueryBoundary query={branding} label={t("links.qr.title")}>
@@ -88,15 +54,14 @@ export function QrDialog({ link, onClose }: QrDialogProps) {
   );
 }
 
-type EditorProps = { link: Link; saved: ResponseBody<"getBranding"> };
-
-function QrEditor({ link, saved }: EditorProps) {
+function QrEditor({ link, saved }: { link: Link; saved: ResponseBody<"getBranding"> }) {
   const { scope } = useAccountContext();
+  const client = useClient();
   const canWrite = useCanWrite();
   const [style, setStyle] = useState<QrStyle>(saved.qr_style ?? DEFAULT_QR_STYLE);
   const [image, setImage] = useState<QrImage>({ size: "512", error_correction: "M" });
-  const save = useApiMutation(() => getClient(scope).branding.update({ qr_style: style }), {
-    invalidate: [["branding", scope]],
+  const save = useApiMutation(() => client.branding.update({ qr_style: style }), {
+    invalidate: ["branding"],
     successMessage: t("links.qr.saved"),
   });
   const hasLogo = style.logo && saved.logo !== null;
@@ -167,13 +132,13 @@ const ImageFields = ({ image, hasLogo, onChange }: ImageFieldsProps) => (
   <div className="columns">
     <SelectField
       label={t("links.qr.size")}
-      options={sizeOptions()}
+      options={SIZES.map((size) => ({ value: size, label: t("links.qr.pixels", { size }) }))}
       value={image.size}
       onChange={({ target }) => onChange({ ...image, size: target.value })}
     />
     <SelectField
       label={t("links.qr.correction")}
-      options={toOptions(CORRECTIONS)}
+      options={CORRECTIONS.map((value) => ({ value, label: t(`links.qr.corrections.${value}`) }))}
       disabled={hasLogo}
       value={hasLogo ? "H" : image.error_correction}
       onChange={({ target }) => onChange({ ...image, error_correction: target.value })}
@@ -247,13 +212,19 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
     <div className="columns">
       <ChoiceField
         label={t("links.qr.shape")}
-        options={toOptions(SHAPES)}
+        options={qrStyleFields.shape.options.map((value) => ({
+          value,
+          label: t(`links.qr.shapes.${value}`),
+        }))}
         value={style.shape}
         onChoose={(shape) => onChange({ shape })}
       />
       <ChoiceField
         label={t("links.qr.corners")}
-        options={toOptions(EYES)}
+        options={qrStyleFields.eyes.options.map((value) => ({
+          value,
+          label: t(`links.qr.eyes.${value}`),
+        }))}
         value={style.eyes}
         onChoose={(eyes) => onChange({ eyes })}
       />
@@ -265,7 +236,7 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
       />
     </div>
     <CheckField
-      label={t("links.qr.logo")}
+      label={t("fields.logo")}
       hint={hasLogo ? undefined : t("links.qr.logoHint")}
       disabled={!hasLogo}
       checked={style.logo && hasLogo}

@@ -20,12 +20,12 @@ const STATES: Readonly<
   Record<NonNullable<Link["status"]>, (link: StatefulLink) => LinkState | undefined>
 > = {
   taken_down: () => ({
-    label: t("links.state.takenDown"),
+    label: t("fields.taken_down"),
     meaning: t("links.state.takenDownMeaning"),
     bad: true,
   }),
   disabled: () => ({
-    label: t("links.state.disabled"),
+    label: t("fields.disabled"),
     meaning: t("links.state.disabledMeaning"),
     bad: true,
   }),
@@ -66,7 +66,7 @@ export function describeState(link: StatefulLink, now = Date.now()): LinkState[]
     ...(state === undefined ? [] : [state]),
     ...(isLimited ? [{ label: t("links.state.clicksLeft", { count: clicks_left }) }] : []),
     ...(archived === true
-      ? [{ label: t("links.state.archived"), meaning: t("links.state.archivedMeaning") }]
+      ? [{ label: t("fields.archived"), meaning: t("links.state.archivedMeaning") }]
       : []),
   ];
 }
@@ -76,7 +76,7 @@ export function describeFeatures(link: StatefulLink): LinkState[] {
   const { has_password, rules = [], split, confirm } = link;
   return [
     ...(has_password === true
-      ? [{ label: t("links.state.password"), meaning: t("links.state.passwordMeaning") }]
+      ? [{ label: t("fields.password"), meaning: t("links.state.passwordMeaning") }]
       : []),
     ...(rules.length > 0
       ? [
@@ -88,7 +88,7 @@ export function describeFeatures(link: StatefulLink): LinkState[] {
       : []),
     ...(split === undefined
       ? []
-      : [{ label: t("links.state.split"), meaning: t("links.state.splitMeaning") }]),
+      : [{ label: t("fields.split"), meaning: t("links.state.splitMeaning") }]),
     ...(confirm === true
       ? [{ label: t("links.state.asksFirst"), meaning: t("links.state.asksFirstMeaning") }]
       : []),

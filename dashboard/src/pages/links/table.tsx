@@ -18,20 +18,19 @@ import { Link as PageLink, useLocation } from "wouter";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
+import { useCommands } from "../../commands/shortcuts.ts";
 import { type TagClass, useTagClass } from "../../data/account-lists.ts";
-import { useCommands } from "../../data/commands.ts";
 import { useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { CopyButton } from "../../ui/button.tsx";
 import { formatAge, formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
-import { ActionMenu } from "../../ui/menu.tsx";
+import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import type { BulkVerb } from "./bulk-task.tsx";
-import type { LinkDialogKind } from "./link-dialog.tsx";
+import type { LinkDialogKind } from "./lazy-dialogs.tsx";
 import type { Order, Sort } from "./list-query.ts";
 import { StateBadges } from "./state.tsx";
 
-/** Properties that all rows share. */
 type RowsProps = RowActions & {
   /** When the links were fetched, in Unix milliseconds. */
   fetchedAt: number;
@@ -65,8 +64,8 @@ export function LinkTable({ links, selected, sort, order, onSort, ...rest }: Lin
           <th scope="col">
             <span className="visually-hidden">{t("links.table.selection")}</span>
           </th>
-          <th scope="col">{t("links.table.link")}</th>
-          {heading("clicks", t("links.table.clicks"))}
+          <th scope="col">{t("fields.link")}</th>
+          {heading("clicks", t("statistics.clicks"))}
           {heading("last_click_at", t("links.table.lastClick"))}
           {heading("created_at", t("links.table.created"))}
           <th scope="col">
@@ -163,7 +162,7 @@ const LinkRow = memo(function LinkRow(props: LinkRowProps) {
 
 const LastClick = ({ at, now }: { at: string | null; now: number }) =>
   at === null ? (
-    <td className="last-click never">{t("links.table.never")}</td>
+    <td className="last-click never">{t("ui.never")}</td>
   ) : (
     <td className="last-click" title={formatDateTime(at)}>
       {formatAge(at, now)}
@@ -206,47 +205,31 @@ function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
   const { createLink } = useCommands();
   const [, navigate] = useLocation();
   const { id, archived = false, disabled = false } = link;
-  const reading = [
+  const reading: Action[] = [
     {
-      label: t("shell.pages.analytics"),
-      icon: <ChartSpline aria-hidden />,
+      label: "shell.pages.analytics",
+      icon: ChartSpline,
       onSelect: () => navigate(`/links/${id}`),
     },
-    {
-      label: t("links.actions.rules"),
-      icon: <Split aria-hidden />,
-      onSelect: () => navigate(`/links/${id}/rules`),
-    },
-    {
-      label: t("links.qr.title"),
-      icon: <QrCode aria-hidden />,
-      onSelect: () => onDialog("qr", link),
-    },
+    { label: "links.actions.rules", icon: Split, onSelect: () => navigate(`/links/${id}/rules`) },
+    { label: "links.qr.title", icon: QrCode, onSelect: () => onDialog("qr", link) },
   ];
-  const writing = [
+  const writing: Action[] = [
+    { label: "links.actions.edit", icon: Pencil, onSelect: () => onDialog("edit", link) },
+    { label: "links.actions.duplicate", icon: Copy, onSelect: () => createLink({ copyOf: id }) },
     {
-      label: t("links.actions.edit"),
-      icon: <Pencil aria-hidden />,
-      onSelect: () => onDialog("edit", link),
-    },
-    {
-      label: t("links.actions.duplicate"),
-      icon: <Copy aria-hidden />,
-      onSelect: () => createLink({ copyOf: id }),
-    },
-    {
-      label: archived ? t("links.actions.unarchive") : t("links.actions.archive"),
-      icon: archived ? <ArchiveRestore aria-hidden /> : <Archive aria-hidden />,
+      label: archived ? "links.actions.unarchive" : "links.actions.archive",
+      icon: archived ? ArchiveRestore : Archive,
       onSelect: () => onChange(link, { archived: !archived }, archived ? "unarchived" : "archived"),
     },
     {
-      label: disabled ? t("links.actions.enable") : t("links.actions.disable"),
-      icon: disabled ? <CircleCheck aria-hidden /> : <CircleOff aria-hidden />,
+      label: disabled ? "links.actions.enable" : "links.actions.disable",
+      icon: disabled ? CircleCheck : CircleOff,
       onSelect: () => onChange(link, { disabled: !disabled }, disabled ? "enabled" : "disabled"),
     },
     {
-      label: t("links.actions.delete"),
-      icon: <Trash2 aria-hidden />,
+      label: "ui.delete",
+      icon: Trash2,
       danger: true,
       onSelect: () => onDialog("delete", link),
     },

@@ -1,36 +1,34 @@
 /** Search and filters of the list of links. */
 import { Bookmark, ListFilter, Search, X } from "lucide-react";
-import { type FormEvent, lazy, Suspense, useEffect, useId, useRef, useState } from "react";
+import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 
+import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableHost } from "../../../../shared/contracts/host-names.ts";
-import type { UtmName } from "../../../../shared/contracts/query-string.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
+import { readValue, type SearchUpdate, writeValue } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { Disclosure, SelectField, TextField } from "../../ui/field.tsx";
+import { Disclosure, Select, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDate } from "../../ui/format.ts";
 import { PanelButton } from "../../ui/menu.tsx";
-import { DEBOUNCE_MS, type SearchUpdate } from "../../ui/search-state.ts";
+import { DEBOUNCE_MS } from "../../ui/search-state.ts";
+import { SavedDialog } from "./lazy-dialogs.tsx";
 import {
   addTag,
   beginningOf,
   chooseStatus,
   dayOf,
   type ListQuery,
+  ofEachUtm,
   readStatus,
-  readValue,
   removeTag,
   replaceConditions,
+  SEARCH_LENGTH_MAX,
   STATUSES,
   toConditions,
-  UTM_PARAMETERS,
-  writeValue,
 } from "./list-query.ts";
-
-const SavedDialog = lazy(async () => ({ default: (await import("./dialogs.tsx")).SavedDialog }));
 
 type ToolbarProps = {
   query: ListQuery;
@@ -46,49 +44,20 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
         search={query.search ?? ""}
         onSearch={(search, options) => onChange({ search }, options)}
       />
-      <select
+      <Select
         className="narrow"
-        aria-label={t("links.list.show")}
+        aria-label={t("analytics.period.show")}
         value={status ?? "combined"}
-        onChange={(event) => onChange(chooseStatus(event.target.value))}
-      >
-        {STATUSES.map(({ value, label }) => (
-          <option key={value} value={value}>
-            {t(label)}
-          </option>
-        ))}
-        {status === undefined && <option value="combined">{t("links.list.asInUrl")}</option>}
-      </select>
+        options={[
+          ...STATUSES.map(({ value, label }) => ({ value, label: t(label) })),
+          ...(status === undefined ? [{ value: "combined", label: t("links.list.asInUrl") }] : []),
+        ]}
+        onChoose={(value) => onChange(chooseStatus(value))}
+      />
       <FilterButton query={query} shownTags={shownTags} onChange={onChange} />
-      {query.tags.map((tag) => (
-        <Chip
-          key={tag}
-          text={tag}
-          label={t("links.list.clearTag", { tag })}
-          onClear={() => onChange(removeTag(query, tag))}
-        />
+      {listChips(query).map(({ text, label, update }) => (
+        <Chip key={label} text={text} label={label} onClear={() => onChange(update)} />
       ))}
-      {query.domain !== undefined && (
-        <Chip
-          text={readableHost(query.domain)}
-          label={t("links.list.clearDomain")}
-          onClear={() => onChange({ domain: undefined })}
-        />
-      )}
-      {listChips(query).map(({ name, value, isExcluded, update }) => {
-        const text = t(isExcluded ? "links.filter.excluded" : "links.filter.shown", {
-          name,
-          value,
-        });
-        return (
-          <Chip
-            key={text}
-            text={text}
-            label={t("links.filter.clear", { filter: text })}
-            onClear={() => onChange(update)}
-          />
-        );
-      })}
       {query.created_by !== undefined && (
         <CreatorChip id={query.created_by} onClear={() => onChange({ created_by: undefined })} />
       )}
@@ -97,67 +66,70 @@ export function Toolbar({ query, shownTags, onChange }: ToolbarProps) {
   );
 }
 
-type FilterChip = { name: string; value: string; isExcluded: boolean; update: SearchUpdate };
+/** What is shown of a condition of the list, and what removes it. */
+type FilterChip = { text: string; label: string; update: SearchUpdate };
 
-/** The conditions on UTM parameters and on the time of creation, each with what removes it. */
-function listChips({ utm, created_after, created_before }: ListQuery): FilterChip[] {
-  const ofUtm = UTM_PARAMETERS.flatMap((name) => {
-    const texts = utm[name] ?? [];
-    return texts.map((text) => ({
-      name: fieldName(name),
-      ...readValue(text),
-      update: { [name]: texts.filter((other) => other !== text) },
-    }));
-  });
+function listChips(query: ListQuery): FilterChip[] {
+  const { tags, domain, utm, created_after, created_before } = query;
+  const days = [
+    ["links.filter.from", dayOf(created_after), "created_after"],
+    ["links.filter.to", dayOf(created_before, true), "created_before"],
+  ] as const;
   return [
-    ...ofUtm,
-    ...dayChips("links.filter.from", dayOf(created_after), "created_after"),
-    ...dayChips("links.filter.to", dayOf(created_before, true), "created_before"),
+    ...tags.map((tag) => ({
+      text: tag,
+      label: t("links.list.clearTag", { tag }),
+      update: removeTag(query, tag),
+    })),
+    ...[domain ?? []].flat().map((host) => ({
+      text: readableHost(host),
+      label: t("links.list.clearDomain"),
+      update: { domain: undefined },
+    })),
+    ...UTM_NAMES.flatMap((name) =>
+      (utm[name] ?? []).map((value, _, values) =>
+        toChip(fieldName(name), value, { [name]: values.filter((other) => other !== value) }),
+      ),
+    ),
+    ...days
+      .filter(([, day]) => day !== "")
+      .map(([label, day, field]) =>
+        toChip(t(label), formatDate(`${day}T00:00`), { [field]: undefined }),
+      ),
   ];
 }
 
-const dayChips = (label: TextKey, day: string, field: string): FilterChip[] =>
-  day === ""
-    ? []
-    : [
-        {
-          name: t(label),
-          value: formatDate(`${day}T00:00`),
-          isExcluded: false,
-          update: { [field]: "" },
-        },
-      ];
+/** A chip for a value as the API takes it. */
+function toChip(name: string, text: string, update: SearchUpdate): FilterChip {
+  const { value, negated } = readValue(text);
+  const filter = t(negated ? "links.filter.excluded" : "links.filter.shown", { name, value });
+  return { text: filter, label: t("links.filter.clear", { filter }), update };
+}
 
 function CreatorChip({ id, onClear }: { id: string; onClear: () => void }) {
   const name = useActors().find((actor) => actor.id === id)?.name ?? id;
-  const text = t("links.filter.shown", { name: t("links.filter.createdBy"), value: name });
-  return <Chip text={text} label={t("links.filter.clear", { filter: text })} onClear={onClear} />;
+  const { text, label } = toChip(t("fields.created_by"), writeValue(name), {});
+  return <Chip text={text} label={label} onClear={onClear} />;
 }
 
 function SavedFilters({ query, onChange }: Omit<ToolbarProps, "shownTags">) {
-  const [open, setOpen] = useState(false);
   return (
-    <>
-      <Button onClick={() => setOpen(true)}>
-        <Bookmark aria-hidden /> {t("saved.linkFilters.open")}
-      </Button>
-      <Suspense>
-        {open && (
-          <SavedDialog
-            kind="linkFilters"
-            query={toConditions(query)}
-            onOpen={(saved) => onChange(replaceConditions(saved))}
-            onClose={() => setOpen(false)}
-          />
-        )}
-      </Suspense>
-    </>
+    <Button
+      opens={(close) => (
+        <SavedDialog
+          kind="linkFilters"
+          query={toConditions(query)}
+          onOpen={(saved) => onChange(replaceConditions(saved))}
+          onClose={close}
+        />
+      )}
+    >
+      <Bookmark aria-hidden /> {t("saved.linkFilters.open")}
+    </Button>
   );
 }
 
-type ChipProps = { text: string; label: string; onClear: () => void };
-
-const Chip = ({ text, label, onClear }: ChipProps) => (
+const Chip = ({ text, label, onClear }: { text: string; label: string; onClear: () => void }) => (
   <span className="tag">
     {text}
     <IconButton label={label} onClick={onClear}>
@@ -166,11 +138,7 @@ const Chip = ({ text, label, onClear }: ChipProps) => (
   </span>
 );
 
-/** Maximum characters of the API's search. */
-const SEARCH_LENGTH_MAX = 255;
-
 type SearchFormProps = {
-  /** The search of the page's URL. */
   search: string;
   /**
    * With `replace`, the search continues the previous one: both are one step of the browser's
@@ -260,7 +228,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
     <div className="stack">
       <form className="stack" onSubmit={submit}>
         <TextField
-          label={t("links.filter.tag")}
+          label={t("fields.tag")}
           list={listId}
           autoComplete="off"
           maxLength={50}
@@ -277,7 +245,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
         </Button>
       </form>
       <SelectField
-        label={t("links.filter.domain")}
+        label={t("fields.domain")}
         options={[
           { value: "", label: t("links.filter.any") },
           ...hosts.map((host) => ({ value: host, label: readableHost(host) })),
@@ -316,13 +284,13 @@ function MoreFields({ query, onChange }: Omit<FilterProps, "shownTags">) {
   }
   return (
     <form className="stack" onSubmit={submit}>
-      {UTM_PARAMETERS.map((name) => (
+      {UTM_NAMES.map((name) => (
         <TextField key={name} label={fieldName(name)} maxLength={255} {...field(name)} />
       ))}
       <TextField type="date" label={t("links.filter.from")} {...field("from")} />
       <TextField type="date" label={t("links.filter.to")} {...field("to")} />
       <SelectField
-        label={t("links.filter.createdBy")}
+        label={t("fields.created_by")}
         options={[
           { value: "", label: t("links.filter.any") },
           ...actors.map(({ type, id, name }) => ({
@@ -341,11 +309,7 @@ type Texts = Record<UtmName | "from" | "to" | "created_by", string>;
 
 /** The texts of the fields for a query: a field has one value, of several the first. */
 const textsOf = ({ utm, ...query }: ListQuery): Texts => ({
-  utm_source: shownValue(utm.utm_source),
-  utm_medium: shownValue(utm.utm_medium),
-  utm_campaign: shownValue(utm.utm_campaign),
-  utm_term: shownValue(utm.utm_term),
-  utm_content: shownValue(utm.utm_content),
+  ...ofEachUtm((name) => shownValue(utm[name])),
   from: dayOf(query.created_after),
   to: dayOf(query.created_before, true),
   created_by: query.created_by ?? "",
@@ -354,7 +318,7 @@ const textsOf = ({ utm, ...query }: ListQuery): Texts => ({
 /** The URL update to what has been changed in the fields. */
 function updateOf(query: ListQuery, texts: Texts): SearchUpdate {
   const before = textsOf(query);
-  const changed = UTM_PARAMETERS.filter((name) => texts[name].trim() !== before[name]);
+  const changed = UTM_NAMES.filter((name) => texts[name].trim() !== before[name]);
   return {
     ...Object.fromEntries(changed.map((name) => [name, writeValue(texts[name].trim())])),
     ...(texts.from === before.from ? {} : { created_after: beginningOf(texts.from) }),
@@ -364,8 +328,8 @@ function updateOf(query: ListQuery, texts: Texts): SearchUpdate {
 }
 
 function shownValue([text = "", ...others]: readonly string[] = []): string {
-  const { value, isExcluded } = readValue(text);
-  return isExcluded || others.length > 0 ? "" : value;
+  const { value, negated } = readValue(text);
+  return negated || others.length > 0 ? "" : value;
 }
 
 /** The hosts that links can be on, the service's own first. */

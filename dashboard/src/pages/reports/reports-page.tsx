@@ -1,5 +1,4 @@
 /** Reports of the account and mode: creates, changes, sends, pauses and deletes them. */
-import { useQuery } from "@tanstack/react-query";
 import { Download, History, Pause, Pencil, Play, Plus, Send, Trash2 } from "lucide-react";
 import { Fragment, useState } from "react";
 import { useForm } from "react-hook-form";
@@ -14,63 +13,53 @@ import {
   reportName,
 } from "../../../../shared/contracts/report-schemas.ts";
 import { readWords } from "../../data/complete-list.ts";
-import { getClient } from "../../data/http.ts";
-import { useAccountContext, useSession } from "../../data/session.ts";
+import { useAccountContext, useApiQuery, useCanWrite, useClient } from "../../data/session.ts";
 import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
-import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, Dialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
+import { Button, useDialog } from "../../ui/button.tsx";
+import { ActionDialog, Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { formField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { getLocalZone, listTimeZones } from "../../ui/local-time.ts";
-import { ActionMenu } from "../../ui/menu.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
+import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { ErrorAlert, QueryList } from "../../ui/states.tsx";
+import { ErrorAlert, QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 export function ReportsPage() {
-  const { scope, account } = useAccountContext();
-  const { open, dialog } = useDialog();
-  const canChange = account.role !== "viewer";
-  const reports = useQuery({
-    queryKey: ["reports", scope],
-    queryFn: () => Array.fromAsync(getClient(scope).reports.all()),
-  });
-  const session = useSession();
+  const { session } = useAccountContext();
+  const canWrite = useCanWrite();
+  const reports = useApiQuery(["reports"], (client) => Array.fromAsync(client.reports.all()));
   return (
     <Page
       title={t("shell.pages.reports")}
       intro={t("reports.intro")}
       actions={
-        canChange && (
+        canWrite && (
           <Button
             variant="primary"
-            onClick={() => open((close) => <ReportDialog report={undefined} onClose={close} />)}
+            opens={(close) => <ReportDialog report={undefined} onClose={close} />}
           >
             <Plus aria-hidden /> {t("reports.new")}
           </Button>
         )
       }
     >
-      {session.data?.sends_mails === false && <p className="hint">{t("reports.noMails")}</p>}
+      {!session.sends_mails && <p className="hint">{t("reports.noMails")}</p>}
       <Card>
         <QueryList
           query={reports}
           label={t("shell.pages.reports")}
           empty={{ title: t("reports.empty"), hint: t("reports.emptyHint") }}
         >
-          {(rows) => <ReportTable reports={rows} canChange={canChange} />}
+          {(rows) => <ReportTable reports={rows} />}
         </QueryList>
       </Card>
-      {dialog}
     </Page>
   );
 }
 
-type ReportTableProps = { reports: readonly Report[]; canChange: boolean };
-
-const ReportTable = ({ reports, canChange }: ReportTableProps) => (
+const ReportTable = ({ reports }: { reports: readonly Report[] }) => (
   <RowTable
     label={t("shell.pages.reports")}
     rows={reports}
@@ -81,7 +70,7 @@ const ReportTable = ({ reports, canChange }: ReportTableProps) => (
         cell: ({ name, tag, short_url }) => (
           <>
             {name}
-            <div className="hint">{tag ?? short_url ?? t("reports.everything")}</div>
+            <div className="hint">{tag ?? short_url ?? t("links.status.any")}</div>
           </>
         ),
       },
@@ -92,13 +81,15 @@ const ReportTable = ({ reports, canChange }: ReportTableProps) => (
           <>
             {t(`reports.periods.${period}`)}
             {next_run_at !== null && (
-              <div className="hint">{t("reports.next", { time: formatDateTime(next_run_at) })}</div>
+              <div className="hint">
+                {t("webhooks.nextAttempt", { time: formatDateTime(next_run_at) })}
+              </div>
             )}
           </>
         ),
       },
       {
-        name: t("reports.statusHead"),
+        name: t("fields.status"),
         isNamed: true,
         cell: ({ status, emails }) => (
           <>
@@ -110,65 +101,53 @@ const ReportTable = ({ reports, canChange }: ReportTableProps) => (
         ),
       },
     ]}
-    actions={(report) => <ReportActions report={report} canChange={canChange} />}
+    actions={(report) => <ReportActions report={report} />}
   />
 );
 
-type ReportActionsProps = { report: Report; canChange: boolean };
-
-function ReportActions({ report, canChange }: ReportActionsProps) {
-  const { open, dialog } = useDialog();
-  const { scope } = useAccountContext();
+function ReportActions({ report }: { report: Report }) {
   const { id } = report;
+  const { open, dialog } = useDialog();
+  const canWrite = useCanWrite();
+  const client = useClient();
   const isActive = report.status === "active";
   const change = useApiMutation(
-    () => getClient(scope).reports.update(id, { status: isActive ? "paused" : "active" }),
-    { invalidate: [["reports", scope]] },
+    () => client.reports.update(id, { status: isActive ? "paused" : "active" }),
+    { invalidate: ["reports"] },
   );
-  const send = useApiMutation(() => getClient(scope).reports.send(id), {
-    invalidate: [["report-runs", scope, id]],
-    onSuccess: (first) => openRuns(first),
-  });
   const openRuns = (first?: ReportRun) =>
     open((close) => <RunsDialog report={report} first={first} onClose={close} />);
-  const runs = {
-    label: t("reports.runs"),
-    icon: <History aria-hidden />,
-    onSelect: () => openRuns(),
-  };
+  const send = useApiMutation(() => client.reports.send(id), {
+    invalidate: ["report-runs"],
+    onSuccess: openRuns,
+  });
+  const runs: Action = { label: "reports.runs", icon: History, onSelect: () => openRuns() };
+  const actions: Action[] = [
+    { label: "reports.send", icon: Send, onSelect: () => send.mutate() },
+    runs,
+    {
+      label: "reports.edit",
+      icon: Pencil,
+      opens: (close) => <ReportDialog report={report} onClose={close} />,
+    },
+    {
+      label: isActive ? "ui.pause" : "ui.resume",
+      icon: isActive ? Pause : Play,
+      onSelect: () => change.mutate(),
+    },
+    {
+      label: "ui.delete",
+      icon: Trash2,
+      danger: true,
+      opens: (close) => <DeleteDialog report={report} onClose={close} />,
+    },
+  ];
   return (
     <>
       <ErrorAlert error={change.error ?? send.error} />
       <ActionMenu
         label={t("reports.actions", { name: report.name })}
-        actions={
-          canChange
-            ? [
-                {
-                  label: t("reports.send"),
-                  icon: <Send aria-hidden />,
-                  onSelect: () => send.mutate(),
-                },
-                runs,
-                {
-                  label: t("reports.edit"),
-                  icon: <Pencil aria-hidden />,
-                  onSelect: () => open((close) => <ReportDialog report={report} onClose={close} />),
-                },
-                {
-                  label: isActive ? t("reports.pause") : t("reports.resume"),
-                  icon: isActive ? <Pause aria-hidden /> : <Play aria-hidden />,
-                  onSelect: () => change.mutate(),
-                },
-                {
-                  label: t("reports.delete"),
-                  icon: <Trash2 aria-hidden />,
-                  danger: true,
-                  onSelect: () => open((close) => <DeleteDialog report={report} onClose={close} />),
-                },
-              ]
-            : [runs]
-        }
+        actions={canWrite ? actions : [runs]}
       />
       {dialog}
     </>
@@ -176,21 +155,18 @@ function ReportActions({ report, canChange }: ReportActionsProps) {
 }
 
 function DeleteDialog({ report, onClose }: { report: Report; onClose: () => void }) {
-  const { scope } = useAccountContext();
-  const remove = useApiMutation(() => getClient(scope).reports.delete(report.id), {
-    invalidate: [["reports", scope]],
-    successMessage: t("reports.deleted"),
-    onSuccess: onClose,
-  });
+  const client = useClient();
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("reports.deleteTitle")}
-      action={t("reports.delete")}
+      action={t("ui.delete")}
+      run={() => client.reports.delete(report.id)}
+      invalidate={["reports"]}
+      successMessage={t("reports.deleted")}
       onClose={onClose}
-      task={remove}
     >
       <p>{rich("reports.deleteText", { name: report.name, strong })}</p>
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }
 
@@ -247,30 +223,30 @@ const toBody = ({ name, tag, link, period, hour, zone, language, emails }: Value
 });
 
 type ReportDialogProps = {
-  /** Undefined for a new one. */
   report: Report | undefined;
   onClose: () => void;
 };
 
 function ReportDialog({ report, onClose }: ReportDialogProps) {
-  const { scope } = useAccountContext();
-  const sendsMails = useSession().data?.sends_mails === true;
+  const client = useClient();
+  const { sends_mails } = useAccountContext().session;
   const form = useForm<Values>({
     mode: "onChange",
     defaultValues: report === undefined ? newValues() : valuesOf(report),
   });
   const save = useApiMutation(
     (values: Values) => {
-      const { reports } = getClient(scope);
       const body = toBody(values);
-      return report === undefined ? reports.create(body) : reports.update(report.id, body);
+      return report === undefined
+        ? client.reports.create(body)
+        : client.reports.update(report.id, body);
     },
-    { invalidate: [["reports", scope]], successMessage: t("reports.saved"), onSuccess: onClose },
+    { invalidate: ["reports"], successMessage: t("reports.saved"), onSuccess: onClose },
   );
   return (
     <FormDialog
       title={report === undefined ? t("reports.new") : t("reports.edit")}
-      action={report === undefined ? t("reports.create") : t("reports.save")}
+      action={report === undefined ? t("reports.create") : t("ui.save")}
       onSubmit={form.handleSubmit((values) => save.mutate(values))}
       onClose={onClose}
       task={save}
@@ -295,28 +271,25 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
         {...form.register("link")}
       />
       <SelectField
-        label={t("reports.period")}
+        label={t("fields.period")}
         options={REPORT_PERIODS.map((value) => ({ value, label: t(`reports.periods.${value}`) }))}
         {...form.register("period")}
       />
-      <SelectField label={t("reports.hour")} options={HOURS} {...form.register("hour")} />
+      <SelectField label={t("fields.hour")} options={HOURS} {...form.register("hour")} />
       <SelectField
-        label={t("reports.timeZone")}
-        options={listTimeZones(form.getValues("zone")).map((zone) => ({
-          value: zone,
-          label: zone,
-        }))}
+        label={t("fields.timezone")}
+        options={listTimeZones(form.getValues("zone")).map((value) => ({ value, label: value }))}
         {...form.register("zone")}
       />
       <SelectField
-        label={t("reports.language")}
+        label={t("fields.language")}
         options={languages}
         {...form.register("language")}
       />
       <TextField
-        label={t("reports.emails")}
-        hint={t(sendsMails ? "reports.emailsHint" : "reports.noMails")}
-        disabled={!sendsMails && report?.emails.length !== 0}
+        label={t("fields.emails")}
+        hint={t(sends_mails ? "reports.emailsHint" : "reports.noMails")}
+        disabled={!sends_mails && report?.emails.length !== 0}
         {...form.register("emails")}
       />
     </FormDialog>
@@ -333,12 +306,11 @@ type RunsDialogProps = {
 };
 
 function RunsDialog({ report, first, onClose }: RunsDialogProps) {
-  const { scope } = useAccountContext();
   const [read, setRead] = useState(first);
-  const runs = useQuery({
-    queryKey: ["report-runs", scope, report.id],
-    queryFn: async () => (await getClient(scope).reports.runs(report.id)).data,
-  });
+  const runs = useApiQuery(
+    ["report-runs", report.id],
+    async (client) => (await client.reports.runs(report.id)).data,
+  );
   if (read !== undefined) {
     return <RunDialog run={read} onBack={() => setRead(undefined)} onClose={onClose} />;
   }
@@ -369,7 +341,7 @@ const RunTable = ({ runs, onRead }: RunTableProps) => (
           </>
         ),
       },
-      { name: t("reports.clicks"), isNamed: true, cell: ({ clicks }) => formatCount(clicks) },
+      { name: t("statistics.clicks"), isNamed: true, cell: ({ clicks }) => formatCount(clicks) },
       { name: t("reports.mails"), isNamed: true, cell: describeMails },
     ]}
     actions={(run) => (
@@ -430,10 +402,9 @@ function RunDialog({ run, onBack, onClose }: RunDialogProps) {
   );
 }
 
-/** Saves what a report says as a CSV file. */
 async function download({ message, last_day }: ReportRun): Promise<void> {
-  const { saveTable } = await import("../../data/csv.ts");
-  saveTable(toTable(message), `${last_day}.csv`);
+  const { saveCsv } = await import("../../data/csv.ts");
+  saveCsv(toTable(message), `${last_day}.csv`);
 }
 
 /** A row for each total and for each entry of a list: what it is of, its name, and its number. */

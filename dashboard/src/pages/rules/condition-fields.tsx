@@ -4,10 +4,9 @@ import { Trash2 } from "lucide-react";
 import { CONTINENTS } from "../../../../shared/statistics/values.ts";
 import { readList } from "../../data/complete-list.ts";
 import { optionsOf, toNames } from "../../data/named-values.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
-import { t } from "../../languages/translate.ts";
+import { t, type TextKey } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { ChoiceField, ListField, TextField } from "../../ui/field.tsx";
+import { ChoiceField, FieldError, ListField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { type ConditionDraft, type ConditionType, newCondition } from "./draft.ts";
 
@@ -55,11 +54,7 @@ export function ConditionFields({ condition, error, onChange, onRemove }: Condit
         )}
       </div>
       <ConditionValues condition={condition} onChange={onChange} />
-      {error !== undefined && (
-        <small className="field-error" role="alert">
-          {error}
-        </small>
-      )}
+      <FieldError>{error}</FieldError>
     </fieldset>
   );
 }
@@ -87,7 +82,7 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
       options={optionsOf(type)}
       label={
         type === "query"
-          ? t("rules.condition.values")
+          ? t("analytics.filters.values")
           : t("rules.condition.oneOf", { name: typeName })
       }
       hint={
@@ -104,7 +99,7 @@ function ConditionValues({ condition, onChange }: ValuesProps) {
   return (
     <div className="columns">
       <TextField
-        label={t("rules.condition.name")}
+        label={t("fields.name")}
         autoCapitalize="none"
         spellCheck={false}
         value={name}
@@ -160,13 +155,13 @@ function Choices({
 const Dates = ({ condition, onChange }: ValuesProps) => (
   <div className="columns">
     <TextField
-      label={t("rules.condition.from")}
+      label={t("analytics.period.from")}
       type="datetime-local"
       value={condition.from}
       onChange={(event) => onChange({ ...condition, from: event.target.value })}
     />
     <TextField
-      label={t("rules.condition.until")}
+      label={t("fields.until")}
       type="datetime-local"
       value={condition.until}
       onChange={(event) => onChange({ ...condition, until: event.target.value })}
@@ -184,20 +179,20 @@ const Schedule = ({ condition, onChange }: ValuesProps) => (
     />
     <div className="columns">
       <TextField
-        label={t("rules.condition.from")}
+        label={t("analytics.period.from")}
         placeholder="09:00"
         value={condition.from}
         onChange={(event) => onChange({ ...condition, from: event.target.value })}
       />
       <TextField
-        label={t("rules.condition.to")}
+        label={t("analytics.period.to")}
         placeholder="17:30"
         hint={t("rules.condition.toHint")}
         value={condition.until}
         onChange={(event) => onChange({ ...condition, until: event.target.value })}
       />
       <TextField
-        label={t("rules.condition.timeZone")}
+        label={t("fields.timezone")}
         value={condition.timeZone}
         onChange={(event) => onChange({ ...condition, timeZone: event.target.value })}
       />
@@ -220,7 +215,7 @@ const CONTINENT_LABELS: Readonly<Record<string, TextKey>> = Object.fromEntries(
 
 export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
   device: {
-    label: "analytics.dimensions.device",
+    label: "fields.device",
     options: {
       mobile: "statistics.mobile",
       desktop: "statistics.desktop",
@@ -228,14 +223,14 @@ export const CONDITION_TYPES: Readonly<Record<ConditionType, TypeInfo>> = {
       other: "statistics.other",
     },
   },
-  os: { label: "analytics.dimensions.system", example: "iOS, Android" },
-  browser: { label: "analytics.dimensions.browser", example: "Firefox, Safari" },
-  country: { label: "analytics.dimensions.country", example: "DE, AT" },
-  continent: { label: "analytics.dimensions.continent", options: CONTINENT_LABELS },
-  language: { label: "analytics.dimensions.language", example: "de, pt-br" },
-  referrer: { label: "analytics.dimensions.referrer", example: "example.com, direct" },
+  os: { label: "fields.os", example: "iOS, Android" },
+  browser: { label: "fields.browser", example: "Firefox, Safari" },
+  country: { label: "fields.country", example: "DE, AT" },
+  continent: { label: "fields.continent", options: CONTINENT_LABELS },
+  language: { label: "fields.language", example: "de, pt-br" },
+  referrer: { label: "fields.referrer", example: "example.com, direct" },
   query: { label: "rules.types.query" },
   ip: { label: "rules.types.ip", example: "203.0.113.0/24" },
   time: { label: "rules.types.time" },
-  schedule: { label: "rules.types.schedule" },
+  schedule: { label: "analytics.heatMap.title" },
 };

@@ -17,7 +17,6 @@ export type ConditionType = ApiCondition["type"];
 
 /** A condition of any type; which fields count depends on the type. */
 export type ConditionDraft = {
-  /** Identifies it on the page. */
   key: string;
   type: ConditionType;
   not: boolean;

@@ -1,22 +1,20 @@
 /** The rules and the split of a link, edited together, with a test of the saved ones. */
-import { useQuery } from "@tanstack/react-query";
 import { ArrowDown, ArrowUp, ChartSpline, GripVertical, Plus, Trash2 } from "lucide-react";
 import { type DragEvent, type MouseEvent, type ReactNode, useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
-import { getClient, getJson } from "../../data/http.ts";
+import { getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
-import { useAccountContext, useCanWrite } from "../../data/session.ts";
+import { useAccountContext, useApiQuery, useCanWrite } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { useUnsavedGuard } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, QueryBoundary } from "../../ui/states.tsx";
+import { Alert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { ConditionFields } from "./condition-fields.tsx";
 import {
   type Draft,
@@ -33,13 +31,10 @@ import { type Counts, RuleCounts, SplitEditor } from "./split-editor.tsx";
 import { TryAs } from "./try-as.tsx";
 
 export function RulesPage({ id }: { id: string }) {
-  const { scope } = useAccountContext();
-  const link = useQuery({
-    queryKey: ["link", scope, id],
-    // The editor must start from the saved state, and keep the user's input.
+  // The editor must start from the saved state, and keep the user's input.
+  const link = useApiQuery(["link", id], (client, signal) => client.links.get(id, { signal }), {
     staleTime: 0,
     refetchOnReconnect: false,
-    queryFn: ({ signal }) => getClient(scope).links.get(id, { signal }),
   });
   return (
     <QueryBoundary query={link} label={t("links.theLink")} lines={8}>
@@ -63,14 +58,17 @@ export function RulesPage({ id }: { id: string }) {
 function RulesEditor({ link }: { link: FullLink }) {
   const canWrite = useCanWrite();
   const { draft, errors, dirty, save, change, discard, submit } = useRulesDraft(link);
-  const targets = useTargets(link.id);
+  const counts = useApiQuery(["targets", link.id], (client, signal) =>
+    client.analytics.targets(link.id, {}, { signal }),
+  );
+  const targets = counts.data?.data ?? [];
   const { confirmation } = useUnsavedGuard(() => canWrite && dirty);
   return (
     <div className="rules-page">
       {/* A disabled fieldset disables all of its fields. */}
       <fieldset className="stack" disabled={!canWrite}>
         <legend className="visually-hidden">{t("links.actions.rules")}</legend>
-        <Card title={t("analytics.rules")}>
+        <Card title={t("fields.rules")}>
           <RuleList
             rules={draft.rules}
             errors={errors}
@@ -78,7 +76,7 @@ function RulesEditor({ link }: { link: FullLink }) {
             onChange={(rules) => change({ rules })}
           />
         </Card>
-        <Card title={t("rules.split")}>
+        <Card title={t("fields.split")}>
           <SplitEditor
             draft={draft}
             destination={link.original_url}
@@ -117,10 +115,7 @@ function useRulesDraft(link: FullLink) {
     (body: RulesChange) =>
       getJson<FullLink>(`${getBasePath(scope)}/v1/links/${link.id}`, { method: "PATCH", body }),
     {
-      invalidate: [
-        ["link", scope],
-        ["targets", scope],
-      ],
+      invalidate: ["link", "targets"],
       successMessage: t("rules.saved"),
       onSuccess: (saved) => restart(toDraft(saved)),
     },
@@ -144,16 +139,6 @@ function useRulesDraft(link: FullLink) {
   };
 }
 
-/** Reads the clicks of the link by rule and version. */
-function useTargets(linkId: string) {
-  const { scope } = useAccountContext();
-  const targets = useQuery({
-    queryKey: ["targets", scope, linkId],
-    queryFn: ({ signal }) => getClient(scope).analytics.targets(linkId, {}, { signal }),
-  });
-  return targets.data?.data ?? [];
-}
-
 type SaveBarProps = {
   problem: string | false;
   saving: boolean;
@@ -166,7 +151,7 @@ const SaveBar = ({ problem, saving, onDiscard, onSave }: SaveBarProps) => (
     {problem !== false && <Alert>{problem}</Alert>}
     <Button onClick={onDiscard}>{t("ui.unsaved.discard")}</Button>
     <Button variant="primary" loading={saving} onClick={onSave}>
-      {t("links.form.save")}
+      {t("ui.save")}
     </Button>
   </footer>
 );
@@ -300,9 +285,7 @@ const RuleFields = ({ rule, errorOf, onChange }: RuleFieldsProps) => {
   );
 };
 
-/** The head of a rule: its position, which dragging and buttons change, and its click counts. */
 type RuleHeadProps = {
-  /** Its position, from 1. */
   number: number;
   isLast: boolean;
   counts: ReactNode;

@@ -62,7 +62,7 @@ export function SplitEditor({ draft, destination, errors, targets, onChange }: S
       </ul>
       {arms.length > 0 && (
         <TextField
-          label={t("rules.condition.until")}
+          label={t("fields.until")}
           type="datetime-local"
           hint={t("rules.untilHint")}
           value={until}
@@ -136,7 +136,6 @@ function Version({ arm, position, errors, counts, onChange }: VersionProps) {
 
 const shadeOf = (position: number): string => `shade-${(position % COLOURS) + 1}`;
 
-/** A whole number of percent. */
 const percent = (value: number): string => t("statistics.percent", { value: formatCount(value) });
 
 /** Without texts: a narrow part has no room for them, and the list below has them. */
@@ -178,7 +177,6 @@ export function shareOfSplit(
   return all === 0 ? 0 : Math.round((target.clicks / all) * 1_000) / 10;
 }
 
-/** Clicks and visitors of a rule, or of a version of the split, in the last 30 days. */
 type TargetsProps = { targets: readonly Counts[]; id: string | undefined };
 
 /** The clicks of a saved rule, and their share of all clicks of the link. */

@@ -2,19 +2,17 @@
  * Tests a link as a certain kind of visitor: shows where it redirects, and why, using the API's
  * explanation.
  */
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { keepPreviousData } from "@tanstack/react-query";
 import { Check, X } from "lucide-react";
 import { useState } from "react";
 
 import type { Body, FullLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { WEEKDAYS } from "../../../../shared/contracts/analytics.ts";
-import { describeValue } from "../../../../shared/statistics/values.ts";
-import { getClient } from "../../data/http.ts";
+import { CONTINENTS, describeValue } from "../../../../shared/statistics/values.ts";
 import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
-import { useAccountContext } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
-import { rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
-import { ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { useApiQuery } from "../../data/session.ts";
+import { findText, rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
+import { ChoiceField, ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { Card } from "../../ui/page.tsx";
@@ -25,51 +23,29 @@ import { versionName } from "./split-editor.tsx";
 type Visitor = Body<"explainLink">;
 type Explanation = ResponseBody<"explainLink">;
 
-/** User agents of common devices, by name. */
-const DEVICES: Readonly<Record<string, string>> = {
-  iPhone:
+const DEVICES = {
+  iphone:
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1",
-  "Android phone":
+  android:
     "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Mobile Safari/537.36",
-  iPad: "Mozilla/5.0 (iPad; CPU OS 16_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/16.6 Mobile/15E148 Safari/604.1",
-  "Windows PC":
+  ipad: "Mozilla/5.0 (iPad; CPU OS 16_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/16.6 Mobile/15E148 Safari/604.1",
+  windows:
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Safari/537.36",
-  Mac: "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15",
-  "Linux PC": "Mozilla/5.0 (X11; Linux x86_64; rv:139.0) Gecko/20100101 Firefox/139.0",
-};
+  mac: "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15",
+  linux: "Mozilla/5.0 (X11; Linux x86_64; rv:139.0) Gecko/20100101 Firefox/139.0",
+} as const;
 
-/** Names of devices that differ between languages. */
-const DEVICE_NAMES: Readonly<Record<string, TextKey>> = {
-  "Android phone": "rules.try.devices.android",
-  "Windows PC": "rules.try.devices.windows",
-  "Linux PC": "rules.try.devices.linux",
-};
-
-function deviceLabel(name: string): string {
-  const key = DEVICE_NAMES[name];
-  return key === undefined ? name : t(key);
-}
-
-const STATUSES = [
-  "active",
-  "scheduled",
-  "disabled",
-  "expired",
-  "limit_reached",
-  "taken_down",
-] as const;
-
-const CONTINENTS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"] as const;
+// Object.keys loses the type of the keys.
+const DEVICE_NAMES = Object.keys(DEVICES) as (keyof typeof DEVICES)[];
 
 export function TryAs({ link, dirty }: { link: FullLink; dirty: boolean }) {
-  const { scope } = useAccountContext();
-  const [visitor, setVisitor] = useState<Visitor>({ user_agent: DEVICES["iPhone"] ?? "" });
-  const explanation = useQuery({
+  const [visitor, setVisitor] = useState<Visitor>({ user_agent: DEVICES.iphone });
+  const explanation = useApiQuery(
     // The time changes when the rules do.
-    queryKey: ["explanation", scope, link.id, link.updated_at, visitor],
-    queryFn: ({ signal }) => getClient(scope).links.explain(link.id, visitor, { signal }),
-    placeholderData: keepPreviousData,
-  });
+    ["explanation", link.id, link.updated_at, visitor],
+    (client, signal) => client.links.explain(link.id, visitor, { signal }),
+    { placeholderData: keepPreviousData },
+  );
   return (
     <Card title={t("rules.try.title")} className="try-as">
       <div className="stack">
@@ -90,7 +66,7 @@ function VisitorFields({
   visitor: Visitor;
   onChange: (visitor: Visitor) => void;
 }) {
-  const device = Object.keys(DEVICES).find((name) => DEVICES[name] === visitor.user_agent);
+  const device = DEVICE_NAMES.find((name) => DEVICES[name] === visitor.user_agent);
   /** Sets a field, or removes it from the request. */
   const set = (name: keyof Visitor, value: string) => {
     const { [name]: _old, ...others } = visitor;
@@ -99,14 +75,14 @@ function VisitorFields({
   return (
     <>
       <div className="columns">
-        <SelectField
-          label={t("analytics.dimensions.device")}
-          value={device ?? ""}
-          options={Object.keys(DEVICES).map((name) => ({ value: name, label: deviceLabel(name) }))}
-          onChange={(event) => set("user_agent", DEVICES[event.target.value] ?? "")}
+        <ChoiceField
+          label={t("fields.device")}
+          value={device}
+          options={DEVICE_NAMES.map((value) => ({ value, label: t(`rules.try.devices.${value}`) }))}
+          onChoose={(name) => set("user_agent", name === undefined ? "" : DEVICES[name])}
         />
         <SelectField
-          label={t("analytics.dimensions.country")}
+          label={t("fields.country")}
           value={visitor.country ?? ""}
           options={[
             { value: "", label: t("rules.try.unknown") },
@@ -128,7 +104,6 @@ function VisitorFields({
 
 type MoreFieldsProps = { visitor: Visitor; set: (name: keyof Visitor, value: string) => void };
 
-/** Fields that are rarely set. */
 function MoreFields({ visitor, set }: MoreFieldsProps) {
   /** As typed: by name, by code, or as a browser sends them. */
   const [languages, setLanguages] = useState("");
@@ -137,16 +112,16 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
       <summary>{t("rules.try.more")}</summary>
       <div className="stack">
         <SelectField
-          label={t("analytics.dimensions.continent")}
+          label={t("fields.continent")}
           value={visitor.continent ?? ""}
-          options={["", ...CONTINENTS].map((value) => ({
+          options={["", ...Object.keys(CONTINENTS)].map((value) => ({
             value,
             label: value === "" ? t("rules.try.unknown") : describeActual("continent", value),
           }))}
           onChange={(event) => set("continent", event.target.value)}
         />
         <ListField
-          label={t("analytics.dimensions.language")}
+          label={t("fields.language")}
           placeholder="de-AT,de;q=0.9"
           text={languages}
           options={optionsOf("language")}
@@ -157,7 +132,7 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
           }}
         />
         <TextField
-          label={t("analytics.dimensions.referrer")}
+          label={t("fields.referrer")}
           placeholder="https://news.example.com/"
           value={visitor.referrer ?? ""}
           onChange={(event) => set("referrer", event.target.value)}
@@ -181,7 +156,10 @@ const Outcome = ({ explanation, split }: OutcomeProps) => {
     <div className="stack">
       <p className="outcome" role="status">
         {target === null
-          ? rich("rules.try.noRedirect", { status: describeStatus(status), strong })
+          ? rich("rules.try.noRedirect", {
+              status: findText(`rules.try.status.${status}`) ?? status,
+              strong,
+            })
           : rich(requires_password ? "rules.try.redirectsAfterPassword" : "rules.try.redirects", {
               reason: describeTarget(explanation, split),
               url: target.url,
@@ -220,12 +198,6 @@ function describeActual(type: string, actual: string): string {
   const [weekday, time] = actual.split(", ");
   const day = WEEKDAYS.findIndex((name) => name === weekday);
   return day < 0 ? actual : `${formatWeekday(day, "long")}, ${time}`;
-}
-
-/** The API's document has the status as text. */
-function describeStatus(status: string): string {
-  const known = STATUSES.find((name) => name === status);
-  return known === undefined ? status : t(`rules.try.status.${known}`);
 }
 
 function labelOf(type: string): string {

@@ -1,18 +1,15 @@
 /** Sets the name, the colour and the logo that pages of shared statistics show. */
-import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { hexColor, toBrandColors } from "../../../../shared/contracts/colors.ts";
 import { brandName, LOGO_BYTES_MAX } from "../../../../shared/contracts/share-schemas.ts";
-import { getClient } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
+import { useApiQuery, useClient } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, Form, isColor, TextField } from "../../ui/field.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { QueryBoundary } from "../../ui/states.tsx";
+import { QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
@@ -22,11 +19,7 @@ type Branding = ResponseBody<"getBranding">;
 type Values = { name: string; color: string; logo: string | null };
 
 export function BrandingPage() {
-  const { scope } = useAccountContext();
-  const branding = useQuery({
-    queryKey: ["branding", scope],
-    queryFn: () => getClient(scope).branding.get(),
-  });
+  const branding = useApiQuery(["branding"], (client) => client.branding.get());
   return (
     <Page title={t("shell.pages.branding")} intro={t("settings.branding.intro")}>
       <QueryBoundary query={branding} label={t("settings.branding.loading")}>
@@ -37,14 +30,14 @@ export function BrandingPage() {
 }
 
 function BrandingForm({ saved }: { saved: Branding }) {
-  const { scope } = useAccountContext();
+  const client = useClient();
   const [values, setValues] = useState<Values>({
     name: saved.name ?? "",
     color: saved.color ?? "",
     logo: saved.logo,
   });
-  const save = useApiMutation(() => getClient(scope).branding.update(toChange(values, saved)), {
-    invalidate: [["branding", scope]],
+  const save = useApiMutation(() => client.branding.update(toChange(values, saved)), {
+    invalidate: ["branding"],
     successMessage: t("settings.branding.saved"),
   });
   const change = (part: Partial<Values>) => {
@@ -55,16 +48,16 @@ function BrandingForm({ saved }: { saved: Branding }) {
   const isValid = errors.name === undefined && errors.color === undefined;
   return (
     <Card>
-      <Form action={t("links.form.save")} task={save} onSubmit={() => isValid && save.mutate()}>
+      <Form action={t("ui.save")} task={save} onSubmit={() => isValid && save.mutate()}>
         <div className="columns">
           <TextField
-            label={t("settings.branding.name")}
+            label={t("fields.name")}
             value={values.name}
             error={errors.name}
             onChange={({ target }) => change({ name: target.value })}
           />
           <ColorField
-            label={t("settings.branding.color")}
+            label={t("fields.color")}
             pickerLabel={t("settings.branding.chooseColor")}
             placeholder="#1d4ed8"
             hint={t("settings.branding.colorHint")}
@@ -100,7 +93,6 @@ function findErrors({ name, color }: Values): { name?: string; color?: string } 
   return Object.fromEntries(Object.entries(checks).filter(([, result]) => result !== true));
 }
 
-/** The types of images that the API takes. */
 const LOGO_TYPES = ["image/png", "image/jpeg", "image/webp"];
 
 function LogoField({
@@ -126,7 +118,7 @@ function LogoField({
   return (
     <div className="logo-field">
       <TextField
-        label={t("settings.branding.logo")}
+        label={t("fields.logo")}
         type="file"
         accept={LOGO_TYPES.join(",")}
         hint={t("settings.branding.logoHint")}
@@ -154,7 +146,7 @@ const readDataUrl = (file: File): Promise<string> =>
 function Preview({ values: { name, color, logo } }: { values: Values }) {
   const colors = isColor(color) ? toBrandColors(color) : undefined;
   return (
-    <div className="columns" role="group" aria-label={t("settings.branding.preview")}>
+    <div className="columns" role="group" aria-label={t("fields.preview")}>
       {(["light", "dark"] as const).map((scheme) => (
         <div
           key={scheme}

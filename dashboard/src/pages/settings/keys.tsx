@@ -7,36 +7,30 @@ import { type ApiKey, ShorthopError } from "../../../../clients/typescript/src/i
 import { newKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
 import { useKeysQuery, useMembersQuery } from "../../data/account-lists.ts";
 import { readWords } from "../../data/complete-list.ts";
-import { getClient } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
+import { useAccountContext, useClient } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { code, rich, strong, t } from "../../languages/translate.ts";
-import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { CheckField, formField, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { Button, useDialog } from "../../ui/button.tsx";
+import { ActionDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
+import { CheckGroup, formField, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, QueryList, type Task } from "../../ui/states.tsx";
+import { Empty, QueryList, type Task, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 export function KeysPage() {
   const { account, mode } = useAccountContext();
-  const { open, dialog } = useDialog();
   const keys = useKeysQuery();
-  if (account.role !== "owner") {
-    return <Empty title={t("settings.keys.forOwners")} />;
-  }
+  if (account.role !== "owner") return <Empty title={t("settings.keys.forOwners")} />;
   return (
     <Page
       title={t("shell.pages.keys")}
       intro={mode === "live" ? t("settings.keys.introLive") : t("settings.keys.introTest")}
       actions={
-        <Button variant="primary" onClick={() => open((close) => <CreateDialog onClose={close} />)}>
+        <Button variant="primary" opens={(close) => <CreateDialog onClose={close} />}>
           <Plus aria-hidden /> {t("settings.keys.new")}
         </Button>
       }
@@ -50,7 +44,6 @@ export function KeysPage() {
           {(rows) => <KeyTable keys={rows} />}
         </QueryList>
       </Card>
-      {dialog}
     </Page>
   );
 }
@@ -75,7 +68,7 @@ const KeyTable = ({ keys }: { keys: readonly ApiKey[] }) => (
     keyOf={({ id }) => id}
     columns={[
       {
-        name: t("settings.keys.name"),
+        name: t("fields.name"),
         cell: (key) => (
           <>
             <strong>{key.name}</strong>
@@ -108,13 +101,13 @@ const KeyTable = ({ keys }: { keys: readonly ApiKey[] }) => (
         isNamed: true,
         cell: ({ last_used_at, last_used_network }) => (
           <>
-            {last_used_at === null ? t("settings.keys.never") : formatDateTime(last_used_at)}
+            {last_used_at === null ? t("ui.never") : formatDateTime(last_used_at)}
             {last_used_network !== null && <div className="hint">{last_used_network}</div>}
           </>
         ),
       },
       {
-        name: t("settings.keys.statusHead"),
+        name: t("fields.status"),
         isNamed: true,
         cell: (key) => (
           <span className={getStatus(key) === "active" ? "badge badge-good" : "badge badge-bad"}>
@@ -143,6 +136,7 @@ function Creation({ apiKey: { created_at, created_by } }: { apiKey: ApiKey }) {
     : t("settings.keys.createdByMember", { time, name });
 }
 
+/** Keeps its dialog, which shows the new key, when a key has been rotated. */
 function KeyActions({ apiKey }: { apiKey: ApiKey }) {
   const { open, dialog } = useDialog();
   return (
@@ -152,15 +146,15 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
           label={t("settings.keys.actions", { name: apiKey.name })}
           actions={[
             {
-              label: t("settings.keys.rotate"),
-              icon: <RotateCw aria-hidden />,
+              label: "settings.keys.rotate",
+              icon: RotateCw,
               onSelect: () => open((close) => <RotateDialog apiKey={apiKey} onClose={close} />),
             },
             {
-              label: t("settings.keys.revoke"),
-              icon: <Trash2 aria-hidden />,
+              label: "ui.revoke",
+              icon: Trash2,
               danger: true,
-              onSelect: () => open((close) => <RevokeDialog apiKey={apiKey} onClose={close} />),
+              opens: (close) => <RevokeDialog apiKey={apiKey} onClose={close} />,
             },
           ]}
         />
@@ -173,7 +167,8 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
 type Values = { name: string; scopes: Scope[]; networks: string; expires_at: string };
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
-  const { scope, mode } = useAccountContext();
+  const { mode } = useAccountContext();
+  const client = useClient();
   const form = useForm<Values>({
     mode: "onChange",
     defaultValues: {
@@ -186,14 +181,14 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   const { errors } = form.formState;
   const create = useApiMutation(
     ({ name, scopes, networks, expires_at }: Values) =>
-      getClient(scope).keys.create({
+      client.keys.create({
         name: name.trim(),
         type: mode,
         scopes,
         allowed_networks: readWords(networks),
         expires_at: expires_at === "" ? null : toInstant(expires_at),
       }),
-    { invalidate: [["keys", scope]] },
+    { invalidate: ["keys"] },
   );
   if (create.data !== undefined) return <NewKey value={create.data.key} onClose={onClose} />;
   return (
@@ -207,32 +202,20 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       task={withoutNetworksError(create)}
     >
       <TextField
-        label={t("settings.keys.name")}
+        label={t("fields.name")}
         hint={t("settings.keys.nameHint")}
         {...formField(form, "name", { validate: validateWith(newKeyBody.shape.name) })}
       />
       <p>{rich(`settings.keys.type.${mode}`, { strong })}</p>
-      <fieldset>
-        <legend>{t("settings.keys.scopes")}</legend>
-        <div className="columns">
-          {SCOPES.map((scope) => (
-            <CheckField
-              key={scope}
-              label={<code>{scope}</code>}
-              value={scope}
-              {...form.register("scopes", { validate: validateWith(newKeyBody.shape.scopes) })}
-            />
-          ))}
-        </div>
-        {errors.scopes !== undefined && (
-          <small className="field-error" role="alert">
-            {t("settings.keys.chooseOne")}
-          </small>
-        )}
-      </fieldset>
+      <CheckGroup
+        label={t("settings.keys.scopes")}
+        options={SCOPES.map((value) => ({ value, label: <code>{value}</code> }))}
+        error={errors.scopes && t("settings.keys.chooseOne")}
+        {...form.register("scopes", { validate: validateWith(newKeyBody.shape.scopes) })}
+      />
       <NetworksField {...formField(form, "networks", { validate: validateNetworks })} />
       <TextField
-        label={t("settings.keys.expires")}
+        label={t("ui.expires")}
         type="datetime-local"
         hint={t("settings.keys.expiresHint")}
         {...form.register("expires_at")}
@@ -243,7 +226,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
 
 const NetworksField = (field: Omit<ComponentProps<typeof TextAreaField>, "label">) => (
   <TextAreaField
-    label={t("settings.keys.networks")}
+    label={t("fields.allowed_networks")}
     hint={t("settings.keys.networksHint")}
     className="code"
     rows={2}
@@ -280,31 +263,28 @@ const NewKey = ({ value, onClose }: { value: string; onClose: () => void }) => (
     warning={t("settings.keys.newWarning")}
     done={t("ui.saved")}
     onClose={onClose}
-  >
-    <Secret text={value} copyLabel={t("settings.keys.copy")} testId="new-key" />
-  </SecretDialog>
+    text={value}
+    copyLabel={t("settings.keys.copy")}
+    testId="new-key"
+  />
 );
 
-const GRACE_PERIODS: readonly { value: string; label: TextKey }[] = [
-  { value: "0", label: "settings.keys.grace.none" },
-  { value: "3600", label: "settings.keys.grace.hour" },
-  { value: "86400", label: "settings.keys.grace.day" },
-  { value: "604800", label: "settings.keys.grace.week" },
-];
+/** For how many seconds the old key works. */
+const GRACE_PERIODS = ["0", "3600", "86400", "604800"] as const;
 
 function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
-  const { scope } = useAccountContext();
+  const client = useClient();
   const form = useForm<{ grace: string; networks: string }>({
     mode: "onChange",
     defaultValues: { grace: "86400", networks: apiKey.allowed_networks.join("\n") },
   });
   const rotate = useApiMutation(
     ({ grace, networks }: { grace: string; networks: string }) =>
-      getClient(scope).keys.rotate(apiKey.id, {
+      client.keys.rotate(apiKey.id, {
         grace_seconds: Number(grace),
         allowed_networks: readWords(networks),
       }),
-    { invalidate: [["keys", scope]] },
+    { invalidate: ["keys"] },
   );
   if (rotate.data !== undefined) return <NewKey value={rotate.data.key} onClose={onClose} />;
   return (
@@ -320,7 +300,10 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
       <p>{t("settings.keys.rotateText")}</p>
       <SelectField
         label={t("settings.keys.oldKey")}
-        options={GRACE_PERIODS.map(({ value, label }) => ({ value, label: t(label) }))}
+        options={GRACE_PERIODS.map((value) => ({
+          value,
+          label: t(`settings.keys.grace.${value}`),
+        }))}
         {...form.register("grace")}
       />
       <NetworksField {...formField(form, "networks", { validate: validateNetworks })} />
@@ -329,27 +312,18 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
 }
 
 function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
-  const { scope } = useAccountContext();
-  const revoke = useApiMutation(() => getClient(scope).keys.revoke(apiKey.id), {
-    invalidate: [["keys", scope]],
-    successMessage: t("settings.keys.revoked"),
-    onSuccess: onClose,
-  });
+  const { id, name, prefix } = apiKey;
+  const client = useClient();
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("settings.keys.revokeTitle")}
-      action={t("settings.keys.revoke")}
+      action={t("ui.revoke")}
+      run={() => client.keys.revoke(id)}
+      invalidate={["keys"]}
+      successMessage={t("settings.keys.revoked")}
       onClose={onClose}
-      task={revoke}
     >
-      <p>
-        {rich("settings.keys.revokeText", {
-          name: apiKey.name,
-          prefix: apiKey.prefix,
-          strong,
-          code,
-        })}
-      </p>
-    </ConfirmDialog>
+      <p>{rich("settings.keys.revokeText", { name, prefix, strong, code })}</p>
+    </ActionDialog>
   );
 }

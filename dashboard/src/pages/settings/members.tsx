@@ -7,30 +7,20 @@ import { email as emailRule, type Role, ROLES } from "../../../../shared/contrac
 import { useMembersQuery } from "../../data/account-lists.ts";
 import { getJson, send } from "../../data/http.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { CheckField, formField, SelectField, TextField } from "../../ui/field.tsx";
+import { ActionDialog, ConfirmDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
+import { CheckField, formField, Select, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Alert, ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
+import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
-
-const ROLE_OPTIONS: readonly { value: Role; label: TextKey }[] = [
-  { value: "owner", label: "settings.members.roles.owner" },
-  { value: "member", label: "settings.members.roles.member" },
-  { value: "viewer", label: "settings.members.roles.viewer" },
-];
 
 const roleName = (role: Role): string => t(`settings.members.role.${role}`);
 
 export function MembersPage() {
   const { account } = useAccountContext();
-  const { open, dialog } = useDialog();
   const isOwner = account.role === "owner";
   const list = useMembersQuery();
   return (
@@ -39,10 +29,7 @@ export function MembersPage() {
       intro={t("settings.members.intro", { account: account.name })}
       actions={
         isOwner && (
-          <Button
-            variant="primary"
-            onClick={() => open((close) => <InviteDialog onClose={close} />)}
-          >
+          <Button variant="primary" opens={(close) => <InviteDialog onClose={close} />}>
             <Plus aria-hidden /> {t("settings.members.invite")}
           </Button>
         )
@@ -59,7 +46,6 @@ export function MembersPage() {
       {(list.data?.invitations.length ?? 0) > 0 && (
         <Invitations invitations={list.data?.invitations ?? []} isOwner={isOwner} />
       )}
-      {dialog}
     </Page>
   );
 }
@@ -69,15 +55,15 @@ function NeededFactors({ roles }: { roles: readonly Role[] }) {
   const change = useApiMutation(
     (needed: Role[]) =>
       send(`/api/${account.id}/members/second-factor`, { method: "PUT", body: { roles: needed } }),
-    { invalidate: useMemberQueries(), successMessage: t("settings.members.factorsChanged") },
+    { invalidate: MEMBER_QUERIES, successMessage: t("settings.members.factorsChanged") },
   );
   return (
     <Card title={t("settings.secondFactor.title")}>
       <p>{t("settings.members.factors")}</p>
-      {ROLE_OPTIONS.map(({ value, label }) => (
+      {ROLES.map((value) => (
         <CheckField
           key={value}
-          label={t(label)}
+          label={t(`settings.members.roles.${value}`)}
           checked={roles.includes(value)}
           disabled={change.isPending}
           onChange={({ target: { checked } }) =>
@@ -100,7 +86,7 @@ function MemberTable({ members }: { members: readonly Member[] }) {
       keyOf={({ user_id }) => user_id}
       columns={[
         {
-          name: t("settings.members.name"),
+          name: t("fields.name"),
           cell: ({ user_id, name, email }) => (
             <>
               <strong>{name}</strong>
@@ -110,7 +96,7 @@ function MemberTable({ members }: { members: readonly Member[] }) {
           ),
         },
         {
-          name: t("settings.members.roleLabel"),
+          name: t("fields.role"),
           isNamed: true,
           cell: (member) => (isOwner ? <RoleSelect member={member} /> : roleName(member.role)),
         },
@@ -127,58 +113,45 @@ function MemberTable({ members }: { members: readonly Member[] }) {
 
 function MemberActions({ member }: { member: Member }) {
   const { session } = useAccountContext();
-  const { open, dialog } = useDialog();
   return (
     <>
       {member.user_id !== session.user.id && (
         <IconButton
           label={t("settings.members.resetFor", { name: member.name })}
-          onClick={() => open((close) => <ResetDialog member={member} onClose={close} />)}
+          opens={(close) => <ResetDialog member={member} onClose={close} />}
         >
           <KeyRound aria-hidden />
         </IconButton>
       )}
       <IconButton
         label={t("settings.members.remove", { name: member.name })}
-        onClick={() => open((close) => <RemoveDialog member={member} onClose={close} />)}
+        opens={(close) => <RemoveDialog member={member} onClose={close} />}
       >
         <Trash2 aria-hidden />
       </IconButton>
-      {dialog}
     </>
   );
 }
 
-/**
- * Queries to refetch when members change. Includes the session, because the change may affect the
- * current user.
- */
-const useMemberQueries = () => [["members", useAccountContext().account.id], SESSION_KEY];
+/** What a change of members affects; the session, because it may be of the current user. */
+const MEMBER_QUERIES = ["members", ...SESSION_KEY];
 
 function RoleSelect({ member }: { member: Member }) {
   const { account } = useAccountContext();
   const change = useApiMutation(
     (role: Role) =>
       send(`/api/${account.id}/members/${member.user_id}`, { method: "PATCH", body: { role } }),
-    { invalidate: useMemberQueries(), successMessage: t("settings.members.roleChanged") },
+    { invalidate: MEMBER_QUERIES, successMessage: t("settings.members.roleChanged") },
   );
   return (
     <>
-      <select
+      <Select
         aria-label={t("settings.members.roleOf", { name: member.name })}
         value={member.role}
         disabled={change.isPending}
-        onChange={(event) => {
-          const role = ROLES.find((candidate) => candidate === event.target.value);
-          if (role !== undefined) change.mutate(role);
-        }}
-      >
-        {ROLES.map((role) => (
-          <option key={role} value={role}>
-            {roleName(role)}
-          </option>
-        ))}
-      </select>
+        options={ROLES.map((role) => ({ value: role, label: roleName(role) }))}
+        onChoose={change.mutate}
+      />
       <ErrorAlert error={change.error} />
     </>
   );
@@ -194,13 +167,12 @@ function Invitations({
   const { account } = useAccountContext();
   const withdraw = useApiMutation(
     (id: string) => send(`/api/${account.id}/invitations/${id}`, { method: "DELETE" }),
-    { invalidate: useMemberQueries(), successMessage: t("settings.members.withdrawn") },
+    { invalidate: MEMBER_QUERIES, successMessage: t("settings.members.withdrawn") },
   );
   const invite = useInvite();
-  const error = withdraw.error ?? invite.error;
   return (
     <Card title={t("settings.members.invitations")}>
-      {error !== null && <Alert>{getErrorMessage(error)}</Alert>}
+      <ErrorAlert error={withdraw.error ?? invite.error} />
       {invite.data !== undefined && (
         <InvitationLink token={invite.data.token} onClose={() => invite.reset()} />
       )}
@@ -240,7 +212,7 @@ function useInvite() {
   return useApiMutation(
     (body: InviteValues) =>
       getJson<{ token: string }>(`/api/${account.id}/invitations`, { method: "POST", body }),
-    { invalidate: useMemberQueries() },
+    { invalidate: MEMBER_QUERIES },
   );
 }
 
@@ -248,15 +220,12 @@ const InvitationLink = ({ token, onClose }: { token: string; onClose: () => void
   <SecretDialog
     title={t("settings.members.invitation")}
     warning={t("settings.members.invitationWarning")}
-    done={t("links.export.close")}
+    done={t("ui.done")}
     onClose={onClose}
-  >
-    <Secret
-      text={`${location.origin}/invite/${token}`}
-      copyLabel={t("settings.members.copyLink")}
-      testId="invitation"
-    />
-  </SecretDialog>
+    text={`${location.origin}/invite/${token}`}
+    copyLabel={t("settings.members.copyLink")}
+    testId="invitation"
+  />
 );
 
 function InviteDialog({ onClose }: { onClose: () => void }) {
@@ -281,8 +250,8 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
         {...formField(form, "email", { validate: validateWith(emailRule) })}
       />
       <SelectField
-        label={t("settings.members.roleLabel")}
-        options={ROLE_OPTIONS.map(({ value, label }) => ({ value, label: t(label) }))}
+        label={t("fields.role")}
+        options={ROLES.map((value) => ({ value, label: t(`settings.members.roles.${value}`) }))}
         {...form.register("role")}
       />
     </FormDialog>
@@ -306,15 +275,12 @@ function ResetDialog({ member, onClose }: { member: Member; onClose: () => void 
       <SecretDialog
         title={t("settings.members.resetTitle", { name: member.name })}
         warning={t("settings.members.resetWarning", { time: formatDateTime(expires_at) })}
-        done={t("links.export.close")}
+        done={t("ui.done")}
         onClose={onClose}
-      >
-        <Secret
-          text={`${location.origin}/reset-password/${token}`}
-          copyLabel={t("settings.members.copyLink")}
-          testId="reset-link"
-        />
-      </SecretDialog>
+        text={`${location.origin}/reset-password/${token}`}
+        copyLabel={t("settings.members.copyLink")}
+        testId="reset-link"
+      />
     );
   }
   return (
@@ -331,22 +297,16 @@ function ResetDialog({ member, onClose }: { member: Member; onClose: () => void 
 
 function RemoveDialog({ member, onClose }: { member: Member; onClose: () => void }) {
   const { account } = useAccountContext();
-  const remove = useApiMutation(
-    () => send(`/api/${account.id}/members/${member.user_id}`, { method: "DELETE" }),
-    {
-      invalidate: useMemberQueries(),
-      successMessage: t("settings.members.removed"),
-      onSuccess: onClose,
-    },
-  );
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("settings.members.removeTitle", { name: member.name })}
-      action={t("settings.members.removeAction")}
+      action={t("ui.remove")}
+      run={() => send(`/api/${account.id}/members/${member.user_id}`, { method: "DELETE" })}
+      invalidate={MEMBER_QUERIES}
+      successMessage={t("settings.members.removed")}
       onClose={onClose}
-      task={remove}
     >
       <p>{t("settings.members.removeText", { email: member.email, account: account.name })}</p>
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }

@@ -1,5 +1,5 @@
 /** How the user signs in, their language, and their sessions. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 
@@ -7,7 +7,6 @@ import type { UserSession } from "../../../../shared/contracts/user-responses.ts
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
-import { nameOf } from "../../languages/catalogues.ts";
 import {
   LANGUAGES,
   matchLanguage,
@@ -15,25 +14,23 @@ import {
   readChoice,
   saveChoice,
 } from "../../languages/preference.ts";
-import { setLanguage, t } from "../../languages/translate.ts";
+import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { ErrorAlert, QueryBoundary } from "../../ui/states.tsx";
-import { toast, toastError } from "../../ui/toast.tsx";
+import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
+import { toastError } from "../../ui/toast.tsx";
 import { validateWith } from "../../ui/validation.ts";
-import { Passkeys } from "./passkeys.tsx";
-import { SecondFactor } from "./second-factor.tsx";
+import { Passkeys, SecondFactor } from "./sign-in-methods.tsx";
 
 export function ProfilePage() {
   const { session } = useAccountContext();
   return (
-    <Page title={t("settings.profile.title")} intro={`${session.user.name}, ${session.user.email}`}>
+    <Page title={t("shell.pages.profile")} intro={`${session.user.name}, ${session.user.email}`}>
       {session.has_password && (
         <>
-          <Card title={t("settings.profile.password")}>
+          <Card title={t("fields.password")}>
             <PasswordForm />
           </Card>
           <Card title={t("settings.secondFactor.title")}>
@@ -44,7 +41,7 @@ export function ProfilePage() {
           </Card>
         </>
       )}
-      <Card title={t("settings.profile.language")}>
+      <Card title={t("fields.language")}>
         <LanguageField />
       </Card>
       <Card title={t("settings.profile.sessions")}>
@@ -85,17 +82,16 @@ const EMPTY: Values = { current_password: "", new_password: "", confirmation: ""
 
 function PasswordForm() {
   const { session } = useAccountContext();
-  const queryClient = useQueryClient();
   const form = useForm<Values>({ mode: "onTouched", defaultValues: EMPTY });
-  const change = useMutation({
-    mutationFn: ({ current_password, new_password }: Values) =>
+  const change = useApiMutation(
+    ({ current_password, new_password }: Values) =>
       send("/auth/password", { method: "POST", body: { current_password, new_password } }),
-    async onSuccess() {
-      form.reset(EMPTY);
-      await queryClient.invalidateQueries({ queryKey: ["sessions"] });
-      toast(t("settings.profile.passwordChanged"));
+    {
+      invalidate: ["sessions"],
+      successMessage: t("settings.profile.passwordChanged"),
+      onSuccess: () => form.reset(EMPTY),
     },
-  });
+  );
   return (
     <Form
       action={t("settings.profile.changePassword")}
@@ -134,7 +130,7 @@ function Sessions() {
   });
   const signOutEverywhere = useMutation({ mutationFn: () => signOut(true) });
   const end = useApiMutation((id: string) => send(`/auth/devices/${id}`, { method: "DELETE" }), {
-    invalidate: [["sessions"]],
+    invalidate: ["sessions"],
     successMessage: t("settings.profile.ended"),
   });
   return (

@@ -2,13 +2,11 @@
  * All tags with their links and clicks; members colour, rename, merge and delete them. Below,
  * clicks of a period by tag.
  */
-import { useQuery } from "@tanstack/react-query";
 import { Pencil, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link as PageLink } from "wouter";
 
 import {
-  type Query,
   type ResponseBody,
   ShorthopError,
   type Tag,
@@ -16,21 +14,17 @@ import {
 import { tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS } from "../../../../shared/contracts/tag-schemas.ts";
 import { tagClass, useTagClass, useTags } from "../../data/account-lists.ts";
-import { getClient } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
-import { useAccountContext, useCanWrite } from "../../data/session.ts";
-import type { TextKey } from "../../languages/catalogues.ts";
+import { useApiQuery, useCanWrite, useClient } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { CsvButton, IconButton } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog, useDialog } from "../../ui/dialog.tsx";
+import { ActionDialog, FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, ChoiceField, SelectField, TextField } from "../../ui/field.tsx";
-import { formatCount, formatPercent } from "../../ui/format.ts";
-import { useApiMutation } from "../../ui/mutation.ts";
+import { formatCount } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Pager, useCursorPages } from "../../ui/pager.tsx";
 import { useDebounced, useSearchState } from "../../ui/search-state.ts";
-import { Empty, QueryBoundary } from "../../ui/states.tsx";
-import { RowTable } from "../../ui/table.tsx";
+import { Empty, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
+import { numberColumn, Pager, RowTable, useCursorPages } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 import {
   AnalyticsQueryContext,
@@ -38,18 +32,11 @@ import {
   useAnalyticsQuery,
   useReadAnalyticsQuery,
 } from "../analytics/analytics-query.ts";
-import { FilterBar } from "../analytics/filter-bar.tsx";
-import { PeriodBar } from "../analytics/period-bar.tsx";
+import { countColumns } from "../analytics/values.tsx";
+import { FilterBar, PeriodBar } from "../analytics/view-controls.tsx";
 
-type Sort = NonNullable<Query<"listTags">["sort"]>;
+const SORTS = ["links", "clicks", "name"] as const;
 
-const SORTS: readonly { value: Sort; label: TextKey }[] = [
-  { value: "links", label: "tags.sort.links" },
-  { value: "clicks", label: "tags.sort.clicks" },
-  { value: "name", label: "tags.sort.name" },
-];
-
-/** Tags of a page of the list. */
 const PAGE_TAGS = 50;
 
 export function TagsPage() {
@@ -62,22 +49,19 @@ export function TagsPage() {
 }
 
 function AllTagsCard() {
-  const { scope } = useAccountContext();
   const [params, setParams] = useSearchState();
   const pages = useCursorPages();
   const [text, setText] = useState("");
   const search = useDebounced(text.trim());
-  const sort = SORTS.find(({ value }) => value === params.get("sort"))?.value ?? "links";
+  const sort = SORTS.find((value) => value === params.get("sort")) ?? "links";
   // A search starts at the beginning of its own list.
   const after = search === "" ? pages.after : "";
-  const query = useQuery({
-    queryKey: ["tags", scope, sort, search, after],
-    queryFn: ({ signal }) =>
-      getClient(scope).tags.list(
-        { sort, search, limit: PAGE_TAGS, ...(after === "" ? {} : { starting_after: after }) },
-        { signal },
-      ),
-  });
+  const query = useApiQuery(["tags", sort, search, after], (client, signal) =>
+    client.tags.list(
+      { sort, search, limit: PAGE_TAGS, ...(after === "" ? {} : { starting_after: after }) },
+      { signal },
+    ),
+  );
   return (
     <Card title={t("tags.all")}>
       <div className="stack">
@@ -91,7 +75,7 @@ function AllTagsCard() {
           />
           <SelectField
             label={t("tags.order")}
-            options={SORTS.map(({ value, label }) => ({ value, label: t(label) }))}
+            options={SORTS.map((value) => ({ value, label: t(`tags.sort.${value}`) }))}
             value={sort}
             onChange={(event) => setParams({ sort: event.target.value, after: undefined })}
           />
@@ -122,51 +106,40 @@ const TagTable = ({ tags }: { tags: readonly Tag[] }) => (
     keyOf={({ name }) => name}
     columns={[
       {
-        name: t("links.filter.tag"),
+        name: t("fields.tag"),
         cell: ({ name, color }) => (
           <PageLink href={`/tags/${encodeURIComponent(name)}`} className={tagClass(color)}>
             {name}
           </PageLink>
         ),
       },
-      {
-        name: t("shell.pages.links"),
-        isNamed: true,
-        className: "number",
-        cell: ({ name, links }) => (
-          <PageLink href={`/links?${toSearch({ tag: name })}`}>{formatCount(links)}</PageLink>
-        ),
-      },
-      {
-        name: t("statistics.clicks"),
-        isNamed: true,
-        className: "number",
-        cell: ({ clicks }) => (clicks === null ? "–" : formatCount(clicks)),
-      },
+      numberColumn<Tag>(t("shell.pages.links"), ({ name, links }) => (
+        <PageLink href={`/links?${toSearch({ tag: name })}`}>{formatCount(links)}</PageLink>
+      )),
+      numberColumn<Tag>(t("statistics.clicks"), ({ clicks }) =>
+        clicks === null ? "–" : formatCount(clicks),
+      ),
     ]}
     actions={(tag) => <TagActions tag={tag} />}
   />
 );
 
 function TagActions({ tag }: { tag: Tag }) {
-  const canWrite = useCanWrite();
-  const { open, dialog } = useDialog();
   return (
-    canWrite && (
+    useCanWrite() && (
       <>
         <IconButton
           label={t("tags.edit", { tag: tag.name })}
-          onClick={() => open((close) => <EditTagDialog tag={tag} onClose={close} />)}
+          opens={(close) => <EditTagDialog tag={tag} onClose={close} />}
         >
           <Pencil aria-hidden />
         </IconButton>
         <IconButton
           label={t("tags.deleteOne", { tag: tag.name })}
-          onClick={() => open((close) => <DeleteTagDialog tag={tag} onClose={close} />)}
+          opens={(close) => <DeleteTagDialog tag={tag} onClose={close} />}
         >
           <Trash2 aria-hidden />
         </IconButton>
-        {dialog}
       </>
     )
   );
@@ -180,13 +153,10 @@ const colorOptions = () => [
 ];
 
 /** The queries that a change of a tag affects. */
-function useAffectedQueries() {
-  const { scope } = useAccountContext();
-  return ["tags", "analytics", "links", "link"].map((name) => [name, scope]);
-}
+const AFFECTED = ["tags", "analytics", "links", "link"];
 
 function EditTagDialog({ tag, onClose }: TagDialogProps) {
-  const { scope } = useAccountContext();
+  const client = useClient();
   const known = useTags();
   const [name, setName] = useState(tag.name);
   const [color, setColor] = useState(tag.color);
@@ -194,12 +164,12 @@ function EditTagDialog({ tag, onClose }: TagDialogProps) {
   const typed = name.trim();
   const save = useApiMutation(
     () =>
-      getClient(scope).tags.update(tag.name, {
+      client.tags.update(tag.name, {
         ...(typed === tag.name ? {} : { name: typed, merge }),
         ...(color === tag.color ? {} : { color }),
       }),
     {
-      invalidate: useAffectedQueries(),
+      invalidate: AFFECTED,
       successMessage: ({ changed }) =>
         changed === 0 ? t("tags.changed") : t("tags.linksChanged", { count: changed }),
       onSuccess: onClose,
@@ -212,14 +182,14 @@ function EditTagDialog({ tag, onClose }: TagDialogProps) {
   const problem = rule === true && isTaken && !merge ? t("tags.mergeFirst") : rule;
   return (
     <FormDialog
-      title={t("tags.editTitle", { tag: tag.name })}
-      action={t("links.form.save")}
+      title={t("tags.edit", { tag: tag.name })}
+      action={t("ui.save")}
       onSubmit={() => problem === true && save.mutate()}
       onClose={onClose}
       task={{ isPending: save.isPending, error: wasTaken ? null : save.error }}
     >
       <TextField
-        label={t("tags.name")}
+        label={t("fields.name")}
         hint={t("tags.nameHint")}
         value={name}
         error={problem === true ? undefined : problem}
@@ -238,7 +208,7 @@ function EditTagDialog({ tag, onClose }: TagDialogProps) {
         />
       )}
       <ChoiceField
-        label={t("tags.color")}
+        label={t("fields.color")}
         options={colorOptions()}
         value={color}
         onChoose={setColor}
@@ -248,21 +218,18 @@ function EditTagDialog({ tag, onClose }: TagDialogProps) {
 }
 
 function DeleteTagDialog({ tag, onClose }: TagDialogProps) {
-  const { scope } = useAccountContext();
-  const remove = useApiMutation(() => getClient(scope).tags.delete(tag.name), {
-    invalidate: useAffectedQueries(),
-    successMessage: (changed) => t("tags.removed", { count: changed }),
-    onSuccess: onClose,
-  });
+  const client = useClient();
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("tags.deleteTitle", { tag: tag.name })}
       action={t("tags.delete")}
+      run={() => client.tags.delete(tag.name)}
+      invalidate={AFFECTED}
+      successMessage={(count) => t("tags.removed", { count })}
       onClose={onClose}
-      task={remove}
     >
       <p>{t("tags.deleteText", { count: tag.links })}</p>
-    </ConfirmDialog>
+    </ActionDialog>
   );
 }
 
@@ -309,7 +276,7 @@ function PeriodTable({ rows }: { rows: Tags["data"] }) {
       keyOf={({ values: { tag = "" } }) => tag}
       columns={[
         {
-          name: t("links.filter.tag"),
+          name: t("fields.tag"),
           cell: ({ values: { tag = "" } }) => (
             <PageLink
               href={`/tags/${encodeURIComponent(tag)}${viewSearch}`}
@@ -319,24 +286,7 @@ function PeriodTable({ rows }: { rows: Tags["data"] }) {
             </PageLink>
           ),
         },
-        {
-          name: t("statistics.clicks"),
-          isNamed: true,
-          className: "number",
-          cell: ({ clicks }) => formatCount(clicks),
-        },
-        {
-          name: t("analytics.dimensions.visitors"),
-          isNamed: true,
-          className: "number",
-          cell: ({ unique_clicks }) => formatCount(unique_clicks),
-        },
-        {
-          name: t("analytics.values.share"),
-          isNamed: true,
-          className: "number",
-          cell: ({ percentage }) => formatPercent(percentage),
-        },
+        ...countColumns(),
       ]}
     />
   );

@@ -1,12 +1,13 @@
 /**
  * Webhooks of the account and mode: creates, pauses, tests and deletes them, and rotates secrets.
+ * The page of one shows its deliveries, the attempts and the responses, and delivers events again.
  */
-import { useQuery } from "@tanstack/react-query";
-import { Pause, Play, Plus, RotateCw, Send, Trash2 } from "lucide-react";
+import { History, Pause, Play, Plus, RotateCw, Send, Trash2 } from "lucide-react";
+import { useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 import { Link } from "wouter";
 
-import type { Webhook } from "../../../../clients/typescript/src/index.ts";
+import type { Webhook, WebhookDelivery } from "../../../../clients/typescript/src/index.ts";
 import {
   ALL_EVENTS,
   EVENT_TYPE_NAMES,
@@ -15,40 +16,33 @@ import {
   type WebhookFormat,
 } from "../../../../shared/contracts/webhook-schemas.ts";
 import { readWords } from "../../data/complete-list.ts";
-import { getClient } from "../../data/http.ts";
-import { useAccountContext } from "../../data/session.ts";
+import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog, FormDialog, Secret, SecretDialog, useDialog } from "../../ui/dialog.tsx";
-import { formField, ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { ActionDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
+import { ChoiceField, formField, ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
-import { useApiMutation } from "../../ui/mutation.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, ErrorAlert, QueryList } from "../../ui/states.tsx";
+import { Empty, ErrorAlert, QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 import { validateWith } from "../../ui/validation.ts";
 
 export function WebhooksPage() {
-  const { scope, account } = useAccountContext();
-  const { open, dialog } = useDialog();
+  const { account } = useAccountContext();
   const isOwner = account.role === "owner";
-  const webhooks = useQuery({
-    queryKey: ["webhooks", scope],
-    enabled: account.role !== "viewer",
-    queryFn: () => Array.fromAsync(getClient(scope).webhooks.all()),
+  const isViewer = account.role === "viewer";
+  const webhooks = useApiQuery(["webhooks"], (client) => Array.fromAsync(client.webhooks.all()), {
+    enabled: !isViewer,
   });
-  if (account.role === "viewer") return <Empty title={t("webhooks.notForViewers")} />;
+  if (isViewer) return <Empty title={t("webhooks.notForViewers")} />;
   return (
     <Page
       title={t("shell.pages.webhooks")}
       intro={t("webhooks.intro")}
       actions={
         isOwner && (
-          <Button
-            variant="primary"
-            onClick={() => open((close) => <CreateDialog onClose={close} />)}
-          >
+          <Button variant="primary" opens={(close) => <CreateDialog onClose={close} />}>
             <Plus aria-hidden /> {t("webhooks.new")}
           </Button>
         )
@@ -63,7 +57,6 @@ export function WebhooksPage() {
           {(rows) => <WebhookTable webhooks={rows} canChange={isOwner} />}
         </QueryList>
       </Card>
-      {dialog}
     </Page>
   );
 }
@@ -85,9 +78,9 @@ const WebhookTable = ({ webhooks, canChange }: WebhookTableProps) => (
           </>
         ),
       },
-      { name: t("webhooks.events"), isNamed: true, className: "scopes", cell: formatEvents },
+      { name: t("fields.events"), isNamed: true, className: "scopes", cell: formatEvents },
       {
-        name: t("webhooks.statusHead"),
+        name: t("fields.status"),
         isNamed: true,
         cell: (webhook) => <WebhookStatus webhook={webhook} />,
       },
@@ -105,7 +98,7 @@ const BADGES: Readonly<Record<Webhook["status"], string>> = {
   disabled: "badge-bad",
 };
 
-export const WebhookStatus = ({ webhook }: { webhook: Webhook }) => (
+const WebhookStatus = ({ webhook }: { webhook: Webhook }) => (
   <>
     <span className={`badge ${BADGES[webhook.status]}`}>
       {t(`webhooks.status.${webhook.status}`)}
@@ -122,18 +115,14 @@ export const WebhookStatus = ({ webhook }: { webhook: Webhook }) => (
 );
 
 function WebhookActions({ webhook }: { webhook: Webhook }) {
-  const { open, dialog } = useDialog();
-  const { scope } = useAccountContext();
-  const invalidate = [
-    ["webhooks", scope],
-    ["deliveries", scope, webhook.id],
-  ];
+  const client = useClient();
+  const invalidate = ["webhooks", "deliveries"];
   const isActive = webhook.status === "active";
   const change = useApiMutation(
-    () => getClient(scope).webhooks.update(webhook.id, { status: isActive ? "paused" : "active" }),
+    () => client.webhooks.update(webhook.id, { status: isActive ? "paused" : "active" }),
     { invalidate },
   );
-  const test = useApiMutation(() => getClient(scope).webhooks.test(webhook.id), {
+  const test = useApiMutation(() => client.webhooks.test(webhook.id), {
     invalidate,
     successMessage: t("webhooks.tested"),
   });
@@ -144,33 +133,26 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
         label={t("webhooks.actions", { url: webhook.url })}
         actions={[
           ...(isActive
-            ? [
-                {
-                  label: t("webhooks.test"),
-                  icon: <Send aria-hidden />,
-                  onSelect: () => test.mutate(),
-                },
-              ]
+            ? [{ label: "webhooks.test", icon: Send, onSelect: () => test.mutate() } as const]
             : []),
           {
-            label: isActive ? t("webhooks.pause") : t("webhooks.resume"),
-            icon: isActive ? <Pause aria-hidden /> : <Play aria-hidden />,
+            label: isActive ? "ui.pause" : "ui.resume",
+            icon: isActive ? Pause : Play,
             onSelect: () => change.mutate(),
           },
           {
-            label: t("webhooks.rotate"),
-            icon: <RotateCw aria-hidden />,
-            onSelect: () => open((close) => <RotateDialog webhook={webhook} onClose={close} />),
+            label: "webhooks.rotate",
+            icon: RotateCw,
+            opens: (close) => <RotateDialog webhook={webhook} onClose={close} />,
           },
           {
-            label: t("webhooks.delete"),
-            icon: <Trash2 aria-hidden />,
+            label: "ui.delete",
+            icon: Trash2,
             danger: true,
-            onSelect: () => open((close) => <DeleteDialog webhook={webhook} onClose={close} />),
+            opens: (close) => <DeleteDialog webhook={webhook} onClose={close} />,
           },
         ]}
       />
-      {dialog}
     </>
   );
 }
@@ -197,7 +179,7 @@ function validateEvents(text: string): true | string {
 }
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
-  const { scope } = useAccountContext();
+  const client = useClient();
   const form = useForm<Values>({
     mode: "onChange",
     defaultValues: { url: "", events: "", format: "standard", description: "" },
@@ -205,13 +187,13 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   const events = useWatch({ control: form.control, name: "events" });
   const create = useApiMutation(
     (values: Values) =>
-      getClient(scope).webhooks.create({
+      client.webhooks.create({
         url: values.url,
         events: eventsSchema.parse(readEvents(values.events)),
         format: values.format,
         description: values.description === "" ? null : values.description,
       }),
-    { invalidate: [["webhooks", scope]] },
+    { invalidate: ["webhooks"] },
   );
   if (create.data !== undefined) return <NewSecret value={create.data.secret} onClose={onClose} />;
   return (
@@ -232,13 +214,11 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         })}
       />
       <ListField
-        label={t("webhooks.events")}
+        label={t("fields.events")}
         text={events}
         options={EVENT_TYPE_NAMES.map((name) => ({ name }))}
         hint={t("webhooks.eventsHint")}
-        {...formField(form, "events", {
-          validate: validateEvents,
-        })}
+        {...formField(form, "events", { validate: validateEvents })}
       />
       <SelectField
         label={t("webhooks.format")}
@@ -249,7 +229,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         {...form.register("format")}
       />
       <TextField
-        label={t("webhooks.description")}
+        label={t("fields.description")}
         {...formField(form, "description", { validate: validateWith(description) })}
       />
     </FormDialog>
@@ -262,15 +242,16 @@ const NewSecret = ({ value, onClose }: { value: string; onClose: () => void }) =
     warning={t("webhooks.secretWarning")}
     done={t("ui.saved")}
     onClose={onClose}
-  >
-    <Secret text={value} copyLabel={t("webhooks.copySecret")} testId="webhook-secret" />
-  </SecretDialog>
+    text={value}
+    copyLabel={t("webhooks.copySecret")}
+    testId="webhook-secret"
+  />
 );
 
 function RotateDialog({ webhook, onClose }: DialogProps) {
-  const { scope } = useAccountContext();
-  const rotate = useApiMutation(() => getClient(scope).webhooks.rotate(webhook.id), {
-    invalidate: [["webhooks", scope]],
+  const client = useClient();
+  const rotate = useApiMutation(() => client.webhooks.rotate(webhook.id), {
+    invalidate: ["webhooks"],
   });
   if (rotate.data !== undefined) return <NewSecret value={rotate.data.secret} onClose={onClose} />;
   return (
@@ -287,20 +268,202 @@ function RotateDialog({ webhook, onClose }: DialogProps) {
 }
 
 function DeleteDialog({ webhook, onClose }: DialogProps) {
-  const { scope } = useAccountContext();
-  const remove = useApiMutation(() => getClient(scope).webhooks.delete(webhook.id), {
-    invalidate: [["webhooks", scope]],
-    successMessage: t("webhooks.deleted"),
-    onSuccess: onClose,
-  });
+  const client = useClient();
   return (
-    <ConfirmDialog
+    <ActionDialog
       title={t("webhooks.deleteTitle")}
-      action={t("webhooks.delete")}
+      action={t("ui.delete")}
+      run={() => client.webhooks.delete(webhook.id)}
+      invalidate={["webhooks"]}
+      successMessage={t("webhooks.deleted")}
       onClose={onClose}
-      task={remove}
     >
       <p>{rich("webhooks.deleteText", { url: webhook.url, strong })}</p>
-    </ConfirmDialog>
+    </ActionDialog>
+  );
+}
+
+/** The newest deliveries that are shown. */
+const SHOWN_MAX = 100;
+
+/** Deliveries that wait are made while somebody looks. */
+const REFRESH_MS = 5_000;
+
+type DeliveryStatus = WebhookDelivery["status"];
+
+const DELIVERY_STATUSES: readonly DeliveryStatus[] = ["pending", "delivered", "failed"];
+
+const DELIVERY_BADGES: Readonly<Record<DeliveryStatus, string>> = {
+  pending: "",
+  delivered: "badge-good",
+  failed: "badge-bad",
+};
+
+export function DeliveriesPage({ id }: { id: string }) {
+  const { account } = useAccountContext();
+  const [status, setStatus] = useState<DeliveryStatus>();
+  const webhook = useApiQuery(["webhooks", id], (client) => client.webhooks.get(id));
+  const query = { limit: SHOWN_MAX, ...(status === undefined ? {} : { status }) };
+  const deliveries = useApiQuery(
+    ["deliveries", id, status],
+    (client) => Array.fromAsync(client.webhooks.deliveries(id, query)),
+    { refetchInterval: REFRESH_MS },
+  );
+  return (
+    <Page title={t("webhooks.deliveries")} intro={webhook.data?.url ?? ""}>
+      {webhook.data !== undefined && (
+        <div>
+          <WebhookStatus webhook={webhook.data} />
+        </div>
+      )}
+      <ChoiceField
+        label={t("fields.status")}
+        options={[
+          { value: undefined, label: t("webhooks.anyStatus") },
+          ...DELIVERY_STATUSES.map((value) => ({ value, label: t(`webhooks.delivery.${value}`) })),
+        ]}
+        value={status}
+        onChoose={setStatus}
+      />
+      <Card>
+        <QueryList
+          query={deliveries}
+          label={t("webhooks.deliveries")}
+          empty={{ title: t("webhooks.noDeliveries"), hint: t("webhooks.noDeliveriesHint") }}
+        >
+          {(rows) => (
+            <DeliveryTable webhookId={id} deliveries={rows} canChange={account.role === "owner"} />
+          )}
+        </QueryList>
+      </Card>
+    </Page>
+  );
+}
+
+type DeliveryTableProps = {
+  webhookId: string;
+  deliveries: readonly WebhookDelivery[];
+  canChange: boolean;
+};
+
+const DeliveryTable = ({ webhookId, deliveries, canChange }: DeliveryTableProps) => (
+  <RowTable
+    label={t("webhooks.deliveries")}
+    rows={deliveries}
+    keyOf={({ id }) => id}
+    columns={[
+      {
+        name: t("webhooks.event"),
+        cell: ({ event_type, event_id }) => (
+          <>
+            {event_type}
+            <div className="hint">
+              <code>{event_id}</code>
+            </div>
+          </>
+        ),
+      },
+      {
+        name: t("fields.status"),
+        isNamed: true,
+        cell: ({ status, attempts }) => (
+          <>
+            <span className={`badge ${DELIVERY_BADGES[status]}`}>
+              {t(`webhooks.delivery.${status}`)}
+            </span>
+            <div className="hint">{t("webhooks.attempts", { count: attempts })}</div>
+          </>
+        ),
+      },
+      {
+        name: t("webhooks.lastAttempt"),
+        isNamed: true,
+        cell: ({ last_attempt_at, next_attempt_at }) => (
+          <>
+            {last_attempt_at === null ? "–" : formatDateTime(last_attempt_at)}
+            {next_attempt_at !== null && (
+              <div className="hint">
+                {t("webhooks.nextAttempt", { time: formatDateTime(next_attempt_at) })}
+              </div>
+            )}
+          </>
+        ),
+      },
+      {
+        name: t("webhooks.response"),
+        isNamed: true,
+        cell: (delivery) => <DeliveryResponse delivery={delivery} />,
+      },
+    ]}
+    actions={
+      canChange
+        ? (delivery) => <DeliveryActions webhookId={webhookId} delivery={delivery} />
+        : undefined
+    }
+  />
+);
+
+function DeliveryResponse({ delivery }: { delivery: WebhookDelivery }) {
+  const { response_status, response_body, latency_ms, error_code, error } = delivery;
+  if (error_code !== null) {
+    return <span title={error ?? ""}>{t(`webhooks.errors.${error_code}`)}</span>;
+  }
+  if (response_status === null) return <>–</>;
+  const summary = t("webhooks.responseIn", {
+    status: String(response_status),
+    ms: latency_ms ?? 0,
+  });
+  if (response_body === null || response_body === "") return <>{summary}</>;
+  return (
+    <details>
+      <summary>{summary}</summary>
+      <pre>{response_body}</pre>
+    </details>
+  );
+}
+
+type DeliveryActionsProps = { webhookId: string; delivery: WebhookDelivery };
+
+function DeliveryActions({ webhookId, delivery }: DeliveryActionsProps) {
+  const client = useClient();
+  const retry = useApiMutation(() => client.webhooks.retry(webhookId, delivery.id), {
+    invalidate: ["deliveries"],
+    successMessage: t("webhooks.retried"),
+  });
+  return (
+    <>
+      <ErrorAlert error={retry.error} />
+      <ActionMenu
+        label={t("webhooks.deliveryActions", { event: delivery.event_id })}
+        actions={[
+          { label: "webhooks.retry", icon: RotateCw, onSelect: () => retry.mutate() },
+          {
+            label: "webhooks.replay",
+            icon: History,
+            opens: (close) => (
+              <ReplayDialog webhookId={webhookId} event={delivery.event_id} onClose={close} />
+            ),
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+type ReplayDialogProps = { webhookId: string; event: string; onClose: () => void };
+
+function ReplayDialog({ webhookId, event, onClose }: ReplayDialogProps) {
+  const client = useClient();
+  return (
+    <ActionDialog
+      title={t("webhooks.replay")}
+      action={t("webhooks.replay")}
+      run={() => client.webhooks.replay(webhookId, { starting_after: event })}
+      invalidate={["deliveries"]}
+      successMessage={t("webhooks.replayed")}
+      onClose={onClose}
+    >
+      <p>{rich("webhooks.replayText", { event, strong })}</p>
+    </ActionDialog>
   );
 }

@@ -14,17 +14,15 @@ import {
   type ImportField,
 } from "../../../../../shared/link-csv/fields.ts";
 import { listDates } from "../../../../../shared/link-csv/row.ts";
-import { fallbackCatalogue } from "../../../languages/catalogues.ts";
 import { fieldName } from "../../../languages/errors.ts";
-import { t } from "../../../languages/translate.ts";
-import { ChoiceField, SelectField, TagsField } from "../../../ui/field.tsx";
+import { findText, t } from "../../../languages/translate.ts";
+import { ChoiceField, Select, TagsField } from "../../../ui/field.tsx";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { Table } from "../../../ui/table.tsx";
-import { changeTarget, type DomainChoice, type ImportChoices, type PlanInput } from "./model.ts";
+import { changeTarget, type DomainChoice, type ImportChoices, type PlanInput } from "./plan.ts";
 import type { ChosenFile } from "./use-import.ts";
 
-/** Different cells of a column shown as examples. */
 const EXAMPLES_MAX = 2;
 /** Rows in which examples are looked for: a column may be empty in most of them. */
 const EXAMPLE_ROWS_MAX = 200;
@@ -107,21 +105,16 @@ function ColumnRow({
         ))}
       </td>
       <td>
-        <select
+        <Select
           aria-label={t("import.options.importedAs", { column: name })}
           {...(reason === undefined ? {} : { "aria-describedby": id })}
-          value={"field" in target ? target.field : ""}
-          onChange={({ target: { value } }) =>
-            onSelect(IMPORT_FIELDS.find((field) => field === value))
-          }
-        >
-          <option value="">{t("import.notImported")}</option>
-          {IMPORT_FIELDS.map((field) => (
-            <option key={field} value={field}>
-              {fieldLabel(field)}
-            </option>
-          ))}
-        </select>
+          value={"field" in target ? target.field : undefined}
+          options={[
+            { value: undefined, label: t("import.notImported") },
+            ...IMPORT_FIELDS.map((field) => ({ value: field, label: fieldLabel(field) })),
+          ]}
+          onChoose={onSelect}
+        />
         {reason !== undefined && (
           <small id={id} className={reason === "unknown" ? "hint hint-strong" : "hint"}>
             {t(`import.ignored.${reason}`)}
@@ -134,11 +127,7 @@ function ColumnRow({
 
 /** The name of a field; with the form of its cells where that is not plain. */
 const fieldLabel = (field: ImportField): string =>
-  hasForm(field) ? t(`import.fields.${field}`) : fieldName(field);
-
-const FORMS = fallbackCatalogue.import.fields;
-
-const hasForm = (field: string): field is keyof typeof FORMS => field in FORMS;
+  findText(`import.fields.${field}`) ?? fieldName(field);
 
 function OptionFields({ chosen: { file, mapping, options }, hosts, onChange }: ColumnsProps) {
   const has = (field: ImportField) => findField(mapping, field) >= 0;
@@ -224,33 +213,26 @@ const DateOrderField = (props: DateOrderFieldProps) => (
   />
 );
 
-const FROM_FILE = "*";
-
-function DomainField({
-  choice,
-  hosts,
-  onChange,
-}: {
+type DomainFieldProps = {
   choice: DomainChoice;
   hosts: PlanInput["hosts"];
   onChange: (choice: DomainChoice) => void;
-}) {
-  return (
-    <SelectField
-      label={t("import.options.domain")}
-      hint={t("import.options.domainHint")}
-      value={"from" in choice ? FROM_FILE : choice.domain}
-      options={[
-        { value: FROM_FILE, label: t("import.fromFile") },
-        { value: "", label: hosts.own },
-        ...[...hosts.domains].map((domain) => ({ value: domain, label: readableHost(domain) })),
-      ]}
-      onChange={({ target: { value } }) =>
-        onChange(value === FROM_FILE ? { from: "file" } : { domain: value })
-      }
-    />
-  );
-}
+};
+
+const DomainField = ({ choice, hosts, onChange }: DomainFieldProps) => (
+  <ChoiceField
+    label={t("import.options.domain")}
+    hint={t("import.options.domainHint")}
+    // The service's own domain is "".
+    value={"from" in choice ? "*" : choice.domain}
+    options={[
+      { value: "*", label: t("import.fromFile") },
+      { value: "", label: hosts.own },
+      ...[...hosts.domains].map((domain) => ({ value: domain, label: readableHost(domain) })),
+    ]}
+    onChoose={(domain) => onChange(domain === "*" ? { from: "file" } : { domain })}
+  />
+);
 
 /** The name of a column; its number if it has none. */
 const describeColumn = (name: string, column: number): string =>

@@ -5,8 +5,8 @@
 import { FileUp } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
+import { UTM_NAMES } from "../../../../../shared/contracts/analytics.ts";
 import { readableHost } from "../../../../../shared/contracts/host-names.ts";
-import { UTM_NAMES } from "../../../../../shared/contracts/query-string.ts";
 import { useDomainsQuery } from "../../../data/account-lists.ts";
 import { useAccountContext, useCanWrite } from "../../../data/session.ts";
 import { fieldName } from "../../../languages/errors.ts";
@@ -16,8 +16,7 @@ import { Card, Page } from "../../../ui/page.tsx";
 import { Alert, Empty, QueryBoundary } from "../../../ui/states.tsx";
 import { type Column, RowTable } from "../../../ui/table.tsx";
 import { ColumnsCard, type Delimiter, DELIMITERS } from "./columns-card.tsx";
-import type { ImportItem, PlanInput } from "./model.ts";
-import { Planner } from "./plan.ts";
+import { type ImportItem, type PlanInput, Planner } from "./plan.ts";
 import { CheckCard, ProgressCard } from "./run-cards.tsx";
 import { type ChosenFile, type Import, toPlanInput, useImport } from "./use-import.ts";
 
@@ -27,7 +26,7 @@ export function ImportPage() {
   if (!useCanWrite()) return <Empty title={t("import.noRole")} />;
   return (
     <Page
-      title={t("import.title")}
+      title={t("commands.importLinks")}
       intro={t("import.intro")}
       actions={
         <PageLink href="/links" className="button button-plain">
@@ -144,7 +143,7 @@ function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: PlanInput["
         columns={[
           { name: t("import.heads.row"), isNamed: true, cell: ({ row }) => row },
           {
-            name: t("import.heads.shortUrl"),
+            name: t("fields.short_url"),
             cell: ({ link: { domain, alias } }) => (
               <>
                 {readableHost(domain ?? hosts.own)}/{alias ?? <em>{t("import.generated")}</em>}
@@ -153,12 +152,12 @@ function PreviewCard({ chosen, hosts }: { chosen: ChosenFile; hosts: PlanInput["
           },
           { name: t("import.heads.state"), cell: (item) => <State item={item} /> },
           {
-            name: t("import.heads.destination"),
+            name: t("fields.url"),
             cell: ({ link }) => <span className="destination">{link.url}</span>,
           },
-          { name: t("import.heads.title"), isNamed: true, cell: ({ link }) => link.title },
+          { name: t("fields.title"), isNamed: true, cell: ({ link }) => link.title },
           {
-            name: t("import.heads.tags"),
+            name: t("fields.tags"),
             isNamed: true,
             cell: ({ link: { tags } }) => Array.isArray(tags) && tags.join(", "),
           },
@@ -192,11 +191,11 @@ function State({ item: { link, problem } }: { item: ImportItem }) {
   const { archived, disabled, password, expires_at } = link;
   return (
     <>
-      {archived === true && <span className="badge">{t("import.archived")}</span>}{" "}
-      {disabled === true && <span className="badge">{t("import.disabled")}</span>}{" "}
-      {password !== undefined && <span className="badge">{t("import.password")}</span>}{" "}
+      {archived === true && <span className="badge">{t("fields.archived")}</span>}{" "}
+      {disabled === true && <span className="badge">{t("fields.disabled")}</span>}{" "}
+      {password !== undefined && <span className="badge">{t("fields.password")}</span>}{" "}
       {typeof expires_at === "string" && (
-        <span className="badge">{t("import.expires", { date: formatDate(expires_at) })}</span>
+        <span className="badge">{t("links.state.until", { date: formatDate(expires_at) })}</span>
       )}
     </>
   );

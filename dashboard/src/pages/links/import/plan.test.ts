@@ -8,7 +8,7 @@ import fc from "fast-check";
 
 import { findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
 import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
-import { printTable } from "../../../data/csv.ts";
+import { printCsv } from "../../../data/csv.ts";
 import { splitIntoBatches } from "../batches.ts";
 import {
   changeTarget,
@@ -16,9 +16,10 @@ import {
   type ImportFile,
   type ImportItem,
   parseImportFile,
-} from "./model.ts";
-import { Planner, planRows } from "./plan.ts";
-import { countNotes, countProblems, printReport } from "./run-cards.tsx";
+  Planner,
+  planRows,
+} from "./plan.ts";
+import { countNotes, countProblems, reportOf } from "./run-cards.tsx";
 import { suggestOptions } from "./use-import.ts";
 
 const NOW = Date.parse("2026-06-01T00:00:00Z");
@@ -352,7 +353,7 @@ test("rows that were not imported are listed whole, and can be imported once cor
   const failed = plan(csv).flatMap(({ problem, ...item }) =>
     problem === undefined ? [] : [{ ...item, problem }],
   );
-  const report = printReport(file, failed);
+  const report = printCsv(reportOf(file, failed));
   const again = read(report);
   expect(again.columns).toEqual(["import_row", "import_reason", ...file.columns]);
   expect(again.rows.map(({ cells }) => [cells[0], ...cells.slice(2)])).toEqual([
@@ -362,7 +363,7 @@ test("rows that were not imported are listed whole, and can be imported once cor
   const corrected = plan(report.replace("nonsense", URL_A));
   expect(outcomes(corrected)).toEqual([{ url: URL_A, title: "=1+1" }, "invalid_url"]);
   // Listed again, the row is as it was in the first file.
-  const second = printReport(again, [{ ...failed[0], index: 0 }]);
+  const second = printCsv(reportOf(again, [{ ...failed[0], index: 0 }]));
   expect(read(second).columns).toEqual(again.columns);
   expect(read(second).rows[0]?.cells.slice(2)).toEqual(["nonsense", "'=1+1", "a,b"]);
 });
@@ -380,7 +381,7 @@ test("no text of a file is lost: each cell is in a link, or its column or row is
       ]);
       const header = ["url", "title", "external_id", "mood"];
       const file = read(
-        printTable([
+        printCsv([
           ["import_row", "import_reason", ...header],
           ...table.map((row) => ["1", "", ...row]),
         ]),

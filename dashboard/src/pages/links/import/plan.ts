@@ -1,6 +1,6 @@
 /**
- * Turns the rows of a file into links, by the mapping and the options, and says what is wrong with
- * each.
+ * What an import makes of a file: the field of each column, the links of its rows by the mapping and
+ * the options, and what is said of each.
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
@@ -8,22 +8,77 @@ import { newLinkBody } from "../../../../../shared/contracts/link-schemas.ts";
 import { trimInvisible } from "../../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../../shared/contracts/web-url.ts";
 import { readFlag, readStatus, unescapeFormula } from "../../../../../shared/link-csv/cells.ts";
-import type { ImportField, ReadCell } from "../../../../../shared/link-csv/fields.ts";
-import type { FileRow } from "../../../../../shared/link-csv/file.ts";
+import type { ImportField, Mapping, ReadCell } from "../../../../../shared/link-csv/fields.ts";
 import {
+  FILE_BYTES_MAX,
+  type FileRow,
+  type LinkFile,
+  parseLinkFile,
+} from "../../../../../shared/link-csv/file.ts";
+import {
+  type CellReading,
   type Draft,
   readSettings,
   readShortLinks,
+  type RowNote,
   type RowProblem,
   type ShortLink,
 } from "../../../../../shared/link-csv/row.ts";
 import { isStateColumn } from "../../../../../shared/link-csv/services.ts";
 import { readList } from "../../../data/complete-list.ts";
-import type { TextKey } from "../../../languages/catalogues.ts";
 import { fieldName, translateSentence } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import { describeIssue } from "../../../ui/validation.ts";
-import type { ImportItem, NoteKind, PlanInput, Problem } from "./model.ts";
+
+/**
+ * The domain of new links: that of the file, the service's own (`""`), or a domain of the account.
+ */
+export type DomainChoice = { from: "file" } | { domain: string };
+
+export type ImportChoices = CellReading & {
+  domain: DomainChoice;
+  /** Tags of all links, beside those of the file, as typed. */
+  tags: string;
+};
+
+export type ProblemKind =
+  | RowProblem["kind"]
+  | "alias_taken"
+  | "repeated_alias"
+  | "invalid_alias"
+  | "no_alias"
+  | "invalid_url"
+  | "foreign_domain"
+  | "too_many_cells"
+  | "invalid_value"
+  | "rejected"
+  | "not_sent";
+
+/** Why a link is not imported. The message is a sentence. */
+export type Problem = { kind: ProblemKind; message: string };
+
+export type NoteKind = RowNote | "left_archived" | "moved" | "generated_alias";
+
+/** A link to import. A row becomes one, or one for each back-half. */
+export type ImportItem = {
+  /** The place of the row in the table. */
+  index: number;
+  row: number;
+  link: NewLink;
+  problem?: Problem;
+  notes: readonly NoteKind[];
+};
+
+export type PlanInput = {
+  columns: readonly string[];
+  isEscaped: boolean;
+  mapping: Mapping;
+  options: ImportChoices;
+  /** The service's own host, and the verified domains of the account. */
+  hosts: { own: string; domains: ReadonlySet<string> };
+  /** Unix milliseconds. */
+  now: number;
+};
 
 /** Plans one row after another. Remembers their aliases: of links with the same, the first wins. */
 export class Planner {
@@ -105,20 +160,9 @@ function isNotLive(text: string): boolean {
   return status === undefined ? readFlag(text) === true : status !== "live";
 }
 
-const REASONS: Readonly<Record<RowProblem["kind"], TextKey>> = {
-  archived: "import.reasons.archived",
-  deleted: "import.reasons.deleted",
-  unknown_state: "import.reasons.unknownState",
-  expired: "import.reasons.expired",
-  invalid_date: "import.reasons.date",
-  date_order: "import.reasons.dateOrder",
-  masked_password: "import.reasons.maskedPassword",
-  missing_password: "import.reasons.missingPassword",
-};
-
 const toProblem = ({ kind, values }: RowProblem): Problem => ({
   kind,
-  message: t(REASONS[kind], values),
+  message: t(`import.reasons.${kind}`, values),
 });
 
 /** A link with the tags of all links. */
@@ -214,4 +258,39 @@ function findInvalid(link: NewLink): Problem | undefined {
         kind: "invalid_value",
         message: `${fieldName(issue.path.join("."))}: ${translateSentence(issue.message)}`,
       };
+}
+
+/**
+ * Assigns another field to a column, or none. Another column that had this field is left without
+ * one.
+ */
+export const changeTarget = (
+  mapping: Mapping,
+  column: number,
+  field: ImportField | undefined,
+): Mapping =>
+  mapping.map((target, i) => {
+    if (i === column) return field === undefined ? { ignored: "chosen" } : { field };
+    return "field" in target && target.field === field ? { ignored: "taken" } : target;
+  });
+
+const MB = 1024 ** 2;
+
+export type ImportFile = LinkFile & { name: string };
+
+/** Reads a file. Returns a problem as a sentence. */
+export async function readImportFile(file: File): Promise<ImportFile | { problem: string }> {
+  if (file.size > FILE_BYTES_MAX)
+    return { problem: t("import.file.tooMany.MB", { max: FILE_BYTES_MAX / MB }) };
+  const bytes = await file.arrayBuffer().catch(() => undefined);
+  if (bytes === undefined) return { problem: t("import.file.unreadable") };
+  return parseImportFile(file.name, new Uint8Array(bytes));
+}
+
+/** Parses the content of a file. Returns a problem as a sentence. */
+export function parseImportFile(name: string, bytes: Uint8Array): ImportFile | { problem: string } {
+  const file = parseLinkFile(bytes);
+  if (!("problem" in file)) return { ...file, name };
+  const { kind, values } = file.problem;
+  return { problem: t(`import.file.${kind}`, values) };
 }

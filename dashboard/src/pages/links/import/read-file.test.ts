@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { parseImportFile } from "./model.ts";
+import { parseImportFile } from "./plan.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 

@@ -2,7 +2,6 @@
  * Checks all rows of an import before anything is created, runs it, and lists the rows that are not
  * imported.
  */
-import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useState } from "react";
 import { Link as PageLink } from "wouter";
@@ -11,19 +10,17 @@ import type { Link } from "../../../../../clients/typescript/src/index.ts";
 import { unescapeFormula } from "../../../../../shared/link-csv/cells.ts";
 import { findField } from "../../../../../shared/link-csv/fields.ts";
 import { readList } from "../../../data/complete-list.ts";
-import { printTable } from "../../../data/csv.ts";
-import { getClient } from "../../../data/http.ts";
-import { saveCsvFile } from "../../../data/save-file.ts";
-import { useAccountContext } from "../../../data/session.ts";
+import { saveCsv } from "../../../data/csv.ts";
+import { useApiQuery } from "../../../data/session.ts";
 import { t } from "../../../languages/translate.ts";
-import { Button } from "../../../ui/button.tsx";
+import { Button, useDialog } from "../../../ui/button.tsx";
 import { formatCount } from "../../../ui/format.ts";
 import { Card } from "../../../ui/page.tsx";
 import { Alert } from "../../../ui/states.tsx";
 import { RowTable } from "../../../ui/table.tsx";
 import { BulkDialog, ReportDialog } from "../bulk-dialogs.tsx";
 import type { BulkReport } from "../bulk-task.tsx";
-import type { ImportFile, ImportItem, NoteKind, ProblemKind } from "./model.ts";
+import type { ImportFile, ImportItem, NoteKind, ProblemKind } from "./plan.ts";
 import {
   type ChosenFile,
   type FailedItem,
@@ -113,52 +110,54 @@ const describeCheck = (possible: number, total: number): string =>
     : t("import.checked.some", { possible, count: total });
 
 /** How many links have which problem, and what one should know of the others. */
-function Counts({ items }: { items: readonly ImportItem[] }) {
-  const problems = countProblems(items);
-  const notes = countNotes(items);
-  return (
-    <div className="columns">
-      {problems.length > 0 && (
-        <section>
-          <h3>{t("import.run.notImported")}</h3>
-          <ul className="import-counts" aria-label={t("import.run.notImported")}>
-            {problems.map(({ kind, count }) => (
-              <li key={kind}>
-                <b>{formatCount(count)}</b> {t(`import.problems.${kind}`)}
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-      {notes.length > 0 && (
-        <section>
-          <h3>{t("import.run.notes")}</h3>
-          <ul className="import-counts" aria-label={t("import.run.notes")}>
-            {notes.map(({ kind, count }) => (
-              <li key={kind} {...(kind === "left_archived" ? { className: "warning" } : {})}>
-                <b>{formatCount(count)}</b> {t(`import.notes.${kind}`)}
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
-    </div>
+const Counts = ({ items }: { items: readonly ImportItem[] }) => (
+  <div className="columns">
+    <CountList
+      title={t("import.run.notImported")}
+      rows={countProblems(items).map(({ kind, count }) => ({
+        text: t(`import.problems.${kind}`),
+        count,
+        isWarning: false,
+      }))}
+    />
+    <CountList
+      title={t("import.run.notes")}
+      rows={countNotes(items).map(({ kind, count }) => ({
+        text: t(`import.notes.${kind}`),
+        count,
+        isWarning: kind === "left_archived",
+      }))}
+    />
+  </div>
+);
+
+type CountListProps = {
+  title: string;
+  rows: readonly { text: string; count: number; isWarning: boolean }[];
+};
+
+const CountList = ({ title, rows }: CountListProps) =>
+  rows.length > 0 && (
+    <section>
+      <h3>{title}</h3>
+      <ul className="import-counts" aria-label={title}>
+        {rows.map(({ text, count, isWarning }) => (
+          <li key={text} {...(isWarning ? { className: "warning" } : {})}>
+            <b>{formatCount(count)}</b> {text}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
-}
 
 /** Says that the account may create fewer links today than the import would. */
 function QuotaWarning({ needed }: { needed: number }) {
-  const { scope } = useAccountContext();
-  const limits = useQuery({
-    queryKey: ["limits", scope],
-    queryFn: () => getClient(scope).limits(),
-  });
+  const limits = useApiQuery(["limits"], (client) => client.limits());
   const quota = limits.data?.quotas.find(({ name }) => name === "links_per_day");
   if (quota === undefined || quota.remaining >= needed) return null;
   return <p className="warning">{t("import.quota", { count: quota.remaining })}</p>;
 }
 
-/** Counts what an import would do with its rows. */
 type Count<Kind> = { kind: Kind; count: number };
 
 /** Counts the links that will not be imported by their problem, the most frequent first. */
@@ -228,27 +227,26 @@ export function ProgressCard({
 /** Deletes the links that an import has created, after a question. */
 function TakeBack({ created }: { created: readonly Link[] }) {
   const [left, setLeft] = useState(created);
-  const [dialog, setDialog] = useState<"question" | BulkReport>();
-  const close = () => setDialog(undefined);
+  const { open, close, dialog } = useDialog();
   function report(outcome: BulkReport): void {
     setLeft(outcome.failed.map(({ link }) => link));
-    setDialog(outcome.failed.length === 0 ? undefined : outcome);
+    if (outcome.failed.length === 0) close();
+    else open((close) => <ReportDialog report={outcome} onClose={close} />);
   }
+  const ask = () =>
+    open((close) => (
+      <BulkDialog
+        kind="delete"
+        links={left}
+        refresh={(links) => Promise.resolve(links)}
+        onClose={close}
+        onReport={report}
+      />
+    ));
   return (
     <>
-      {left.length > 0 && (
-        <Button onClick={() => setDialog("question")}>{t("import.run.takeBack")}</Button>
-      )}
-      {dialog === "question" && (
-        <BulkDialog
-          kind="delete"
-          links={left}
-          refresh={(links) => Promise.resolve(links)}
-          onClose={close}
-          onReport={report}
-        />
-      )}
-      {typeof dialog === "object" && <ReportDialog report={dialog} onClose={close} />}
+      {left.length > 0 && <Button onClick={ask}>{t("import.run.takeBack")}</Button>}
+      {dialog}
     </>
   );
 }
@@ -279,9 +277,6 @@ function listHref(tags: string): string {
 const FAILED_MAX = 100;
 
 function FailedTable({ file, failed }: { file: ImportFile; failed: readonly FailedItem[] }) {
-  function download(): void {
-    saveCsvFile(printReport(file, failed), "not-imported.csv");
-  }
   return (
     <>
       <RowTable
@@ -290,10 +285,10 @@ function FailedTable({ file, failed }: { file: ImportFile; failed: readonly Fail
         keyOf={(_, index) => index}
         columns={[
           { name: t("import.heads.row"), isNamed: true, cell: ({ row }) => row },
-          { name: t("import.heads.alias"), cell: ({ link }) => link.alias },
+          { name: t("fields.alias"), cell: ({ link }) => link.alias },
           { name: t("import.heads.reason"), cell: ({ problem }) => problem.message },
           {
-            name: t("import.heads.destination"),
+            name: t("fields.url"),
             cell: ({ link }) => <span className="destination">{link.url}</span>,
           },
         ]}
@@ -303,7 +298,7 @@ function FailedTable({ file, failed }: { file: ImportFile; failed: readonly Fail
         <p className="hint">{t("import.run.firstFailed", { max: FAILED_MAX })}</p>
       )}
       <div>
-        <Button onClick={download}>
+        <Button onClick={() => saveCsv(reportOf(file, failed), "not-imported.csv")}>
           <Download aria-hidden /> {t("import.run.download")}
         </Button>
       </div>
@@ -314,11 +309,11 @@ function FailedTable({ file, failed }: { file: ImportFile; failed: readonly Fail
 /** The columns before those of the file: the number of the row, and why it was not imported. */
 const REPORT_COLUMNS = ["import_row", "import_reason"];
 
-/** Writes the rows of the file that were not imported, whole, each with its reason. */
-export function printReport(
+/** The rows of the file that were not imported, whole, each with its reason, as a table. */
+export function reportOf(
   { columns, rows, isEscaped }: ImportFile,
   failed: readonly FailedItem[],
-): string {
+): string[][] {
   const reasons = new Map<number, string[]>();
   for (const { index, problem } of failed)
     reasons.set(index, [...(reasons.get(index) ?? []), problem.message]);
@@ -331,5 +326,5 @@ export function printReport(
     return [String(row), [...new Set(messages)].join(" "), ...texts];
   });
   const header = [...REPORT_COLUMNS, ...columns.filter((_, column) => keeps(column))];
-  return printTable([header, ...table]);
+  return [header, ...table];
 }

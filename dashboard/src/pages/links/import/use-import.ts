@@ -19,11 +19,11 @@ import {
   type ImportFile,
   type ImportItem,
   type PlanInput,
+  planRows,
   type Problem,
   type ProblemKind,
   readImportFile,
-} from "./model.ts";
-import { planRows } from "./plan.ts";
+} from "./plan.ts";
 
 /** How far an import is. Changing a column or an option returns to `map`. */
 type Stage =
@@ -55,17 +55,24 @@ export type Import = {
 };
 
 export function useImport(hosts: PlanInput["hosts"]): Import {
+  const { scope } = useAccountContext();
+  const queryClient = useQueryClient();
   const [chosen, setChosen] = useState<ChosenFile>();
   const [error, setError] = useState<string>();
   const [stage, setStage] = useState<Stage>({ name: "map" });
-  const check = useCheck(setStage);
-  const run = useRun(setStage);
+  const checking = useRef<AbortController>(undefined);
+  const isStopped = useRef(false);
+
+  /** Ends a check: its results would be of another choice. */
+  function cancelCheck(): void {
+    checking.current?.abort();
+    setStage({ name: "map" });
+  }
 
   async function selectFile(selected: File | undefined): Promise<void> {
-    check.cancel();
+    cancelCheck();
     setChosen(undefined);
     setError(undefined);
-    setStage({ name: "map" });
     if (selected === undefined) return;
     const file = await readImportFile(selected);
     if ("problem" in file) {
@@ -77,73 +84,45 @@ export function useImport(hosts: PlanInput["hosts"]): Import {
   }
 
   function change(changes: Partial<Omit<ChosenFile, "file">>): void {
-    check.cancel();
-    setStage({ name: "map" });
+    cancelCheck();
     setChosen(chosen === undefined ? undefined : { ...chosen, ...changes });
   }
 
-  return {
-    chosen,
-    error,
-    stage,
-    selectFile,
-    change,
-    check: (file: ChosenFile) => check.start(file.file, toPlanInput(file, hosts)),
-    cancelCheck: () => {
-      check.cancel();
-      setStage({ name: "map" });
-    },
-    start: run.start,
-    stop: run.stop,
-  };
-}
+  /** Plans all rows, and checks their links with the service. */
+  async function check(file: ChosenFile): Promise<void> {
+    const { signal } = (checking.current = new AbortController());
+    const { rows } = file.file;
+    setStage({ name: "checking", done: 0, total: rows.length });
+    try {
+      const planned = await planRows(rows, toPlanInput(file, hosts), signal);
+      let done = planned.filter(({ problem }) => problem !== undefined).length;
+      const onProgress = (checked: number): void => {
+        done += checked;
+        setStage({ name: "checking", done, total: planned.length });
+      };
+      const items = await checkItems(scope, planned, onProgress, signal);
+      if (!signal.aborted) setStage({ name: "checked", items });
+    } catch (error) {
+      if (!signal.aborted) setStage({ name: "map", error: getErrorMessage(error) });
+    }
+  }
 
-/** Plans all rows, and checks their links with the service. */
-function useCheck(setStage: (stage: Stage) => void) {
-  const { scope } = useAccountContext();
-  const controller = useRef<AbortController>(undefined);
-  return {
-    cancel: () => controller.current?.abort(),
-    async start({ rows }: ImportFile, input: PlanInput): Promise<void> {
-      const { signal } = (controller.current = new AbortController());
-      setStage({ name: "checking", done: 0, total: rows.length });
-      try {
-        const planned = await planRows(rows, input, signal);
-        let done = planned.filter(({ problem }) => problem !== undefined).length;
-        const onProgress = (checked: number): void => {
-          done += checked;
-          setStage({ name: "checking", done, total: planned.length });
-        };
-        const items = await checkItems(scope, planned, onProgress, signal);
-        if (!signal.aborted) setStage({ name: "checked", items });
-      } catch (error) {
-        if (!signal.aborted) setStage({ name: "map", error: getErrorMessage(error) });
-      }
-    },
-  };
-}
+  async function start(items: readonly ImportItem[]): Promise<void> {
+    isStopped.current = false;
+    const onProgress = (progress: ImportProgress): void =>
+      setStage({ name: "importing", items, progress });
+    await importItems(scope, items, onProgress, () => isStopped.current);
+    await Promise.all(
+      ["links", "tags", "limits"].map((name) =>
+        queryClient.invalidateQueries({ queryKey: [name] }),
+      ),
+    );
+  }
 
-/** Creates the links. */
-function useRun(setStage: (stage: Stage) => void) {
-  const { scope } = useAccountContext();
-  const queryClient = useQueryClient();
-  const isStopped = useRef(false);
-  return {
-    stop: () => {
-      isStopped.current = true;
-    },
-    async start(items: readonly ImportItem[]): Promise<void> {
-      isStopped.current = false;
-      const onProgress = (progress: ImportProgress): void =>
-        setStage({ name: "importing", items, progress });
-      await importItems(scope, items, onProgress, () => isStopped.current);
-      await Promise.all(
-        ["links", "tags", "limits"].map((name) =>
-          queryClient.invalidateQueries({ queryKey: [name, scope] }),
-        ),
-      );
-    },
+  const stop = () => {
+    isStopped.current = true;
   };
+  return { chosen, error, stage, selectFile, change, check, cancelCheck, start, stop };
 }
 
 export const suggestOptions = (

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 
 import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
 import { formatDateTime } from "../../ui/format.ts";
-import { changesOf, subjectOf, typeName } from "./describe-event.ts";
+import { changesOf, subjectOf, typeName } from "./activity-page.tsx";
 
 const eventOf = (type: string, data: LedgerEvent["data"]): LedgerEvent => ({
   id: "event_1",

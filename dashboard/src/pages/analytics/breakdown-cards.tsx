@@ -5,35 +5,37 @@
 import { Download, List } from "lucide-react";
 import { lazy, memo, type ReactNode, Suspense, useMemo, useState } from "react";
 
-import { readableUrl } from "../../../../../shared/contracts/host-names.ts";
-import { ValueList } from "../../../../../shared/statistics/cards.tsx";
-import { describePlace, describeValue } from "../../../../../shared/statistics/values.ts";
-import { rich, statisticsLanguage, strong, t } from "../../../languages/translate.ts";
-import { Button, CsvButton, IconButton, SegmentedControl } from "../../../ui/button.tsx";
-import { Dialog } from "../../../ui/dialog.tsx";
-import { ChoiceField, TextField } from "../../../ui/field.tsx";
-import { countryName, formatCount, formatPercent, inSentence } from "../../../ui/format.ts";
-import { Card } from "../../../ui/page.tsx";
-import { Loading, QueryBoundary } from "../../../ui/states.tsx";
-import { type Column, RowTable } from "../../../ui/table.tsx";
+import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
+import { ValueList } from "../../../../shared/statistics/cards.tsx";
+import { describePlace, describeValue } from "../../../../shared/statistics/values.ts";
+import { rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
+import { Button, CsvButton, IconButton, SegmentedControl } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { ChoiceField, TextField } from "../../ui/field.tsx";
+import { countryName, formatCount, inSentence } from "../../ui/format.ts";
+import { Card } from "../../ui/page.tsx";
+import { Loading, QueryBoundary } from "../../ui/states.tsx";
+import { type Column, RowTable } from "../../ui/table.tsx";
+import { only } from "./analytics-path.ts";
 import {
   type Dimension,
   dimensionLabel,
   toggleInUrl,
   useAnalyticsQuery,
-} from "../analytics-query.ts";
-import { only } from "../filters.ts";
+} from "./analytics-query.ts";
 import {
+  countColumns,
   type CountedValues,
   COUNTRIES_MAX,
   useAllValues,
   useTopValues,
+  ValueName,
   type ValueRow,
-} from "./top-values.ts";
-import { ValueName } from "./value-name.tsx";
+} from "./values.tsx";
 
 const WorldMap = lazy(async () => {
-  const { WorldMap } = await import("../../../../../shared/statistics/world-map.tsx");
+  const { WorldMap } = await import("../../../../shared/statistics/world-map.tsx");
   return { default: WorldMap };
 });
 
@@ -48,11 +50,7 @@ export function Places() {
     <BreakdownCard
       title={t("analytics.cards.locations")}
       className="span-2"
-      tabs={{
-        country: t("analytics.cards.countries"),
-        region: t("analytics.cards.regions"),
-        city: t("analytics.cards.cities"),
-      }}
+      dimensions={["country", "region", "city"]}
       initial={initial}
       aside={<CountryMap />}
     />
@@ -70,8 +68,11 @@ function CountryMap() {
       })),
     [query.data],
   );
+  const loading = <Loading label={t("analytics.cards.map")} />;
+  // Without clicks it is not worth the time in which the counts are drawn.
+  if (query.data === undefined && query.error === null) return loading;
   return (
-    <Suspense fallback={<Loading label={t("analytics.cards.map")} />}>
+    <Suspense fallback={loading}>
       <WorldMap
         countries={countries}
         onSelect={toggleCountry}
@@ -97,43 +98,17 @@ function CountryMap() {
 
 const toggleCountry = (country: string): void => toggleInUrl([only("country", country)]);
 
-export const Devices = () => (
-  <BreakdownCard
-    title={t("analytics.cards.devices")}
-    tabs={{
-      device: t("analytics.cards.devices"),
-      browser: t("analytics.cards.browsers"),
-      os: t("analytics.cards.systems"),
-      trigger: t("analytics.cards.triggers"),
-    }}
-  />
-);
+export const Devices = () => <BreakdownCard dimensions={["device", "browser", "os", "trigger"]} />;
 
-export const Referrers = () => (
-  <BreakdownCard
-    title={t("analytics.cards.referrers")}
-    tabs={{ referrer: t("analytics.cards.referrers"), referrer_path: t("analytics.cards.pages") }}
-  />
-);
+export const Referrers = () => <BreakdownCard dimensions={["referrer", "referrer_path"]} />;
 
-export const Languages = () => (
-  <BreakdownCard
-    title={t("analytics.cards.languages")}
-    tabs={{ language: t("analytics.cards.languages"), host: t("analytics.cards.hosts") }}
-  />
-);
+export const Languages = () => <BreakdownCard dimensions={["language", "host"]} />;
 
 export const Campaigns = () => (
   <BreakdownCard
-    title={t("analytics.cards.campaigns")}
+    title={t("analytics.listed.utm_campaign")}
     className="span-2"
-    tabs={{
-      utm_source: t("analytics.cards.sources"),
-      utm_medium: t("analytics.cards.mediums"),
-      utm_campaign: t("analytics.cards.campaigns"),
-      utm_term: t("analytics.cards.terms"),
-      utm_content: t("analytics.cards.contents"),
-    }}
+    dimensions={UTM_NAMES}
   />
 );
 
@@ -142,36 +117,33 @@ export const Campaigns = () => (
  */
 export function TopLinks() {
   const { subject } = useAnalyticsQuery();
-  const tabs = {
-    link: t("shell.pages.links"),
-    tag: t("shell.pages.tags"),
-    domain: t("shell.pages.domains"),
-  };
-  const shown = Object.entries(tabs).filter(([name]) => name !== subject?.name);
-  return <BreakdownCard title={t("analytics.cards.topLinks")} tabs={Object.fromEntries(shown)} />;
+  const dimensions = (["link", "tag", "domain"] as const).filter((name) => name !== subject?.name);
+  return <BreakdownCard title={t("analytics.cards.topLinks")} dimensions={dimensions} />;
 }
+
+/** A dimension that a card lists. */
+type Listed = Exclude<Dimension, "continent" | "imported">;
+
+type BreakdownCardProps = {
+  /** That of the first list by default. */
+  title?: string;
+  dimensions: readonly Listed[];
+  /** The dimension shown first, instead of the first one. */
+  initial?: Listed;
+  className?: string;
+  aside?: ReactNode;
+};
 
 /**
  * A card of related dimensions. Shows the top values of one at a time, with all of them in a
  * dialog, and CSV.
  */
-type BreakdownCardProps = {
-  title: string;
-  /** The dimensions by name, with the labels of their lists. */
-  tabs: Partial<Record<Dimension, string>>;
-  /** The dimension shown first, instead of the first tab. */
-  initial?: Dimension | undefined;
-  className?: string;
-  /** Shown beside the list. */
-  aside?: ReactNode;
-};
-
-function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCardProps) {
-  const names = Object.keys(tabs) as Dimension[];
-  const [selected, setSelected] = useState<Dimension>();
-  const [showAll, setShowAll] = useState(false);
-  const dimension = selected ?? initial ?? names[0] ?? "country";
-  const label = tabs[dimension] ?? "";
+function BreakdownCard({ dimensions, initial, className, aside, ...texts }: BreakdownCardProps) {
+  const [selected, setSelected] = useState<Listed>();
+  const [first = "country"] = dimensions;
+  const dimension = selected ?? initial ?? first;
+  const title = texts.title ?? t(`analytics.listed.${first}`);
+  const label = t(`analytics.listed.${dimension}`);
   const { query, csvPath } = useTopValues(dimension);
   const list = (
     <QueryBoundary query={query} label={inSentence(title)} lines={6}>
@@ -184,10 +156,12 @@ function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCard
       {...(className === undefined ? {} : { className })}
       actions={
         <>
-          {names.length > 1 && (
+          {dimensions.length > 1 && (
             <SegmentedControl
               label={t("analytics.cards.by", { title })}
-              options={tabs}
+              options={Object.fromEntries(
+                dimensions.map((name) => [name, t(`analytics.listed.${name}`)]),
+              )}
               selected={dimension}
               onSelect={setSelected}
             />
@@ -195,7 +169,7 @@ function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCard
           <span className="card-icons">
             <IconButton
               label={t("analytics.cards.all", { label: inSentence(label) })}
-              onClick={() => setShowAll(true)}
+              opens={(close) => <AllValuesDialog dimension={dimension} onClose={close} />}
             >
               <List aria-hidden />
             </IconButton>
@@ -212,7 +186,6 @@ function BreakdownCard({ title, tabs, initial, className, aside }: BreakdownCard
           {list}
         </div>
       )}
-      {showAll && <AllValuesDialog dimension={dimension} onClose={() => setShowAll(false)} />}
     </Card>
   );
 }
@@ -326,7 +299,7 @@ function ValueTable({
   if (rows.length === 0) return <p className="no-data">{t("analytics.values.none")}</p>;
   return (
     <RowTable
-      label={t("analytics.values.title")}
+      label={t("analytics.filters.values")}
       rows={rows}
       keyOf={({ values }) => JSON.stringify(values)}
       className="values"
@@ -337,21 +310,7 @@ function ValueTable({
             <ValueName row={{ values: valuesOf(values, dimension), link }} dimension={dimension} />
           ),
         })),
-        {
-          name: t("statistics.clicks"),
-          className: "number",
-          cell: ({ clicks }) => formatCount(clicks),
-        },
-        {
-          name: t("analytics.dimensions.visitors"),
-          className: "number",
-          cell: ({ unique_clicks }) => formatCount(unique_clicks),
-        },
-        {
-          name: t("analytics.values.share"),
-          className: "number",
-          cell: ({ percentage }) => formatPercent(percentage),
-        },
+        ...countColumns(),
       ]}
       tall
     />
@@ -369,7 +328,6 @@ function valuesOf(values: CountedValues["values"], dimension: Dimension): Counte
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
 }
 
-/** Whether a value contains the text, as displayed or as stored. */
 function matches({ values, link }: CountedValues, text: string): boolean {
   const searchText = text.trim().toLowerCase();
   const shown = Object.entries(values).map(([name, value]) =>
@@ -390,7 +348,7 @@ async function saveRows(
   dimensions: readonly Dimension[],
 ): Promise<void> {
   // Loaded on demand: most visits save nothing.
-  const { saveCsv } = await import("../../../data/csv.ts");
+  const { saveCsv } = await import("../../data/csv.ts");
   const table = rows.map(({ values, link, clicks, unique_clicks, percentage }) => ({
     ...values,
     clicks,

@@ -1,19 +1,30 @@
 /**
- * Queries the values of a dimension: those with the most clicks, from the endpoint that responds
- * fastest, or all of them, page by page.
+ * The values of a dimension: those with the most clicks, from the endpoint that responds fastest,
+ * or all of them, page by page; their names, and the columns of their counts.
  */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { Link as PageLink } from "wouter";
 
-import type { ResponseBody } from "../../../../../clients/typescript/src/index.ts";
-import type { Values } from "../../../../../shared/statistics/values.ts";
-import { getJson } from "../../../data/http.ts";
-import { toSearch } from "../../../data/scope.ts";
-import { useAccountContext } from "../../../data/session.ts";
-import { type AnalyticsQuery, summaryParams, toQuery } from "../analytics-path.ts";
-import { type Dimension, useAnalytics, useAnalyticsQuery } from "../analytics-query.ts";
+import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
+import { readableUrl } from "../../../../shared/contracts/host-names.ts";
+import { ValueText } from "../../../../shared/statistics/cards.tsx";
+import { describeValue, type Values } from "../../../../shared/statistics/values.ts";
+import { getJson } from "../../data/http.ts";
+import { toSearch } from "../../data/scope.ts";
+import { useAccountContext, useApiQuery } from "../../data/session.ts";
+import { statisticsLanguage, t } from "../../languages/translate.ts";
+import { formatCount, formatPercent } from "../../ui/format.ts";
+import { type Column, numberColumn } from "../../ui/table.tsx";
+import { type AnalyticsQuery, isSameFilter, summaryParams, toQuery } from "./analytics-path.ts";
+import {
+  type Dimension,
+  filtersOf,
+  toggleInUrl,
+  useAnalytics,
+  useAnalyticsQuery,
+} from "./analytics-query.ts";
 
-/** Maximum values shown on a card. */
 const SHOWN_MAX = 10;
 
 /** Maximum countries on the map. */
@@ -134,7 +145,6 @@ function readAgents(dimension: Dimension, { devices, browsers, os }: Devices): V
   return named.map(({ name, ...counts }) => ({ values: { [dimension]: name }, ...counts }));
 }
 
-/** All values of one or two dimensions, page by page. */
 type Page = ResponseBody<"getAccountBreakdown">;
 
 export type CountedValues = Page["data"][number];
@@ -161,4 +171,68 @@ export function useAllValues(dimensions: readonly Dimension[]) {
       }),
     getNextPageParam: ({ next_cursor }) => next_cursor,
   });
+}
+
+/** The columns of a table of values. */
+export const countColumns = (): Column<CountedValues>[] => [
+  numberColumn(t("statistics.clicks"), ({ clicks }) => formatCount(clicks)),
+  numberColumn(t("fields.class"), ({ unique_clicks }) => formatCount(unique_clicks)),
+  numberColumn(t("analytics.values.share"), ({ percentage }) => formatPercent(percentage)),
+];
+
+/**
+ * The name of a row's value: a button that filters the whole page by it. A link's name opens its
+ * page instead.
+ */
+export function ValueName({
+  row: { values, name, link: linkName },
+  dimension,
+}: {
+  row: Omit<ValueRow, "clicks" | "percentage">;
+  dimension: Dimension;
+}) {
+  const { filters, subject } = useAnalyticsQuery();
+  const { link } = values;
+  if (link !== undefined) return <LinkName id={link} name={linkName} />;
+  const text = name ?? describeValue(dimension, values[dimension] ?? "", statisticsLanguage());
+  const own = filtersOf(values);
+  const content = <ValueText values={values} dimension={dimension} name={text} />;
+  // The page is about this value.
+  if (subject?.name === dimension) return content;
+  const isActive = own.every((filter) => filters.some((each) => isSameFilter(each, filter)));
+  return (
+    <button
+      type="button"
+      className="value-button"
+      aria-pressed={isActive}
+      title={t(isActive ? "analytics.filters.removeValue" : "analytics.filters.showOnly", {
+        value: text,
+      })}
+      onClick={() => toggleInUrl(own)}
+    >
+      {content}
+    </button>
+  );
+}
+
+/** The short URL and title of a link; null when it is deleted. */
+type Name = { short_url: string | null; title: string | null };
+
+/** Queries the name unless it is passed. */
+export function LinkName({ id, name }: { id: string; name?: Name | undefined }) {
+  const { viewSearch } = useAnalyticsQuery();
+  const { data, error } = useApiQuery(["link", id], (client) => client.links.get(id), {
+    enabled: name === undefined,
+  });
+  const link = name ?? data;
+  const isDeleted = name?.short_url === null || error !== null;
+  if (link === undefined || link.short_url === null) {
+    return <span className="hint">{isDeleted ? t("analytics.deletedLink", { id }) : id}</span>;
+  }
+  return (
+    <>
+      <PageLink href={`/links/${id}${viewSearch}`}>{readableUrl(link.short_url)}</PageLink>
+      {link.title !== null && <small className="hint"> {link.title}</small>}
+    </>
+  );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 
-import { pathsOfFirstRequests } from "./first-request.ts";
+import { pathsOfFirstRequests } from "./page-needs.ts";
 
 const first = (pathname: string, search = "") => pathsOfFirstRequests({ pathname, search });
 

@@ -1,7 +1,7 @@
 /** Goal: a date is read as it is meant, and never guessed where it could mean two days. */
 import { describe, expect, test } from "bun:test";
 
-import { findDateOrder, normalizeOrder, readInstant } from "../../../../shared/link-csv/cells.ts";
+import { findDateOrder, normalizeOrder, readInstant } from "./cells.ts";
 
 describe("a date", () => {
   test.each([

@@ -2,8 +2,10 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { completeUrl } from "../../../shared/contracts/web-url.ts";
-import { isWebUrl, readCopiedUrl } from "./destination.ts";
+import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
+import { readCopiedUrl } from "./edit-dialog.tsx";
+
+const isWebUrl = (text: string): boolean => "url" in parseWebUrl(text);
 
 describe("a destination without a scheme", () => {
   test.each([

@@ -1,5 +1,0 @@
-/** One script with the pages that show counts of clicks. */
-export { AccountAnalyticsPage, PropertyAnalyticsPage } from "./analytics/analytics-pages.tsx";
-export { LinkAnalyticsPage } from "./analytics/analytics-pages.tsx";
-export { LivePage } from "./analytics/live-page.tsx";
-export { TagsPage } from "./tags/page.tsx";
