@@ -18,6 +18,7 @@ import {
   beyondNow,
   BUCKET_RANGE,
   dayParams,
+  fromRawClicks,
   hasRawClicks,
   IN_CLASSES,
   IN_DAYS,
@@ -136,7 +137,7 @@ export async function readColumnValues(
   const totalOf = ([first]: readonly ValuesRow[]) => Number(first?.total ?? 0);
   const rows = await readWithVisitors<ValuesRow>(
     query,
-    (visitors) => selectValues(query, columns, visitors, cursor !== undefined),
+    fromRawClicks((visitors) => selectValues(query, columns, visitors, cursor !== undefined)),
     {
       limit: limit + 1,
       after_clicks: cursor?.clicks ?? 0,
@@ -208,12 +209,14 @@ async function readPropertyValues(
     rows.reduce((sum, { counted }) => sum + Number(counted), 0);
   const counts = await readWithVisitors<LinkCounts>(
     query,
-    (visitors) => `
-      SELECT link_id, count() AS counted, ${visitors} AS visitors
-        FROM clicks
-       WHERE ${whereClicks(query)} AND ${RAW_RANGE} AND ${IN_CLASSES}
-       GROUP BY link_id
-       LIMIT {link_limit: UInt32}`,
+    fromRawClicks(
+      (visitors) => `
+        SELECT link_id, count() AS counted, ${visitors} AS visitors
+          FROM clicks
+         WHERE ${whereClicks(query)} AND ${RAW_RANGE} AND ${IN_CLASSES}
+         GROUP BY link_id
+         LIMIT {link_limit: UInt32}`,
+    ),
     { link_limit: LINKS_MAX + 1 },
     totalOf,
   );

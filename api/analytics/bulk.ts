@@ -91,8 +91,8 @@ function listTopCountries(query: LinksQuery) {
     query,
     `SELECT link_id, value AS country
        FROM ${byCountry.from}
-      GROUP BY link_id, country
-      ORDER BY link_id, sum(clicks) DESC, country
+      GROUP BY link_id, value
+      ORDER BY link_id, sum(clicks) DESC, value
       LIMIT {top: UInt8} BY link_id`,
     { top: TOP_COUNTRIES, ...byCountry.params },
   );

@@ -8,18 +8,14 @@ import type { SummaryRequest } from "./model.ts";
 import { resolveComparison, type Span } from "./period.ts";
 import {
   allOf,
-  ANALYTICS_EXACT_CLICKS_MAX,
-  areFew,
   BUCKET_RANGE,
   clampInstant,
-  ESTIMATED_VISITORS,
-  EXACT_VISITORS,
+  fromRawClicks,
   hasRawClicks,
   IN_CLASSES,
-  isCountedExactly,
   OF_ACCOUNT,
   RAW_RANGE,
-  readRows,
+  readWithVisitors,
   selectsLinks,
   splitRange,
   whereClicks,
@@ -76,67 +72,59 @@ export const resolveEarlier = (
 
 // ---- Plan
 
-/** A rollup with its condition. */
-type Source = { table: string; where: string; hasVisitors: boolean };
-
-/** Where the clicks of a range are counted, if not all of them from raw clicks. */
+/** A rollup that clicks and visitors are counted from. */
 type RollupPlan = {
-  counts: Source;
-  /** The rollup of states of visitors, where the other one has none. */
-  visitors: Source;
-  /** The condition on raw clicks. */
-  whereRaw: string;
-  /** The same for those after the rollup's part. */
-  whereEdge: string;
-  /** Whether the last hour of the range is read from raw clicks. */
-  isSplit: boolean;
+  table: string;
+  where: string;
+  /** The condition on raw clicks after the rollup's part; undefined if there are none. */
+  whereEdge: string | undefined;
   /** The end of the part of the range that is read from the rollup, in Unix milliseconds. */
   rolledTo: number;
 };
 
-/** Plans which tables to read; undefined if only raw clicks serve the query. */
-function planRollups(query: AnalyticsQuery): RollupPlan | undefined {
+/** Plans which rollup to read; undefined if only raw clicks serve the query. */
+function planRollup(query: AnalyticsQuery): RollupPlan | undefined {
   const { subject, range, filters, selected } = query;
   const { table, rolledTo, isSplit } = splitRange(range);
   if (table === "clicks" || filters.columns.size > 0) return undefined;
-  if (isCountedExactly(query) && hasRawClicks(range)) return undefined;
-  // Bots are counted too, also those of links that no person has followed in the range.
-  const whereRaw = whereClicks(query, { anyClass: true });
-  const part = "bucket >= toDateTime(intDiv({to: Int64}, 1000), 'UTC')";
-  const whereEdge = whereClicks(query, { anyClass: true, part });
-  const common = { whereRaw, whereEdge, isSplit, rolledTo };
-  const visitors = { table, where: whereRaw, hasVisitors: true };
-  if (subject !== "account" || selectsLinks(selected))
-    return { ...common, counts: visitors, visitors };
-  const counts =
-    table === "clicks_15m"
-      ? { table: "clicks_15m_of_account", where: OF_ACCOUNT, hasVisitors: false }
-      : { table: "clicks_1h_of_account", where: OF_ACCOUNT, hasVisitors: true };
-  return { ...common, counts, visitors };
+  const part = `bucket >= toDateTime(${ROLLED_TO}, 'UTC')`;
+  const whereEdge = isSplit ? whereClicks(query, { anyClass: true, part }) : undefined;
+  // By quarter hour, an account has no states of visitors.
+  return subject !== "account" || selectsLinks(selected) || table === "clicks_15m"
+    ? { table, where: whereClicks(query, { anyClass: true }), whereEdge, rolledTo }
+    : { table: "clicks_1h_of_account", where: OF_ACCOUNT, whereEdge, rolledTo };
 }
 
 // ---- Query
 
 /**
- * Counts the clicks of a query, in total and by bucket. A visitor of several buckets counts once in
- * each, so the visitors of the buckets do not add up to the total.
+ * Counts the clicks of a query, in total and by bucket: from raw clicks if visitors are counted
+ * exactly, else from a rollup if there is one. A visitor of several buckets counts once in each, so
+ * the visitors of the buckets do not add up to the total.
  */
 async function countOverTime(query: AnalyticsQuery): Promise<CountsOverTime> {
-  const starts = query.range.buckets.map(({ start }) => start / 1_000);
-  const plan = planRollups(query);
-  return plan === undefined
-    ? await countRawClicks(query, starts)
-    : await countRolledUp(query, plan, starts);
+  const { range } = query;
+  const plan = planRollup(query);
+  const raw = fromRawClicks((visitors) => selectRawClicks(query, visitors));
+  const rows = await readWithVisitors<CountRow>(
+    query,
+    plan === undefined
+      ? raw
+      : { exact: hasRawClicks(range) ? raw.exact : undefined, estimated: selectRolledUp(plan) },
+    {
+      starts: range.buckets.map(({ start }) => start / 1_000),
+      rolled_to: clampInstant(plan?.rolledTo ?? range.to),
+    },
+    (counted) => toCounts(counted).total.clicks,
+  );
+  return toCounts(rows);
 }
 
-type VisitorsRow = {
+type CountRow = {
   is_total: number;
   /** Unix seconds. */
   start: string;
-  unique_visitors: string;
-};
-
-type CountRow = VisitorsRow & Record<"counted" | "bots" | "prefetches", string>;
+} & Record<"counted" | "visitors" | "bots" | "prefetches", string>;
 
 const BUCKET_START = (time: string): string =>
   `roundDown(toInt64(toUnixTimestamp(${time})), {starts: Array(Int64)}) AS start`;
@@ -144,98 +132,42 @@ const BUCKET_START = (time: string): string =>
 const BY_START_AND_TOTAL = "GROUP BY GROUPING SETS ((start), ())";
 
 /** Reads clicks of all classes, to count bots; counts visitors of the counted classes only. */
-async function countRawClicks(
-  query: AnalyticsQuery,
-  starts: readonly number[],
-): Promise<CountsOverTime> {
-  const count = async (visitors: string) =>
-    toCounts(
-      await readRows<CountRow>(
-        query,
-        `SELECT grouping(start) AS is_total, ${BUCKET_START("ts")},
-                countIf(${IN_CLASSES}) AS counted,
-                ${visitors} FILTER (WHERE ${IN_CLASSES}) AS unique_visitors,
-                countIf(class = 'bot') AS bots,
-                countIf(class = 'prefetch') AS prefetches
-           FROM clicks
-          WHERE ${whereClicks(query, { anyClass: true })} AND ${RAW_RANGE}
-          ${BY_START_AND_TOTAL}`,
-        { starts },
-      ),
-    );
-  if (query.filters.columns.size === 0 || (await areFew(query))) return await count(EXACT_VISITORS);
-  const estimated = await count(ESTIMATED_VISITORS);
-  const { clicks } = estimated.total;
-  return clicks > 0 && clicks <= ANALYTICS_EXACT_CLICKS_MAX
-    ? await count(EXACT_VISITORS)
-    : estimated;
-}
+const selectRawClicks = (query: AnalyticsQuery, visitors: string): string => `
+  SELECT grouping(start) AS is_total, ${BUCKET_START("ts")},
+         countIf(${IN_CLASSES}) AS counted,
+         ${visitors} FILTER (WHERE ${IN_CLASSES}) AS visitors,
+         countIf(class = 'bot') AS bots,
+         countIf(class = 'prefetch') AS prefetches
+    FROM clicks
+   WHERE ${whereClicks(query, { anyClass: true })} AND ${RAW_RANGE}
+   ${BY_START_AND_TOTAL}`;
 
-/**
- * Counts clicks and estimates visitors. If there are so few clicks that visitors are counted
- * exactly, these are read from raw clicks.
- */
-async function countRolledUp(
-  query: AnalyticsQuery,
-  plan: RollupPlan,
-  starts: readonly number[],
-): Promise<CountsOverTime> {
-  const { range } = query;
-  const read = async (source: Source) =>
-    toCounts(
-      await readRows<CountRow>(query, selectCounts(plan, source), {
-        starts,
-        to: clampInstant(plan.rolledTo),
-        edge_to: clampInstant(range.to),
-      }),
-    );
-  const counted = await read(plan.counts);
-  const { clicks } = counted.total;
-  if (clicks === 0) return counted;
-  if (!hasRawClicks(range) || clicks > ANALYTICS_EXACT_CLICKS_MAX)
-    return plan.counts.hasVisitors ? counted : await read(plan.visitors);
-  const exact = await readRows<VisitorsRow>(query, selectExactVisitors(plan), { starts });
-  for (const { is_total, start, unique_visitors } of exact) {
-    const counts = is_total === 1 ? counted.total : counted.buckets.get(Number(start) * 1_000);
-    if (counts !== undefined) counts.unique = Number(unique_visitors);
-  }
-  return counted;
-}
+const ROLLED_TO = "fromUnixTimestamp64Milli({rolled_to: Int64})";
 
 /** Merges each state once into its bucket, and the buckets into the total. */
-function selectCounts({ whereEdge, isSplit }: RollupPlan, source: Source): string {
-  const { table, where, hasVisitors } = source;
-  const merged = hasVisitors ? ", uniqCombined64MergeState(14)(visitors) AS states" : "";
-  const ofClicks = hasVisitors ? `, ${VISITORS_STATE}` : "";
-  const unique = hasVisitors ? `uniqCombined64MergeIf(14)(states, ${IN_CLASSES})` : "'0'";
+function selectRolledUp({ table, where, whereEdge }: RollupPlan): string {
   const edge = `
     UNION ALL
-    SELECT ${BUCKET_START("ts")}, class, count()${ofClicks}
+    SELECT ${BUCKET_START("ts")}, class, count(), ${VISITORS_STATE}
       FROM clicks
-     WHERE ${whereEdge} AND ts >= fromUnixTimestamp64Milli({to: Int64})
-       AND ts < fromUnixTimestamp64Milli({edge_to: Int64})
+     WHERE ${allOf(whereEdge ?? "", RAW_RANGE)} AND ts >= ${ROLLED_TO}
      GROUP BY start, class`;
   return `
   SELECT grouping(start) AS is_total, start,
          sumIf(counts.clicks, ${IN_CLASSES}) AS counted,
-         ${unique} AS unique_visitors,
+         uniqCombined64MergeIf(14)(states, ${IN_CLASSES}) AS visitors,
          sumIf(counts.clicks, class = 'bot') AS bots,
          sumIf(counts.clicks, class = 'prefetch') AS prefetches
     FROM (
-      SELECT ${BUCKET_START("bucket")}, class, sum(clicks) AS clicks${merged}
+      SELECT ${BUCKET_START("bucket")}, class, sum(clicks) AS clicks,
+             uniqCombined64MergeState(14)(visitors) AS states
         FROM ${table}
-       WHERE ${allOf(where, BUCKET_RANGE)}
+       WHERE ${allOf(where, BUCKET_RANGE)} AND bucket < toDateTime(${ROLLED_TO}, 'UTC')
        GROUP BY start, class
-      ${isSplit ? edge : ""}
+      ${whereEdge === undefined ? "" : edge}
     ) AS counts
    ${BY_START_AND_TOTAL}`;
 }
-
-const selectExactVisitors = ({ whereRaw }: RollupPlan): string => `
-  SELECT grouping(start) AS is_total, ${BUCKET_START("ts")}, ${EXACT_VISITORS} AS unique_visitors
-    FROM clicks
-   WHERE ${allOf(whereRaw, RAW_RANGE, IN_CLASSES)}
-   ${BY_START_AND_TOTAL}`;
 
 function toCounts(rows: readonly CountRow[]): CountsOverTime {
   const buckets = new Map<number, Counts>();
@@ -243,7 +175,7 @@ function toCounts(rows: readonly CountRow[]): CountsOverTime {
   for (const row of rows) {
     const counts = {
       clicks: Number(row.counted),
-      unique: Number(row.unique_visitors),
+      unique: Number(row.visitors),
       bots: Number(row.bots),
       prefetches: Number(row.prefetches),
     };

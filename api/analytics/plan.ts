@@ -31,7 +31,7 @@ export const isLowVolume = (query: AnalyticsQuery): boolean =>
  * Whether the query is about a link whose visitors are counted exactly, however long the range is:
  * that reads its raw clicks, which have all other counts, too.
  */
-export const isCountedExactly = (query: AnalyticsQuery): boolean =>
+const isCountedExactly = (query: AnalyticsQuery): boolean =>
   isOfLinkBelow(query, isOfPeople(query.filters) ? ANALYTICS_EXACT_CLICKS_MAX : LOW_VOLUME_CLICKS);
 
 /** Whether only clicks of people are counted. */
@@ -353,45 +353,73 @@ export const readRows = <Row>(
 ): Promise<Row[]> => queryRows<Row>(query.clickhouse, statement, { ...paramsOf(query), ...params });
 
 /**
- * Runs a statement on raw clicks that is built with an aggregate for visitors. Unless the clicks
- * are known to be few, it runs with estimates first, and again with exact counts if the rows' total
- * (`totalOf`) is small enough.
+ * Statements that return the same rows with visitors: one counts them exactly, in raw clicks, if
+ * those are retained; the other one estimates them.
+ */
+type WithVisitors = { exact: string | undefined; estimated: string };
+
+/** Both statements, from one on raw clicks that is built with an aggregate for visitors. */
+export const fromRawClicks = (statement: (visitors: string) => string): WithVisitors => ({
+  exact: statement(EXACT_VISITORS),
+  estimated: statement(ESTIMATED_VISITORS),
+});
+
+/**
+ * Reads rows with visitors, exactly if clicks are few. Unless that is known of them, estimates
+ * first, and reads again if the rows' total (`totalOf`) is small enough.
  */
 export async function readWithVisitors<Row>(
   query: AnalyticsQuery,
-  statement: (visitors: string) => string,
+  { exact, estimated }: WithVisitors,
   params: Record<string, unknown>,
   totalOf: (rows: readonly Row[]) => number,
 ): Promise<Row[]> {
-  if (await areFew(query)) return await readRows<Row>(query, statement(EXACT_VISITORS), params);
-  const estimated = await readRows<Row>(query, statement(ESTIMATED_VISITORS), params);
-  const total = totalOf(estimated);
-  return total > 0 && total <= ANALYTICS_EXACT_CLICKS_MAX
-    ? await readRows<Row>(query, statement(EXACT_VISITORS), params)
-    : estimated;
+  if (exact !== undefined && (await areFew(query)))
+    return await readRows<Row>(query, exact, params);
+  const rows = await readRows<Row>(query, estimated, params);
+  const total = totalOf(rows);
+  return exact !== undefined && total > 0 && total <= ANALYTICS_EXACT_CLICKS_MAX
+    ? await readRows<Row>(query, exact, params)
+    : rows;
 }
 
 /**
  * Whether the query selects so few clicks that visitors are counted exactly: those of a link that
- * has few, or as many as rollups say that the filters can select. False if that is known only after
- * counting them.
+ * has few, or as many as a rollup says that one of its filters can select in the days of the range.
+ * False if that is known only after counting them.
  */
 export async function areFew(query: AnalyticsQuery): Promise<boolean> {
   if (isCountedExactly(query)) return true;
-  const { filters } = query;
-  // Rollups by dimension hold only human clicks.
-  const rollups = isOfPeople(filters) ? DIMENSION_ROLLUPS : [];
-  const sums = rollups.map(async (rollup) => {
-    const columns = [...filters.columns].filter(([name]) => hasDimension(rollup, name));
-    if (columns.length === 0) return Infinity;
+  const sums = sourcesOfSums(query).map(async ({ table, where }) => {
     const [row] = await readRows<{ clicks: string }>(
       query,
-      `SELECT sum(clicks) AS clicks FROM ${rollup.table}
-        WHERE ${whereSubjects(query)} AND ${whereColumns({ ...filters, columns: new Map(columns) })}
+      `SELECT sum(clicks) AS clicks FROM ${table}
+        WHERE ${where}
           AND bucket >= toStartOfDay(fromUnixTimestamp64Milli({from: Int64}, 'UTC'))
           AND bucket < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`,
     );
     return Number(row?.clicks ?? 0);
   });
   return Math.min(...(await Promise.all(sums))) <= ANALYTICS_EXACT_CLICKS_MAX;
+}
+
+/** Rollups that have all clicks of the query, and more if they lack the columns of some filters. */
+function sourcesOfSums(query: AnalyticsQuery): { table: string; where: string }[] {
+  const { subject, filters, selected } = query;
+  if (filters.columns.size === 0) {
+    const isOfAccount = subject === "account" && !selectsLinks(selected);
+    return [
+      isOfAccount
+        ? { table: "clicks_1h_of_account", where: allOf(OF_ACCOUNT, IN_CLASSES) }
+        : { table: "clicks_1d", where: allOf(whereClicks(query), IN_CLASSES) },
+    ];
+  }
+  // Rollups by dimension hold only human clicks.
+  const rollups = isOfPeople(filters) ? DIMENSION_ROLLUPS : [];
+  return rollups.flatMap((rollup) => {
+    const columns = new Map([...filters.columns].filter(([name]) => hasDimension(rollup, name)));
+    if (columns.size === 0) return [];
+    const where = allOf(whereSubjects(query), whereColumns({ ...filters, columns }));
+    return [{ table: rollup.table, where }];
+  });
 }

@@ -28,6 +28,7 @@ import { readOverTime } from "./over-time.ts";
 import { type Offset, type PeriodQuery, resolveOffsets } from "./period.ts";
 import {
   BUCKET_RANGE,
+  fromRawClicks,
   hasRawClicks,
   IN_CLASSES,
   needsRawClicks,
@@ -254,13 +255,15 @@ async function readTargets(
     rows.reduce((sum, { clicks }) => sum + Number(clicks), 0);
   const rows = await readWithVisitors<Row>(
     query,
-    (visitors) => `
-      SELECT target, count() AS clicks, ${visitors} AS visitors
-        FROM clicks
-       WHERE ${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
-       GROUP BY target
-       ORDER BY count() DESC, target
-       LIMIT {limit: UInt32}`,
+    fromRawClicks(
+      (visitors) => `
+        SELECT target, count() AS clicks, ${visitors} AS visitors
+          FROM clicks
+         WHERE ${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
+         GROUP BY target
+         ORDER BY count() DESC, target
+         LIMIT {limit: UInt32}`,
+    ),
     { limit: TARGETS_MAX },
     totalOf,
   );

@@ -199,12 +199,9 @@ async function readTopValues<Name extends Dimension>(
     query,
     `SELECT dimension, value, country, region, region_name, count, total
        FROM (
-         SELECT name AS dimension, value,
-                if(name IN ('region', 'city'), rows.country, '') AS country,
-                if(name = 'city', rows.region, '') AS region,
-                if(name = 'region', rows.region_name, '') AS region_name,
+         SELECT dimension, value, country, region, region_name,
                 sum(clicks) AS count, sum(sum(clicks)) OVER (PARTITION BY dimension) AS total
-           FROM ${source.from} AS rows
+           FROM ${source.from}
           GROUP BY dimension, value, country, region, region_name
        )
       ORDER BY dimension, count DESC, ${["value", "region_name", "region"].map(displayName).join(", ")}, country
@@ -224,7 +221,7 @@ async function readTopValues<Name extends Dimension>(
 const displayName = (column: string): string => `if(${column} = '', '${UNKNOWN}', ${column})`;
 
 /**
- * A subquery with the columns `name, value, country, region, region_name, clicks`, and its
+ * A subquery with the columns `dimension, value, country, region, region_name, clicks`, and its
  * parameters. It has the column `link_id` only with `byLink`.
  */
 export function selectByDimension(
@@ -274,11 +271,12 @@ const selectEdges = (
     dimensions,
   );
 
-/** The columns of a location, each with the dimensions whose values it qualifies or is. */
-const LOCATION: Readonly<Record<string, readonly Dimension[]>> = {
-  country: ["country", "region", "city"],
-  region: ["region", "city"],
-  region_name: ["region"],
+/** The columns of a location's row beside its value: a region or city is not unique without them. */
+const ENCLOSING = ["country", "region", "region_name"] as const;
+
+const ENCLOSING_OF: Readonly<Partial<Record<Dimension, readonly string[]>>> = {
+  region: ["country", "region_name"],
+  city: ["country", "region"],
 };
 
 /**
@@ -291,24 +289,22 @@ function selectCombinations(
   where: string,
   dimensions: readonly Dimension[],
 ): string {
-  const needed = Object.keys(LOCATION).filter((name) =>
-    LOCATION[name]?.some((dimension) => dimensions.includes(dimension)),
-  );
-  const columns = [...new Set([...dimensions, ...needed])].join(", ");
-  const location = Object.keys(LOCATION)
-    .map((name) => (needed.includes(name) ? name : `'' AS ${name}`))
-    .join(", ");
+  const columns = [...new Set(dimensions.flatMap((name) => [name, ...(ENCLOSING_OF[name] ?? [])]))];
+  const rowOf = (name: Dimension) => {
+    const enclosing = ENCLOSING.map((column) =>
+      ENCLOSING_OF[name]?.includes(column) === true ? `combination.${column}` : "''",
+    );
+    return `('${name}', toString(combination.${name}), ${enclosing.join(", ")})`;
+  };
   const byLink = link === undefined ? "" : "link_id, ";
-  const names = dimensions.map((name) => `('${name}', toString(${name}))`).join(", ");
+  const names = ["dimension", "value", ...ENCLOSING].map((name, i) => `row.${i + 1} AS ${name}`);
   return `
-  SELECT ${byLink}row.1 AS name, row.2 AS value, country, region, region_name, clicks
+  SELECT ${byLink}${names.join(", ")}, clicks
     FROM (
-      SELECT ${byLink}${location}, clicks, arrayJoin([${names}]) AS row
-        FROM (
-          SELECT ${link === undefined ? "" : `${link} AS link_id, `}${columns}, ${count} AS clicks
-            FROM ${table}
-           WHERE ${where}
-           GROUP BY ${byLink}${columns}
-        )
-    )`;
+      SELECT ${link === undefined ? "" : `${link} AS link_id, `}${columns.join(", ")}, ${count} AS clicks
+        FROM ${table}
+       WHERE ${where}
+       GROUP BY ${byLink}${columns.join(", ")}
+    ) AS combination
+   ARRAY JOIN [${dimensions.map(rowOf).join(", ")}] AS row`;
 }

@@ -67,12 +67,20 @@ export class Engine {
   }
 
   /**
-   * Runs one statement and yields its result in blocks, as the engine finds them: a long result is
-   * never in memory at once, which would take the engine longer than to find it.
+   * Waits for a turn, and returns the result of one statement in blocks, as the engine finds them:
+   * a long result is never in memory at once, which would take the engine longer than to find it.
+   * The turn ends with the blocks, so a caller must read the first.
    */
-  async *stream(statement: Statement): AsyncGenerator<Uint8Array, undefined> {
+  async stream(statement: Statement): Promise<AsyncGenerator<Uint8Array, undefined>> {
     const ended = Promise.withResolvers<void>();
     await this.#startUntil(ended.promise);
+    return this.#readBlocks(statement, ended.resolve);
+  }
+
+  async *#readBlocks(
+    statement: Statement,
+    onEnd: () => void,
+  ): AsyncGenerator<Uint8Array, undefined> {
     try {
       const session = this.#open();
       try {
@@ -83,7 +91,7 @@ export class Engine {
         session.close();
       }
     } finally {
-      ended.resolve();
+      onEnd();
     }
     return undefined;
   }

@@ -181,6 +181,21 @@ describe("the ClickHouse gateway", () => {
     expect(await readBlocks("SELECT 2")).toBe("2\n");
   });
 
+  test("says of a result that is sent as it is found how long it took, without its wait", async () => {
+    const others = Array.from({ length: 8 }, () => rows("SELECT sleep(0.5)"));
+    const start = performance.now();
+    const { stream, response_headers } = await client.exec({
+      query: "SELECT 1 FORMAT TSV",
+      clickhouse_settings: { wait_end_of_query: 0 },
+    });
+    const waitedMs = performance.now() - start;
+    expect(await new Response(Readable.toWeb(stream)).text()).toBe("1\n");
+    await Promise.all(others);
+    const { elapsed_ns } = JSON.parse(String(response_headers["x-clickhouse-summary"]));
+    expect(waitedMs).toBeGreaterThan(500);
+    expect(Number(elapsed_ns) / 1e6).toBeLessThan(waitedMs / 2);
+  });
+
   test("reports an error before the first rows, and breaks off at one after them", async () => {
     expect(await expectFailure(readBlocks("SELECT nothing"))).toHaveProperty("code", "47");
     const late = readBlocks("SELECT throwIf(number = 500000) FROM numbers(1000000)");
