@@ -31,6 +31,7 @@ import {
   type StoreState,
 } from "./entries.ts";
 import { type LogVerifier, manifestStatement } from "./signature.ts";
+import { findInTail } from "./tail.ts";
 
 export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
 
@@ -180,6 +181,20 @@ export const chooseSnapshot = (
     .filter((manifest) => database === undefined || manifest.database === database)
     .toSorted(byAge)
     .find(({ start }) => isContinued(start));
+
+/** Finds where the tail goes on after the starts of snapshots: sequences by their hashes. */
+export async function findStarts(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+  manifests: readonly Manifest[],
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const { start } of manifests) {
+    const sequence = await findInTail(manager, verifier, start);
+    if (sequence !== undefined) found.set(start.hash, sequence);
+  }
+  return found;
+}
 
 /** Returns what begins to follow the log with the file of a snapshot. */
 export const toCandidate = ({ database, start, end }: Manifest): Candidate => ({

@@ -62,11 +62,13 @@ export const PAGE_BYTES = 2048;
  * Rows are in the order in which they came, so that new links fill page after page, whatever their
  * aliases. In a tree of keys each of them would change a page of its own, and inner pages would
  * have whole rows: too many for any cache.
+ *
+ * A row of changes has some keys, a line each, and the number of the last of them.
  */
 export const TABLES = `
   PRAGMA page_size = ${PAGE_BYTES};
   CREATE TABLE IF NOT EXISTS links (number INTEGER PRIMARY KEY, key TEXT NOT NULL, record BLOB NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, keys TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
 
