@@ -75,7 +75,7 @@ export class HostLinks {
   poll(): void {
     clearTimeout(this.#timer);
     this.#reopen();
-    const isAll = this.use((reader) => this.#update(reader)) !== false;
+    const isAll = this.use((reader) => reader.together(() => this.#update(reader))) !== false;
     this.#timer = setTimeout(() => this.poll(), isAll ? POLL_MS : 0);
   }
 

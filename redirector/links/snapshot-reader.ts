@@ -12,6 +12,7 @@ import { readFreeBytes } from "../../shared/disk.ts";
 import {
   chunkIndex,
   manifestSubject,
+  PART_BYTES,
   SNAPSHOTS_STREAM,
   snapshotSubjects,
   type StoredSnapshot,
@@ -54,7 +55,7 @@ export async function readSnapshot(
 ): Promise<void> {
   await pipeline(
     Readable.from(readWhole(nats, snapshot, dirname(path), progress)),
-    createZstdDecompress(),
+    createZstdDecompress({ chunkSize: PART_BYTES }),
     createWriteStream(path, { mode: 0o600 }),
     { signal: progress.signal },
   );

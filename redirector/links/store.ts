@@ -182,8 +182,8 @@ function openDatabase(dir: string, reserveBytes: number): Database {
 const READER_CACHE_KIB = 2 * 1024;
 
 /**
- * Reads a store. Each call is one short statement, so that no reader blocks the checkpoint of the
- * write-ahead log.
+ * Reads a store. Each call is one short statement or transaction, so that no reader blocks the
+ * checkpoint of the write-ahead log.
  */
 export class StoreReader implements Disposable {
   readonly #db: Database;
@@ -209,6 +209,14 @@ export class StoreReader implements Disposable {
     this.#changesAfter = db.prepare(
       "SELECT number, keys, (SELECT max(number) FROM changes) AS last FROM changes WHERE number > ? ORDER BY number LIMIT 1",
     );
+  }
+
+  /**
+   * Runs some calls on the store as it is now. After each transaction of the writer, SQLite reads
+   * all pages again: here once for all of the calls.
+   */
+  together<Result>(calls: () => Result): Result {
+    return this.#db.transaction(calls)();
   }
 
   /** What the store has of the links log. */

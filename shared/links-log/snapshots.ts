@@ -38,6 +38,9 @@ export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
 /** Bytes of a chunk but the last. */
 export const CHUNK_BYTES = 512 * 1024;
 
+/** Bytes that are compressed or written at once: each part is a turn of the event loop. */
+export const PART_BYTES = 1024 * 1024;
+
 /** The headers of a message. */
 const HEADERS_BYTES_MAX = 512;
 
