@@ -25,7 +25,7 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import { type LogState, STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
-import { LogFollower, type LogSource, type SkippedReason } from "./log-follower.ts";
+import { LogFollower, type LogSource } from "./log-follower.ts";
 import { BrokenSnapshotError, NoRoomError, readSnapshot } from "./snapshot-reader.ts";
 import {
   currentFolder,
@@ -62,7 +62,6 @@ const DROPPED_MAX = 1_000;
 export class HostLog {
   readonly #dir: string;
   readonly #source: LogSource;
-  readonly #onSkipped: (reason: SkippedReason) => void;
   #current: LogFollower;
   /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
@@ -72,14 +71,10 @@ export class HostLog {
   readonly #ended = Promise.withResolvers<void>();
   readonly #rounds: Repetition;
 
-  /**
-   * Opens the store, whose lock the caller has; throws as {@link LogStore} does. Calls `onSkipped`
-   * as {@link LogFollower} does.
-   */
-  constructor(dir: string, source: LogSource, onSkipped: (reason: SkippedReason) => void) {
+  /** Opens the store, whose lock the caller has; throws as {@link LogStore} does. */
+  constructor(dir: string, source: LogSource) {
     this.#dir = dir;
     this.#source = source;
-    this.#onSkipped = onSkipped;
     makeFolder(dir);
     removeOtherFolders(dir);
     const others = otherFormats(dir);
@@ -229,11 +224,7 @@ export class HostLog {
 
   /** Follows the log with a store; with the end of the snapshot that it was made from, if any. */
   #follow(dir: string, end?: Head): LogFollower {
-    const store = new LogStore(dir);
-    const onSkipped = (reason: SkippedReason): void => {
-      if (follower === this.#current) this.#onSkipped(reason);
-    };
-    const follower = new LogFollower(this.#source, store, onSkipped, end);
+    const follower = new LogFollower(this.#source, new LogStore(dir), end);
     follower.ended.catch((error: unknown) => {
       if (follower === this.#current) this.#ended.reject(error);
     });

@@ -125,6 +125,12 @@ export function indexRows(db: Database): number {
   return db.query<{ links: number }, []>(count).get()?.links ?? 0;
 }
 
+/**
+ * Why something of the tail was skipped: a state is malformed, nobody signed a message, or it says
+ * that it has another format.
+ */
+export type SkippedReason = "malformed" | "unsigned" | "other_format";
+
 /** What a store knows of the log: a row, which only transactions that write entries change. */
 export type LogState = StoreState & {
   /**
@@ -138,6 +144,8 @@ export type LogState = StoreState & {
   isCurrent: boolean;
   /** Whether the store has ever had all of the tail. Until then it is new, and being filled. */
   isFilled: boolean;
+  /** What of the tail was skipped: states and messages, by reason. */
+  skipped: Readonly<Record<SkippedReason, number>>;
   /** Number of links in the store. */
   links: number;
   /** What the host waits for to have all entries, for operators; null when nothing is missing. */
@@ -150,6 +158,7 @@ export const EMPTY_LOG: LogState = {
   pending: 0,
   isCurrent: false,
   isFilled: false,
+  skipped: { malformed: 0, unsigned: 0, other_format: 0 },
   links: 0,
   obstacle: null,
 };
@@ -174,7 +183,8 @@ export function readLogState(db: Database): LogState {
   if (row === null) return EMPTY_LOG;
   try {
     const state: LogState = JSON.parse(row.state);
-    return state;
+    // An earlier version did not write all members.
+    return { ...EMPTY_LOG, ...state };
   } catch (error) {
     throw new DamagedRecordError("The state of the links log is no JSON.", { cause: error });
   }
