@@ -81,6 +81,7 @@ class Api implements AsyncDisposable {
     signer: SIGNER,
     replicas: 1,
     log,
+    noteFailure: () => undefined,
   };
   readonly publisher: LinksLogPublisher;
   #maker: SnapshotMaker | undefined;
