@@ -83,14 +83,15 @@ function createFile(path: string): Database {
 /** Writes takedowns, domains and links; returns the number of links. */
 async function writeStates(session: Sql, db: Database): Promise<number> {
   const add = prepareAdd(db);
+  let links = 0;
   const write = (record: LinkRecord): void => {
     if (!isWellFormed(record)) throw new Error("A record is malformed.");
-    add(toChange(record));
+    links += add(toChange(record));
   };
   write(await readTakedownNotice(session));
   for await (const notices of readDomainNotices(session)) notices.forEach(write);
   for await (const records of readServedLinks(session)) records.forEach(write);
-  return indexRows(db);
+  return links - indexRows(db);
 }
 
 const toHead = ({ term, position, hash }: LogHead): Head => ({ term, position, hash });

@@ -103,26 +103,33 @@ export function prepareReplace(db: Database): (change: Change) => Replaced {
   };
 }
 
-/** Prepares the statement that adds rows to {@link TABLES}, whatever they have of the same key. */
-export function prepareAdd(db: Database): (change: Change) => void {
+/**
+ * Prepares the statement that adds rows to {@link TABLES}, whatever they have of the same key.
+ * Returns the number of links that it adds.
+ */
+export function prepareAdd(db: Database): (change: Change) => number {
   const add = db.prepare<undefined, [string, Uint8Array]>(
     "INSERT INTO links (key, record) VALUES (?, ?)",
   );
-  return ({ key, row }) => void add.run(key, row);
+  return ({ key, row }) => {
+    add.run(key, row);
+    return Number(row[FORM] === LINK);
+  };
 }
 
 /**
- * Completes {@link TABLES} with rows: of each key the last one stays. Returns the number of links.
+ * Completes {@link TABLES} with rows: of each key the last one stays. Returns the number of links
+ * that go.
  */
 export function indexRows(db: Database): number {
   db.run(INDEX);
-  db.run(`
+  const gone = db.query<{ is_link: number }, []>(`
     DELETE FROM links WHERE number IN (
       SELECT links.number FROM links
         JOIN (SELECT key, max(number) AS last FROM links GROUP BY key HAVING count(*) > 1) twice
-          ON twice.key = links.key AND links.number < last)`);
-  const count = `SELECT count(*) AS links FROM links WHERE ${IS_LINK}`;
-  return db.query<{ links: number }, []>(count).get()?.links ?? 0;
+          ON twice.key = links.key AND links.number < last)
+    RETURNING ${IS_LINK} AS is_link`);
+  return gone.all().filter((row) => row.is_link === 1).length;
 }
 
 /**
