@@ -82,10 +82,7 @@ const selectAfter = async (sql: Sql, domain: Uuid, after: Uuid | null) =>
  * whoever has the domain, or none. The log may have had the links under both, and of another
  * account.
  */
-async function enqueueNames(
-  transaction: Transaction,
-  links: readonly NamedLink[],
-): Promise<void> {
+async function enqueueNames(transaction: Transaction, links: readonly NamedLink[]): Promise<void> {
   const names = links.flatMap(({ host: domain, alias, version }) =>
     [...new Set([alias, foldAlias(alias)])].map((name) => ({ version, domain, alias: name })),
   );
