@@ -63,6 +63,7 @@ export class LogStore implements Disposable {
   readonly #inode: number | undefined;
   readonly #db: Database;
   readonly #replace: (change: Change) => Replaced;
+  readonly #lastChange: Statement<{ last: number | null }, []>;
   readonly #note: Statement<undefined, [number, string]>;
   readonly #trim: Statement<undefined, [number]>;
   #state: LogState;
@@ -78,12 +79,9 @@ export class LogStore implements Disposable {
     this.#db = openDatabase(dir, reserveBytes);
     this.#inode = inodeOf(dir);
     this.#replace = prepareReplace(this.#db);
-    this.#note = this.#db.prepare(
-      "INSERT INTO changes SELECT coalesce(max(number), 0) + ?, ? FROM changes",
-    );
-    this.#trim = this.#db.prepare(
-      "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
-    );
+    this.#lastChange = this.#db.prepare("SELECT max(number) AS last FROM changes");
+    this.#note = this.#db.prepare("INSERT INTO changes VALUES (?, ?)");
+    this.#trim = this.#db.prepare("DELETE FROM changes WHERE number <= ?");
     this.#state = readLogState(this.#db);
   }
 
@@ -114,11 +112,13 @@ export class LogStore implements Disposable {
   /** Lists what was written. Keys have no control characters. */
   #tellReaders(keys: readonly string[]): void {
     if (keys.length === 0) return;
+    let number = this.#lastChange.get()?.last ?? 0;
     for (let at = 0; at < keys.length; at += KEYS_OF_ROW) {
       const part = keys.slice(at, at + KEYS_OF_ROW);
-      this.#note.run(part.length, part.join("\n"));
+      number += part.length;
+      this.#note.run(number, part.join("\n"));
     }
-    this.#trim.run(CHANGES_KEPT);
+    this.#trim.run(number - CHANGES_KEPT);
   }
 
   /** Says what the host waits for to have all entries; null for nothing. */
