@@ -4,7 +4,7 @@
  * second do not delay them. The thread starts with the first read.
  */
 import { spawnWorker } from "../../shared/worker-thread.ts";
-import type { SlowRead } from "./slow-reads.worker.ts";
+import type { SlowRead, SlowReadEnd } from "./slow-reads.worker.ts";
 
 /** Maximum reads that wait for the thread; further requests get 503. */
 const READS_MAX = 512;
@@ -12,8 +12,8 @@ const READS_MAX = 512;
 export class SlowReads {
   readonly #dir: string;
   readonly #onError: (error: unknown) => void;
-  /** The ends of reads, which the thread does one after the other. */
-  readonly #reads: (() => void)[] = [];
+  readonly #reads = new Map<number, () => void>();
+  #lastRead = 0;
   #worker: Worker | undefined;
 
   /**
@@ -27,11 +27,11 @@ export class SlowReads {
 
   /** Makes the thread read the pages of a link into memory; throws when too many reads wait. */
   async prefetch(domain: string, alias: string): Promise<void> {
-    if (this.#reads.length >= READS_MAX) throw new Error("Too many links are being read.");
+    if (this.#reads.size >= READS_MAX) throw new Error("Too many links are being read.");
     this.#worker ??= this.#start();
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#reads.push(resolve);
-    const read: SlowRead = { dir: this.#dir, domain, alias };
+    const read: SlowRead = { id: ++this.#lastRead, dir: this.#dir, domain, alias };
+    this.#reads.set(read.id, resolve);
     this.#worker.postMessage(read);
     await promise;
   }
@@ -42,7 +42,10 @@ export class SlowReads {
 
   #start(): Worker {
     const worker = spawnWorker("redirector/links/slow-reads.worker.ts");
-    worker.addEventListener("message", () => this.#reads.shift()?.());
+    worker.addEventListener("message", ({ data }: MessageEvent<SlowReadEnd>) => {
+      this.#reads.get(data.id)?.();
+      this.#reads.delete(data.id);
+    });
     worker.addEventListener("error", (event) => this.#onError(event.error ?? event.message));
     return worker;
   }

@@ -6,7 +6,10 @@ import { findStore } from "./store-files.ts";
 import { StoreReader } from "./store.ts";
 
 /** A message to the thread: the link to read, and the folder of the store. */
-export type SlowRead = { dir: string; domain: string; alias: string };
+export type SlowRead = { id: number; dir: string; domain: string; alias: string };
+
+/** A message from the thread: the pages of the link are in memory, if they could be read. */
+export type SlowReadEnd = { id: number };
 
 declare const self: Worker;
 
@@ -35,6 +38,6 @@ function read({ dir, domain, alias }: SlowRead): void {
 
 self.addEventListener("message", ({ data }: MessageEvent<SlowRead>): void => {
   read(data);
-  // The pages of the link are in memory, if they could be read.
-  self.postMessage(undefined);
+  const end: SlowReadEnd = { id: data.id };
+  self.postMessage(end);
 });
