@@ -122,7 +122,7 @@ function warnOfUntrustedProxy(log: Log): () => void {
 const REMEMBERED_MS = 60_000;
 
 /** The message for operators; no process needs a restart. */
-export const DATABASE_FULL =
+const DATABASE_FULL =
   "its disk is full: nothing can be created or changed until there is room; links go on redirecting";
 
 /**

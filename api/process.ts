@@ -9,7 +9,7 @@ import { answerStatus } from "../shared/status.ts";
 import { ReadabilityWatch, ReplicaWatch } from "../shared/stream-checks.ts";
 import { apiSite } from "./app.ts";
 import { METRICS_PORTS } from "./config.ts";
-import { type ApiContext, DATABASE_FULL } from "./context.ts";
+import type { ApiContext } from "./context.ts";
 import { listenDashboard } from "./dashboard/app.ts";
 import { describeOutbox, readOutbox } from "./links-log/log.ts";
 import { LinksLogPublisher } from "./links-log/publisher.ts";
@@ -48,10 +48,11 @@ class LinksLog {
   readonly replicas: ReplicaWatch;
   readonly readability: ReadabilityWatch;
 
-  constructor({ config, sql, nats: { connection }, lifecycle, log }: ApiContext) {
+  constructor({ config, sql, nats: { connection }, lifecycle, log, fullDisk }: ApiContext) {
     const expected = config.NATS_REPLICAS;
     const signer = new LogSigner(config);
-    const context = { sql, nats: connection, signer, replicas: expected, log };
+    const noteFailure = (error: unknown): void => fullDisk.record(error);
+    const context = { sql, nats: connection, signer, replicas: expected, log, noteFailure };
     this.publisher = new LinksLogPublisher(context);
     lifecycle.onStop("links log", () => this.publisher.stop());
     this.snapshots = new SnapshotMaker(context, this.publisher, config.DATABASE_URL);
@@ -119,7 +120,7 @@ const healthOf = (
     links_feed: publisher.isSilent ? OTHER_DATABASE : undefined,
     links_log: publisher.warning ?? snapshots.warning,
     outbox: await readOutbox(context.sql).then(describeOutbox, () => undefined),
-    postgres: publisher.isDatabaseFull ? DATABASE_FULL : context.fullDisk.problem(),
+    postgres: context.fullDisk.problem(),
     links_snapshots: snapshots.problem,
     replicas: replicas.warning(),
     streams: readability.warning(),

@@ -67,10 +67,7 @@ export class Parts {
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
     const linksDir = linksDirOf(config);
-    const thread = new LinksThread(config, {
-      skipped: (reason) => this.logHealth.onSkipped(reason),
-      failed: failWith("The links thread failed."),
-    });
+    const thread = new LinksThread(config, failWith("The links thread failed."));
     const slowReadsFailed = failWith("The thread of slow reads failed.");
     const slowReads = new SlowReads(linksDir, slowReadsFailed);
     this.#host = new HostLinks(linksDir, this, this.logHealth, log);

@@ -143,7 +143,7 @@ export const JOBS: Readonly<Record<string, string>> = {
   "redirector/journal/publisher.worker.ts": "sending clicks on: of the service",
   "redirector/limits/click-limits.ts": "uses of click limits: of the service",
   "redirector/limits/continuity.ts": "the position of their stream: of the service",
-  "redirector/links/host-links.ts": "the store of links: of the service",
+  "redirector/links/host-log.ts": "the store of links: of the service",
   "shared/lifecycle.ts": "the process's sign of life: of the service",
   "shared/stream-checks.ts": "the state of the streams: of the service",
   "worker/batches/batch-log.ts": "the worker's claim: of the service",

@@ -61,12 +61,12 @@ async function requireDistinct(transaction: Transaction, id: Uuid): Promise<void
 }
 
 /**
- * Calls `work` with a domain whose links must be published (`verified`) or withdrawn, unless
- * another process holds it. If `work` returns true, the domain is marked as done.
+ * Calls `work` with a domain whose links must be published or withdrawn, unless another process
+ * holds it. If `work` returns true, the domain is marked as done.
  */
 export async function withRepublishing(
   sql: Sql,
-  work: (id: Uuid, verified: boolean) => Promise<boolean>,
+  work: (id: Uuid) => Promise<boolean>,
 ): Promise<void> {
   if (!(await hasUnpublished(sql))) return;
   await sql.begin(async (lock) => {
@@ -75,7 +75,7 @@ export async function withRepublishing(
         select id, verified_at is not null as verified from domains where republishing)
       select id, verified from republishing
        where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
-    if (found === undefined || !(await work(found.id, found.verified))) return;
+    if (found === undefined || !(await work(found.id))) return;
     // Unless the domain has changed hands meanwhile.
     await sql`
       update domains set republishing = false

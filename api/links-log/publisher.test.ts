@@ -87,6 +87,7 @@ function startPublisher(sql = postgres.sql, signer = SIGNER) {
     signer,
     replicas: 1,
     log: processLog("test", "silent"),
+    noteFailure: () => undefined,
   });
   return { publisher, [Symbol.asyncDispose]: () => publisher.stop() };
 }

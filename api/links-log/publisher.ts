@@ -39,7 +39,7 @@ import {
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
-import { isDiskFull, type Sql } from "../postgres.ts";
+import type { Sql } from "../postgres.ts";
 import {
   acknowledgeEntries,
   type LogEntry,
@@ -82,6 +82,8 @@ export type LogContext = {
   /** Of the streams, if this process creates them. */
   replicas: number;
   log: Log;
+  /** Is told of failures, as of those of requests. */
+  noteFailure(error: unknown): void;
 };
 
 type JetStream = { client: JetStreamClient; manager: JetStreamManager; tail: TailReader };
@@ -103,7 +105,6 @@ export class LinksLogPublisher implements LinksPublisher {
   /** The recording of it, one after the other. */
   #acknowledging: Promise<void> = Promise.resolve();
   #head: LogHead | undefined;
-  #isDatabaseFull = false;
   #isSilent = false;
   /** When this process may begin a term, and when a message of a stranger was seen. */
   #termAt = -Infinity;
@@ -133,11 +134,6 @@ export class LinksLogPublisher implements LinksPublisher {
    */
   get isSilent(): boolean {
     return this.#isSilent;
-  }
-
-  /** Whether the last run could not write to PostgreSQL, whose disk is full. */
-  get isDatabaseFull(): boolean {
-    return this.#isDatabaseFull;
   }
 
   /** Says that others write to the tail; undefined when they do not. */
@@ -208,9 +204,8 @@ export class LinksLogPublisher implements LinksPublisher {
       for (let races = 0; !(await this.#publishOnce(jetStream));)
         if (++races === RACES_MAX)
           throw new Error(`Lost ${RACES_MAX} races against other publishers.`);
-      this.#isDatabaseFull = false;
     } catch (error) {
-      this.#isDatabaseFull = isDiskFull(error);
+      this.#context.noteFailure(error);
       throw error;
     }
   }

@@ -54,8 +54,6 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const ignore = (): void => undefined;
-
 const create = (alias: string) =>
   stores.links.create(stores.owner, newUuid(), { url: `https://example.com/${alias}`, alias });
 
@@ -83,6 +81,7 @@ class Api implements AsyncDisposable {
     signer: SIGNER,
     replicas: 1,
     log,
+    noteFailure: () => undefined,
   };
   readonly publisher: LinksLogPublisher;
   #maker: SnapshotMaker | undefined;
@@ -106,7 +105,7 @@ class Api implements AsyncDisposable {
 }
 
 const startHost = (nats: NatsClient) =>
-  new HostLog(join(dir, "host"), { nats, verifier: SIGNER, log }, ignore);
+  new HostLog(join(dir, "host"), { nats, verifier: SIGNER, log });
 
 /** The folder of the host's store. */
 const folder = () => currentFolder(join(dir, "host"));

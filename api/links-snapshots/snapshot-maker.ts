@@ -15,6 +15,7 @@ import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import {
   decodeSnapshotRequest,
   ensureSnapshotsStream,
+  findStarts,
   firstKept,
   listSnapshots,
   listSubjects,
@@ -24,7 +25,7 @@ import {
   SNAPSHOTS_STREAM,
   type StoredSnapshot,
 } from "../../shared/links-log/snapshots.ts";
-import { findInTail, isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
+import { isLongTail, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { spawnWorker } from "../../shared/worker-thread.ts";
@@ -276,9 +277,7 @@ async function claimAnswer(sql: Sql): Promise<boolean> {
 /** Removes entries from the tail that no host needs which takes a snapshot. */
 async function truncate(manager: JetStreamManager, verifier: LogVerifier): Promise<void> {
   const manifests = (await listSnapshots(manager, verifier)).map(({ manifest }) => manifest);
-  const sequences = new Map<string, number | undefined>();
-  for (const { start } of manifests)
-    sequences.set(start.hash, await findInTail(manager, verifier, start));
-  const first = firstKept(manifests, ({ hash }) => sequences.get(hash));
+  const starts = await findStarts(manager, verifier, manifests);
+  const first = firstKept(manifests, ({ hash }) => starts.get(hash));
   if (first !== undefined) await manager.streams.purge(LINK_LOG_STREAM, { seq: first });
 }

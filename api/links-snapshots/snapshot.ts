@@ -4,7 +4,8 @@
  */
 import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, createWriteStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
 import { createZstdCompress } from "node:zlib";
 
 import type { JetStreamClient, JetStreamManager } from "nats";
@@ -25,6 +26,7 @@ import {
   listSubjects,
   type Manifest,
   manifestSubject,
+  PART_BYTES,
   SNAPSHOTS_KEPT,
   SNAPSHOTS_STREAM,
   snapshotSubjects,
@@ -81,14 +83,15 @@ function createFile(path: string): Database {
 /** Writes takedowns, domains and links; returns the number of links. */
 async function writeStates(session: Sql, db: Database): Promise<number> {
   const add = prepareAdd(db);
+  let links = 0;
   const write = (record: LinkRecord): void => {
     if (!isWellFormed(record)) throw new Error("A record is malformed.");
-    add(toChange(record));
+    links += add(toChange(record));
   };
   write(await readTakedownNotice(session));
   for await (const notices of readDomainNotices(session)) notices.forEach(write);
   for await (const records of readServedLinks(session)) records.forEach(write);
-  return indexRows(db);
+  return links - indexRows(db);
 }
 
 const toHead = ({ term, position, hash }: LogHead): Head => ({ term, position, hash });
@@ -107,42 +110,30 @@ export async function storeSnapshot(
   contents: SnapshotContents,
 ): Promise<string> {
   const name = crypto.randomUUID();
+  const compressed = `${path}.zst`;
+  await pipeline(
+    createReadStream(path, { highWaterMark: PART_BYTES }),
+    createZstdCompress({ chunkSize: PART_BYTES }),
+    createWriteStream(compressed, { mode: 0o600 }),
+  );
+  const file = Bun.file(compressed);
   const hash = createHash("sha256");
   const waiting: Promise<unknown>[] = [];
-  let bytes = 0;
-  let index = 0;
-  for await (const chunk of splitChunks(createReadStream(path).pipe(createZstdCompress()))) {
+  for (let index = 0; index * CHUNK_BYTES < file.size; index++) {
+    const start = index * CHUNK_BYTES;
+    const chunk = await file.slice(start, start + CHUNK_BYTES).bytes();
     hash.update(chunk);
-    bytes += chunk.length;
     if (waiting.length === WINDOW) await Promise.all(waiting.splice(0, WINDOW / 2));
-    const published = client.publish(chunkSubject(name, index++), chunk);
+    const published = client.publish(chunkSubject(name, index), chunk);
     // A failure is thrown when its turn comes.
     published.catch(() => undefined);
     waiting.push(published);
   }
   await Promise.all(waiting);
-  const manifest = encodeManifest({ ...contents, bytes, sha256: hash.digest("hex") });
+  const manifest = encodeManifest({ ...contents, bytes: file.size, sha256: hash.digest("hex") });
   const headers = signer.sign(manifestStatement(name, manifest));
   await client.publish(manifestSubject(name), manifest, { headers });
   return name;
-}
-
-/** Regroups bytes into chunks of {@link CHUNK_BYTES}; the last one has what is left. */
-async function* splitChunks(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let waiting: Uint8Array[] = [];
-  let length = 0;
-  for await (const part of parts) {
-    waiting.push(part);
-    length += part.length;
-    if (length < CHUNK_BYTES) continue;
-    const joined = Buffer.concat(waiting);
-    let start = 0;
-    for (; length - start >= CHUNK_BYTES; start += CHUNK_BYTES)
-      yield joined.subarray(start, start + CHUNK_BYTES);
-    waiting = [joined.subarray(start)];
-    length -= start;
-  }
-  if (length > 0) yield Buffer.concat(waiting);
 }
 
 /**

@@ -166,7 +166,7 @@ export function applyUtm(href: string, utm: Utm): string {
 type Named = { domain_host: string | null; alias: string; folded: boolean };
 
 /** The domain of a link as the log names it. */
-export const recordDomain = ({ domain_host }: Named): string => domain_host ?? DEFAULT_DOMAIN;
+const recordDomain = ({ domain_host }: Named): string => domain_host ?? DEFAULT_DOMAIN;
 
 /** The alias of a link as the log names it: in lower case where the domain ignores case. */
 export const recordAlias = ({ alias, folded }: { alias: string; folded: boolean }): string =>

@@ -109,6 +109,28 @@ describe("the links of a host", () => {
     await eventually(async () => expect(changed()).toBe(aliases.length), WITHIN_MS);
   });
 
+  test("take over changes once in each turn of the event loop, however far behind the process is", async () => {
+    using store = openStore();
+    write(store, [takedowns()]);
+    using process = startProcess(AWAY, 0);
+    const { host } = process;
+    const poll = host.poll.bind(host);
+    let polls = 0;
+    host.poll = () => {
+      polls++;
+      poll();
+    };
+    const others = Array.from({ length: 20_000 }, (_, i) => activeLink(`o-${i}`, 1));
+    write(store, others);
+    const inEachTurn: number[] = [];
+    for (const end = performance.now() + 300; performance.now() < end; polls = 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      inEachTurn.push(polls);
+    }
+    expect(inEachTurn.filter((count) => count > 0).length).toBeGreaterThan(10);
+    expect(Math.max(...inEachTurn)).toBe(1);
+  });
+
   test("are not known before there is a store, or while it lacks links, nor without NATS", async () => {
     using process = startProcess();
     expect(process.links.find("", "a")).toBeUndefined();

@@ -28,12 +28,8 @@ const POLL_MS = 10;
 /** Interval at which the file is checked: another one may have replaced it. */
 const FILE_CHECK_MS = 100;
 
-/**
- * Maximum time for applying changes in one event loop turn, and how many are applied between two
- * checks of the time: a link with many rules takes up to a millisecond.
- */
+/** Maximum time for applying changes in one event loop turn. */
 const TURN_MS = 5;
-const CHANGES_AT_ONCE = 10;
 
 /** The part of the links of a host that a process has in memory. */
 export type Memory = { cache: LinkCache; takedowns: Takedowns; domains: DomainSettingsCache };
@@ -45,7 +41,7 @@ export class HostLinks {
   readonly #log: Log;
   readonly #failedLog: LimitedLog;
   readonly #turnMs: number;
-  readonly #timer: Timer;
+  #timer: Timer | undefined;
   #reader: StoreReader | undefined;
   /** The inode of the file that was opened last; another file may replace it. */
   #inode = 0;
@@ -70,13 +66,17 @@ export class HostLinks {
     this.#failedLog = new LimitedLog(log, "link_change_failed");
     this.#turnMs = turnMs;
     this.poll();
-    this.#timer = setInterval(() => this.poll(), POLL_MS);
   }
 
-  /** Applies changes of the store now, without waiting for the next interval. */
+  /**
+   * Applies changes of the store now, without waiting for the next interval. What is left waits for
+   * the next turn of the event loop, of which each has one call only: requests wait for no more.
+   */
   poll(): void {
+    clearTimeout(this.#timer);
     this.#reopen();
-    if (this.use((reader) => this.#update(reader)) === false) setImmediate(() => this.poll());
+    const isAll = this.use((reader) => reader.together(() => this.#update(reader))) !== false;
+    this.#timer = setTimeout(() => this.poll(), isAll ? POLL_MS : 0);
   }
 
   /** What the store had of the log when it was last read. */
@@ -131,7 +131,7 @@ export class HostLinks {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     this.#close();
   }
 
@@ -210,18 +210,18 @@ export class HostLinks {
   /** Applies changes for the time of a turn; returns whether those were all. */
   #applyChanges(reader: StoreReader): boolean {
     const turnEnd = performance.now() + this.#turnMs;
-    for (;;) {
-      const next = reader.changesSince(this.#number, CHANGES_AT_ONCE);
+    do {
+      const next = reader.changesAfter(this.#number);
       if (next === undefined) {
         this.#skipChanges(reader);
         this.#clearOutdated(reader);
         return true;
       }
+      if (next.keys.length === 0) return true;
       for (const key of next.keys) this.#apply(reader, key);
       this.#number = next.number;
-      if (next.keys.length < CHANGES_AT_ONCE) return true;
-      if (performance.now() >= turnEnd) return false;
-    }
+    } while (performance.now() < turnEnd);
+    return false;
   }
 
   /**

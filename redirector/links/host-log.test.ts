@@ -32,15 +32,13 @@ const log = processLog("test", "silent");
 
 const tail = new TestTail();
 
-const ignore = (): void => undefined;
-
 function startHost() {
   const asked: (number | undefined)[] = [];
   const requests = tail.connection.subscribe(SNAPSHOT_REQUESTS, {
     callback: (_, { data }) => void asked.push(decodeSnapshotRequest(data)),
   });
   const nats = new NatsClient(tail.server.url, "redirector", log);
-  const host = new HostLog(join(tail.dir, "host"), { nats, verifier: SIGNER, log }, ignore);
+  const host = new HostLog(join(tail.dir, "host"), { nats, verifier: SIGNER, log });
   return {
     host,
     asked,

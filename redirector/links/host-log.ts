@@ -6,7 +6,7 @@
 import { rmSync } from "node:fs";
 import { basename } from "node:path";
 
-import type { JetStreamManager, NatsConnection } from "nats";
+import type { NatsConnection } from "nats";
 
 import {
   type Candidate,
@@ -17,15 +17,16 @@ import {
 import {
   chooseSnapshot,
   encodeSnapshotRequest,
+  findStarts,
   listSnapshots,
   SNAPSHOT_REQUESTS,
   type StoredSnapshot,
   toCandidate,
 } from "../../shared/links-log/snapshots.ts";
-import { findInTail } from "../../shared/links-log/tail.ts";
 import { type LogState, STORE_FORMAT } from "../../shared/links-store/schema.ts";
-import { LogFollower, type LogSource, type SkippedReason } from "./log-follower.ts";
-import { BrokenSnapshotError, NoRoomError, SnapshotReader } from "./snapshot-reader.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
+import { LogFollower, type LogSource } from "./log-follower.ts";
+import { BrokenSnapshotError, NoRoomError, readSnapshot } from "./snapshot-reader.ts";
 import {
   currentFolder,
   makeFolder,
@@ -61,7 +62,6 @@ const DROPPED_MAX = 1_000;
 export class HostLog {
   readonly #dir: string;
   readonly #source: LogSource;
-  readonly #onSkipped: (reason: SkippedReason) => void;
   #current: LogFollower;
   /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
@@ -69,23 +69,19 @@ export class HostLog {
   #strayedAt: number | undefined;
   readonly #stopping = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
-  readonly #running: Promise<void>;
+  readonly #rounds: Repetition;
 
-  /**
-   * Opens the store, whose lock the caller has; throws as {@link LogStore} does. Calls `onSkipped`
-   * as {@link LogFollower} does.
-   */
-  constructor(dir: string, source: LogSource, onSkipped: (reason: SkippedReason) => void) {
+  /** Opens the store, whose lock the caller has; throws as {@link LogStore} does. */
+  constructor(dir: string, source: LogSource) {
     this.#dir = dir;
     this.#source = source;
-    this.#onSkipped = onSkipped;
     makeFolder(dir);
     removeOtherFolders(dir);
     const others = otherFormats(dir);
     if (others.length > 0)
       source.log.warn({ format: STORE_FORMAT, others }, "links_store_of_other_format");
     this.#current = this.#follow(currentFolder(dir));
-    this.#running = this.#run().catch((error: unknown) => this.#ended.reject(error));
+    this.#rounds = repeat(() => this.#look());
   }
 
   /** What the host's store has of the log. */
@@ -100,7 +96,7 @@ export class HostLog {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#running;
+    await this.#rounds.stop();
     await this.#current.stop();
     this.#ended.resolve();
   }
@@ -109,29 +105,23 @@ export class HostLog {
     return this.#stopping.signal.aborted;
   }
 
-  async #run(): Promise<void> {
-    const { nats, log } = this.#source;
-    const connection = await nats.connection;
-    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
-    while (!this.#isStopped) {
-      await Bun.sleep(POLL_MS);
-      if (!this.#needsSnapshot() || !nats.connected()) continue;
-      try {
-        await this.#replace(connection, manager);
-      } catch (error) {
-        if (this.#isStopped) return;
-        log.warn({ error }, "links_snapshot_failed");
-        const hasRoom = !(error instanceof NoRoomError);
-        if (!hasRoom) this.#waitFor("there is no room in LINKS_DIR for a snapshot beside it");
-        await this.#pause(hasRoom ? RETRY_MS : NO_ROOM_RETRY_MS);
-      }
+  /** Replaces the store if it needs that; returns the pause until the next look. */
+  async #look(): Promise<number> {
+    try {
+      if (!this.#needsSnapshot() || !this.#source.nats.connected()) return POLL_MS;
+      return await this.#replace().catch((error: unknown) => this.#reportFailure(error));
+    } catch (error) {
+      this.#ended.reject(error);
+      return RETRY_MS;
     }
   }
 
-  async #pause(ms: number): Promise<void> {
-    const end = performance.now() + ms;
-    while (!this.#isStopped && performance.now() < end) await Bun.sleep(POLL_MS);
+  #reportFailure(error: unknown): number {
+    if (this.#isStopped) return 0;
+    this.#source.log.warn({ error }, "links_snapshot_failed");
+    if (!(error instanceof NoRoomError)) return RETRY_MS;
+    this.#waitFor("there is no room in LINKS_DIR for a snapshot beside it");
+    return NO_ROOM_RETRY_MS;
   }
 
   /** Whether the store has no way to the head of the log; says so to operators, and why. */
@@ -165,26 +155,30 @@ export class HostLog {
   }
 
   /** Takes a snapshot, and replaces the store with it once it is at the head. */
-  async #replace(connection: NatsConnection, manager: JetStreamManager): Promise<void> {
-    const snapshot = lacksEntries(this.state) ? await this.#choose(manager) : undefined;
+  async #replace(): Promise<number> {
+    const connection = await this.#source.nats.connection;
+    const snapshot = lacksEntries(this.state) ? await this.#choose(connection) : undefined;
     if (snapshot === undefined) {
       this.#waitFor(
         `it waits for a snapshot of format ${STORE_FORMAT}, which an API process makes`,
       );
       const { term } = this.state.written;
       connection.publish(SNAPSHOT_REQUESTS, encodeSnapshotRequest(term));
-      return await this.#pause(RETRY_MS);
+      return RETRY_MS;
     }
-    const candidate = await this.#take(manager, snapshot).catch((error: unknown) => {
+    const candidate = await this.#take(snapshot).catch((error: unknown) => {
       // One that is not what was stored is not read again and again.
       if (error instanceof BrokenSnapshotError) this.#drop(snapshot.name);
       throw error;
     });
-    const isAtHead = await this.#waitForHead(candidate, toCandidate(snapshot.manifest));
-    if (isAtHead) return await this.#swap(candidate);
+    if (await this.#waitForHead(candidate, toCandidate(snapshot.manifest))) {
+      await this.#swap(candidate);
+      return POLL_MS;
+    }
     await remove(candidate);
     if (candidate.hasFailed) throw new NoRoomError("A snapshot's store is not written.");
     if (!this.#isStopped) this.#drop(snapshot.name);
+    return POLL_MS;
   }
 
   #drop(name: string): void {
@@ -192,31 +186,32 @@ export class HostLog {
     this.#dropped.add(name);
   }
 
-  async #choose(manager: JetStreamManager): Promise<StoredSnapshot | undefined> {
+  /** Chooses the snapshot to take; undefined when the host has to ask for one. */
+  async #choose(connection: NatsConnection): Promise<StoredSnapshot | undefined> {
+    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
+    const manager = await connection.jetstreamManager(options);
     const { verifier } = this.#source;
     const stored = (await listSnapshots(manager, verifier)).filter(
       ({ name, manifest }) => manifest.format === STORE_FORMAT && !this.#dropped.has(name),
     );
-    const continued = new Set<string>();
-    for (const { manifest } of stored)
-      if ((await findInTail(manager, verifier, manifest.start)) !== undefined)
-        continued.add(manifest.start.hash);
     const manifests = stored.map(({ manifest }) => manifest);
-    const chosen = chooseSnapshot(manifests, this.state, ({ hash }) => continued.has(hash));
+    const starts = await findStarts(manager, verifier, manifests);
+    const chosen = chooseSnapshot(manifests, this.state, ({ hash }) => starts.has(hash));
     return stored.find(({ manifest }) => manifest === chosen);
   }
 
   /** Reads a snapshot into a folder of its own, and follows the log from there. */
-  async #take(manager: JetStreamManager, snapshot: StoredSnapshot): Promise<LogFollower> {
+  async #take(snapshot: StoredSnapshot): Promise<LogFollower> {
     const { name, manifest } = snapshot;
     // Not named after the snapshot: the host's store may have been made from the same one.
     const dir = newFolder(this.#dir);
-    const reader = new SnapshotReader(this.#source.nats, manager, snapshot, (percent) =>
-      this.#waitFor(`a snapshot of ${manifest.links} links is read: ${percent} %`),
-    );
     try {
       makeFolder(dir);
-      await reader.readTo(storePath(dir), this.#stopping.signal);
+      await readSnapshot(this.#source.nats, snapshot, storePath(dir), {
+        signal: this.#stopping.signal,
+        onPercent: (percent) =>
+          this.#waitFor(`a snapshot of ${manifest.links} links is read: ${percent} %`),
+      });
     } catch (error) {
       rmSync(dir, { recursive: true, force: true });
       throw error;
@@ -229,11 +224,7 @@ export class HostLog {
 
   /** Follows the log with a store; with the end of the snapshot that it was made from, if any. */
   #follow(dir: string, end?: Head): LogFollower {
-    const store = new LogStore(dir);
-    const onSkipped = (reason: SkippedReason): void => {
-      if (follower === this.#current) this.#onSkipped(reason);
-    };
-    const follower = new LogFollower(this.#source, store, onSkipped, end);
+    const follower = new LogFollower(this.#source, new LogStore(dir), end);
     follower.ended.catch((error: unknown) => {
       if (follower === this.#current) this.#ended.reject(error);
     });

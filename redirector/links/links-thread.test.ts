@@ -46,11 +46,8 @@ function start(): LinksThread {
       NATS_URL: tail.server.url,
       LOG_LEVEL: "fatal",
     }),
-    {
-      skipped: () => undefined,
-      failed(error) {
-        throw error;
-      },
+    (error) => {
+      throw error;
     },
   );
   threads.push(thread);

@@ -12,7 +12,7 @@ import { NatsClient } from "../../shared/nats.ts";
 import { type ProcessLock, tryLock } from "../../shared/process-lock.ts";
 import { type Config, linksDirOf } from "../config.ts";
 import { HostLog } from "./host-log.ts";
-import type { LogSource, SkippedReason } from "./log-follower.ts";
+import type { LogSource } from "./log-follower.ts";
 import {
   currentFolder,
   damageMarkPath,
@@ -25,11 +25,8 @@ import {
   storePath,
 } from "./store-files.ts";
 
-/** Messages to the thread. */
+/** Messages to the thread, which sends one when it has stopped. */
 export type LinksCommand = { kind: "start"; config: Config } | { kind: "stop" };
-
-/** Messages from the thread. */
-export type LinksEvent = { kind: "skipped"; reason: SkippedReason } | { kind: "stopped" };
 
 /** Interval at which a process without the lock tries to take it. */
 const LOCK_POLL_MS = 250;
@@ -38,8 +35,6 @@ const LOCK_POLL_MS = 250;
 const RETRY_MS = 1_000;
 
 declare const self: Worker;
-
-const send = (event: LinksEvent): void => self.postMessage(event);
 
 class StoreFiller {
   readonly #config: Config;
@@ -125,7 +120,7 @@ class StoreFiller {
       verifier: new LogVerifier(LINKS_PUBLIC_KEYS),
       log,
     };
-    return new HostLog(dir, this.#source, (reason) => send({ kind: "skipped", reason }));
+    return new HostLog(dir, this.#source);
   }
 
   /**
@@ -148,5 +143,5 @@ let filler: StoreFiller | undefined;
 
 self.addEventListener("message", ({ data }: MessageEvent<LinksCommand>): void => {
   if (data.kind === "start") filler = new StoreFiller(data.config);
-  else void filler?.stop().finally(() => send({ kind: "stopped" }));
+  else void filler?.stop().finally(() => self.postMessage(undefined));
 });

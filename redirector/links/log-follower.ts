@@ -36,7 +36,12 @@ import {
 } from "../../shared/links-log/entries.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { decodeMessage, HEARTBEAT_REQUESTS, LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
-import { type Change, toChange, toMalformed } from "../../shared/links-store/schema.ts";
+import {
+  type Change,
+  type SkippedReason,
+  toChange,
+  toMalformed,
+} from "../../shared/links-store/schema.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { LogStore, Written } from "./store.ts";
@@ -73,19 +78,12 @@ type Session = {
   delivered: number;
 };
 
-/**
- * Why something of the tail was skipped: a state is malformed, nobody signed a message, or it says
- * that it has another format.
- */
-export type SkippedReason = "malformed" | "unsigned" | "other_format";
-
 /** The links log as a host reads it: from NATS, and only what a known key signed. */
 export type LogSource = { nats: Nats; verifier: LogVerifier; log: Log };
 
 export class LogFollower {
   readonly #source: LogSource;
   readonly store: LogStore;
-  readonly #onSkipped: (reason: SkippedReason) => void;
   readonly #skippedLog: LimitedLog;
   /** States that are read and not written yet, and what the store has of the log after them. */
   #changes: Change[] = [];
@@ -104,19 +102,10 @@ export class LogFollower {
   readonly ended: Promise<void>;
   #hasFailed = false;
 
-  /**
-   * Calls `onSkipped` each time something is read that is skipped. `awaited` is the end of the
-   * snapshot that the store was made from.
-   */
-  constructor(
-    source: LogSource,
-    store: LogStore,
-    onSkipped: (reason: SkippedReason) => void,
-    awaited?: Head,
-  ) {
+  /** `awaited` is the end of the snapshot that the store was made from. */
+  constructor(source: LogSource, store: LogStore, awaited?: Head) {
     this.#source = source;
     this.store = store;
-    this.#onSkipped = onSkipped;
     this.#skippedLog = new LimitedLog(source.log, "links_log_skipped");
     this.#state = store.state;
     this.#awaited = awaited?.hash === store.state.head.hash ? undefined : awaited;
@@ -311,7 +300,8 @@ export class LogFollower {
 
   /** Counts and logs what is skipped: its place, but nothing of a state, which has a link. */
   #skip(reason: SkippedReason, text: string, place: Record<string, number>): void {
-    this.#onSkipped(reason);
+    const { skipped } = this.#state;
+    this.#state = { ...this.#state, skipped: { ...skipped, [reason]: skipped[reason] + 1 } };
     this.#skippedLog.error(reason, new TypeError(text), place);
   }
 

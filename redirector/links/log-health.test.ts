@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 
 import { type Head, NO_HASH } from "../../shared/links-log/entries.ts";
-import { EMPTY_LOG, type LogState } from "../../shared/links-store/schema.ts";
+import { EMPTY_LOG, type LogState, type SkippedReason } from "../../shared/links-store/schema.ts";
 import { LogHealth } from "./log-health.ts";
 
 /** Health by a clock that the test moves, in seconds. */
@@ -150,16 +150,24 @@ test("its age is the time since another entry came, and without one the lag is n
 
 test("it names for ten minutes why messages were ignored", () => {
   const { health, pass } = createHealth();
+  // What the store had skipped when it was opened is no news.
+  let state = { ...complete(5), skipped: { malformed: 1, unsigned: 1, other_format: 1 } };
+  health.onState(state);
+  const skip = (reason: SkippedReason) => {
+    const skipped = { ...state.skipped, [reason]: state.skipped[reason] + 1 };
+    health.onState((state = { ...state, skipped }));
+  };
   expect(health.ignoredWarning()).toBeUndefined();
   for (const [reason, why] of [
     ["unsigned", "no key of LINKS_PUBLIC_KEYS signed them"],
     ["other_format", "they have a format that this version does not read"],
   ] as const) {
-    health.onSkipped(reason);
+    skip(reason);
     pass(599);
-    health.onSkipped("malformed");
+    skip("malformed");
     expect(health.ignoredWarning()).toEndWith(why);
     pass(2);
     expect(health.ignoredWarning()).toBeUndefined();
   }
+  expect(health.skipped).toEqual({ malformed: 2, unsigned: 1, other_format: 1 });
 });

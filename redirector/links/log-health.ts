@@ -7,8 +7,8 @@ import {
   hasAllLinks,
   isPrefix,
   type LogState,
+  type SkippedReason,
 } from "../../shared/links-store/schema.ts";
-import type { SkippedReason } from "./log-follower.ts";
 
 /**
  * How long a redirector that has every link waits for the log before it counts as ready without
@@ -35,10 +35,13 @@ const STALLED_SECONDS = 180;
 const IGNORED_REPORTED_MS = 600_000;
 
 /** Why messages are ignored, for operators. */
-const IGNORED: Partial<Record<SkippedReason, string>> = {
+const IGNORED: Readonly<Record<SkippedReason, string | undefined>> = {
+  malformed: undefined,
   unsigned: "no key of LINKS_PUBLIC_KEYS signed them",
   other_format: "they have a format that this version does not read",
 };
+
+const REASONS: readonly SkippedReason[] = ["malformed", "unsigned", "other_format"];
 
 const POLL_MS = 10;
 
@@ -54,7 +57,7 @@ export class LogHealth {
   #wasCurrent = false;
   #wasReady = false;
   /** What was skipped since the start, by reason; why a message was ignored last, and when. */
-  readonly skipped: Record<SkippedReason, number> = { malformed: 0, unsigned: 0, other_format: 0 };
+  readonly skipped: Record<SkippedReason, number> = { ...EMPTY_LOG.skipped };
   #ignored: string | undefined;
   #ignoredAt = -Infinity;
 
@@ -74,19 +77,13 @@ export class LogHealth {
     if (isOpen && state.written.hash !== before.written.hash) this.#entryAt = this.#now();
     // A store that lacks entries gets later ones as well, but no further by them.
     if (isPrefix(state) || state.obstacle !== before.obstacle) this.#progressAt = this.#now();
+    // What a store has skipped before it was opened is no news.
+    if (before !== EMPTY_LOG) this.#countSkipped(before, state);
   }
 
   /** The store is up to date with the log. */
   onCurrent(): void {
     this.#wasCurrent = true;
-  }
-
-  /** Something in the tail was skipped. */
-  onSkipped(reason: SkippedReason): void {
-    this.skipped[reason]++;
-    if (IGNORED[reason] === undefined) return;
-    this.#ignored = IGNORED[reason];
-    this.#ignoredAt = this.#now();
   }
 
   /** Says that strangers or other versions write to the tail; undefined when they do not. */
@@ -151,6 +148,17 @@ export class LogHealth {
     const age = Math.round(this.ageSeconds());
     if (this.#wasCurrent && age < AGE_WARNING_SECONDS) return undefined;
     return `${this.#describe()}; last confirmed ${age} s ago`;
+  }
+
+  #countSkipped(before: LogState, { skipped }: LogState): void {
+    for (const reason of REASONS) {
+      const more = skipped[reason] - before.skipped[reason];
+      if (more <= 0) continue;
+      this.skipped[reason] += more;
+      if (IGNORED[reason] === undefined) continue;
+      this.#ignored = IGNORED[reason];
+      this.#ignoredAt = this.#now();
+    }
   }
 
   #describe(): string {

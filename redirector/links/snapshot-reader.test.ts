@@ -21,7 +21,7 @@ import { NatsClient } from "../../shared/nats.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { SIGNER } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
-import { SnapshotReader } from "./snapshot-reader.ts";
+import { readSnapshot } from "./snapshot-reader.ts";
 
 const server = await forFile(startNats());
 const nats = await forFile(
@@ -56,10 +56,10 @@ async function read(name: string): Promise<Buffer> {
 }
 
 const readTo = (path: string, snapshot: StoredSnapshot): Promise<void> =>
-  new SnapshotReader(nats, manager, snapshot, () => undefined).readTo(
-    path,
-    new AbortController().signal,
-  );
+  readSnapshot(nats, snapshot, path, {
+    signal: new AbortController().signal,
+    onPercent: () => undefined,
+  });
 
 const storedFile = () => readFileSync(join(dir, "stored"));
 

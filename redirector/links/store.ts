@@ -33,6 +33,9 @@ import {
 /** Changes that readers can apply one by one; a reader further behind clears its memory. */
 export const CHANGES_KEPT = 100_000;
 
+/** Keys of one row of changes. A reader applies them in one turn, so they are not many. */
+const KEYS_OF_ROW = 20;
+
 /** Memory of the writer for pages, in KiB: more than all inner pages of ten million links. */
 const WRITER_CACHE_KIB = 16 * 1024;
 
@@ -60,7 +63,8 @@ export class LogStore implements Disposable {
   readonly #inode: number | undefined;
   readonly #db: Database;
   readonly #replace: (change: Change) => Replaced;
-  readonly #note: Statement<undefined, [string]>;
+  readonly #lastChange: Statement<{ last: number | null }, []>;
+  readonly #note: Statement<undefined, [number, string]>;
   readonly #trim: Statement<undefined, [number]>;
   #state: LogState;
   #reader: StoreReader | undefined;
@@ -75,10 +79,9 @@ export class LogStore implements Disposable {
     this.#db = openDatabase(dir, reserveBytes);
     this.#inode = inodeOf(dir);
     this.#replace = prepareReplace(this.#db);
-    this.#note = this.#db.prepare("INSERT INTO changes (key) VALUES (?)");
-    this.#trim = this.#db.prepare(
-      "DELETE FROM changes WHERE number <= (SELECT max(number) FROM changes) - ?",
-    );
+    this.#lastChange = this.#db.prepare("SELECT max(number) AS last FROM changes");
+    this.#note = this.#db.prepare("INSERT INTO changes VALUES (?, ?)");
+    this.#trim = this.#db.prepare("DELETE FROM changes WHERE number <= ?");
     this.#state = readLogState(this.#db);
   }
 
@@ -92,17 +95,30 @@ export class LogStore implements Disposable {
     const sorted = lastOfEach(changes);
     const written = this.#db.transaction(() => {
       let { links } = this.#state;
+      const keys: string[] = [];
       for (const change of sorted) {
         const replaced = this.#replace(change);
         links += replaced.links;
-        if (replaced.isWritten) this.#note.run(change.key);
+        if (replaced.isWritten) keys.push(change.key);
       }
-      if (sorted.length > 0) this.#trim.run(CHANGES_KEPT);
+      this.#tellReaders(keys);
       const next = { ...state, links, obstacle: this.#state.obstacle };
       setLogState(this.#db, next);
       return next;
     });
     this.#state = written.immediate();
+  }
+
+  /** Lists what was written. Keys have no control characters. */
+  #tellReaders(keys: readonly string[]): void {
+    if (keys.length === 0) return;
+    let number = this.#lastChange.get()?.last ?? 0;
+    for (let at = 0; at < keys.length; at += KEYS_OF_ROW) {
+      const part = keys.slice(at, at + KEYS_OF_ROW);
+      number += part.length;
+      this.#note.run(number, part.join("\n"));
+    }
+    this.#trim.run(number - CHANGES_KEPT);
   }
 
   /** Says what the host waits for to have all entries; null for nothing. */
@@ -166,16 +182,16 @@ function openDatabase(dir: string, reserveBytes: number): Database {
 const READER_CACHE_KIB = 2 * 1024;
 
 /**
- * Reads a store. Each call is one short statement, so that no reader blocks the checkpoint of the
- * write-ahead log.
+ * Reads a store. Each call is one short statement or transaction, so that no reader blocks the
+ * checkpoint of the write-ahead log.
  */
 export class StoreReader implements Disposable {
   readonly #db: Database;
   readonly #find: Statement<{ number: number; record: Uint8Array }, [string]>;
   readonly #rowsAfter: Statement<{ number: number; key: string }, [number, number]>;
   readonly #dataVersion: Statement<{ data_version: number }, []>;
-  readonly #bounds: Statement<{ first: number | null; last: number | null }, []>;
-  readonly #since: Statement<{ key: string; number: number }, [number, number]>;
+  readonly #lastChange: Statement<{ last: number | null }, []>;
+  readonly #changesAfter: Statement<{ number: number; keys: string; last: number }, [number]>;
 
   /** Opens the store of a folder; throws while there is none. */
   constructor(dir: string) {
@@ -189,12 +205,18 @@ export class StoreReader implements Disposable {
       "SELECT number, key FROM links WHERE number > ? ORDER BY number LIMIT ?",
     );
     this.#dataVersion = db.prepare("PRAGMA data_version");
-    this.#bounds = db.prepare(
-      "SELECT (SELECT min(number) FROM changes) AS first, (SELECT max(number) FROM changes) AS last",
+    this.#lastChange = db.prepare("SELECT max(number) AS last FROM changes");
+    this.#changesAfter = db.prepare(
+      "SELECT number, keys, (SELECT max(number) FROM changes) AS last FROM changes WHERE number > ? ORDER BY number LIMIT 1",
     );
-    this.#since = db.prepare(
-      "SELECT key, number FROM changes WHERE number > ? ORDER BY number LIMIT ?",
-    );
+  }
+
+  /**
+   * Runs some calls on the store as it is now. After each transaction of the writer, SQLite reads
+   * all pages again: here once for all of the calls.
+   */
+  together<Result>(calls: () => Result): Result {
+    return this.#db.transaction(calls)();
   }
 
   /** What the store has of the links log. */
@@ -232,21 +254,18 @@ export class StoreReader implements Disposable {
 
   /** The number of the last change. */
   lastChange(): number {
-    return this.#bounds.get()?.last ?? 0;
+    return this.#lastChange.get()?.last ?? 0;
   }
 
   /**
-   * The next `limit` keys changed after a change number; undefined when some of them are no longer
-   * listed.
+   * The next keys that changed after the last one of some, and the number of the last of them; none
+   * at the end, and undefined when some are no longer listed.
    */
-  changesSince(
-    number: number,
-    limit: number,
-  ): { keys: readonly string[]; number: number } | undefined {
-    const first = this.#bounds.get()?.first ?? 1;
-    if (first > number + 1) return undefined;
-    const rows = this.#since.all(number, limit);
-    return { keys: rows.map(({ key }) => key), number: rows.at(-1)?.number ?? number };
+  changesAfter(number: number): { keys: readonly string[]; number: number } | undefined {
+    const row = this.#changesAfter.get(number);
+    if (row === null) return { keys: [], number };
+    if (row.last - number > CHANGES_KEPT) return undefined;
+    return { keys: row.keys.split("\n"), number: row.number };
   }
 
   close(): void {

@@ -31,11 +31,15 @@ import {
   type StoreState,
 } from "./entries.ts";
 import { type LogVerifier, manifestStatement } from "./signature.ts";
+import { findInTail } from "./tail.ts";
 
 export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
 
 /** Bytes of a chunk but the last. */
 export const CHUNK_BYTES = 512 * 1024;
+
+/** Bytes that are compressed or written at once: each part is a turn of the event loop. */
+export const PART_BYTES = 1024 * 1024;
 
 /** The headers of a message. */
 const HEADERS_BYTES_MAX = 512;
@@ -180,6 +184,20 @@ export const chooseSnapshot = (
     .filter((manifest) => database === undefined || manifest.database === database)
     .toSorted(byAge)
     .find(({ start }) => isContinued(start));
+
+/** Finds where the tail goes on after the starts of snapshots: sequences by their hashes. */
+export async function findStarts(
+  manager: JetStreamManager,
+  verifier: LogVerifier,
+  manifests: readonly Manifest[],
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const { start } of manifests) {
+    const sequence = await findInTail(manager, verifier, start);
+    if (sequence !== undefined) found.set(start.hash, sequence);
+  }
+  return found;
+}
 
 /** Returns what begins to follow the log with the file of a snapshot. */
 export const toCandidate = ({ database, start, end }: Manifest): Candidate => ({

@@ -62,11 +62,13 @@ export const PAGE_BYTES = 2048;
  * Rows are in the order in which they came, so that new links fill page after page, whatever their
  * aliases. In a tree of keys each of them would change a page of its own, and inner pages would
  * have whole rows: too many for any cache.
+ *
+ * A row of changes has some keys, a line each, and the number of the last of them.
  */
 export const TABLES = `
   PRAGMA page_size = ${PAGE_BYTES};
   CREATE TABLE IF NOT EXISTS links (number INTEGER PRIMARY KEY, key TEXT NOT NULL, record BLOB NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, key TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY, keys TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS log (id INTEGER PRIMARY KEY CHECK (id = 1), state TEXT NOT NULL) STRICT;
 `;
 
@@ -101,27 +103,40 @@ export function prepareReplace(db: Database): (change: Change) => Replaced {
   };
 }
 
-/** Prepares the statement that adds rows to {@link TABLES}, whatever they have of the same key. */
-export function prepareAdd(db: Database): (change: Change) => void {
+/**
+ * Prepares the statement that adds rows to {@link TABLES}, whatever they have of the same key.
+ * Returns the number of links that it adds.
+ */
+export function prepareAdd(db: Database): (change: Change) => number {
   const add = db.prepare<undefined, [string, Uint8Array]>(
     "INSERT INTO links (key, record) VALUES (?, ?)",
   );
-  return ({ key, row }) => void add.run(key, row);
+  return ({ key, row }) => {
+    add.run(key, row);
+    return Number(row[FORM] === LINK);
+  };
 }
 
 /**
- * Completes {@link TABLES} with rows: of each key the last one stays. Returns the number of links.
+ * Completes {@link TABLES} with rows: of each key the last one stays. Returns the number of links
+ * that go.
  */
 export function indexRows(db: Database): number {
   db.run(INDEX);
-  db.run(`
+  const gone = db.query<{ is_link: number }, []>(`
     DELETE FROM links WHERE number IN (
       SELECT links.number FROM links
         JOIN (SELECT key, max(number) AS last FROM links GROUP BY key HAVING count(*) > 1) twice
-          ON twice.key = links.key AND links.number < last)`);
-  const count = `SELECT count(*) AS links FROM links WHERE ${IS_LINK}`;
-  return db.query<{ links: number }, []>(count).get()?.links ?? 0;
+          ON twice.key = links.key AND links.number < last)
+    RETURNING ${IS_LINK} AS is_link`);
+  return gone.all().filter((row) => row.is_link === 1).length;
 }
+
+/**
+ * Why something of the tail was skipped: a state is malformed, nobody signed a message, or it says
+ * that it has another format.
+ */
+export type SkippedReason = "malformed" | "unsigned" | "other_format";
 
 /** What a store knows of the log: a row, which only transactions that write entries change. */
 export type LogState = StoreState & {
@@ -136,6 +151,8 @@ export type LogState = StoreState & {
   isCurrent: boolean;
   /** Whether the store has ever had all of the tail. Until then it is new, and being filled. */
   isFilled: boolean;
+  /** What of the tail was skipped: states and messages, by reason. */
+  skipped: Readonly<Record<SkippedReason, number>>;
   /** Number of links in the store. */
   links: number;
   /** What the host waits for to have all entries, for operators; null when nothing is missing. */
@@ -148,6 +165,7 @@ export const EMPTY_LOG: LogState = {
   pending: 0,
   isCurrent: false,
   isFilled: false,
+  skipped: { malformed: 0, unsigned: 0, other_format: 0 },
   links: 0,
   obstacle: null,
 };
@@ -172,7 +190,8 @@ export function readLogState(db: Database): LogState {
   if (row === null) return EMPTY_LOG;
   try {
     const state: LogState = JSON.parse(row.state);
-    return state;
+    // An earlier version did not write all members.
+    return { ...EMPTY_LOG, ...state };
   } catch (error) {
     throw new DamagedRecordError("The state of the links log is no JSON.", { cause: error });
   }

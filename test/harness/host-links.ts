@@ -69,12 +69,11 @@ export class TestHost implements AsyncDisposable {
   readonly #dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
   readonly #nats: NatsClient;
   readonly #log: HostLog;
-  #skipped = 0;
 
   constructor(url: string, log: Log) {
     this.#nats = new NatsClient(url, "redirector", log);
     const source = { nats: this.#nats, verifier: SIGNER, log };
-    this.#log = new HostLog(this.#dir, source, () => void this.#skipped++);
+    this.#log = new HostLog(this.#dir, source);
     this.process = new LinksProcess(this.#dir, this.#nats, log);
   }
 
@@ -84,7 +83,7 @@ export class TestHost implements AsyncDisposable {
 
   /** Records of the log that were not understood. */
   get skipped(): number {
-    return this.#skipped;
+    return this.#log.state.skipped.malformed;
   }
 
   /** The version of a link in the store. */

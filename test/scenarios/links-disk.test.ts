@@ -72,11 +72,8 @@ function start(folder: string): LinksThread {
       NATS_URL: server.url,
       LOG_LEVEL: "fatal",
     }),
-    {
-      skipped: () => undefined,
-      failed(error) {
-        throw error;
-      },
+    (error) => {
+      throw error;
     },
   );
   threads.push(thread);
