@@ -88,7 +88,7 @@ const ComparedStatCards = ({
 );
 
 /** Whether a change is displayed as good news (up), as bad news (down), or as neither. */
-export const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
+const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
   isNeutral || direction === "none" ? "neutral" : direction;
 
 function Change({ from, to, isNeutral }: { from: number; to: number; isNeutral: boolean }) {
