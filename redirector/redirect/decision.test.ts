@@ -22,7 +22,7 @@ type Case = {
   spent?: boolean;
 };
 
-const requestOf = ({ link: _, settings, spent = false, ...request }: Case): ShortRequest => ({
+const requestOf = ({ settings, spent = false, ...request }: Case): ShortRequest => ({
   method: "GET",
   path: "/abc",
   domain: "",
