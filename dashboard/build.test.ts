@@ -6,14 +6,10 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createElement } from "react";
-import { renderToStaticMarkup } from "react-dom/server";
-
 import { findShapes } from "../shared/statistics/world-shapes.ts";
 import de from "./src/languages/de.json";
 import en from "./src/languages/en.json";
 import { modulesOf } from "./src/startup/page-needs.ts";
-import { Logo } from "./src/ui/logo.tsx";
 
 /** The scripts that the first page needs, compressed as they are served. */
 const INITIAL_KB_MAX = 150;
@@ -79,18 +75,6 @@ test("messages are compiled: no script parses them", () => {
 });
 
 const html = read("index.html");
-
-/** HTML with as little space as possible, and without the end tags of empty elements. */
-const compact = (markup: string): string =>
-  markup
-    .replaceAll(/\s+/g, " ")
-    .replaceAll(/ ?\/?>(<\/(?:rect|path|circle)>)?/g, ">")
-    .replaceAll(/ ?([<>]) ?/g, "$1");
-
-test("the page shows the product before its scripts have loaded", () => {
-  const logo = renderToStaticMarkup(createElement(Logo));
-  expect(compact(html)).toContain(compact(logo));
-});
 
 test("the first script runs before anything is painted, and is small", () => {
   const name = /<script src="\/(startup-[0-9a-z]{8}\.js)"><\/script>/.exec(html)?.[1] ?? "";

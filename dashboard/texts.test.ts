@@ -7,11 +7,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import compile from "icu-minify/compile";
-import { _createCache, _createIntlFormatters } from "use-intl/core";
-import parseAndFormat from "use-intl/format-message";
-import format from "use-intl/format-message/format-only";
 
 import statistics from "../shared/languages/statistics/en.json";
+import type { Messages } from "../shared/languages/messages.ts";
+import { listMessages } from "../test/harness/marked-catalogue.ts";
 import { readTexts, type Texts } from "../test/harness/read-texts.ts";
 import en from "./src/languages/en.json";
 
@@ -41,24 +40,15 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string
 /** Examples of input that are the same in every language: URLs, hosts and colours. */
 const EXAMPLE = /^(https?:\/\/|#[\da-f]{6}$|[a-z]+(\.[a-z]+)+$)/;
 
-type Messages = { [name: string]: string | Messages };
-
-const flatten = (messages: Messages, prefix = ""): [string, string][] =>
-  Object.entries(messages).flatMap(([name, message]) =>
-    typeof message === "string"
-      ? [[prefix + name, message] as [string, string]]
-      : flatten(message, `${prefix}${name}.`),
-  );
-
 const languages = readdirSync(CATALOGUES)
   .filter((name) => name.endsWith(".json"))
   .map((name) => {
     const read = (folder: string): Messages => JSON.parse(readFileSync(join(folder, name), "utf8"));
     const messages = { ...read(CATALOGUES), statistics: read(STATISTICS) };
-    return { language: name.replace(".json", ""), texts: new Map(flatten(messages)) };
+    return { language: name.replace(".json", ""), texts: new Map(listMessages(messages)) };
   });
 
-const english = new Map(flatten({ ...en, statistics }));
+const english = new Map(listMessages({ ...en, statistics }));
 
 /** The names of the placeholders and tags of a message. */
 function placeholdersOf(message: string): string[] {
@@ -94,9 +84,6 @@ function pluralsOf(message: string): string[][] {
   return plurals;
 }
 
-/** The text of a message with tags, which is formatted to a list of parts. */
-const joined = (parts: unknown): string => (Array.isArray(parts) ? parts.join("") : String(parts));
-
 const sources: Texts[] = readdirSync(SOURCES, { recursive: true, encoding: "utf8" })
   .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".test.ts"))
   .map((name) => readTexts(name, readFileSync(join(SOURCES, name), "utf8")));
@@ -123,29 +110,6 @@ describe.each(languages)("the catalogue of $language", ({ language, texts }) => 
       pluralsOf(text).some((forms) => pluralCategories.some((form) => !forms.includes(form))),
     );
     expect(incomplete).toEqual([]);
-  });
-
-  test("says the same compiled, as in the build, and parsed, as in development", () => {
-    const options = {
-      locale: language,
-      cache: _createCache(),
-      formatters: _createIntlFormatters(_createCache()),
-    };
-    for (const [key, text] of texts) {
-      for (const count of [0, 1, 2, 1_234]) {
-        // Tags render their content, and every placeholder takes a number.
-        const values = Object.fromEntries(
-          placeholdersOf(text).map((name) => [
-            name,
-            text.includes(`<${name}>`) ? (content: unknown) => `[${String(content)}]` : count,
-          ]),
-        );
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion
-        expect(joined(format(key, compile(text), values as never, options))).toBe(
-          joined(parseAndFormat(key, text, values as never, options)),
-        );
-      }
-    }
   });
 });
 
@@ -202,17 +166,6 @@ describe("the sources", () => {
   test("look texts up when they are shown: the language may change", () => {
     expect(sources.flatMap(({ early }) => early)).toEqual([]);
   });
-});
-
-test("no text is a class or the key of a query, which are the same in every language", () => {
-  const wrong = readdirSync(SOURCES, { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.tsx?$/.test(name))
-    .filter((name) =>
-      /(className=\{t\(|(queryKey|invalidate):\s*\[+t\()/.test(
-        readFileSync(join(SOURCES, name), "utf8"),
-      ),
-    );
-  expect(wrong).toEqual([]);
 });
 
 test("each reason for which a destination is refused is translated", () => {

@@ -131,7 +131,7 @@ function registerFailures({ gauge, counter }: ProcessMetrics, { failures }: Part
 }
 
 /** Registers a {@link LatencyHistogram} as a Prometheus histogram. */
-export function registerLatency(
+function registerLatency(
   registry: Registry,
   name: string,
   help: string,

@@ -10,29 +10,14 @@ describe("client address", () => {
   test.each([
     ["a header from an untrusted peer is ignored", "203.0.113.9", "198.51.100.1", "203.0.113.9"],
     ["a trusted proxy's last entry is the client", "10.0.0.1", "198.51.100.1", "198.51.100.1"],
-    [
-      "entries left of the first untrusted address are ignored",
-      "10.0.0.1",
-      "1.1.1.1, 198.51.100.1",
-      "198.51.100.1",
-    ],
-    [
-      "trusted proxies in the chain are skipped",
-      "10.0.0.1",
-      "198.51.100.1, 10.9.9.9",
-      "198.51.100.1",
-    ],
+    ["entries left of that are ignored", "10.0.0.1", "1.1.1.1, 198.51.100.1", "198.51.100.1"],
+    ["other trusted proxies are skipped", "10.0.0.1", "198.51.100.1, 10.9.9.9", "198.51.100.1"],
     ["ports and brackets are removed", "10.0.0.1", "[2a00::5]:443", "2a00::5"],
     ["an IPv4 port is removed", "10.0.0.1", "198.51.100.1:5000", "198.51.100.1"],
     ["IPv4 within IPv6 counts as IPv4", "::ffff:10.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"],
     ["an invalid entry ends the search", "10.0.0.1", "198.51.100.1, nonsense", "10.0.0.1"],
     ["without a header the peer is the client", "10.0.0.1", null, "10.0.0.1"],
-    [
-      "in a chain of only trusted proxies the farthest is the client",
-      "10.0.0.1",
-      "10.0.0.7, 10.0.0.8",
-      "10.0.0.7",
-    ],
+    ["of trusted proxies alone it is the farthest", "10.0.0.1", "10.0.0.7, 10.0.0.8", "10.0.0.7"],
   ])("%s", (_name, peer, header, expected) => {
     expect(byCidr.clientOf(peer, header)).toBe(expected);
   });

@@ -45,41 +45,11 @@ test.each([
 });
 
 describe("the sampler", () => {
-  test("measures how long work blocks the event loop", async () => {
-    const ticks = await ticksOf(async () => {
-      await Bun.sleep(30);
-      block(200);
-      await Bun.sleep(30);
-    });
-    const { lateMs } = ticks.reduce((a, b) => (a.lateMs > b.lateMs ? a : b));
-    // The timer can have been due before the work began, by more than an interval on a busy
-    // machine.
-    expect(lateMs).toBeGreaterThan(100);
-    expect(Math.max(...ticks.map(stallOf))).toBeLessThan(1_000);
-  });
-
   test("measures almost no stalls in an idle process, however busy the machine", async () => {
     const ticks = await ticksOf(() => Bun.sleep(1_500));
     expect(ticks.length).toBeGreaterThan(0);
     const stalled = ticks.map(stallOf).filter((ms) => ms >= 20);
     expect(stalled.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(250);
-  });
-
-  test("fires more often while the thread is busy", async () => {
-    const idle = await ticksOf(() => Bun.sleep(500));
-    const busy = await ticksOf(async () => {
-      for (let i = 0; i < 100; i++) {
-        block(5);
-        await Bun.sleep(0);
-      }
-    });
-    expect(idle.length).toBeLessThan(25);
-    expect(busy.length).toBeGreaterThan(15);
-  });
-
-  test("never measures a negative wait for a CPU", async () => {
-    const ticks = await ticksOf(() => Bun.sleep(100));
-    for (const { cpuWaitMs } of ticks) expect(cpuWaitMs).toBeGreaterThanOrEqual(0);
   });
 });
 

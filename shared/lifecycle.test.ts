@@ -1,11 +1,12 @@
 import { dlopen, FFIType, ptr } from "bun:ffi";
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { dirForFile } from "../test/harness/for-file.ts";
 import { Notifier } from "./lifecycle.ts";
 import { processLog } from "./log.ts";
+
+const dir = dirForFile("shorthop-notify-");
 
 const log = processLog("test", "fatal");
 
@@ -39,7 +40,6 @@ function listen(path: string) {
 
 describe("systemd", () => {
   test("is notified when a process is ready, alive and stopping", async () => {
-    const dir = mkdtempSync(join(tmpdir(), "shorthop-notify-"));
     const path = join(dir, "socket");
     const received = listen(path);
     const notifier = new Notifier({ NOTIFY_SOCKET: path, WATCHDOG_USEC: "40000" }, log);
@@ -51,7 +51,6 @@ describe("systemd", () => {
     expect(new Set(rest)).toEqual(new Set(["WATCHDOG=1"]));
     notifier.stopping();
     expect(received()).toContain("STOPPING=1");
-    rmSync(dir, { recursive: true });
   });
 
   test("is not needed", () => {

@@ -1,13 +1,11 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { dirForEach } from "../test/harness/for-file.ts";
 import { makeOnce } from "./make-once.ts";
 
-let dir: string;
-beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-once-"))));
-afterEach(() => rmSync(dir, { recursive: true }));
+const dir = dirForEach("shorthop-once-");
 
 /** Starts a process that writes half of `path`, says so, and would then take an hour. */
 function startHalf(path: string) {
@@ -24,7 +22,7 @@ function startHalf(path: string) {
 }
 
 test("what several need at once is made once, and all wait for it", async () => {
-  const path = join(dir, "new", "file");
+  const path = join(dir(), "new", "file");
   let made = 0;
   const need = () =>
     makeOnce(path, async (unfinished) => {
@@ -37,7 +35,7 @@ test("what several need at once is made once, and all wait for it", async () => 
 });
 
 test("a process that was killed while making it neither leaves a half nor blocks the next one", async () => {
-  const path = join(dir, "file");
+  const path = join(dir(), "file");
   using killed = startHalf(path);
   await killed.stdout.getReader().read();
   let made = 0;
@@ -48,11 +46,11 @@ test("a process that was killed while making it neither leaves a half nor blocks
   expect(made).toBe(0);
   killed.kill("SIGKILL");
   await next;
-  expect([made, readdirSync(dir), readFileSync(path, "utf8")]).toEqual([1, ["file"], "whole"]);
+  expect([made, readdirSync(dir()), readFileSync(path, "utf8")]).toEqual([1, ["file"], "whole"]);
 });
 
 test("a failure is the caller's, and the next one tries again", async () => {
-  const path = join(dir, "file");
+  const path = join(dir(), "file");
   const failing = makeOnce(path, () => Promise.reject(new Error("no network")));
   expect(await failing.catch(String)).toBe("Error: no network");
   await makeOnce(path, (unfinished) => writeFileSync(unfinished, "whole"));

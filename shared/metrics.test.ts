@@ -3,9 +3,8 @@ import { expect, test } from "bun:test";
 
 import { Registry } from "prom-client";
 
-import { namingProblems, parseMetrics } from "../test/harness/prometheus.ts";
+import { parseMetrics } from "../test/harness/prometheus.ts";
 import { collectProcessMetrics, ProcessMetrics } from "./metrics.ts";
-import { version } from "./version.ts";
 
 const unknown: [string, () => number | undefined | Promise<number | undefined>][] = [
   ["undefined", () => undefined],
@@ -51,25 +50,6 @@ test("counters are read when scraped, by label or without", async () => {
     'shorthop_worker_drops_total{reason="network"}': 3,
     'shorthop_worker_drops_total{reason="total"}': 0,
   });
-});
-
-test("each process exports its build, and only well-named default metrics", async () => {
-  const families = parseMetrics(await new ProcessMetrics("redirector").registry.metrics());
-  const build = `shorthop_build_info{version="${version}",bun="${Bun.version}"}`;
-  expect(families.get("shorthop_build_info")?.samples.get(build)).toBe(1);
-  expect(families.has("process_start_time_seconds")).toBe(true);
-  expect([...families.values()].flatMap(namingProblems)).toEqual([]);
-});
-
-test.each([
-  ["a gauge named like a counter", "x_things_total", "gauge"],
-  ["a counter named like a gauge", "x_things", "counter"],
-  ["milliseconds", "x_wait_ms", "gauge"],
-  ["a unit that is not last", "x_bytes_max", "gauge"],
-  ["a histogram without a unit", "x_wait", "histogram"],
-  ["a type in the name", "x_gauge_things", "gauge"],
-])("the naming check of the tests finds %s", (_, name, type) => {
-  expect(namingProblems({ name, type, help: "Help", samples: new Map() })).toHaveLength(1);
 });
 
 /** What a scrape says, by name. */

@@ -3,14 +3,14 @@
  * TLS of a private authority.
  */
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import * as z from "zod";
 
 import { findFreePort } from "../deploy/local/ports.ts";
 import { createCertificates } from "../test/harness/certificates.ts";
+import { dirForFile } from "../test/harness/for-file.ts";
 import { startOperatorNats } from "../test/harness/nats-operator.ts";
 import { startNats } from "../test/harness/nats.ts";
 import { ConfigError, loadConfig } from "./env.ts";
@@ -23,6 +23,8 @@ import {
   readUserName,
   resolveCredential,
 } from "./nats.ts";
+
+const dir = dirForFile("shorthop-nats-");
 
 const schema = z.object({ NATS_URL: envNatsUrl });
 const load = (NATS_URL: string) => loadConfig(schema, { NATS_URL });
@@ -76,16 +78,13 @@ test("a user of a credentials file uses JetStream, with inboxes of its own", asy
   expect((await nats.connection).info?.auth_required).toBe(true);
   await nats.close();
 
-  const other = mkdtempSync(join(tmpdir(), "shorthop-ca-"));
-  const foreign = createCertificates(other).ca;
+  const foreign = createCertificates(dir).ca;
   expect(probeNats(url, { ...files, NATS_CA_FILE: foreign })()).rejects.toThrow();
   expect(probeNats(url, { NATS_CREDS: files.NATS_CREDS })()).rejects.toThrow();
   expect(probeNats(url, { NATS_CA_FILE: ca })()).rejects.toThrow(/authorization/i);
-  rmSync(other, { recursive: true });
 });
 
 test("a user is named by its JWT, and a file without one is rejected at the start", () => {
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-creds-"));
   const path = join(dir, "api.creds");
   writeFileSync(path, "-----BEGIN NATS USER JWT-----\nnone\n------END NATS USER JWT------\n");
   expect(() => natsLogin("tls://nats", { NATS_CREDS: path })).toThrow("has no JWT of a user");
@@ -97,5 +96,4 @@ test("a user is named by its JWT, and a file without one is rejected at the star
   expect(passed).toBe(path);
   expect(resolveCredential("/etc/shorthop/other.creds", dir)).toBe("/etc/shorthop/other.creds");
   expect(resolveCredential(path, undefined)).toBe(path);
-  rmSync(dir, { recursive: true });
 });

@@ -2,15 +2,11 @@
  * Goal: an operator learns which stream has settings that lose links or clicks, or too few copies.
  */
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 
 import { DiscardPolicy } from "nats";
 
-import { eventually } from "../test/harness/eventually.ts";
-import { flipBit } from "../test/harness/flip-bit.ts";
 import { forFile } from "../test/harness/for-file.ts";
 import { startNats } from "../test/harness/nats.ts";
-import { longTest } from "../test/harness/property-runs.ts";
 import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
@@ -22,9 +18,8 @@ import {
 } from "./contracts/streams.ts";
 import { ensureSnapshotsStream, SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { ensureLinkLogStream, LINK_LOG_STREAM } from "./links-log/tail.ts";
-import { processLog } from "./log.ts";
 import { runChecks } from "./preflight.ts";
-import { checkStreams, ReadabilityWatch } from "./stream-checks.ts";
+import { checkStreams } from "./stream-checks.ts";
 
 const nats = await forFile(startNats());
 const connection = await forFile(nats.connect(), (connection) => connection.close());
@@ -73,53 +68,6 @@ test("missing streams, wrong settings and missing replicas are named", async () 
     "failed stream LIMITS: its ledgers expire, and links would redirect more often than they may",
   ]);
 });
-
-longTest(
-  "a stream whose messages cannot be read is named, with the remedy, also by processes that watch it",
-  async () => {
-    await using damaged = await startNats();
-    const client = await damaged.connect();
-    const streams = await client.jetstreamManager();
-    await ensureClicksStream(streams, 1024 ** 2, 1);
-    const publish = () =>
-      client.jetstream().publish(CLICKS_SUBJECT, crypto.getRandomValues(new Uint8Array(1_000)));
-    const check = async () => {
-      const stream = [CLICKS_STREAM] as const;
-      const checks = checkStreams({
-        url: damaged.url,
-        streams: stream,
-        readable: stream,
-        replicas: 1,
-      });
-      return (await runChecks(checks))[0];
-    };
-    for (let i = 0; i < 4; i++) await publish();
-    expect(await check()).toMatchObject({ status: "ok" });
-    const watch = new ReadabilityWatch(
-      Promise.resolve(client),
-      // Of one that does not exist nothing is known.
-      [LINK_LOG_STREAM, CLICKS_STREAM],
-      processLog("test", "silent"),
-      50,
-    );
-    await damaged.kill();
-    flipBit(join(damaged.dir, "jetstream/$G/streams", CLICKS_STREAM, "msgs/1.blk"));
-    await damaged.start("retained");
-    await eventually(publish);
-    expect(await check()).toMatchObject({
-      status: "failed",
-      detail: expect.stringContaining("does not return them"),
-      mend: expect.stringContaining("nats stream rm CLICKS"),
-    });
-    await eventually(async () => {
-      expect(watch.warning()).toMatch(/^CLICKS: .*does not return them.*nats stream rm CLICKS/);
-    });
-    await streams.streams.delete(CLICKS_STREAM);
-    await eventually(async () => expect(watch.warning()).toBeUndefined());
-    watch.stop();
-    await client.close();
-  },
-);
 
 test("without NATS each check fails in time", async () => {
   const options = { url: "nats://127.0.0.1:1", streams: STREAMS, replicas: 1 };

@@ -78,12 +78,17 @@ describe("a suspected difference", () => {
     { table: "clicks_1h", ...difference },
   ];
 
-  test("is rebuilt between inserts if it is still there, and else not", async () => {
-    // In `clicks_15m` there was only an insert on its way.
+  /** Repairs for which this is suspected, though in `clicks_15m` there was only an insert on its way. */
+  function suspect() {
     const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
     const repairs = createRepairsOn(clickhouse);
     const done: Difference[][] = [];
     repairs.suspect(suspected, (found) => void done.push(found));
+    return { repairs, rebuilt, done };
+  }
+
+  test("is rebuilt between inserts if it is still there, and else not", async () => {
+    const { repairs, rebuilt, done } = suspect();
     expect(rebuilt).toEqual([]);
     await repairs.repair(confirm);
     expect(rebuilt).toEqual(["clicks_1h"]);
@@ -91,22 +96,15 @@ describe("a suspected difference", () => {
   });
 
   test("waits when it cannot be compared, and does not stop what is inserted", async () => {
-    const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
-    const repairs = createRepairsOn(clickhouse);
-    const done: unknown[] = [];
-    repairs.suspect(suspected, (found) => done.push(found));
+    const { repairs, rebuilt, done } = suspect();
     await repairs.repair(() => Promise.reject(new Error("ClickHouse is down.")));
     expect([rebuilt, done]).toEqual([[], []]);
   });
 
   test("is not rebuilt by a worker that has lost the log, nor when it has it again", async () => {
-    const { clickhouse, rebuilt } = createClickHouse(new Map([["clicks_1h", [difference]]]));
-    const repairs = createRepairsOn(clickhouse);
-    const done: unknown[] = [];
-    repairs.suspect(suspected, (found) => done.push(found));
-    expect(await repairs.repair(lost).catch((error: unknown) => error)).toBeInstanceOf(
-      LostOwnershipError,
-    );
+    const { repairs, rebuilt, done } = suspect();
+    const failure = await repairs.repair(lost).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(LostOwnershipError);
     await repairs.repair(confirm);
     expect([rebuilt, done]).toEqual([[], []]);
   });

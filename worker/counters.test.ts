@@ -105,33 +105,21 @@ async function lastClickOf(linkId: Uuid): Promise<number | undefined> {
   return row?.at.getTime();
 }
 
-test("a touched link gets its totals; visitors are exact up to a number of clicks", async () => {
-  const [few, many] = [await addLink(), await addLink()];
-  totals.set(few, { clicks: 9_997, bots: 3, approximate: 950, exact: 900 });
-  totals.set(many, { clicks: 9_998, bots: 3, approximate: 950, exact: 900 });
-  const counters = start();
-  counters.touch(clicked(few, many));
-  await eventually(async () => expect(await stored(many)).toEqual([9_998, 950, 3]));
-  expect(await stored(few)).toEqual([9_997, 900, 3]);
-  expect([counters.pending, counters.state]).toEqual([0, "ok"]);
-  await counters.stop();
-});
-
 test("raw clicks are read only of links with more visitors than a state has exactly, and few clicks", async () => {
   const links = [await addLink(), await addLink(), await addLink()];
   const [exact = "", counting = "", many = ""] = links;
   totals.set(exact, { clicks: 9_000, bots: 0, approximate: 400, exact: 400 });
-  totals.set(counting, { clicks: 9_000, bots: 0, approximate: 402, exact: 401 });
-  // Those of bots are also read.
-  totals.set(many, { clicks: 9_000, bots: 1_001, approximate: 402, exact: 401 });
+  // Clicks of bots are also read.
+  totals.set(counting, { clicks: 9_997, bots: 3, approximate: 402, exact: 401 });
+  totals.set(many, { clicks: 9_998, bots: 3, approximate: 402, exact: 401 });
   const counters = start();
   counters.touch(clicked(...links));
   await counters.stop();
   expect(counted).toEqual([counting]);
   expect(await Promise.all(links.map(stored))).toEqual([
     [9_000, 400, 0],
-    [9_000, 401, 0],
-    [9_000, 402, 1_001],
+    [9_997, 401, 3],
+    [9_998, 402, 3],
   ]);
 });
 
@@ -253,19 +241,7 @@ describe("a repair of rollups", () => {
     await counters.stop();
   });
 
-  test("lowers them by what it took away and no more, as some of their clicks may have expired in the rollup", async () => {
-    const link = await addLink();
-    totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
-    const counters = start();
-    counters.touch(clicked(link));
-    await eventually(async () => expect(await stored(link)).toEqual([100, 40, 0]));
-    totals.set(link, { clicks: 30, bots: 0, approximate: 10, exact: 10 });
-    counters.correct([takeAway(link, 5)]);
-    await eventually(async () => expect(await stored(link)).toEqual([95, 40, 0]));
-    await counters.stop();
-  });
-
-  test("lowers them once, also when ClickHouse is down for a while", async () => {
+  test("lowers them once, by what it took away and no more, also when ClickHouse is down for a while", async () => {
     const link = await addLink();
     totals.set(link, { clicks: 100, bots: 0, approximate: 40, exact: 40 });
     const counters = start();
@@ -292,20 +268,6 @@ test("links that a killed worker had not written are written at the start", asyn
   await counters.stop();
 });
 
-test("a link stays pending while ClickHouse is down, and is written when it is up again", async () => {
-  const link = await addLink();
-  totals.set(link, { clicks: 7, bots: 0, approximate: 7, exact: 7 });
-  clickhouseFails = true;
-  const counters = start();
-  counters.touch(clicked(link));
-  await eventually(async () => expect(counters.state).toContain("wait"));
-  expect(counters.pending).toBe(1);
-  clickhouseFails = false;
-  await eventually(async () => expect(await stored(link)).toEqual([7, 7, 0]));
-  expect(counters.state).toBe("ok");
-  await counters.stop();
-});
-
 test("a link that was deleted meanwhile does not block others", async () => {
   const [gone, link] = [newUuid(), await addLink()];
   for (const id of [gone, link]) totals.set(id, { clicks: 1, bots: 0, approximate: 1, exact: 1 });
@@ -315,14 +277,4 @@ test("a link that was deleted meanwhile does not block others", async () => {
   expect(await stored(link)).toEqual([1, 1, 0]);
   expect(await stored(gone)).toEqual([]);
   expect(counters.pending).toBe(0);
-});
-
-test("stopping writes pending links", async () => {
-  const link = await addLink();
-  const counters = start();
-  await eventually(async () => expect(counters.state).toBe("ok"));
-  totals.set(link, { clicks: 3, bots: 1, approximate: 2, exact: 2 });
-  counters.touch(clicked(link));
-  await counters.stop();
-  expect(await stored(link)).toEqual([3, 2, 1]);
 });

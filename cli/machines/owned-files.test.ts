@@ -2,23 +2,21 @@
  * Goal: where another user may write, root writes the right file, and that user leads it nowhere
  * else. Method: real files; the user is `nobody`, for which the tests need root.
  */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
   lchownSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { dirForEach } from "../../test/harness/for-file.ts";
 import { Host } from "./host.ts";
 import { replaceFile } from "./owned-files.ts";
 import { filesStep } from "./setup/files.ts";
@@ -28,24 +26,21 @@ import { runSteps } from "./setup/step.ts";
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
-let root: string;
-
+const root = dirForEach("shorthop-owned-");
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "shorthop-owned-"));
-  chmodSync(root, 0o755);
-  mkdirSync(join(root, "theirs"));
-  mkdirSync(join(root, "ours"));
-  writeFileSync(join(root, "ours/target"), "ours\n", { mode: 0o644 });
-  if (isRoot) chownSync(join(root, "theirs"), NOBODY, NOBODY);
+  chmodSync(root(), 0o755);
+  mkdirSync(join(root(), "theirs"));
+  mkdirSync(join(root(), "ours"));
+  writeFileSync(join(root(), "ours/target"), "ours\n", { mode: 0o644 });
+  if (isRoot) chownSync(join(root(), "theirs"), NOBODY, NOBODY);
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
-const read = (path: string): string => readFileSync(join(root, path), "utf8");
+const read = (path: string): string => readFileSync(join(root(), path), "utf8");
 
 /** Links a name of theirs to something of ours. */
 function plant(name: string, target: string): void {
-  const link = join(root, "theirs", name);
-  symlinkSync(join(root, target), link);
+  const link = join(root(), "theirs", name);
+  symlinkSync(join(root(), target), link);
   if (isRoot) lchownSync(link, NOBODY, NOBODY);
 }
 
@@ -53,7 +48,7 @@ function plant(name: string, target: string): void {
 const write = (path: string, content = "right\n"): Promise<number> =>
   runSteps(
     [
-      filesStep("theirs", new Host(process.env, root), new Mask({}), () => [
+      filesStep("theirs", new Host(process.env, root()), new Mask({}), () => [
         { path: `/theirs/${path}`, content },
       ]),
     ],
@@ -61,18 +56,18 @@ const write = (path: string, content = "right\n"): Promise<number> =>
   );
 
 test("the file is replaced as a whole, and its folder made", () => {
-  const path = join(root, "collector/shorthop.prom");
+  const path = join(root(), "collector/shorthop.prom");
   replaceFile(path, "first\n", { mode: 0o644 });
   replaceFile(path, "second\n", { mode: 0o640 });
   expect(readFileSync(path, "utf8")).toBe("second\n");
   expect(lstatSync(path).mode & 0o777).toBe(0o640);
-  expect(readdirSync(join(root, "collector"))).toEqual(["shorthop.prom"]);
+  expect(readdirSync(join(root(), "collector"))).toEqual(["shorthop.prom"]);
 });
 
 test("a write that fails leaves nothing beside the file", () => {
-  mkdirSync(join(root, "ours/folder/full"), { recursive: true });
-  expect(() => replaceFile(join(root, "ours/folder"), "x", { mode: 0o644 })).toThrow();
-  expect(readdirSync(join(root, "ours")).toSorted()).toEqual(["folder", "target"]);
+  mkdirSync(join(root(), "ours/folder/full"), { recursive: true });
+  expect(() => replaceFile(join(root(), "ours/folder"), "x", { mode: 0o644 })).toThrow();
+  expect(readdirSync(join(root(), "ours")).toSorted()).toEqual(["folder", "target"]);
 });
 
 test.each(["pg_hba.conf", "pg_hba.conf.new"])(
@@ -81,7 +76,7 @@ test.each(["pg_hba.conf", "pg_hba.conf.new"])(
     plant(name, "ours/target");
     expect(await write("pg_hba.conf")).toBe(1);
     expect(read("ours/target")).toBe("ours\n");
-    expect(lstatSync(join(root, "theirs/pg_hba.conf")).isFile()).toBe(true);
+    expect(lstatSync(join(root(), "theirs/pg_hba.conf")).isFile()).toBe(true);
     expect(read("theirs/pg_hba.conf")).toBe("right\n");
   },
 );
@@ -90,32 +85,32 @@ describe.skipIf(!isRoot)("as root", () => {
   test("a file in another user's folder is that user's, also in folders that are missing", async () => {
     await write("conf.d/shorthop.conf");
     for (const name of ["conf.d", "conf.d/shorthop.conf"])
-      expect(lstatSync(join(root, "theirs", name)).uid).toBe(NOBODY);
+      expect(lstatSync(join(root(), "theirs", name)).uid).toBe(NOBODY);
     expect(process.geteuid?.()).toBe(0);
   });
 
   test("a folder that its owner may only read is written to, and stays so", async () => {
-    mkdirSync(join(root, "theirs/users.d"));
-    chownSync(join(root, "theirs/users.d"), NOBODY, NOBODY);
-    chmodSync(join(root, "theirs/users.d"), 0o500);
+    mkdirSync(join(root(), "theirs/users.d"));
+    chownSync(join(root(), "theirs/users.d"), NOBODY, NOBODY);
+    chmodSync(join(root(), "theirs/users.d"), 0o500);
     expect(await write("users.d/shorthop.xml")).toBe(1);
     expect(read("theirs/users.d/shorthop.xml")).toBe("right\n");
-    expect(lstatSync(join(root, "theirs/users.d")).mode & 0o777).toBe(0o500);
+    expect(lstatSync(join(root(), "theirs/users.d")).mode & 0o777).toBe(0o500);
   });
 
   test("a folder that leads to one of root's is not written to", async () => {
     plant("conf.d", "ours");
     expect(write("conf.d/shorthop.conf")).rejects.toThrow("EACCES");
     await write("other.conf");
-    expect(readdirSync(join(root, "ours"))).toEqual(["target"]);
+    expect(readdirSync(join(root(), "ours"))).toEqual(["target"]);
     expect(process.geteuid?.()).toBe(0);
   });
 
   test("what a link leads to is not read with the rights of root", async () => {
-    chmodSync(join(root, "ours/target"), 0o600);
+    chmodSync(join(root(), "ours/target"), 0o600);
     plant("pg_hba.conf", "ours/target");
     expect(write("pg_hba.conf")).rejects.toThrow("EACCES");
     await write("other.conf");
-    expect(readdirSync(join(root, "theirs")).toSorted()).toEqual(["other.conf", "pg_hba.conf"]);
+    expect(readdirSync(join(root(), "theirs")).toSorted()).toEqual(["other.conf", "pg_hba.conf"]);
   });
 });

@@ -32,13 +32,6 @@ const ROWS = [
 describe("a table", () => {
   test.each<[string, Shape, string]>([
     [
-      "is aligned on a wide terminal",
-      { isTTY: true, columns: 120, env: { NO_COLOR: "1" } },
-      "short URL               clicks  title\n" +
-        "https://s.example/a          7  Spring sale, extended until the end of June\n" +
-        "https://s.example/日本    1204   [31mred\n",
-    ],
-    [
       "is cut to a narrow one",
       { isTTY: true, columns: 50, env: { NO_COLOR: "1" } },
       "short URL               clicks  title\n" +
@@ -131,7 +124,6 @@ async function show(words: string[], { env = {}, ...shape }: Shape, input = ""):
 }
 
 const WIDE = { isTTY: true, columns: 120 };
-const NARROW = { isTTY: true, columns: 40 };
 const PIPE = {};
 
 const COMMANDS: [string[], string][] = [
@@ -142,7 +134,7 @@ const COMMANDS: [string[], string][] = [
   [["shorten"], "https://example.com/\nno URL\n"],
 ];
 
-const ON_A_WIDE_TERMINAL = `$ shorthop links list
+const ON_A_TERMINAL = `$ shorthop links list
 <b>short URL               clicks  tags         title</b>
 https://s.example/sale    1204  spring,mail  Spring sale, extended until the end of June
 https://s.example/x          7               https://example.com/spring/sale?ref=newsletter
@@ -169,66 +161,13 @@ https://s.example/sale	https://example.com/
 no URL: url is no URL.
 `;
 
-const ON_A_NARROW_TERMINAL = `$ shorthop links list
-<b>short URL               clicks  tags         title</b>
-https://s.example/sale    1204  spring,mail  Spring sale…
-https://s.example/x          7               https://exa…
-$ shorthop links get link_1
-<b>field         value</b>
-id            link_1
-short_url     https://s.example/sale
-original_url  https://example.com/sprin…
-alias         sale
-title         Spring sale, extended unt…
-tags          ["spring","mail"]
-clicks        1204
-$ shorthop stats
-<b>day         clicks  unique</b>
-2026-03-01    1000     800  ████████
-2026-03-02     211     190  █▊
-1211 clicks, 990 unique.
-$ shorthop stats --by country
-<b>country  clicks     %</b>
-DE         1000  82.6  ████████
-ZZ          211  17.4  █▊
-$ shorthop shorten
-https://s.example/sale	https://example.com/
-no URL: url is no URL.
-`;
-
-const ON_A_PIPE = `$ shorthop links list
-https://s.example/sale	1204	spring,mail	Spring sale, extended until the end of June
-https://s.example/x	7		https://example.com/spring/sale?ref=newsletter
-$ shorthop links get link_1
-id	link_1
-short_url	https://s.example/sale
-original_url	https://example.com/spring/sale?ref=newsletter
-alias	sale
-title	Spring sale, extended until the end of June
-tags	["spring","mail"]
-clicks	1204
-$ shorthop stats
-2026-03-01	1000	800
-2026-03-02	211	190
-1211 clicks, 990 unique.
-$ shorthop stats --by country
-DE	1000	82.6
-ZZ	211	17.4
-$ shorthop shorten
-https://s.example/sale	https://example.com/
-no URL: url is no URL.
-`;
-
 describe("commands", () => {
-  test.each<[string, Shape, string]>([
-    ["a wide terminal", WIDE, ON_A_WIDE_TERMINAL],
-    ["a narrow terminal", NARROW, ON_A_NARROW_TERMINAL],
-    ["a pipe", PIPE, ON_A_PIPE],
-  ])("print on %s what fits there", async (_, shape, expected) => {
+  test("print tables, bars and sums on a terminal", async () => {
     let shown = "";
     for (const [words, input] of COMMANDS)
-      shown += `$ shorthop ${words.join(" ")}\n${(await show(words, shape, input)).join("")}`;
-    expect(shown.replaceAll("\u001B[1m", "<b>").replaceAll("\u001B[22m", "</b>")).toBe(expected);
+      shown += `$ shorthop ${words.join(" ")}\n${(await show(words, WIDE, input)).join("")}`;
+    const text = shown.replaceAll("\u001B[1m", "<b>").replaceAll("\u001B[22m", "</b>");
+    expect(text).toBe(ON_A_TERMINAL);
   });
 
   test.each<Record<string, string>>([{ NO_COLOR: "1" }, { TERM: "dumb" }])(

@@ -1,6 +1,7 @@
 /** Goal: whatever the API can do, the client can do. */
 import { expect, test } from "bun:test";
 
+import { fakeFetch } from "../../test/harness/fake-fetch.ts";
 import { listFunctions, membersOf } from "./functions.ts";
 import { readDocument } from "./generate.ts";
 import { type Client, createClient } from "./src/index.ts";
@@ -182,26 +183,23 @@ test("every operation of the API is sent by a function, and every function sends
   const sent: string[] = [];
   const client = createClient({
     baseUrl: "http://localhost",
-    fetch: Object.assign(
-      async (url: string | URL | Request, init?: RequestInit) => {
-        const { pathname } = new URL(url instanceof Request ? url.url : url);
-        // A path without parameters goes before one with them, as in the API.
-        const [operation] = documented
-          .filter(
-            ({ method, path }) => init?.method?.toLowerCase() === method && matches(path, pathname),
-          )
-          .toSorted((a, b) => countParameters(a.path) - countParameters(b.path));
-        sent.push(operation?.operationId ?? pathname);
-        const body = { data: [], next_cursor: null, done: true, changed: 0 };
-        // An empty body is a stream that ends: the client would connect again.
-        if (operation?.operationId === "streamLinkClicks") return new Response(EVENT);
-        // An empty page of events has a next one: the client would wait for it.
-        if (operation?.operationId === "listEvents")
-          return Response.json({ data: [{}], has_more: false, next_cursor: "1" });
-        return operation?.operationId === "exportClicks" ? new Response("") : Response.json(body);
-      },
-      { preconnect: () => undefined },
-    ),
+    fetch: fakeFetch((request) => {
+      const { pathname } = new URL(request.url);
+      // A path without parameters goes before one with them, as in the API.
+      const [operation] = documented
+        .filter(
+          ({ method, path }) => request.method.toLowerCase() === method && matches(path, pathname),
+        )
+        .toSorted((a, b) => countParameters(a.path) - countParameters(b.path));
+      sent.push(operation?.operationId ?? pathname);
+      const body = { data: [], next_cursor: null, done: true, changed: 0 };
+      // An empty body is a stream that ends: the client would connect again.
+      if (operation?.operationId === "streamLinkClicks") return new Response(EVENT);
+      // An empty page of events has a next one: the client would wait for it.
+      if (operation?.operationId === "listEvents")
+        return Response.json({ data: [{}], has_more: false, next_cursor: "1" });
+      return operation?.operationId === "exportClicks" ? new Response("") : Response.json(body);
+    }),
   });
   const called = new Set<string>();
   const noted = noteCalls(client, called);

@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { isWorthPrinting, Logger } from "./logger.ts";
 
+const logDir = dirForFile("shorthop-logs-");
+
 test("a process's JSON log line is printed in readable form after its name, and stored unchanged in its log file", () => {
-  const logDir = mkdtempSync(join(tmpdir(), "shorthop-logs-"));
   const printed: string[] = [];
   const logger = new Logger(logDir, false, (text) => printed.push(text));
   const line =
@@ -15,7 +16,6 @@ test("a process's JSON log line is printed in readable form after its name, and 
   expect(printed.join("")).toMatch(/^api {8}│ \[01:02:03\] WARN: retrying \{"left":3\}\n$/);
   expect(readFileSync(join(logDir, "api.log"), "utf8")).toBe(`${line}\n`);
   expect(logger.lastLines("api")).toEqual([line]);
-  rmSync(logDir, { recursive: true });
 });
 
 test.each([
@@ -30,12 +30,10 @@ test.each([
 });
 
 test("a log file that grows too large is truncated while its process keeps writing", () => {
-  const logDir = mkdtempSync(join(tmpdir(), "shorthop-logs-"));
   const logger = new Logger(logDir, false, () => undefined);
   const mebibyte = "x".repeat(2 ** 20);
   for (let i = 0; i < 25; i++) logger.logProcess("nats", mebibyte);
   const { size } = statSync(join(logDir, "nats.log"));
   expect(size).toBeGreaterThan(2 ** 20);
   expect(size).toBeLessThan(12 * 2 ** 20);
-  rmSync(logDir, { recursive: true });
 });

@@ -48,10 +48,7 @@ export async function findNatsServer(binDir: string, log: (line: string) => void
 }
 
 /** Downloads the executable into `binDir` once, also for several processes; returns its path. */
-export async function downloadNatsServer(
-  binDir: string,
-  log: (line: string) => void,
-): Promise<string> {
+async function downloadNatsServer(binDir: string, log: (line: string) => void): Promise<string> {
   const program = join(binDir, "nats-server");
   await makeOnce(program, (unfinished) => download(unfinished, log));
   return program;

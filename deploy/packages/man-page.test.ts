@@ -4,7 +4,7 @@ import { expect, test } from "bun:test";
 import { CommanderError } from "commander";
 
 import { buildProgram } from "../../cli/program.ts";
-import { listCommands, manPage } from "./man-page.ts";
+import { manPage } from "./man-page.ts";
 
 /** What the command line prints for `--help` after these words. */
 function readHelp(words: string[]): string {
@@ -39,10 +39,4 @@ test("each command describes itself and all its options, and is in the manual pa
   if (groff === null) return;
   const { stderr } = Bun.spawnSync([groff, "-man", "-ww", "-Tutf8"], { stdin: Buffer.from(page) });
   expect(stderr.toString()).toBe("");
-});
-
-test("commands are read from a help text", () => {
-  const help =
-    "Usage: x\n\nCommands:\n  one [options] <id>  First\n    two words\n  help [command]\n";
-  expect(listCommands(help)).toEqual(["one"]);
 });

@@ -35,7 +35,7 @@ function describe(words: string[], readHelp: (words: string[]) => string): strin
 }
 
 /** The commands that a help text lists, without `help` itself. */
-export function listCommands(help: string): string[] {
+function listCommands(help: string): string[] {
   const [, listed = ""] = help.split("\nCommands:\n");
   return [...listed.matchAll(/^ {2}([a-z][a-z-]*)/gm)]
     .map(([, name = ""]) => name)

@@ -4,7 +4,6 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { findArchitecture } from "./architectures.ts";
 import { manPage } from "./man-page.ts";
 import { buildPackages, LIBC_MIN } from "./packages.ts";
 import { run } from "./run.ts";
@@ -107,10 +106,4 @@ test("the runtime needs no later C library than the packages ask for", () => {
   const found = run(["grep", "-aoE", "GLIBC_2\\.[0-9]+", process.execPath], "/").split("\n");
   const minors = found.filter((line) => line !== "").map((line) => Number(line.split(".")[1]));
   expect(`2.${Math.max(...minors)}`).toBe(LIBC_MIN);
-});
-
-test("an architecture is found by either name", () => {
-  expect(findArchitecture("arm64")).toBe(findArchitecture("arm64"));
-  expect(findArchitecture("amd64").name).toBe("x64");
-  expect(() => findArchitecture("riscv64")).toThrow("no packages for riscv64");
 });

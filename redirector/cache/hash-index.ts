@@ -23,7 +23,7 @@ export const entriesThatFit = (bytes: number): number =>
   Math.max(SLOTS_MIN, 2 ** Math.floor(Math.log2(bytes / SLOT_BYTES))) / 2;
 
 /** An index of offsets from 0 to 2³¹ - 2. */
-export class HashIndex {
+class HashIndex {
   #slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
   #mask = SLOTS_MIN - 1;
   #size = 0;

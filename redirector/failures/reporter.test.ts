@@ -117,19 +117,6 @@ test("of more unknown aliases than a report has, those with the most requests ar
   expect(requests).toEqual(Array<number>(REPORTED_ALIASES_MAX).fill(2));
 });
 
-test("what is left is stored when the redirector stops", async () => {
-  const started = await start(() => true);
-  await eventually(async () => {
-    started.reporter.countUnknownAlias("go.example.com", "sale");
-    // Spaces what is counted.
-    await Bun.sleep(50);
-    expect(started.arrived.length).toBeGreaterThan(0);
-  });
-  started.reporter.countUnknownAlias("go.example.com", "last");
-  await started[Symbol.asyncDispose]();
-  expect(started.arrived.at(-1)?.aliases.map(({ alias }) => alias)).toContain("last");
-});
-
 /** A host name of the greatest length. */
 const longest = (i: number): string => `${i}`.padStart(5, "0").padEnd(260, "x");
 

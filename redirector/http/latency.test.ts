@@ -2,10 +2,7 @@
 import { expect, test } from "bun:test";
 
 import fc from "fast-check";
-import { Registry } from "prom-client";
 
-import { parseMetrics } from "../../test/harness/prometheus.ts";
-import { registerLatency } from "../metrics.ts";
 import { LatencyHistogram } from "./latency.ts";
 
 test("every response is counted in each bucket whose bound is not below its latency", () => {
@@ -26,21 +23,4 @@ test("every response is counted in each bucket whose bound is not below its late
       expect(sumSeconds).toBeCloseTo(sum, 6);
     }),
   );
-});
-
-test("is exported as a histogram", async () => {
-  const registry = new Registry();
-  const histogram = new LatencyHistogram();
-  registerLatency(registry, "latency_seconds", "Help.", histogram);
-  histogram.observe(0.2, 3);
-  histogram.observe(10_000, 1);
-  const family = parseMetrics(await registry.metrics()).get("latency_seconds");
-  expect(family?.type).toBe("histogram");
-  const found = family?.samples ?? new Map<string, number>();
-  expect(found.get('latency_seconds_bucket{le="0.0001"}')).toBe(0);
-  expect(found.get('latency_seconds_bucket{le="0.00025"}')).toBe(3);
-  expect(found.get('latency_seconds_bucket{le="2.5"}')).toBe(3);
-  expect(found.get('latency_seconds_bucket{le="+Inf"}')).toBe(4);
-  expect(found.get("latency_seconds_count")).toBe(4);
-  expect(found.get("latency_seconds_sum")).toBeCloseTo(10.000_6, 9);
 });

@@ -31,7 +31,7 @@ import {
 } from "./request.ts";
 
 /** Maximum bytes of a head. */
-export const HEAD_BYTES_MAX = 16 * 1024;
+const HEAD_BYTES_MAX = 16 * 1024;
 
 const FIELDS_MAX = 100;
 

@@ -148,43 +148,20 @@ describe("the write buffer", () => {
     }
   });
 
-  test("has room for every destination that a link may have, with all UTM parameters", () => {
-    const writeBuffer = new WriteBuffer<number>();
-    const anyText = fc
-      .tuple(fc.constantFrom("🎈", "é", "中", " ", "a", "&", "\u0001"), fc.nat({ max: 255 }))
-      .map(([unit, length]) => unit.repeat(255).slice(0, length).toWellFormed());
-    const anyUtm = fc.option(anyText, { nil: null });
-    const utm = fc.record({
-      utm_source: anyUtm,
-      utm_medium: anyUtm,
-      utm_campaign: anyUtm,
-      utm_term: anyUtm,
-      utm_content: anyUtm,
-    });
-    const longest = "中".repeat(255);
-    const most = {
-      utm_source: longest,
-      utm_medium: longest,
-      utm_campaign: longest,
-      utm_term: longest,
-      utm_content: longest,
+  test("has room for the longest destination that a link may have, with all UTM parameters", () => {
+    const value = "中".repeat(255);
+    const utm = {
+      utm_source: value,
+      utm_medium: value,
+      utm_campaign: value,
+      utm_term: value,
+      utm_content: value,
     };
-    const anyHref = fc
-      .tuple(fc.constantFrom("?", "#", "?a=", "?a&", "x"), fc.nat({ max: URL_LENGTH_MAX - 22 }))
-      .map(([start, length]) => `https://example.com/${start}`.padEnd(20 + length, "a&"));
-    fc.assert(
-      fc.property(
-        fc.oneof(anyHref, fc.constant(`https://example.com/?${"a".repeat(URL_LENGTH_MAX - 21)}`)),
-        fc.oneof(utm, fc.constant(most)),
-        (href, utm) => {
-          expect(href.length).toBeLessThanOrEqual(URL_LENGTH_MAX);
-          const destination = Buffer.from(applyUtm(href, utm));
-          // A record also has ids, a password's hash and names.
-          expect(destination.length).toBeLessThan(LINK_RECORD_BYTES_MAX / 2);
-          expect(writeBuffer.add(1, redirectTo(toSlice(destination)), options)).toBe(true);
-          writeBuffer.send(() => undefined);
-        },
-      ),
-    );
+    const longest = `https://example.com/?${"a".repeat(URL_LENGTH_MAX - 21)}`;
+    const destination = Buffer.from(applyUtm(longest, utm));
+    // A record also has ids, a password's hash and names.
+    expect(destination.length).toBeLessThan(LINK_RECORD_BYTES_MAX / 2);
+    const writeBuffer = new WriteBuffer<number>();
+    expect(writeBuffer.add(1, redirectTo(toSlice(destination)), options)).toBe(true);
   });
 });

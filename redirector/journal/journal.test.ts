@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
+/** Goal: every click that was committed is recovered once, whatever is torn, damaged, full or gone. */
+import { afterAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import {
   copyFileSync,
   mkdirSync,
@@ -16,263 +17,207 @@ import { basename, join } from "node:path";
 import { toRawClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
 import { canMountDisks, mountDisk, remountDisk, unmountDisk } from "../../test/harness/disks.ts";
-import { eventually } from "../../test/harness/eventually.ts";
+import { dirForEach } from "../../test/harness/for-file.ts";
 import { testClick } from "../../test/harness/segments.ts";
 import type { SealedSegment } from "./files.ts";
 import { Journal } from "./journal.ts";
 
-let dir: string;
-beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-journal-"))));
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
+const dir = dirForEach("shorthop-journal-");
 
-function open(bytesMax = 10_000_000) {
+/** A journal in a folder, which the test closes, and what it says. */
+function open({ at = dir(), bytesMax = 10_000_000 } = {}) {
   const sealed: SealedSegment[] = [];
   const unknown: string[] = [];
   const errors: unknown[] = [];
-  const journal = new Journal(dir, bytesMax, {
+  const journal = new Journal(at, bytesMax, {
     sealed: (segment) => void sealed.push(segment),
     failed: (error) => void errors.push(error),
     unknownFile: ({ name }) => void unknown.push(name),
   });
   const clicks = () =>
     sealed.flatMap(({ path }) => decodeSegment(readFileSync(path))?.clicks ?? []);
-  return { journal, sealed, unknown, errors, clicks };
+  return {
+    journal,
+    sealed,
+    unknown,
+    errors,
+    clicks,
+    times: () => clicks().map(({ time }) => time),
+    /** Records so many clicks, of the times from 0 on. */
+    record(count: number) {
+      for (let time = 0; time < count; time++) journal.append(toRawClick(testClick({ time })));
+      journal.commit();
+    },
+    [Symbol.dispose]: () => journal.close(),
+  };
 }
 
-describe("the click journal", () => {
-  test("a click is on disk once it is committed", () => {
-    const { journal } = open();
-    journal.append(toRawClick(testClick({ userAgent: "first" })));
-    journal.commit();
-    const [name = ""] = readdirSync(dir);
-    expect(decodeSegment(readFileSync(join(dir, name)))?.clicks).toEqual([
-      testClick({ userAgent: "first" }),
-    ]);
-    journal.close();
-  });
+const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
 
+/** The only file of a folder, and its bytes. */
+function readFile(folder = dir()) {
+  const [name = "", ...others] = readdirSync(folder);
+  expect(others).toEqual([]);
+  return { name, bytes: readFileSync(join(folder, name)) };
+}
+
+/** A name of a segment's file. */
+const NAME = "0190a5a2-0000-7000-8000-000000000001-0000000000.segment";
+
+describe("the click journal", () => {
   test("segments are sealed when full, numbered without gaps, and hold every click once", () => {
-    const { journal, sealed, clicks } = open();
-    const total = 2 * SEGMENT_CLICKS_MAX + 10;
-    for (let i = 0; i < total; i++) journal.append(toRawClick(testClick({ time: i })));
+    const { journal, record, sealed, times } = open();
+    record(2 * SEGMENT_CLICKS_MAX + 10);
     journal.close();
     expect(sealed.map(({ segment }) => segment)).toEqual([0, 1, 2]);
-    expect(sealed.map((segment) => segment.clicks)).toEqual([
-      SEGMENT_CLICKS_MAX,
-      SEGMENT_CLICKS_MAX,
-      10,
-    ]);
-    expect(clicks().map(({ time }) => time)).toEqual(Array.from({ length: total }, (_, i) => i));
-  });
-
-  test("a segment is sealed soon, however few clicks it holds", async () => {
-    const { journal, sealed } = open();
-    journal.append(toRawClick(testClick()));
-    journal.commit();
-    await eventually(async () => expect(sealed).toHaveLength(1), 2_000);
-    journal.close();
+    const counts = sealed.map(({ clicks }) => clicks);
+    expect(counts).toEqual([SEGMENT_CLICKS_MAX, SEGMENT_CLICKS_MAX, 10]);
+    expect(times()).toEqual(upTo(2 * SEGMENT_CLICKS_MAX + 10));
   });
 
   test("a segment is sealed soon, also when the clock has been set back by an hour", async () => {
-    const { journal, sealed } = open();
-    journal.append(toRawClick(testClick()));
-    journal.commit();
-    const hourAgo = Date.now() - 3_600_000;
-    using _ = spyOn(Date, "now").mockReturnValue(hourAgo);
-    for (let polls = 0; polls < 500 && sealed.length === 0; polls++) await Bun.sleep(20);
-    expect(sealed).toHaveLength(1);
-    journal.close();
+    using opened = open();
+    opened.record(1);
+    using _ = spyOn(Date, "now").mockReturnValue(Date.now() - 3_600_000);
+    for (let polls = 0; polls < 500 && opened.sealed.length === 0; polls++) await Bun.sleep(20);
+    expect(opened.sealed).toHaveLength(1);
   });
 
   test("a segment that a killed process left open is recovered under its id, wherever it is torn", () => {
-    const { journal } = open();
-    for (let i = 0; i < 3; i++) journal.append(toRawClick(testClick({ time: i })));
-    journal.commit();
-    const [name = ""] = readdirSync(dir);
-    const whole = readFileSync(join(dir, name));
-    // Killed: the segment stays open. The next process finds a truncated copy of it.
-    const firstDir = dir;
-    for (let cut = 0; cut <= whole.length; cut++) {
-      dir = mkdtempSync(join(tmpdir(), "shorthop-journal-"));
-      writeFileSync(join(dir, name), whole.subarray(0, cut));
-      const next = open();
-      const expected = decodeSegment(whole.subarray(0, cut))?.clicks ?? [];
-      expect(next.clicks()).toEqual(expected);
+    using killed = open();
+    killed.record(3);
+    const { name, bytes } = readFile();
+    // The next process finds a truncated copy of it.
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      const at = mkdtempSync(join(dir(), "cut-"));
+      writeFileSync(join(at, name), bytes.subarray(0, cut));
+      using next = open({ at });
+      expect(next.clicks()).toEqual(decodeSegment(bytes.subarray(0, cut))?.clicks ?? []);
       for (const segment of next.sealed) {
         expect(name).toStartWith(`${segment.journalId}-`);
         expect(statSync(segment.path).size).toBe(segment.bytes);
       }
-      next.journal.close();
-      rmSync(dir, { recursive: true });
     }
-    dir = firstDir;
-    journal.close();
-  });
-
-  test("sealed segments that were not published come before new ones, in order", () => {
-    const before = open();
-    for (let i = 0; i < SEGMENT_CLICKS_MAX + 1; i++)
-      before.journal.append(toRawClick(testClick({ time: i })));
-    before.journal.close();
-    const after = open();
-    after.journal.append(toRawClick(testClick({ time: -1 })));
-    after.journal.close();
-    expect(after.clicks().map(({ time }) => time)).toEqual([
-      ...Array.from({ length: SEGMENT_CLICKS_MAX + 1 }, (_, i) => i),
-      -1,
-    ]);
-    expect(new Set(after.sealed.map(({ journalId }) => journalId)).size).toBe(2);
   });
 
   test("the file of a published segment is reused for a later one, and keeps nothing of the first", () => {
-    const { journal, sealed, errors } = open();
-    const fill = (time: number) => {
-      for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(testClick({ time })));
-    };
-    fill(1);
+    using opened = open();
+    const { journal, record, sealed, errors } = opened;
+    record(SEGMENT_CLICKS_MAX);
     const [first] = sealed;
     if (first === undefined) throw new Error("No segment was sealed.");
     const { ino } = statSync(first.path);
     truncateSync(first.path);
     journal.recycle(first);
-    journal.append(toRawClick(testClick({ time: 2 })));
-    journal.commit();
-    const [name = ""] = readdirSync(dir);
-    expect(readdirSync(dir)).toEqual([name]);
-    expect(statSync(join(dir, name)).ino).toBe(ino);
-    const decoded = decodeSegment(readFileSync(join(dir, name)));
-    expect([decoded?.segment, decoded?.whole, decoded?.clicks]).toEqual([
-      1,
-      true,
-      [testClick({ time: 2 })],
-    ]);
+    record(1);
+    const { name, bytes } = readFile();
+    expect(statSync(join(dir(), name)).ino).toBe(ino);
+    expect(decodeSegment(bytes)).toMatchObject({ segment: 1, whole: true, clicks: [{ time: 0 }] });
     expect(errors).toEqual([]);
-    journal.close();
   });
 
   test("truncated files are deleted on close, and after a crash by the next process", () => {
-    const { journal, sealed } = open();
-    for (let i = 0; i < 3 * SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(testClick()));
+    const { journal, record, sealed } = open();
+    record(3 * SEGMENT_CLICKS_MAX);
     for (const { path } of sealed) truncateSync(path);
     const next = open();
-    expect([next.sealed, next.unknown, readdirSync(dir)]).toEqual([[], [], []]);
+    expect([next.sealed, next.unknown, readdirSync(dir())]).toEqual([[], [], []]);
     next.journal.close();
     for (const { path } of sealed) writeFileSync(path, "");
     for (const segment of sealed) journal.recycle(segment);
     journal.close();
-    expect(readdirSync(dir)).toEqual([]);
+    expect(readdirSync(dir())).toEqual([]);
   });
 
   test("a file that cannot be reused drops no click", () => {
-    const { journal, sealed, clicks, errors } = open();
-    for (let i = 0; i < SEGMENT_CLICKS_MAX; i++) journal.append(toRawClick(testClick()));
+    const { journal, record, sealed, times, errors } = open();
+    record(SEGMENT_CLICKS_MAX);
     const [first] = sealed.splice(0);
     if (first === undefined) throw new Error("No segment was sealed.");
     rmSync(first.path);
     journal.recycle(first);
-    journal.append(toRawClick(testClick({ time: 2 })));
+    record(1);
     journal.close();
-    expect(clicks()).toEqual([testClick({ time: 2 })]);
+    expect(times()).toEqual([0]);
     expect(errors).toHaveLength(1);
   });
 
   test("files that hold no segment are left alone and reported", () => {
-    writeFileSync(join(dir, "notes.txt"), "mine");
-    const name = "0190a5a2-0000-7000-8000-000000000001-0000000000.segment";
-    writeFileSync(join(dir, name), "not a segment");
-    const { journal, sealed, unknown } = open();
-    journal.close();
-    expect(sealed).toEqual([]);
-    expect(unknown).toEqual([name]);
-    expect(readdirSync(dir).toSorted()).toEqual([name, "notes.txt"].toSorted());
+    writeFileSync(join(dir(), "notes.txt"), "mine");
+    writeFileSync(join(dir(), NAME), "not a segment");
+    using opened = open();
+    expect([opened.sealed, opened.unknown]).toEqual([[], [NAME]]);
+    expect(readdirSync(dir()).toSorted()).toEqual([NAME, "notes.txt"]);
   });
 
   test("segments that are sealed or open are recovered under their ids, and quarantined ones are left alone", () => {
-    const before = open();
-    for (let i = 0; i < SEGMENT_CLICKS_MAX + 1; i++)
-      before.journal.append(toRawClick(testClick({ time: i })));
-    before.journal.commit();
-    const [sealed] = before.sealed;
-    const quarantine = join(dir, "quarantine");
+    using before = open();
+    before.record(SEGMENT_CLICKS_MAX + 1);
+    const path = before.sealed[0]?.path ?? "";
+    const quarantine = join(dir(), "quarantine");
     mkdirSync(quarantine);
-    copyFileSync(sealed?.path ?? "", join(quarantine, basename(sealed?.path ?? "")));
-    const after = open();
-    expect(after.clicks().map(({ time }) => time)).toEqual(
-      Array.from({ length: SEGMENT_CLICKS_MAX + 1 }, (_, i) => i),
-    );
-    expect(after.sealed.map(({ journalId, segment }) => ({ journalId, segment }))).toEqual([
-      { journalId: before.journal.id, segment: 0 },
-      { journalId: before.journal.id, segment: 1 },
-    ]);
+    copyFileSync(path, join(quarantine, basename(path)));
+    using after = open();
+    expect(after.times()).toEqual(upTo(SEGMENT_CLICKS_MAX + 1));
+    const { id } = before.journal;
+    expect(after.sealed).toMatchObject([0, 1].map((segment) => ({ journalId: id, segment })));
     expect([after.unknown, after.errors]).toEqual([[], []]);
-    expect(readdirSync(quarantine)).toEqual([basename(sealed?.path ?? "")]);
-    after.journal.close();
-    before.journal.close();
+    expect(readdirSync(quarantine)).toEqual([basename(path)]);
   });
 
   test("a file that cannot be read is quarantined at the start, and the others are recovered", () => {
     const before = open();
-    before.journal.append(toRawClick(testClick()));
+    before.record(1);
     before.journal.close();
-    const name = "0190a5a2-0000-7000-8000-000000000001-0000000000.segment";
-    mkdirSync(join(dir, name));
-    const { journal, sealed, errors } = open();
-    expect(sealed).toHaveLength(1);
-    expect(errors).toHaveLength(1);
-    expect(readdirSync(join(dir, "quarantine"))).toEqual([name]);
-    expect(journal.stats().quarantined).toBe(1);
-    journal.close();
+    mkdirSync(join(dir(), NAME));
+    using after = open();
+    expect([after.sealed.length, after.errors.length]).toEqual([1, 1]);
+    expect(readdirSync(join(dir(), "quarantine"))).toEqual([NAME]);
+    expect(after.journal.stats().quarantined).toBe(1);
   });
 
   test("quarantined bytes count against the journal's limit, so that they cannot fill the disk", () => {
     const bytes = 5_000;
-    mkdirSync(join(dir, "quarantine"));
-    writeFileSync(join(dir, "quarantine", "x.segment"), Buffer.alloc(bytes));
-    const { journal } = open(6_000);
-    expect(journal.stats().pendingBytes).toBe(bytes);
-    journal.append(toRawClick(testClick()));
-    expect(journal.stats().dropped.journal_full).toBe(1);
-    journal.close();
+    mkdirSync(join(dir(), "quarantine"));
+    writeFileSync(join(dir(), "quarantine", "x.segment"), Buffer.alloc(bytes));
+    using opened = open({ bytesMax: 6_000 });
+    expect(opened.journal.stats().pendingBytes).toBe(bytes);
+    opened.record(1);
+    expect(opened.journal.stats().dropped.journal_full).toBe(1);
   });
 
   test.each(["open", "sealed"])(
     "of a segment that is %s, and has a damaged record, every other click is recovered",
     (state) => {
-      const { journal } = open();
-      for (let i = 0; i < 5; i++) journal.append(toRawClick(testClick({ time: i })));
-      journal.commit();
-      const [openName = ""] = readdirSync(dir);
-      const bytes = readFileSync(join(dir, openName));
-      journal.close();
-      const [sealedName = ""] = readdirSync(dir);
-      const name = state === "open" ? openName : sealedName;
+      const before = open();
+      before.record(5);
+      const opened = readFile();
+      before.journal.close();
+      const sealed = readFile();
+      const { name } = state === "open" ? opened : sealed;
+      const { bytes } = opened;
       const at = Math.floor(bytes.length / 2);
       bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
-      rmSync(join(dir, sealedName));
-      writeFileSync(join(dir, name), bytes);
-      const next = open();
-      expect(next.clicks().map(({ time }) => time)).toEqual([0, 1, 3, 4]);
-      expect(next.sealed.map((segment) => [segment.bytes, segment.clicks])).toEqual([
-        [bytes.length, 4],
-      ]);
-      next.journal.close();
+      rmSync(join(dir(), sealed.name));
+      writeFileSync(join(dir(), name), bytes);
+      using next = open();
+      expect(next.times()).toEqual([0, 1, 3, 4]);
+      expect(next.sealed).toMatchObject([{ bytes: bytes.length, clicks: 4 }]);
     },
   );
 
   test("a segment in a file named after another is not published under that name", () => {
-    const { journal, sealed } = open();
-    journal.append(toRawClick(testClick()));
-    journal.close();
-    const path = sealed[0]?.path ?? "";
+    const before = open();
+    before.record(1);
+    before.journal.close();
+    const path = before.sealed[0]?.path ?? "";
     copyFileSync(path, path.replace("-0000000000.segment", "-0000000007.segment"));
-    const { unknown, sealed: recovered, journal: next } = open();
-    next.close();
-    expect(unknown).toHaveLength(1);
-    expect(recovered).toHaveLength(1);
+    using after = open();
+    expect([after.unknown.length, after.sealed.length]).toEqual([1, 1]);
   });
 
   test("a full journal drops and counts clicks, and takes new ones when there is room again", () => {
-    const { journal, sealed } = open(6_000);
+    const { journal, sealed } = open({ bytesMax: 6_000 });
     for (let i = 0; i < 20; i++) {
       journal.append(toRawClick(testClick({ userAgent: "x".repeat(500) })));
       journal.commit();
@@ -287,14 +232,11 @@ describe("the click journal", () => {
   });
 
   test("a deleted directory drops and counts clicks, and never throws", () => {
-    const { journal, errors } = open();
-    rmSync(dir, { recursive: true });
-    journal.append(toRawClick(testClick()));
-    journal.append(toRawClick(testClick()));
-    journal.commit();
-    expect(journal.stats().dropped.disk_error).toBe(2);
-    expect(errors).toHaveLength(1);
-    journal.close();
+    using opened = open();
+    rmSync(dir(), { recursive: true });
+    opened.record(2);
+    expect(opened.journal.stats().dropped.disk_error).toBe(2);
+    expect(opened.errors).toHaveLength(1);
   });
 
   const small = mkdtempSync(join(tmpdir(), "shorthop-small-"));
@@ -310,11 +252,9 @@ describe("the click journal", () => {
   test.skipIf(!mounted)(
     "a full disk drops and counts clicks, and keeps earlier ones intact",
     () => {
-      const previousDir = dir;
-      dir = small;
-      const { journal, sealed, clicks } = open();
-      for (let i = 0; i < 400; i++) {
-        journal.append(toRawClick(testClick({ time: i, userAgent: "x".repeat(400) })));
+      const { journal, sealed, clicks, times } = open({ at: small });
+      for (let time = 0; time < 400; time++) {
+        journal.append(toRawClick(testClick({ time, userAgent: "x".repeat(400) })));
         journal.commit();
       }
       const { recorded, dropped } = journal.stats();
@@ -328,36 +268,27 @@ describe("the click journal", () => {
       }
       journal.append(toRawClick(testClick({ time: 1_000 })));
       journal.close();
-      expect(clicks().map(({ time }) => time)).toContain(1_000);
-      dir = previousDir;
+      expect(times()).toContain(1_000);
     },
   );
 
   test.skipIf(!mounted)(
     "a process starts on a read-only disk, and the first on a writable one recovers all",
     () => {
-      const { journal } = open();
-      for (let i = 0; i < 3; i++) journal.append(toRawClick(testClick({ time: i })));
-      journal.commit();
-      const [name = ""] = readdirSync(dir);
-      const whole = readFileSync(join(dir, name));
-      journal.close();
-      const previousDir = dir;
-      dir = small;
+      const before = open();
+      before.record(3);
+      const { name, bytes } = readFile();
+      before.journal.close();
       // Of a killed process: the last click of one is torn, another is to be reused.
-      writeFileSync(join(dir, name), whole.subarray(0, -1));
-      writeFileSync(join(dir, name.replace(/\d{10}/, "0000000099")), "");
-      remountDisk(dir, "ro");
-      const onReadOnly = open();
-      expect(onReadOnly.errors).toHaveLength(2);
-      expect(onReadOnly.sealed).toEqual([]);
+      writeFileSync(join(small, name), bytes.subarray(0, -1));
+      writeFileSync(join(small, name.replace(/\d{10}/, "0000000099")), "");
+      remountDisk(small, "ro");
+      const onReadOnly = open({ at: small });
+      expect([onReadOnly.sealed.length, onReadOnly.errors.length]).toEqual([0, 2]);
       onReadOnly.journal.close();
-      remountDisk(dir, "rw");
-      const next = open();
-      expect(next.errors).toEqual([]);
-      expect(next.clicks().map(({ time }) => time)).toEqual([0, 1]);
-      next.journal.close();
-      dir = previousDir;
+      remountDisk(small, "rw");
+      using next = open({ at: small });
+      expect([next.errors, next.times()]).toEqual([[], [0, 1]]);
     },
   );
 });

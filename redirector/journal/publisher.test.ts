@@ -3,14 +3,12 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
 import type { NatsConnection } from "nats";
@@ -21,7 +19,7 @@ import { CLICKS_STREAM, ensureClicksStream } from "../../shared/contracts/stream
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
-import { forFile } from "../../test/harness/for-file.ts";
+import { dirForEach, forFile } from "../../test/harness/for-file.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
@@ -39,19 +37,15 @@ const QUARANTINED_MS = 15_000;
 
 const server = await forFile(startNats());
 
-let dir: string;
+const dir = dirForEach("shorthop-publisher-");
 let nats: NatsConnection;
 beforeEach(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-publisher-"));
   nats = await server.connect();
   // Each test creates its own stream; before the first one there is none to delete.
   const { streams } = await nats.jetstreamManager();
   await streams.delete(CLICKS_STREAM).catch(() => false);
 });
-afterEach(async () => {
-  await nats.close();
-  rmSync(dir, { recursive: true, force: true });
-});
+afterEach(() => nats.close());
 
 const journalId = newUuid();
 
@@ -64,7 +58,7 @@ function writeSealed(segment: number): SealedSegment {
     encodeSegmentHeader({ journalId, segment }),
     encodeClick({ ...raw, time: segment }),
   ]);
-  const path = segmentPath(dir, { journalId, segment }, "segment");
+  const path = segmentPath(dir(), { journalId, segment }, "segment");
   writeFileSync(path, bytes);
   return { journalId, segment, path, bytes: bytes.length, clicks: 1 };
 }
@@ -116,7 +110,7 @@ describe("the publisher", () => {
     const unpublished = writeSealed(1);
     await publisher.stop();
     publisher.add(unpublished);
-    expect(readdirSync(dir)).toEqual([basename(unpublished.path)]);
+    expect(readdirSync(dir())).toEqual([basename(unpublished.path)]);
   });
 
   longTest(
@@ -193,7 +187,7 @@ describe("segments that cannot be read", () => {
     await eventually(async () => expect(counts.quarantined).toBe(bad.length), QUARANTINED_MS);
     expect(counts).toEqual({ delivered: 30, quarantined: 9, stillPending: 9, released: 0 });
     expect(await readStream()).toEqual(good.map(({ segment }) => segment));
-    const quarantine = join(dir, "quarantine");
+    const quarantine = join(dir(), "quarantine");
     expect(readdirSync(quarantine).toSorted()).toEqual(quarantined);
     for (const [name, bytes] of contents)
       expect(readFileSync(join(quarantine, name)).equals(bytes)).toBe(true);

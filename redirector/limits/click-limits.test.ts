@@ -17,7 +17,6 @@ import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { dirForFile } from "../../test/harness/for-file.ts";
-import { longTest } from "../../test/harness/property-runs.ts";
 import { ClickLimits } from "./click-limits.ts";
 import type { ClickOutcome } from "./holdings.ts";
 import type { LedgerStore } from "./ledgers.ts";
@@ -110,26 +109,6 @@ test("a lease in hand is taken without waiting, and with NATS away until it is u
   for (let i = 0; i < 10; i++) taken.push(await redirector.take(limitOf(80)));
   expect(taken).toEqual([...Array<ClickOutcome>(9).fill("taken"), "busy"]);
 });
-
-longTest(
-  "an idle redirector gives back what it leased, so that others get the last clicks",
-  async () => {
-    const ledgers = fakeLedgers();
-    const [idle, other] = [createRedirector(ledgers), createRedirector(ledgers)];
-    expect(await idle.take(limitOf(16))).toBe("taken");
-    const taken: ClickOutcome[] = [];
-    await eventually(async () => {
-      const outcome = await other.take(limitOf(16));
-      if (outcome === "taken") taken.push(outcome);
-      expect(outcome).toBe("spent");
-    });
-    expect(taken).toHaveLength(15);
-    expect(other.isExhausted(limitOf(16))).toBe(true);
-    // Raising it is noticed at once.
-    expect(other.isExhausted(limitOf(17))).toBe(false);
-    expect(await other.take(limitOf(17))).toBe("taken");
-  },
-);
 
 test("what takes no click learns whether one is left, without leasing any", async () => {
   const ledgers = fakeLedgers();

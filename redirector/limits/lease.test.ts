@@ -26,22 +26,6 @@ const limitOf = (change: Partial<ClickLimit> = {}): ClickLimit => ({
 const NOW = { now: 1_000_000, waiting: 0 };
 
 describe("a lease", () => {
-  test("is an eighth of what is left, one click near the end, and never more than is left", () => {
-    const takes: number[] = [];
-    let ledger: Ledger = EMPTY_LEDGER;
-    let used = 0;
-    for (;;) {
-      const step = lease(ledger, limitOf(), { id: "a", used }, NOW);
-      if (step.outcome !== "leased") break;
-      takes.push(step.upTo - used);
-      ledger = step.ledger;
-      used = step.upTo;
-    }
-    expect(takes.slice(0, 3)).toEqual([12, 11, 9]);
-    expect(takes.slice(-9)).toEqual(Array(9).fill(1));
-    expect(used).toBe(100);
-  });
-
   test("is bounded, but covers the requests that wait", () => {
     const big = limitOf({ max: 1_000_000 });
     expect(lease(EMPTY_LEDGER, big, { id: "a", used: 0 }, NOW).upTo).toBe(LEASE_MAX);

@@ -1,32 +1,25 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import {
   appendFileSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   rmdirSync,
-  rmSync,
   statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { newUuid } from "../../shared/ids.ts";
+import { dirForEach } from "../../test/harness/for-file.ts";
 import { UsesFile } from "./uses-file.ts";
 
 const BOOT = newUuid();
 const LIMIT = newUuid();
 
-let dir: string;
+const dir = dirForEach("shorthop-uses-");
 let path: string;
-
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-uses-"));
-  path = join(dir, "click-limits");
-});
-afterEach(() => rmSync(dir, { recursive: true }));
+beforeEach(() => void (path = join(dir(), "click-limits")));
 
 const fail = (what: unknown): never => {
   throw new Error(`The file should be usable: ${String(what)}`);
@@ -78,7 +71,7 @@ test("a file that is none is kept, and this redirector becomes another one", () 
   const unreadable = (name: string) => void (kept = name);
   const next = new UsesFile(path, { unreadable, unwritable: fail }, BOOT);
   expect(next.holder).not.toBe(holder);
-  expect(readdirSync(dir)).toContain(kept.slice(dir.length + 1));
+  expect(readdirSync(dir())).toContain(kept.slice(dir().length + 1));
 });
 
 test("written anew, it has one record of each limit", () => {

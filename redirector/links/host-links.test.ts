@@ -3,9 +3,8 @@
  * when the store has the last entry of the links log.
  */
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, renameSync } from "node:fs";
 import { basename, join } from "node:path";
 
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
@@ -17,6 +16,7 @@ import { EMPTY_LOG, type LogState, toChange } from "../../shared/links-store/sch
 import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { dirForEach } from "../../test/harness/for-file.ts";
 import { AWAY, LinksProcess } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
@@ -49,16 +49,12 @@ const complete: LogState = {
 };
 const lacking: LogState = { ...complete, written: { ...head, position: 6 }, isCurrent: false };
 
-let dir: string;
-beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
-});
-afterEach(() => rmSync(dir, { recursive: true }));
+const dir = dirForEach("shorthop-links-");
 
-const openStore = () => new LogStore(currentFolder(dir), 0);
+const openStore = () => new LogStore(currentFolder(dir()), 0);
 
 const startProcess = (nats: Nats = AWAY, turnMs?: number) =>
-  new LinksProcess(dir, nats, log, turnMs);
+  new LinksProcess(dir(), nats, log, turnMs);
 
 const write = (store: LogStore, records: readonly LinkRecord[], state = complete): void =>
   store.write(
@@ -71,6 +67,10 @@ const takedowns = (...hosts: string[]) => takedownNotice({ accounts: [], hosts }
 
 const domainOf = (settings: { not_found_url?: string }) => domainNotice("go.example.com", settings);
 
+/** Waits until something is so. */
+const becomes = (read: () => unknown, expected: unknown) =>
+  eventually(async () => expect(await read()).toEqual(expected), WITHIN_MS);
+
 describe("the links of a host", () => {
   test("are found in a store that another process writes, and changes reach memory, whatever their versions", async () => {
     using store = openStore();
@@ -81,15 +81,12 @@ describe("the links of a host", () => {
     expect(process.cached("b")).toBeUndefined();
     for (const version of [2, 1]) {
       write(store, [activeLink("a", version), activeLink("b", version)]);
-      await eventually(
-        async () => expect(process.cached("a")).toBe(`https://example.com/${version}`),
-        WITHIN_MS,
-      );
+      await becomes(() => process.cached("a"), `https://example.com/${version}`);
     }
     // What nobody has requested takes no memory.
     expect(process.cached("b")).toBeUndefined();
     write(store, [{ state: "deleted", version: 3, domain: "", alias: "a" }]);
-    await eventually(async () => expect(process.cached("a")).toBeNull(), WITHIN_MS);
+    await becomes(() => process.cached("a"), null);
   });
 
   test("take over many changes in several turns of the event loop, and all of them", async () => {
@@ -106,7 +103,7 @@ describe("the links of a host", () => {
     const first = changed();
     expect(first).toBeGreaterThan(0);
     expect(first).toBeLessThan(aliases.length);
-    await eventually(async () => expect(changed()).toBe(aliases.length), WITHIN_MS);
+    await becomes(() => changed(), aliases.length);
   });
 
   test("take over changes once in each turn of the event loop, however far behind the process is", async () => {
@@ -137,11 +134,11 @@ describe("the links of a host", () => {
     expect(process.links.fetch("", "a")).rejects.toThrow("no links store");
     using store = openStore();
     write(store, [activeLink("a", 1), takedowns()], lacking);
-    await eventually(async () => expect(process.links.find("", "a")).toBeTruthy(), WITHIN_MS);
+    await becomes(() => process.links.find("", "a"), expect.anything());
     expect(process.links.find("", "unknown")).toBeUndefined();
     expect(process.links.fetch("", "unknown")).rejects.toThrow("lacks links");
     write(store, []);
-    await eventually(async () => expect(process.links.find("", "unknown")).toBeNull(), WITHIN_MS);
+    await becomes(() => process.links.find("", "unknown"), null);
     // Others may have put a link into the log.
     expect(process.links.fetch("", "unknown")).rejects.toThrow("no connection to NATS");
     expect(await process.links.fetch("", "a")).toMatchObject({ version: 1 });
@@ -154,10 +151,7 @@ describe("the links of a host", () => {
     expect(process.links.find("", "a")).toBeUndefined();
     expect(process.links.fetch("", "a")).rejects.toThrow("no links store");
     write(store, [activeLink("a", 2)]);
-    await eventually(
-      async () => expect(process.links.find("", "a")).toMatchObject({ version: 2 }),
-      WITHIN_MS,
-    );
+    await becomes(() => process.links.find("", "a"), expect.objectContaining({ version: 2 }));
   });
 
   test("are not read before the takedowns are known", async () => {
@@ -167,7 +161,7 @@ describe("the links of a host", () => {
     using process = startProcess();
     expect(process.links.find("", "evil")).toBeUndefined();
     write(store, [takedowns("evil.example")], lacking);
-    await eventually(async () => expect(process.links.find("", "evil")).toBeTruthy(), WITHIN_MS);
+    await becomes(() => process.links.find("", "evil"), expect.anything());
     expect(process.cached("evil")).toBe("taken_down");
   });
 
@@ -181,7 +175,7 @@ describe("the links of a host", () => {
       takedownNotice({ accounts: [], hosts: ["evil.example"] }),
       domainOf({ not_found_url: "https://example.com/" }),
     ]);
-    await eventually(async () => expect(isCovered()).toBe(true), WITHIN_MS);
+    await becomes(() => isCovered(), true);
     expect(process.domains.get("go.example.com")).toMatchObject({
       not_found: { response: { status: 302 } },
     });
@@ -202,7 +196,7 @@ describe("the links of a host", () => {
       await process.links.fetch("", "a");
       const others = Array.from({ length: CHANGES_KEPT + 10 }, (_, i) => activeLink(`o-${i}`, 1));
       write(store, [activeLink("a", 2), ...others]);
-      await eventually(async () => expect(process.cached("a")).toBeUndefined(), WITHIN_MS);
+      await becomes(() => process.cached("a"), undefined);
       expect(await process.links.fetch("", "a")).toMatchObject({ version: 2 });
     },
   );
@@ -215,18 +209,15 @@ describe("the links of a host", () => {
     using process = startProcess();
     await process.links.fetch("", "a");
     {
-      using db = new Database(storePath(currentFolder(dir)));
+      using db = new Database(storePath(currentFolder(dir())));
       db.run("UPDATE links SET record = x'0123456789' WHERE key = '/b'");
     }
     expect(process.links.fetch("", "b")).rejects.toThrow();
-    expect(existsSync(damageMarkPath(currentFolder(dir)))).toBe(true);
+    expect(existsSync(damageMarkPath(currentFolder(dir())))).toBe(true);
     // It is opened again, until somebody replaces it.
-    await eventually(
-      async () => expect(process.links.find("", "a")).toMatchObject({ version: 1 }),
-      WITHIN_MS,
-    );
+    await becomes(() => process.links.find("", "a"), expect.objectContaining({ version: 1 }));
     expect(process.cached("a")).toBe("https://example.com/1");
-    renameSync(currentFolder(dir), join(dir, "damaged"));
+    renameSync(currentFolder(dir()), join(dir(), "damaged"));
     using next = openStore();
     const empty = { ...EMPTY_LOG, written: head };
     write(next, [activeLink("a", 0), takedowns()], { ...empty, pending: 3 });
@@ -236,16 +227,10 @@ describe("the links of a host", () => {
     expect(process.links.find("", "a")).toBeUndefined();
     // Now it has the last ones, and lacks links.
     write(next, [activeLink("a", 2)], { ...empty, isFilled: true });
-    await eventually(
-      async () => expect(process.cached("a")).toBe("https://example.com/2"),
-      WITHIN_MS,
-    );
+    await becomes(() => process.cached("a"), "https://example.com/2");
     expect(process.cache.has("", "a")).toBe(true);
     write(next, [activeLink("b", 2)]);
-    await eventually(
-      async () => expect(await process.links.fetch("", "b")).toMatchObject({ version: 2 }),
-      WITHIN_MS,
-    );
+    await becomes(() => process.links.fetch("", "b"), expect.objectContaining({ version: 2 }));
   });
 
   test("are those of the store that replaces another one, and nothing of that one stays", async () => {
@@ -254,11 +239,11 @@ describe("the links of a host", () => {
     write(store, [activeLink("changed", 2), activeLink("gone", 2), evil, takedowns()], complete);
     using process = startProcess();
     for (const alias of ["changed", "gone", "evil"]) await process.links.fetch("", alias);
-    const folder = newFolder(dir);
+    const folder = newFolder(dir());
     using next = new LogStore(folder, 0);
     write(next, [activeLink("changed", 1), evil, takedowns("evil.example")]);
-    setCurrentFolder(dir, basename(folder));
-    await eventually(async () => expect(process.links.find("", "gone")).toBeNull(), WITHIN_MS);
+    setCurrentFolder(dir(), basename(folder));
+    await becomes(() => process.links.find("", "gone"), null);
     expect(process.links.find("", "changed")).toMatchObject({ version: 1 });
     expect(process.cached("gone")).toBeUndefined();
     expect(process.cached("changed")).toBe("https://example.com/1");

@@ -14,7 +14,6 @@ import {
   listSnapshots,
   SNAPSHOT_REQUESTS,
   SNAPSHOTS_STREAM,
-  snapshotSubjects,
 } from "../../shared/links-log/snapshots.ts";
 import { findInTail, LINK_LOG_STREAM, LINK_LOG_SUBJECT } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
@@ -60,54 +59,57 @@ function startHost() {
 const store = (written: TestLog, start: Head, end: Head, aliases: string[]) =>
   storeTestSnapshot(tail.connection, written.database, { start, end }, aliases);
 
+/** Waits until the store of a host is so, while heartbeats are published. */
+const becomes = (host: HostLog, written: TestLog, state: object) =>
+  eventually(async () => {
+    await tail.publish(written.add());
+    expect(host.state).toMatchObject(state);
+  });
+
 /** A host whose store has the first link, and a tail without the second entry. */
 async function startBehind(written: TestLog) {
-  await tail.publish(written.add(["first"]));
+  const first = written.add(["first"]);
+  await tail.publish(first);
   {
     await using behind = startHost();
-    await behind.reaches(written.entries[0] ?? EMPTY_HEAD);
+    await behind.reaches(first);
   }
-  await tail.publish(written.add(["missing"]), written.add(["later"]));
+  const [second, third] = [written.add(["missing"]), written.add(["later"])];
+  await tail.publish(second, third);
   await tail.manager.streams.purge(LINK_LOG_STREAM, { seq: 3 });
   const started = startHost();
-  await started.reaches(written.entries[2] ?? EMPTY_HEAD);
+  await started.reaches(third);
   expect(lacksEntries(started.host.state)).toBe(true);
-  return started;
+  const storeMissing = () => store(written, second, third, ["first", "missing"]);
+  return Object.assign(started, { second, third, storeMissing });
 }
+
+/** The folders of stores, and what says which one is the host's. */
+const listFolders = () =>
+  readdirSync(join(tail.dir, "host")).filter((name) => !name.endsWith(".current"));
 
 describe("a host that lacks entries", () => {
   test("asks for a snapshot, and takes it at the head, which a new entry shows", async () => {
     const written = new TestLog();
     await using host = await startBehind(written);
     await eventually(async () => expect(host.asked.length).toBeGreaterThan(0));
-    const [, second, third] = written.entries;
-    if (second === undefined || third === undefined) throw new Error("No entries.");
-    await store(written, second, third, ["first", "missing"]);
+    await host.storeMissing();
     // It has all entries, but they may be those of an old tail.
     await eventually(async () => expect(readdirSync(join(tail.dir, "host"))).toHaveLength(2));
     await tail.publish(written.add(["new"]));
-    await eventually(async () => {
-      await tail.publish(written.add());
-      expect(host.host.state).toMatchObject({ isCurrent: true, links: 4 });
-    });
+    await becomes(host.host, written, { isCurrent: true, links: 4 });
     expect(host.linksOf("first", "missing", "later", "new")).toHaveLength(4);
     // The store before is gone, and a restart goes on with the new one.
     await eventually(async () => expect(readdirSync(join(tail.dir, "host"))).toHaveLength(2));
     await host.host.stop();
     await using again = startHost();
     await tail.publish(written.add(["newer"]));
-    await eventually(async () => {
-      await tail.publish(written.add());
-      expect(again.host.state).toMatchObject({ isCurrent: true, links: 5 });
-    });
+    await becomes(again.host, written, { isCurrent: true, links: 5 });
   });
 
   test("ends when it is stopped before a snapshot's store is at the head", async () => {
-    const written = new TestLog();
-    await using host = await startBehind(written);
-    const [, second, third] = written.entries;
-    if (second === undefined || third === undefined) throw new Error("No entries.");
-    await store(written, second, third, ["first", "missing"]);
+    await using host = await startBehind(new TestLog());
+    await host.storeMissing();
     await eventually(async () => expect(host.host.state.obstacle).toContain("a snapshot was read"));
     await host.host.stop();
     expect(readdirSync(join(tail.dir, "host"))).toHaveLength(1);
@@ -116,59 +118,73 @@ describe("a host that lacks entries", () => {
   test("again takes the snapshot again that its store was made from", async () => {
     const written = new TestLog();
     await using host = await startBehind(written);
-    const [, second, third] = written.entries;
-    if (second === undefined || third === undefined) throw new Error("No entries.");
-    await store(written, second, third, ["first", "missing"]);
-    const isWhole = (started: typeof host) =>
-      eventually(async () => {
-        await tail.publish(written.add());
-        expect(started.host.state).toMatchObject({ isCurrent: true, links: 3 });
-      });
-    await isWhole(host);
+    await host.storeMissing();
+    await becomes(host.host, written, { isCurrent: true, links: 3 });
     await host.host.stop();
     const folder = currentFolder(join(tail.dir, "host"));
     {
       using file = new LogStore(folder, 0);
-      file.write([], { ...file.state, head: third, isCurrent: false });
+      file.write([], { ...file.state, head: host.third, isCurrent: false });
       expect(lacksEntries(file.state)).toBe(true);
     }
     await using again = startHost();
-    await isWhole(again);
+    await becomes(again.host, written, { isCurrent: true, links: 3 });
     expect(currentFolder(join(tail.dir, "host"))).not.toBe(folder);
   });
 
   test("does not take one whose end is of a history that was lost, but another one", async () => {
     const written = new TestLog();
     await using host = await startBehind(written);
-    const [, second, third] = written.entries;
-    if (second === undefined || third === undefined) throw new Error("No entries.");
-    const lost = written.restoredTo(third).add(["lost"]);
-    await store(written, third, lost, ["first", "missing", "later", "lost"]);
+    const lost = written.restoredTo(host.third).add(["lost"]);
+    await store(written, host.third, lost, ["first", "missing", "later", "lost"]);
     await eventually(async () => {
       await tail.publish(written.add());
       expect(readdirSync(join(tail.dir, "host"))).toHaveLength(1);
       expect(host.asked.length).toBeGreaterThan(1);
     });
     expect(host.linksOf("lost", "missing")).toEqual([]);
-    await store(written, second, third, ["first", "missing"]);
-    await eventually(async () => {
-      await tail.publish(written.add());
-      expect(host.host.state.isCurrent).toBe(true);
-    });
-    expect(host.linksOf("first", "missing", "later", "lost")).toEqual([
-      "first",
-      "missing",
-      "later",
-    ]);
+    await host.storeMissing();
+    await becomes(host.host, written, { isCurrent: true });
+    const links = ["first", "missing", "later"];
+    expect(host.linksOf(...links, "lost")).toEqual(links);
+  });
+
+  test("reads a snapshot that is not what was stored once, and asks for another one", async () => {
+    await using host = await startBehind(new TestLog());
+    await host.storeMissing();
+    const [stored] = await listSnapshots(tail.manager, SIGNER);
+    if (stored === undefined) throw new Error("There is no snapshot.");
+    const chunk = chunkSubject(stored.name, 0);
+    const { streams } = tail.manager;
+    const { seq } = await streams.getMessage(SNAPSHOTS_STREAM, { last_by_subj: chunk });
+    await streams.deleteMessage(SNAPSHOTS_STREAM, seq);
+    await tail.connection.jetstream().publish(chunk, "another one");
+    const asked = host.asked.length;
+    await eventually(async () => expect(host.asked.length).toBeGreaterThan(asked));
+    expect(listFolders()).toHaveLength(1);
+  });
+
+  test("does not see a snapshot that nobody signed with a known key, and takes one that was", async () => {
+    const written = new TestLog();
+    await using host = await startBehind(written);
+    const stranger = signerOf({ links_signing_key: "6".repeat(64) });
+    const range = { start: host.second, end: host.third };
+    await storeTestSnapshot(tail.connection, written.database, range, ["forged"], stranger);
+    const asked = host.asked.length;
+    await eventually(async () => expect(host.asked.length).toBeGreaterThan(asked + 1));
+    expect(await listSnapshots(tail.manager, stranger)).toHaveLength(1);
+    expect(listFolders()).toHaveLength(1);
+    await host.storeMissing();
+    await becomes(host.host, written, { isCurrent: true, links: 3 });
+    expect(host.linksOf("forged")).toEqual([]);
   });
 });
 
 test("a host without links takes a snapshot while nobody publishes, and does not know what does not exist", async () => {
   // As PostgreSQL's: no store has the entry before its first one.
   const written = new TestLog(newUuid(), { ...EMPTY_HEAD, hash: "a".repeat(64) });
-  await tail.publish(written.add(["first"]), written.add(["second"]), written.add(["third"]));
-  const [first, second] = written.entries;
-  if (first === undefined || second === undefined) throw new Error("No entries.");
+  const [first, second] = [written.add(["first"]), written.add(["second"])];
+  await tail.publish(first, second, written.add(["third"]));
   await store(written, first, second, ["zeroth", "first"]);
   await using host = startHost();
   await eventually(async () => {
@@ -180,24 +196,18 @@ test("a host without links takes a snapshot while nobody publishes, and does not
   await eventually(async () => expect(host.host.state.isCurrent).toBe(true));
 });
 
-/** The folders of stores, and what says which one is the host's. */
-const listFolders = () =>
-  readdirSync(join(tail.dir, "host")).filter((name) => !name.endsWith(".current"));
-
 test("a host at the end of a tail of another history asks with its last entry, and takes the links of a new term", async () => {
   const written = new TestLog();
-  await tail.publish(written.add(["first"]), written.add(["lost"]), written.add(["lost-too"]));
-  const [first, , last] = written.entries;
-  if (first === undefined || last === undefined) throw new Error("No entries.");
+  const [first, lost] = [written.add(["first"]), written.add(["lost"])];
+  const last = written.add(["lost-too"]);
+  await tail.publish(first, lost, last);
   await using host = startHost();
   await host.reaches(last);
   // PostgreSQL and NATS came back older, and a clock is wrong: nothing is later than the store.
   const restored = written.restoredTo({ ...first, position: first.position - 1_000 });
   await tail.manager.streams.purge(LINK_LOG_STREAM);
   await tail.publish(restored.add([], 1, first.position - 900));
-  await eventually(async () => {
-    expect(host.asked.at(-1)).toBe(last.term);
-  });
+  await eventually(async () => expect(host.asked.at(-1)).toBe(last.term));
   expect(host.host.state).toMatchObject({ isCurrent: false, links: 3 });
   expect(host.host.state.obstacle).toContain("waits for a snapshot");
   const begin = restored.add(["new"], 2);
@@ -210,12 +220,12 @@ test("a host at the end of a tail of another history asks with its last entry, a
   expect(host.linksOf("first", "lost", "new")).toEqual(["first", "new"]);
 });
 
-test("a host that another database publishes for says so, and asks for nothing", async () => {
-  const written = new TestLog();
-  await tail.publish(written.add(["a"]));
+test("a host that another database publishes for says so, keeps its links, and asks for nothing", async () => {
+  const [written, other] = [new TestLog(), new TestLog()];
+  const first = written.add(["a"]);
+  await tail.publish(first);
   await using host = startHost();
-  await host.reaches(written.entries[0] ?? EMPTY_HEAD);
-  const other = new TestLog();
+  await host.reaches(first);
   await tail.publish(other.add(["b"]));
   await eventually(async () => {
     const { obstacle } = host.host.state;
@@ -224,53 +234,7 @@ test("a host that another database publishes for says so, and asks for nothing",
   });
   await tail.publish(written.add(["c"]));
   await eventually(async () => expect(host.host.state.obstacle).toBeNull());
-  expect([host.asked, host.linksOf("b")]).toEqual([[], []]);
-});
-
-test("a snapshot that is not what was stored is read once, and the host asks for another one", async () => {
-  const written = new TestLog();
-  await using host = await startBehind(written);
-  const [, second, third] = written.entries;
-  if (second === undefined || third === undefined) throw new Error("No entries.");
-  await store(written, second, third, ["first", "missing"]);
-  const [stored] = await listSnapshots(tail.manager, SIGNER);
-  if (stored === undefined) throw new Error("There is no snapshot.");
-  // Its one chunk.
-  const { subjects = {} } = (
-    await tail.manager.streams.info(SNAPSHOTS_STREAM, {
-      subjects_filter: snapshotSubjects(stored.name),
-    })
-  ).state;
-  expect(Object.keys(subjects)).toHaveLength(2);
-  const { seq } = await tail.manager.streams.getMessage(SNAPSHOTS_STREAM, {
-    last_by_subj: chunkSubject(stored.name, 0),
-  });
-  await tail.manager.streams.deleteMessage(SNAPSHOTS_STREAM, seq);
-  await tail.connection.jetstream().publish(chunkSubject(stored.name, 0), "another one");
-  const asked = host.asked.length;
-  await eventually(async () => expect(host.asked.length).toBeGreaterThan(asked));
-  expect(listFolders()).toHaveLength(1);
-});
-
-test("a snapshot that nobody signed with a known key is not there, and one that was is taken", async () => {
-  const written = new TestLog();
-  await using host = await startBehind(written);
-  const [, second, third] = written.entries;
-  if (second === undefined || third === undefined) throw new Error("No entries.");
-  const stranger = signerOf({ links_signing_key: "6".repeat(64) });
-  const range = { start: second, end: third };
-  await storeTestSnapshot(tail.connection, written.database, range, ["forged"], stranger);
-  const asked = host.asked.length;
-  await eventually(async () => expect(host.asked.length).toBeGreaterThan(asked + 1));
-  expect(await listSnapshots(tail.manager, SIGNER)).toEqual([]);
-  expect(await listSnapshots(tail.manager, stranger)).toHaveLength(1);
-  expect(listFolders()).toHaveLength(1);
-  await store(written, second, third, ["first", "missing"]);
-  await eventually(async () => {
-    await tail.publish(written.add());
-    expect(host.host.state).toMatchObject({ isCurrent: true, links: 3 });
-  });
-  expect(host.linksOf("forged")).toEqual([]);
+  expect([host.asked, host.linksOf("a", "b", "c")]).toEqual([[], ["a", "c"]]);
 });
 
 test("a host whose store was deleted, or is marked as damaged, writes it no more", async () => {
@@ -304,7 +268,7 @@ test("a tail goes on after its entries, and after the one before its first, besi
     await tail.publish(entry);
   }
   for (const entry of entries) expect(await findInTail(tail.manager, SIGNER, entry)).toBeNumber();
-  const [other] = [written.restoredTo(entries[9] ?? EMPTY_HEAD).add(["other"])];
+  const other = written.restoredTo(entries[9] ?? EMPTY_HEAD).add(["other"]);
   expect(await findInTail(tail.manager, SIGNER, other)).toBeUndefined();
   // A damaged block of NATS: many messages in the middle cannot be read.
   const long = Array.from({ length: 400 }, () => written.add());

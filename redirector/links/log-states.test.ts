@@ -21,6 +21,7 @@ import type { RequestFacts } from "../../shared/decision/facts.ts";
 import { Targets } from "../../shared/decision/targets.ts";
 import { ID_BYTES, newUuid, readUuid, type Uuid, writeUuid } from "../../shared/ids.ts";
 import { decodeStoredRecord, encodeStoredRecord } from "../../shared/links-store/schema.ts";
+import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { DomainSettingsCache } from "../cache/domain-settings.ts";
 import { LinkCache } from "../cache/link-cache.ts";
@@ -37,19 +38,7 @@ const TIMEOUT_MS = 120_000;
 const HASH = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHQ$aGFzaGhhc2g";
 const DOMAIN = "go.example.com";
 
-const plain: ActiveLink = {
-  state: "active",
-  version: 10,
-  domain: "",
-  alias: "a",
-  link_id: newUuid(),
-  account_id: newUuid(),
-  mode: "live",
-  destination: "https://example.com/a?b=c",
-  expires_at: null,
-  password_hash: null,
-  forward_query: false,
-};
+const plain: ActiveLink = { ...activeLink("a", 10), destination: "https://example.com/a?b=c" };
 
 const decided: ActiveLink = {
   ...plain,

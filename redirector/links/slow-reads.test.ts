@@ -1,37 +1,32 @@
 /** Goal: reads that wait for the disk go to a thread, and no others; that thread is never flooded. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 
 import { EMPTY_LOG, toChange } from "../../shared/links-store/schema.ts";
+import { dirForEach } from "../../test/harness/for-file.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
 import { DiskSpeed, SlowReads } from "./slow-reads.ts";
 import { currentFolder } from "./store-files.ts";
 import { LogStore } from "./store.ts";
 
-let dir: string;
+const dir = dirForEach("shorthop-slow-reads-");
 let slowReads: SlowReads;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-slow-reads-"));
-  slowReads = new SlowReads(dir, (error) => {
+  slowReads = new SlowReads(dir(), (error) => {
     throw error;
   });
 });
-afterEach(() => {
-  slowReads.stop();
-  rmSync(dir, { recursive: true });
-});
+afterEach(() => slowReads.stop());
 
 test("a read ends when there is no store, when there is one, and when another one took its place", async () => {
   await slowReads.prefetch("", "link");
   for (let i = 0; i < 2; i++) {
-    using store = new LogStore(currentFolder(dir), 0);
+    using store = new LogStore(currentFolder(dir()), 0);
     const link = activeLink("link", 1);
     store.write([toChange(link)], EMPTY_LOG);
     await slowReads.prefetch("", "link");
     await slowReads.prefetch("", "unknown");
-    rmSync(currentFolder(dir), { recursive: true });
+    rmSync(currentFolder(dir()), { recursive: true });
   }
 });
 

@@ -1,8 +1,7 @@
 /** Goal: a host gets exactly the file that was stored, or none. Method: a real NATS server. */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { removeOldSnapshots, storeSnapshot } from "../../api/links-snapshots/snapshot.ts";
@@ -18,7 +17,7 @@ import {
 } from "../../shared/links-log/snapshots.ts";
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
-import { forFile } from "../../test/harness/for-file.ts";
+import { dirForEach, forFile } from "../../test/harness/for-file.ts";
 import { SIGNER } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { readSnapshot } from "./snapshot-reader.ts";
@@ -31,28 +30,26 @@ const nats = await forFile(
 const connection = await forFile(server.connect(), (connection) => connection.close());
 const manager = await connection.jetstreamManager({ timeout: 500 });
 
-let dir: string;
+const dir = dirForEach("shorthop-snapshot-");
 beforeEach(async () => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-snapshot-"));
   await manager.streams.delete(SNAPSHOTS_STREAM).catch(() => undefined);
   await ensureSnapshotsStream(manager, 1);
 });
-afterEach(() => rmSync(dir, { recursive: true }));
 
 const start = { term: 1, position: 2, hash: NO_HASH };
 const contents = { format: "test", database: newUuid(), start, end: start, links: 7 };
 
 /** Stores a file of so many bytes, which cannot be compressed; returns its name. */
 async function store(bytes: number): Promise<string> {
-  writeFileSync(join(dir, "stored"), randomBytes(bytes));
-  return await storeSnapshot(connection.jetstream(), SIGNER, join(dir, "stored"), contents);
+  writeFileSync(join(dir(), "stored"), randomBytes(bytes));
+  return await storeSnapshot(connection.jetstream(), SIGNER, join(dir(), "stored"), contents);
 }
 
 async function read(name: string): Promise<Buffer> {
   const snapshot = (await listSnapshots(manager, SIGNER)).find((listed) => listed.name === name);
   if (snapshot === undefined) throw new Error("There is no such snapshot.");
-  await readTo(join(dir, "read"), snapshot);
-  return readFileSync(join(dir, "read"));
+  await readTo(join(dir(), "read"), snapshot);
+  return readFileSync(join(dir(), "read"));
 }
 
 const readTo = (path: string, snapshot: StoredSnapshot): Promise<void> =>
@@ -61,7 +58,7 @@ const readTo = (path: string, snapshot: StoredSnapshot): Promise<void> =>
     onPercent: () => undefined,
   });
 
-const storedFile = () => readFileSync(join(dir, "stored"));
+const storedFile = () => readFileSync(join(dir(), "stored"));
 
 describe("a snapshot", () => {
   test.each([
@@ -89,13 +86,13 @@ describe("a snapshot", () => {
     const [, snapshot] = await listSnapshots(manager, SIGNER);
     if (snapshot === undefined) throw new Error("There is no such snapshot.");
     const changed = { ...snapshot, manifest: { ...snapshot.manifest, sha256: NO_HASH } };
-    const reading = readTo(join(dir, "changed"), changed);
+    const reading = readTo(join(dir(), "changed"), changed);
     expect(await reading.catch(String)).toContain("is not what was stored");
     // Its manifest was read, and then all of it was removed.
-    const gone = readTo(join(dir, "gone"), { ...snapshot, name: newUuid() });
+    const gone = readTo(join(dir(), "gone"), { ...snapshot, name: newUuid() });
     expect(await gone.catch(String)).toContain("lacks chunks");
     expect((await read(other)).equals(storedFile())).toBe(true);
-    expect(existsSync(join(dir, "read"))).toBe(true);
+    expect(existsSync(join(dir(), "read"))).toBe(true);
   });
 
   test("goes when two later ones are stored, and so does what was never completed", async () => {

@@ -2,9 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import { CATALOGUES } from "../../shared/languages/catalogues.ts";
 import { listWords, MarkedCatalogue } from "../../test/harness/marked-catalogue.ts";
-import { PAGE_BYTES_MAX } from "../http/response.ts";
 import { ErrorPages, type LanguagePages } from "./error-pages.ts";
-import { TEMPLATE, TemplateError } from "./template.ts";
+import { TEMPLATE } from "./template.ts";
 
 /** The language of a request with this `Accept-Language`. */
 const headOf = (accepted = "") => ({
@@ -103,19 +102,6 @@ describe("error pages", () => {
       );
     for (const page of [pages.confirmation(), pages.password("required")])
       expect(page.body.toString()).not.toContain("referrer");
-  });
-
-  test("may be large, and a template that makes them too large is rejected", () => {
-    const padding = "x".repeat(200 * 1024);
-    const { body } = pagesOf("", `{{title}}{{content}}${padding}`).message("expired");
-    expect(body.length).toBeGreaterThan(200 * 1024);
-    expect(() => new ErrorPages(`{{title}}{{content}}${"x".repeat(PAGE_BYTES_MAX)}`)).toThrow(
-      TemplateError,
-    );
-    expect(() => new ErrorPages("{{title}}{{content}}".repeat(10_000))).toThrow(TemplateError);
-    expect(() => new ErrorPages(`{{title}}{{content}}${"<style></style>".repeat(33)}`)).toThrow(
-      TemplateError,
-    );
   });
 });
 

@@ -17,13 +17,6 @@ const OWN: ActiveLink = { ...LINK, domain: HOST, alias: "own" };
 const LIMIT = { id: LINK.account_id, max: 5, before: 0, stored: 0 };
 
 describe("a custom domain", () => {
-  test("has its own links", async () => {
-    const redirector = new TestRedirector({ ...LINK, domain: HOST });
-    const host = "Go.Example.com:443";
-    expect(await redirector.locationOf("/abc", { host })).toBe(LINK.destination);
-    expect(await redirector.statusOf("/abc")).toBe(404);
-  });
-
   test("answers as it has set it, from its second request on at once; its settings are read once", async () => {
     const redirector = new TestRedirector(
       { ...OWN, expires_at: 1 },

@@ -110,18 +110,6 @@ describe("forwarding a path", () => {
     );
     expect(forwarded).toBeGreaterThan(casesOf(500));
   });
-
-  test("a path of unreserved characters arrives as it was sent", () => {
-    const segment = fc.stringMatching(/^[A-Za-z0-9_~-]{1,8}$/);
-    fc.assert(
-      fc.property(fc.array(segment, { minLength: 1 }), (segments) => {
-        const suffix = `/${segments.join("/")}`;
-        expect(forwardPath("https://example.com/base/", suffix)).toBe(
-          `https://example.com/base${suffix}`,
-        );
-      }),
-    );
-  });
 });
 
 const forward = (destination: string, query: string | Buffer): string | undefined => {
@@ -214,40 +202,9 @@ describe("forwarding the query", () => {
   test.each([
     ["a name without a value", "https://e.com/?abc", "fbclid=X", "https://e.com/?abc&fbclid=X"],
     ["no query", "https://e.com/a", "y=2&y=3", "https://e.com/a?y=2&y=3"],
-    ["an empty query", "https://e.com/?", "y=2", "https://e.com/?y=2"],
     ["a fragment", "https://e.com/#top?x", "y=1&z=2&y=3", "https://e.com/?y=1&z=2&y=3#top?x"],
     ["a presigned URL", SIGNED, "fbclid=X", `${SIGNED}&fbclid=X`],
-    [
-      "a legacy encoding",
-      "https://e.com/?q=M%FCnchen",
-      "r=K%F6ln",
-      "https://e.com/?q=M%FCnchen&r=K%F6ln",
-    ],
-    ["semicolons", "https://e.com/?a=1;b=2", "c=3;d=4", "https://e.com/?a=1;b=2&c=3;d=4"],
-    [
-      "a nested URL",
-      "https://e.com/?u=https://x.com/?a=b",
-      "c=/d?e",
-      "https://e.com/?u=https://x.com/?a=b&c=/d?e",
-    ],
-    ["blanks", "https://e.com/?a=b+c%20d", "e=f+g%20h", "https://e.com/?a=b+c%20d&e=f+g%20h"],
-    [
-      "characters that need no encoding",
-      "https://e.com/?a=(b)'~*",
-      "c=(d)'~*!",
-      "https://e.com/?a=(b)'~*&c=(d)'~*!",
-    ],
-    [
-      "small letters in escapes",
-      "https://e.com/?a=%c3%bc",
-      "b=%c3%bc",
-      "https://e.com/?a=%c3%bc&b=%c3%bc",
-    ],
-    ["brackets", "https://e.com/?a[]=1&a[]=2", "b[x]=1", "https://e.com/?a[]=1&a[]=2&b[x]=1"],
-    ["ampersands", "https://e.com/?a&&b&", "&c&&d", "https://e.com/?a&&b&&c&&d"],
-    ["a value with =", "https://e.com/?a=b==", "c=d==&e==", "https://e.com/?a=b==&c=d==&e=="],
-    ["no name", "https://e.com/?a=", "=b", "https://e.com/?a=&=b"],
-    ["only ampersands", "https://e.com/?abc", "&&", "https://e.com/?abc"],
+    ["a legacy encoding", "https://e.com/?q=M%FC", "r=K%F6", "https://e.com/?q=M%FC&r=K%F6"],
   ])("keeps %s", (_what, destination, query, expected) => {
     expect(forward(destination, query)).toBe(expected);
   });
@@ -264,16 +221,6 @@ describe("forwarding the query", () => {
     ["u=?c=1", "c=2", "u=?c=1&c=2"],
   ])("%s has precedence over names of %s", (own, query, expected) => {
     expect(forward(`https://e.com/?${own}`, query)).toBe(`https://e.com/?${expected}`);
-  });
-
-  test.each([
-    ["text in UTF-8", "a=ü", "a=%C3%BC"],
-    ["text in Latin-1", Buffer.from("a=\xfc", "latin1"), "a=%FC"],
-    ["lone percent signs", "a=%&b=%4&c=%zz&d=100%", "a=%25&b=%254&c=%25zz&d=100%25"],
-    ["delimiters", 'a="<>\\^`{|}#', "a=%22%3C%3E%5C%5E%60%7B%7C%7D%23"],
-    ["control characters", "a=\r\n\0 \x7f", "a=%0D%0A%00%20%7F"],
-  ])("encodes what no URI may contain: %s", (_what, query, expected) => {
-    expect(forward("https://e.com/", query)).toBe(`https://e.com/?${expected}`);
   });
 
   test("equals the model for any query and destination", () => {

@@ -118,25 +118,13 @@ describe("a limit", () => {
   test.each([
     // What browsers and apps have sent ahead of a person.
     { "sec-purpose": "prefetch" },
-    { "sec-purpose": "prefetch;prerender" },
-    { "sec-purpose": "prefetch;anonymous-client-ip" },
-    { purpose: "prefetch" },
     { purpose: "Preview" },
-    // Safari's Top Sites, Opera's Speed Dial, and Facebook's app; Chrome's Instant added a colon.
     { "x-purpose": "preview" },
-    { "x-purpose": ": preview" },
-    { "x-purpose": "instant" },
     { "x-moz": "prefetch" },
-    { "x-moz": "microsummary" },
     // Scripts, which may not set `Sec-Purpose`.
     { "x-sec-purpose": "prefetch" },
-    // Loads within a page.
-    { "sec-fetch-dest": "image" },
-    { "sec-fetch-dest": "script" },
+    // A load within a page.
     { "sec-fetch-dest": "iframe", "sec-fetch-mode": "navigate" },
-    { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors" },
-    { "sec-fetch-dest": "video", "sec-fetch-mode": "no-cors" },
-    { "sec-fetch-dest": "object" },
     // Nothing that a person's browser sends.
     { "user-agent": "" },
   ])("for people loses no click to %p, and one to the person after it", async (fields) => {
@@ -208,20 +196,9 @@ describe("behind a page of the link", () => {
   });
 
   test.each([
-    [
-      "markup",
-      'https://example.org/"><script>alert(1)</script>',
-      "https://example.org/%22%3E%3Cscript%3Ealert(1)%3C/script%3E",
-    ],
+    ["credentials and a query", "https://user:secret@example.org/a?b=c", "https://example.org/a"],
     ["line breaks", "https://example.org/a\r\nX: y", "https://example.org/aX:%20y"],
-    ["credentials", "https://user:secret@example.org/", "https://example.org/"],
-    ["a query", "https://example.org/a?token=secret", "https://example.org/a"],
     ["no page", "javascript:alert(1)", ""],
-    [
-      "a long path",
-      `https://example.org/${"x".repeat(2_000)}`,
-      `https://example.org/${"x".repeat(511)}`,
-    ],
   ])("a posted referrer with %s is what it would be in the header", async (_what, posted, kept) => {
     const redirector = new TestRedirector({ ...LINK, extras: { confirm: true } });
     const body = `confirm=yes&referrer=${encodeURIComponent(posted)}`;

@@ -47,32 +47,9 @@ describe("links of the store that are not cached", () => {
     expect(redirector.fetched).toEqual([]);
   });
 
-  test("are those of emoji, with the variation that a keyboard typed or left out", () => {
-    const redirector = quick(
-      { ...LINK, alias: "sale-\u2764\ufe0f" },
-      { ...LINK, alias: "\u2b50/1" },
-    );
-    const paths =
-      "/sale-\u2764 /sale-%E2%9D%A4 /sale-%e2%9d%a4%ef%b8%8f /sale-\u2764\ufe0e /\u2b50\ufe0f/1".split(
-        " ",
-      );
-    for (const path of paths)
-      expect([path, locationIn(redirector.atOnce(path))]).toEqual([path, LINK.destination]);
-    expect(redirector.fetched).toEqual([]);
-  });
-
   test("have a page about them at once, with what is not cached", () => {
     const redirector = quick({ ...LINK, host_changed_at: Date.parse("2020-02-03") });
     expect(pageIn(redirector.atOnce("/abc+"))).toContain("2020-02-03");
-  });
-
-  test("answer what their domain wants for an alias that it does not have, once the log has none", async () => {
-    const redirector = quick();
-    redirector.settings.set(HOST, { not_found_url: "https://example.com/not-found" });
-    expect(await redirector.locationOf("/nothing", { host: HOST })).toBe(
-      "https://example.com/not-found",
-    );
-    expect(redirector.fetched).toEqual([`${HOST}/nothing`]);
   });
 });
 

@@ -83,22 +83,6 @@ describe("a click", () => {
     expect(redirector.fetched).toEqual(["/abc"]);
   });
 
-  test("that is announced or within a page has that mark", async () => {
-    const redirector = new TestRedirector();
-    const marks: Record<string, string>[] = [
-      { "x-purpose": "preview" },
-      { "sec-fetch-dest": "image" },
-      {},
-    ];
-    for (const fields of marks)
-      await redirector.request("/abc", { fields: { "user-agent": "Mozilla/5.0", ...fields } });
-    expect(redirector.clicks.map(({ prefetch, embedded }) => [prefetch, embedded])).toEqual([
-      [true, false],
-      [false, true],
-      [false, false],
-    ]);
-  });
-
   test("has the UTM parameters that its destination was sent before those of the short URL", async () => {
     const utm = "utm_source=newsletter&utm_medium=email";
     const redirector = new TestRedirector(LINK, {
@@ -136,15 +120,6 @@ describe("a click", () => {
 });
 
 describe("the query", () => {
-  test("is forwarded only by links with forward_query", async () => {
-    const redirector = new TestRedirector(LINK, FORWARDING);
-    expect(await redirector.locationOf("/abc?x=1")).toBe(LINK.destination);
-    expect(await redirector.locationOf("/forwarding?x=%C3%BC")).toBe(
-      `${LINK.destination}?x=%C3%BC`,
-    );
-    expect(await redirector.locationOf("/forwarding")).toBe(LINK.destination);
-  });
-
   test("that is too long to be forwarded is 414, and no click", async () => {
     const redirector = new TestRedirector(LINK, FORWARDING, { ...SECRET, forward_query: true });
     const long = "ü".repeat(3_000);

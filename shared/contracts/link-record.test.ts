@@ -1,6 +1,7 @@
 /** Goal: no version of a redirector leads a visitor to where a link's extras forbid. */
 import { describe, expect, test } from "bun:test";
 
+import { activeLink } from "../../test/harness/links-log.ts";
 import {
   type ActiveLink,
   decodeLinkRecord,
@@ -10,17 +11,10 @@ import {
 import type { RedirectSettings } from "./redirect-settings.ts";
 
 const PLAIN: ActiveLink = {
-  state: "active",
-  version: 7,
-  domain: "",
-  alias: "a",
+  ...activeLink("a", 7),
   link_id: "0190a5a2-0000-7000-8000-000000000001",
   account_id: "0190a5a2-0000-7000-8000-000000000002",
-  mode: "live",
   destination: "https://example.com/",
-  expires_at: null,
-  password_hash: null,
-  forward_query: false,
 };
 
 const PLAIN_TEXT =

@@ -256,13 +256,13 @@ const ZONES_MAX = 1_000;
 const zones = cached(ZONES_MAX, (_timeZone: string) => ({ quarter: NaN, offset: 0 }));
 
 /** A local weekday (1 = Monday … 7) and the minutes since midnight. */
-export type LocalTime = { weekday: number; minutes: number };
+type LocalTime = { weekday: number; minutes: number };
 
 /**
  * Returns the local time at an instant (Unix milliseconds). Throws a `RangeError` for an unknown
  * time zone.
  */
-export function localTime(now: number, timeZone: string): LocalTime {
+function localTime(now: number, timeZone: string): LocalTime {
   const zone = zones(timeZone);
   const quarter = Math.floor(now / QUARTER_MS);
   if (zone.quarter !== quarter) {

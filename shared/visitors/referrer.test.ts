@@ -7,19 +7,13 @@ import { normalizeHost } from "../hosts.ts";
 import { DIRECT, parseReferrer, shortenReferrer } from "./referrer.ts";
 
 describe("the referrer", () => {
+  test.each(["", "nonsense", "about:blank"])("%p tells nothing", (header) => {
+    expect(parseReferrer(header)).toEqual(DIRECT);
+  });
+
   test.each([
-    ["", DIRECT],
-    ["nonsense", DIRECT],
-    ["about:blank", DIRECT],
-    ["https://www.Example.com/", { host: "www.example.com", source: "example.com", path: "" }],
-    [
-      "https://news.example.co.uk/a/b?c=d#e",
-      { host: "news.example.co.uk", source: "example.co.uk", path: "/a/b" },
-    ],
-    [
-      "https://l.facebook.com/l.php?u=x",
-      { host: "l.facebook.com", source: "facebook.com", path: "/l.php" },
-    ],
+    ["https://www.Example.com/", "www.example.com", "example.com", ""],
+    ["https://news.example.co.uk/a/b?c=d#e", "news.example.co.uk", "example.co.uk", "/a/b"],
     // Sites of the customers of platforms, in the list of public suffixes or not.
     ...[
       "example.substack.com",
@@ -32,27 +26,18 @@ describe("the referrer", () => {
       "example.wordpress.com",
       "example.medium.com",
       "example.tumblr.com",
-    ].map((site) => [`https://${site}/p`, { host: site, source: site, path: "/p" }] as const),
-    [
-      "https://docs.example.github.io/",
-      { host: "docs.example.github.io", source: "example.github.io", path: "" },
-    ],
+    ].map((site) => [`https://${site}/p`, site, site, "/p"] as const),
+    ["https://docs.example.github.io/", "docs.example.github.io", "example.github.io", ""],
     // The platforms' own.
-    [
-      "https://substack.com/inbox",
-      { host: "substack.com", source: "substack.com", path: "/inbox" },
-    ],
-    ["https://www.substack.com/", { host: "www.substack.com", source: "substack.com", path: "" }],
-    ["https://a.b.substack.com/", { host: "a.b.substack.com", source: "b.substack.com", path: "" }],
-    ["https://github.com/a", { host: "github.com", source: "github.com", path: "/a" }],
-    ["http://localhost:3000/x", { host: "localhost", source: "localhost", path: "/x" }],
-    ["http://192.168.1.1/x", { host: "192.168.1.1", source: "192.168.1.1", path: "/x" }],
-    [
-      "android-app://com.google.android.gm/",
-      { host: "", source: "com.google.android.gm", path: "" },
-    ],
-  ])("%p", (header, expected) => {
-    expect(parseReferrer(header)).toEqual(expected);
+    ["https://substack.com/inbox", "substack.com", "substack.com", "/inbox"],
+    ["https://www.substack.com/", "www.substack.com", "substack.com", ""],
+    ["https://a.b.substack.com/", "a.b.substack.com", "b.substack.com", ""],
+    ["https://github.com/a", "github.com", "github.com", "/a"],
+    ["http://localhost:3000/x", "localhost", "localhost", "/x"],
+    ["http://192.168.1.1/x", "192.168.1.1", "192.168.1.1", "/x"],
+    ["android-app://com.google.android.gm/", "", "com.google.android.gm", ""],
+  ])("%p", (header, host, source, path) => {
+    expect(parseReferrer(header)).toEqual({ host, source, path });
   });
 
   test.each([
@@ -136,9 +121,5 @@ describe("the referrer", () => {
       }),
       { numRuns: casesOf(2_000) },
     );
-  });
-
-  test("is parsed from any header without an error", () => {
-    fc.assert(fc.property(fc.string(), (header) => void parseReferrer(header)));
   });
 });

@@ -22,10 +22,6 @@ const corpus = readFileSync(join(import.meta.dir, "fixtures/user-agents.tsv"), "
 const PERSON = { class: "human", reason: "" } as const;
 
 describe("a user agent", () => {
-  test("is tested with at least two hundred real ones", () => {
-    expect(new Set(corpus.map((line) => line.at(-1))).size).toBeGreaterThanOrEqual(200);
-  });
-
   test.each(corpus)("%s on %s, %s: %s", (browser, os, device, userAgent = "") => {
     expect(Object.values(parseAgent(userAgent))).toEqual([browser, os, device, PERSON]);
   });

@@ -1,5 +1,5 @@
 /** What all tests of a file share: it is started once, and ends after the last of them. */
-import { afterAll, setDefaultTimeout } from "bun:test";
+import { afterAll, afterEach, beforeEach, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,6 +33,14 @@ export function dirForFile(prefix: string): string {
   const dir = mkdtempSync(join(tmpdir(), prefix));
   resourcesOfFile().defer(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
+}
+
+/** A folder of each test of the file; returns the function that tells which. */
+export function dirForEach(prefix: string): () => string {
+  let dir = "";
+  beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), prefix))));
+  afterEach(() => rmSync(dir, { recursive: true, force: true }));
+  return () => dir;
 }
 
 /** With the first one, each test of the file gets the time that the runner gives it. */

@@ -7,6 +7,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks.ts";
 import { Transport } from "../../worker/webhooks/attempt.ts";
 import { Deliverer } from "../../worker/webhooks/deliverer.ts";
+import type { LeasedWebhook, Pending } from "../../worker/webhooks/leases.ts";
 import { startPostgres, type TestPostgres } from "./postgres.ts";
 import { workerContext } from "./worker-context.ts";
 
@@ -92,3 +93,35 @@ class TestDeliverer extends Deliverer {
 
 /** Ids of links of which nothing else is known. */
 export const newLinks = (count: number): Uuid[] => Array.from({ length: count }, () => newUuid());
+
+/** A webhook as a worker has leased it. */
+export const leasedWebhook = (more: Partial<LeasedWebhook> = {}): LeasedWebhook => ({
+  id: newUuid(),
+  account_id: newUuid(),
+  mode: "live",
+  url: "https://hooks.example.com/",
+  format: "standard",
+  events: ["*"],
+  link_ids: null,
+  tags: null,
+  domains: null,
+  salt: new Uint8Array(16),
+  old_salt: null,
+  failing_seconds: null,
+  is_slow: false,
+  is_wanted: false,
+  plan: "free",
+  ...more,
+});
+
+/** A delivery that is due, and waits for no other. */
+export const pendingDelivery = (more: Partial<Pending> = {}): Pending => ({
+  id: newUuid(),
+  eventId: newUuid(),
+  position: 1,
+  orderKey: null,
+  linkIds: null,
+  attempts: 0,
+  dueAt: 0,
+  ...more,
+});

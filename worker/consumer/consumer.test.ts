@@ -2,10 +2,9 @@
  * Goal: every segment in JetStream is stored and acknowledged once, or dead-lettered with the
  * reason.
  */
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 
 import { ClickHouseError } from "@clickhouse/client";
-import { NatsError } from "nats";
 
 import { formatSegmentId } from "../../shared/contracts/click-segment.ts";
 import { REASON_HEADER } from "../../shared/contracts/dead-letters.ts";
@@ -46,12 +45,8 @@ const STREAM_BYTES_MAX = 64 * 1024 ** 2;
  */
 const REDELIVERED_MS = 30_000;
 
-/**
- * How often a worker looks at the size of the stream, and how long it takes until it has surely
- * done so.
- */
+/** How often a worker looks at the size of the stream. */
 const TRIM_INTERVAL_MS = 200;
-const TRIM_MS = 3_000;
 
 /** ClickHouse's code for data it cannot parse. */
 const CANNOT_PARSE = "27";
@@ -166,6 +161,13 @@ async function openWorld() {
   };
 }
 
+/** A test in a world of its own, beside the others. */
+const inWorld = (name: string, run: (world: World) => Promise<void>) =>
+  test.concurrent(name, async () => {
+    await using world = await openWorld();
+    await run(world);
+  });
+
 type World = Awaited<ReturnType<typeof openWorld>>;
 
 const failInsert = () => Promise.reject(new Error("ClickHouse is down."));
@@ -192,95 +194,68 @@ function createSegment(links: Uuid[], time = 1): { id: string; bytes: Buffer } {
   return { id: formatSegmentId(id), bytes: encodeSegment(id, clicks) };
 }
 
-test.concurrent(
-  "a segment is stored, counted, and acknowledged; its links are touched",
-  async () => {
-    await using world = await openWorld();
-    const { touched, counts, stored, start, publish, waitUntilAcknowledged } = world;
-    const [first, second] = [newUuid(), newUuid()];
-    const { id, bytes } = createSegment([first, second, first]);
-    await publish(bytes);
-    const consumer = start();
-    await eventually(async () => expect(stored()).toEqual([id]));
-    await waitUntilAcknowledged();
-    expect(counts).toEqual([["stored", 1, 3]]);
-    expect(touched).toEqual([first, second]);
-    expect(consumer.state).toBe("ok");
-  },
-);
+inWorld("a segment is stored, counted, and acknowledged; its links are touched", async (world) => {
+  const [first, second] = [newUuid(), newUuid()];
+  const { id, bytes } = createSegment([first, second, first]);
+  await world.publish(bytes);
+  const consumer = world.start();
+  await eventually(async () => expect(world.stored()).toEqual([id]));
+  await world.waitUntilAcknowledged();
+  expect(world.counts).toEqual([["stored", 1, 3]]);
+  expect(world.touched).toEqual([first, second]);
+  expect(consumer.state).toBe("ok");
+});
 
-test.concurrent(
+inWorld(
   "whoever takes over is told to count what the owner before may not have, although its batches are settled",
-  async () => {
-    await using world = await openWorld();
-    const { takeovers, stored, start, publish } = world;
-    const first = start();
-    await publish(createSegment([newUuid()]).bytes);
-    await eventually(async () => expect(stored()).toHaveLength(1));
-    await first.stop();
-    expect(takeovers.count).toBe(1);
-    start();
-    await publish(createSegment([newUuid()]).bytes);
-    await eventually(async () => expect(stored()).toHaveLength(2));
-    expect(takeovers.count).toBe(2);
+  async ({ takeovers, stored, start, publish }) => {
+    for (const owners of [1, 2]) {
+      const owner = start();
+      await publish(createSegment([newUuid()]).bytes);
+      await eventually(async () => expect(stored()).toHaveLength(owners));
+      expect(takeovers.count).toBe(owners);
+      await owner.stop();
+    }
   },
 );
 
-test.concurrent("a full disk of ClickHouse is said until there is room again", async () => {
-  await using world = await openWorld();
-  const { faults, start, publish, waitUntilAcknowledged } = world;
+inWorld("a full disk of ClickHouse is said until there is room again", async (world) => {
   const { id, bytes } = createSegment([newUuid()]);
   const { promise: room, resolve: makeRoom } = Promise.withResolvers<void>();
-  faults.set(id, [findNoSpace, () => room]);
-  await publish(bytes);
-  const consumer = start();
+  world.faults.set(id, [findNoSpace, () => room]);
+  await world.publish(bytes);
+  const consumer = world.start();
   await eventually(async () => expect(consumer.warning).toContain("disk of ClickHouse is full"));
   expect(consumer.state).toBe("ok");
   makeRoom();
-  await waitUntilAcknowledged();
+  await world.waitUntilAcknowledged();
   expect(consumer.warning).toBeUndefined();
 });
 
-test.concurrent("bytes that are not a segment are dead-lettered unchanged", async () => {
-  await using world = await openWorld();
-  const { counts, stored, start, publish, waitUntilAcknowledged, deadLetter } = world;
-  const { id, bytes } = createSegment([newUuid()]);
-  await publish(Buffer.from("no segment"));
-  await publish(bytes);
-  start();
-  await eventually(async () => expect(stored()).toEqual([id]));
-  await waitUntilAcknowledged();
-  const letter = await deadLetter(1);
-  expect(Buffer.from(letter.data).toString()).toBe("no segment");
-  expect(letter.header.get(REASON_HEADER)).toBe("not a segment of clicks");
-  expect(counts).toContainEqual(["dead_lettered", 1, 0]);
-});
-
-test.concurrent(
-  "a segment that ClickHouse will never accept is dead-lettered whole, with its reason on one line",
-  async () => {
-    await using world = await openWorld();
-    const { touched, counts, faults, stored, start, publish, waitUntilAcknowledged, deadLetter } =
-      world;
-    const { id, bytes } = createSegment([newUuid()]);
-    faults.set(id, [refuse]);
-    await publish(bytes);
-    start();
-    await eventually(async () => expect(counts).toEqual([["dead_lettered", 1, 1]]));
-    await waitUntilAcknowledged();
-    const letter = await deadLetter(1);
+for (const [what, bytes, reason] of [
+  ["bytes that are not a segment are", Buffer.from("no segment"), "not a segment of clicks"],
+  [
+    "a segment with an impossible time is",
+    createSegment([newUuid()], Number.NaN).bytes,
+    "a record is no valid click",
+  ],
+] as const)
+  inWorld(`${what} dead-lettered unchanged, before that is in a batch`, async (world) => {
+    const other = createSegment([newUuid()]);
+    await world.publish(bytes);
+    await world.publish(other.bytes);
+    world.start();
+    await world.waitUntilAcknowledged();
+    expect(world.inserted).toEqual([[other.id]]);
+    const letter = await world.deadLetter(1);
     expect(Buffer.from(letter.data).equals(bytes)).toBe(true);
-    expect(letter.header.get(REASON_HEADER)).toContain("Cannot parse X-Evil");
-    expect(letter.header.has("X-Evil")).toBe(false);
-    expect([stored(), touched]).toEqual([[], []]);
-  },
-);
+    expect(letter.header.get(REASON_HEADER)).toBe(reason);
+    expect(world.counts).toContainEqual(["dead_lettered", 1, 0]);
+  });
 
-test.concurrent(
+inWorld(
   "a batch whose inserts fail for a while is retried whole, and counted once",
-  async () => {
-    await using world = await openWorld();
-    const { inserted, counts, faults, start, publish, waitUntilAcknowledged } = world;
+  async ({ inserted, counts, faults, start, publish, waitUntilAcknowledged }) => {
     const [failing, other] = [createSegment([newUuid()]), createSegment([newUuid()])];
     faults.set(failing.id, [failInsert, failInsert]);
     await publish(other.bytes);
@@ -295,81 +270,51 @@ test.concurrent(
   },
 );
 
-test.concurrent("a segment that spoils its batch is dead-lettered alone", async () => {
-  await using world = await openWorld();
-  const { manager, faults, stored, start, publish, waitUntilAcknowledged, deadLetter } = world;
-  const segments = Array.from({ length: 50 }, () => createSegment([newUuid()]));
-  const poison = segments[17] ?? createSegment([]);
-  // Its batch is halved until it is alone.
-  faults.set(
-    poison.id,
-    Array.from({ length: 8 }, () => refuse),
-  );
-  for (const { bytes } of segments) await publish(bytes);
-  start();
-  await waitUntilAcknowledged();
-  const others = segments.filter((segment) => segment !== poison).map(({ id }) => id);
-  expect(stored().toSorted()).toEqual(others.toSorted());
-  const letter = await deadLetter(1);
-  expect(Buffer.from(letter.data).equals(poison.bytes)).toBe(true);
-  expect((await manager.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
-});
-
-test.concurrent(
-  "a segment with an impossible time is dead-lettered before it is in a batch",
-  async () => {
-    await using world = await openWorld();
-    const { inserted, start, publish, waitUntilAcknowledged, deadLetter } = world;
-    const [flawed, other] = [createSegment([newUuid()], Number.NaN), createSegment([newUuid()])];
-    await publish(flawed.bytes);
-    await publish(other.bytes);
+inWorld(
+  "a segment that ClickHouse will never accept is dead-lettered whole and alone, with its reason on one line",
+  async ({ manager, counts, faults, touched, stored, start, publish, ...world }) => {
+    const segments = Array.from({ length: 50 }, () => createSegment([newUuid()]));
+    const poison = segments[17] ?? createSegment([]);
+    // Its batch is halved until it is alone.
+    const refusals = Array.from({ length: 8 }, () => refuse);
+    faults.set(poison.id, refusals);
+    for (const { bytes } of segments) await publish(bytes);
     start();
-    await waitUntilAcknowledged();
-    expect(inserted).toEqual([[other.id]]);
-    expect((await deadLetter(1)).header.get(REASON_HEADER)).toBe("a record is no valid click");
+    await world.waitUntilAcknowledged();
+    const others = segments.filter((segment) => segment !== poison).map(({ id }) => id);
+    expect(stored().toSorted()).toEqual(others.toSorted());
+    expect(touched).toHaveLength(others.length);
+    expect(counts).toContainEqual(["dead_lettered", 1, 1]);
+    const letter = await world.deadLetter(1);
+    expect(Buffer.from(letter.data).equals(poison.bytes)).toBe(true);
+    expect(letter.header.get(REASON_HEADER)).toContain("Cannot parse X-Evil");
+    expect(letter.header.has("X-Evil")).toBe(false);
+    expect((await manager.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
   },
 );
 
-test.concurrent("segments of many redirectors are inserted together", async () => {
-  await using world = await openWorld();
-  const { inserted, stored, start, publish, waitUntilAcknowledged } = world;
-  const segments = Array.from({ length: 200 }, () => createSegment([newUuid()]));
-  for (const { bytes } of segments) await publish(bytes);
-  start();
-  await waitUntilAcknowledged();
-  expect(stored().toSorted()).toEqual(segments.map(({ id }) => id).toSorted());
-  expect(inserted.length).toBeLessThan(segments.length / 10);
-});
-
-test.concurrent(
+inWorld(
   "a segment that is delivered again is not inserted again, by this owner or the next",
-  async () => {
-    await using world = await openWorld();
-    const { counts, stored, start, publish, waitUntilAcknowledged } = world;
-    const { id, bytes } = createSegment([newUuid()]);
+  async ({ counts, stored, start, publish, waitUntilAcknowledged }) => {
+    const [segment, later] = [createSegment([newUuid()]), createSegment([newUuid()])];
     // Without an id for JetStream, as if its window had passed.
-    await publish(bytes);
-    await publish(bytes);
+    await publish(segment.bytes);
+    await publish(segment.bytes);
     const first = start();
-    await waitUntilAcknowledged();
-    await publish(bytes);
     await waitUntilAcknowledged();
     await first.stop();
     start();
-    await publish(bytes);
-    const { id: later, bytes: laterBytes } = createSegment([newUuid()]);
-    await publish(laterBytes);
+    await publish(segment.bytes);
+    await publish(later.bytes);
     await waitUntilAcknowledged();
-    expect(stored()).toEqual([id, later]);
+    expect(stored()).toEqual([segment.id, later.id]);
     expect(counts).toContainEqual(["duplicate", 1, 0]);
   },
 );
 
-test.concurrent(
+inWorld(
   "of several workers one stores, and another takes over when it is gone",
-  async () => {
-    await using world = await openWorld();
-    const { stored, start, publish, waitUntilAcknowledged } = world;
+  async ({ stored, start, publish, waitUntilAcknowledged }) => {
     const workers = [start(), start(), start()];
     const first = await eventually(async () => {
       const owners = workers.filter((worker) => worker.owner !== undefined);
@@ -385,11 +330,9 @@ test.concurrent(
   },
 );
 
-test.concurrent(
+inWorld(
   "the valid clicks of a torn segment are stored, and it is counted as torn",
-  async () => {
-    await using world = await openWorld();
-    const { counts, stored, start, publish, waitUntilAcknowledged } = world;
+  async ({ counts, stored, start, publish, waitUntilAcknowledged }) => {
     const { id, bytes } = createSegment([newUuid(), newUuid()]);
     await publish(bytes.subarray(0, bytes.length - 1));
     start();
@@ -402,11 +345,9 @@ test.concurrent(
   },
 );
 
-test.concurrent(
+inWorld(
   "a worker that stops returns segments that it could not store, and another one receives them at once",
-  async () => {
-    await using world = await openWorld();
-    const { stored, start, publish, waitUntilAcknowledged } = world;
+  async ({ stored, start, publish, waitUntilAcknowledged }) => {
     const { id, bytes } = createSegment([newUuid()]);
     const tried = Promise.withResolvers<void>();
     const stopping = start({
@@ -424,67 +365,27 @@ test.concurrent(
   },
 );
 
-describe("a stream that gets full", () => {
-  const segments = Array.from({ length: 60 }, () =>
-    createSegment(Array.from({ length: 300 }, () => newUuid())),
-  );
-  const ids = segments.map(({ id }) => id).toSorted();
-  const bytesMax = segments.reduce((sum, { bytes }) => sum + bytes.length, 0) / 2;
-
-  async function openSmallWorld() {
-    const world = await openWorld();
-    await world.manager.streams.update(CLICKS_STREAM, { max_bytes: Math.ceil(bytesMax) });
-    return world;
-  }
-
-  async function publishUntilRefused({ nats }: World): Promise<NatsError> {
-    for (const { id, bytes } of segments) {
-      try {
-        await nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id });
-      } catch (error) {
-        if (error instanceof NatsError) return error;
-        throw error;
-      }
-    }
-    throw new Error("Nothing was refused.");
-  }
-
-  async function publishAll({ nats }: World): Promise<void> {
-    for (const { id, bytes } of segments) {
-      const send = () => nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id });
-      await eventually(send);
-    }
-  }
-
-  longTest("loses stored segments, the oldest first, and takes all new ones", async () => {
-    await using world = await openSmallWorld();
-    const { manager, stored, start } = world;
-    start();
-    await publishAll(world);
-    await eventually(async () => expect(stored().toSorted()).toEqual(ids), REDELIVERED_MS);
-    const { state } = await manager.streams.info(CLICKS_STREAM);
+longTest(
+  "a stream that gets full loses stored segments, the oldest first, and takes all new ones",
+  async () => {
+    await using world = await openWorld();
+    const segments = Array.from({ length: 60 }, () =>
+      createSegment(Array.from({ length: 300 }, () => newUuid())),
+    );
+    const ids = segments.map(({ id }) => id).toSorted();
+    const max_bytes = segments.reduce((sum, { bytes }) => sum + bytes.length, 0) / 2;
+    await world.manager.streams.update(CLICKS_STREAM, { max_bytes: Math.ceil(max_bytes) });
+    world.start();
+    for (const { id, bytes } of segments)
+      await eventually(() => world.nats.jetstream().publish(CLICKS_SUBJECT, bytes, { msgID: id }));
+    await eventually(async () => expect(world.stored().toSorted()).toEqual(ids), REDELIVERED_MS);
+    const { state } = await world.manager.streams.info(CLICKS_STREAM);
     expect([state.last_seq, state.num_deleted ?? 0]).toEqual([segments.length, 0]);
     expect(state.first_seq).toBeGreaterThan(1);
-  });
+  },
+);
 
-  longTest("loses none that is not stored, and refuses new ones until some are", async () => {
-    await using world = await openSmallWorld();
-    const { manager, stored, start } = world;
-    const failing = start({ insert: failInsert });
-    const refused = await publishUntilRefused(world);
-    expect(refused.api_error?.description).toBe("maximum bytes exceeded");
-    await Bun.sleep(TRIM_MS);
-    const { state } = await manager.streams.info(CLICKS_STREAM);
-    expect([state.first_seq, state.messages]).toEqual([1, state.last_seq]);
-    await failing.stop();
-    start();
-    await publishAll(world);
-    await eventually(async () => expect(stored().toSorted()).toEqual(ids), REDELIVERED_MS);
-  });
-});
-
-test.concurrent("a consumer whose streams are deleted recreates them and continues", async () => {
-  await using world = await openWorld();
+inWorld("a consumer whose streams are deleted recreates them and continues", async (world) => {
   const { manager, stored, start, publish } = world;
   const consumer = start();
   await eventually(async () => expect(consumer.state).toBe("ok"));
@@ -499,12 +400,11 @@ longTest(
   "without traffic, a repair is tried again, and an owner notices that another took over",
   async () => {
     await using world = await openWorld();
-    const { log, start } = world;
     let repairs = 0;
-    const consumer = start({}, async () => void repairs++);
+    const consumer = world.start({}, async () => void repairs++);
     await eventually(async () => expect(repairs).toBeGreaterThan(0));
     const epoch = consumer.owner?.epoch ?? 0;
-    await log.claim({ epoch: epoch + 1, owner: newUuid() });
+    await world.log.claim({ epoch: epoch + 1, owner: newUuid() });
     await eventually(async () => expect(consumer.owner?.epoch).not.toBe(epoch));
   },
 );

@@ -24,14 +24,6 @@ describe("the schema for a cluster", () => {
     ).toEqual(tables);
   });
 
-  test("has a table under its own name for each one that stores nothing, and every view", () => {
-    expect(
-      findNames(/CREATE TABLE IF NOT EXISTS (\w+) ON CLUSTER 'shorthop' \(.*= Null$/s, clustered),
-    ).toEqual(["click_sums", "incoming_clicks"]);
-    const view = /CREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) /;
-    expect(findNames(view, clustered)).toEqual(findNames(view, single));
-  });
-
   test("distributes what is inserted, and reads and fills only local tables in all other views", () => {
     for (const statement of clustered) {
       expect(statement).toContain("ON CLUSTER 'shorthop'");
@@ -43,11 +35,6 @@ describe("the schema for a cluster", () => {
       if (statement.includes("ENGINE = Replicated"))
         expect(statement).toContain("replicated_deduplication_window = 10000");
     }
-  });
-
-  test("has the log of batches for a month, in the table that stores it", () => {
-    const expiring = clustered.filter((statement) => statement.includes("INTERVAL 30 DAY DELETE"));
-    expect(findNames(/CREATE TABLE IF NOT EXISTS (\w+)/, expiring)).toEqual(["batches_local"]);
   });
 
   test("is not generated from a statement that is not supported", () => {
@@ -165,11 +152,4 @@ test("every column that the worker inserts becomes a column of the raw clicks, u
     query: `SELECT ${ROW_COLUMNS.join(", ")} FROM incoming_clicks`,
   });
   expect(tables.get("clicks")?.columns.toSorted()).toEqual([...ROW_COLUMNS, "imported"].toSorted());
-});
-
-describe("the query of a rollup", () => {
-  test("reads only clicks that meet a condition, each of which is in it once", () => {
-    for (const { selectFromClicks } of ROLLUP_TABLES)
-      expect(selectFromClicks("ts >= 0").split("FROM clicks WHERE ts >= 0")).toHaveLength(2);
-  });
 });

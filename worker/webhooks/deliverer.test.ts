@@ -227,22 +227,6 @@ test("one success ends days of failure, also for the next worker", async () => {
   expect((await webhooks.get(owner, row.id)).status).toBe("active");
 });
 
-test("a webhook gets only the types and links that it wants", async () => {
-  const owner = await world.addOwner();
-  await using typed = new WebhookReceiver();
-  await using linked = new WebhookReceiver();
-  const [wanted = "", unwanted = ""] = newLinks(2);
-  await world.create(owner, typed.url, { events: ["link.created"] });
-  await world.create(owner, linked.url, { link_ids: [encodeId("link", wanted)] });
-  const updates = await world.record(owner, [wanted, unwanted]);
-  const creations = await world.record(owner, [unwanted, wanted], "link.created");
-  await using _ = world.startWorker();
-  await eventually(async () => {
-    expect(typed.ids().toSorted()).toEqual(creations.toSorted());
-    expect(linked.ids()).toEqual([updates[0] ?? "", creations[1] ?? ""]);
-  });
-});
-
 test("a test reaches only its webhook; a replay repeats what came after an event", async () => {
   const owner = await world.addOwner();
   await using receiver = new WebhookReceiver();

@@ -22,7 +22,7 @@ const INTERIM_MAX = 100;
 export const BODY_BYTES_MAX = 64 * 1_024;
 
 /** Most bytes of status line and headers. */
-export const HEAD_BYTES_MAX = 16 * 1_024;
+const HEAD_BYTES_MAX = 16 * 1_024;
 
 /** Most bytes of the body that are kept. */
 export const EXCERPT_BYTES_MAX = 1_024;

@@ -10,6 +10,7 @@ import { newUuid } from "../../shared/ids.ts";
 import { ReceiverRules } from "../../shared/webhooks.ts";
 import { Dns } from "../../test/harness/dns.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { leasedWebhook, pendingDelivery } from "../../test/harness/test-webhooks.ts";
 import { attempt, Transport } from "./attempt.ts";
 import { resolveBy } from "./post.ts";
 
@@ -45,35 +46,10 @@ async function listen() {
 
 /** Attempts a delivery to a name; the resolver asks the DNS server. */
 async function deliverTo(name: string, port: number) {
-  const webhook = {
-    id: newUuid(),
-    account_id: newUuid(),
-    mode: "live",
-    url: `http://${name}:${port}/`,
-    format: "standard",
-    events: ["*"],
-    link_ids: null,
-    tags: null,
-    domains: null,
-    salt: new Uint8Array(16),
-    old_salt: null,
-    failing_seconds: null,
-    is_slow: false,
-    is_wanted: false,
-    plan: "free",
-  } as const;
   const id = newUuid();
   const result = await attempt(new Transport("of this test", RULES, resolveBy([dns.address])), {
-    webhook,
-    delivery: {
-      id: newUuid(),
-      eventId: id,
-      position: 1,
-      orderKey: null,
-      linkIds: null,
-      attempts: 0,
-      dueAt: 0,
-    },
+    webhook: leasedWebhook({ url: `http://${name}:${port}/` }),
+    delivery: pendingDelivery({ eventId: id }),
     event: {
       id,
       type: "link.created",

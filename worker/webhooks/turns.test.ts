@@ -11,10 +11,6 @@ import { ATTEMPT_TIMEOUT_MS } from "./attempt.ts";
 import { refill } from "./fan-out.ts";
 import { lease, numberEvents, PENDING_MAX } from "./leases.ts";
 
-/** Deliveries of each of several webhooks that take several looks for work. */
-const MUCH = 2 * PENDING_MAX;
-const BUSY = 2;
-
 /** Webhooks of an account, of which a worker leases all. */
 const MANY = 20;
 
@@ -24,40 +20,6 @@ const DEMAND = { throttled: false, limit: 100, reserved: 0, limitEach: 100, held
 const world = await forFile(TestWebhooks.start());
 const { service: webhooks } = world;
 const { sql } = world.postgres;
-
-test("one webhook that never responds does not delay another", async () => {
-  const owner = await world.addOwner();
-  const stuck = Promise.withResolvers<void>();
-  await using dead = new WebhookReceiver(() => stuck.promise.then(() => new Response()));
-  await using receiver = new WebhookReceiver();
-  await world.create(owner, dead.url);
-  await world.create(owner, receiver.url);
-  const ids = await world.record(owner, newLinks(20));
-  await using _ = world.startWorker();
-  await eventually(async () => expect(receiver.ids().toSorted()).toEqual(ids.toSorted()));
-  expect(dead.got).toHaveLength(1);
-  stuck.resolve();
-});
-
-longTest("webhooks with much to deliver do not delay another", async () => {
-  const [owner, other] = [await world.addOwner(), await world.addOwner()];
-  const order: string[] = [];
-  await using busy = new WebhookReceiver(async () => {
-    order.push("busy");
-    if (order.length === (MUCH * BUSY) / 4) await world.record(other, newLinks(1));
-    return new Response();
-  });
-  await using quick = new WebhookReceiver(() => {
-    order.push("quick");
-    return new Response();
-  });
-  for (let i = 0; i < BUSY; i++) await world.create(owner, busy.url);
-  await world.create(other, quick.url);
-  await world.record(owner, newLinks(MUCH));
-  await using _ = world.startWorker();
-  await eventually(async () => expect(order).toHaveLength(MUCH * BUSY + 1), 20_000);
-  expect(order.at(-1)).toBe("busy");
-});
 
 test("no more deliveries wait than are read at once, however often a webhook is leased", async () => {
   const owner = await world.addOwner();
@@ -110,26 +72,6 @@ test("that a receiver is slow is not its owner's to forget", async () => {
   await webhooks.update(owner, row.id, { status: "active", url: "http://127.0.0.1:10/" });
   const [state] = await sql`select is_slow from webhooks where id = ${row.id}`;
   expect(state).toEqual({ is_slow: true });
-});
-
-test("accounts with many webhooks whose receivers never respond do not delay another one", async () => {
-  const stuck = Promise.withResolvers<void>();
-  await using dead = new WebhookReceiver(() => stuck.promise.then(() => new Response()));
-  await using receiver = new WebhookReceiver();
-  const { port } = new URL(dead.url);
-  // Addresses of their own, as connections to each are bounded.
-  for (const address of ["127.0.0.2", "127.0.0.3", "127.0.0.4"]) {
-    const owner = await world.addOwner();
-    for (let i = 0; i < 45; i++) await world.create(owner, `http://${address}:${port}/`);
-    await world.record(owner, newLinks(20));
-  }
-  await using _ = world.startWorker();
-  await eventually(async () => expect(dead.got.length).toBeGreaterThan(60));
-  const other = await world.addOwner();
-  await world.create(other, receiver.url);
-  const ids = await world.record(other, newLinks(20));
-  await eventually(async () => expect(receiver.ids().toSorted()).toEqual(ids.toSorted()));
-  stuck.resolve();
 });
 
 test("a webhook that works waits for none of those at its address that never respond", async () => {

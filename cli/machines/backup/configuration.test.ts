@@ -1,30 +1,26 @@
 /** Goal: of a backup's configuration, only files and folders come to a host, without more rights. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 
+import { dirForEach } from "../../../test/harness/for-file.ts";
 import { packConfiguration, unpackConfiguration } from "./backup.ts";
 import { Directory } from "./storage.ts";
 
 const BLOCK = 512;
 
-let dir: string;
-beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-configuration-"))));
-afterEach(() => rmSync(dir, { recursive: true }));
+const dir = dirForEach("shorthop-configuration-");
 
 const octal = (value: number, length: number) => value.toString(8).padStart(length, "0");
 
@@ -55,15 +51,15 @@ async function unpack(...entries: Buffer[]): Promise<string[]> {
   const archive = gzipSync(
     Buffer.concat([entryOf({ name: "plain.env" }), ...entries, Buffer.alloc(2 * BLOCK)]),
   );
-  const storage = new Directory(join(dir, "backups"));
+  const storage = new Directory(join(dir(), "backups"));
   const file = await storage.write(
     "configuration.tar.gz",
     (async function* () {
       yield archive;
     })(),
   );
-  await unpackConfiguration(storage, file, join(dir, "unpacked"));
-  return readdirSync(join(dir, "unpacked")).toSorted();
+  await unpackConfiguration(storage, file, join(dir(), "unpacked"));
+  return readdirSync(join(dir(), "unpacked")).toSorted();
 }
 
 test("files and folders are unpacked", async () => {
@@ -89,19 +85,19 @@ test.each([
 ])("with %s, nothing is unpacked", async (_, entry) => {
   const failure = await unpack(entryOf(entry)).catch(String);
   expect(failure).toContain("has more than files and folders");
-  expect(existsSync(join(dir, "unpacked"))).toBe(false);
+  expect(existsSync(join(dir(), "unpacked"))).toBe(false);
 });
 
 test("links and special rights of a host's own configuration are packed as files without them", async () => {
-  const from = join(dir, "before");
+  const from = join(dir(), "before");
   mkdirSync(join(from, "nats"), { recursive: true });
-  writeFileSync(join(dir, "fullchain.pem"), "certificate\n");
-  symlinkSync(join(dir, "fullchain.pem"), join(from, "cert.pem"));
+  writeFileSync(join(dir(), "fullchain.pem"), "certificate\n");
+  symlinkSync(join(dir(), "fullchain.pem"), join(from, "cert.pem"));
   writeFileSync(join(from, "api.env"), "A=1\n", { mode: 0o640 });
   linkSync(join(from, "api.env"), join(from, "same.env"));
   chmodSync(join(from, "nats"), 0o2750);
-  const storage = new Directory(join(dir, "backups"));
-  const to = join(dir, "unpacked");
+  const storage = new Directory(join(dir(), "backups"));
+  const to = join(dir(), "unpacked");
   await unpackConfiguration(storage, await packConfiguration(storage, "one", from), to);
   expect(readFileSync(join(to, "cert.pem"), "utf8")).toBe("certificate\n");
   expect(readFileSync(join(to, "same.env"), "utf8")).toBe("A=1\n");

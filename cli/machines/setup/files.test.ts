@@ -3,20 +3,18 @@
  * shows it without secrets; a run that was killed is finished by the next one. Method: real files
  * below a temporary root, with the files that the packages install.
  */
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import {
   appendFileSync,
   chmodSync,
   cpSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import * as z from "zod";
@@ -24,6 +22,7 @@ import * as z from "zod";
 import { oidcVariables } from "../../../api/oidc/settings.ts";
 import { loadConfig } from "../../../shared/env.ts";
 import { publicKeyOf } from "../../../shared/links-log/signature.ts";
+import { dirForEach } from "../../../test/harness/for-file.ts";
 import { parseEnvironment } from "../../installation.ts";
 import { Host } from "../host.ts";
 import { environmentFiles, setVariables } from "./environment.ts";
@@ -36,29 +35,27 @@ import { Setup } from "./steps.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 
-let root: string;
+const root = dirForEach("shorthop-setup-");
 let host: Host;
 let settings: Settings;
 let secrets: Secrets;
 
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), "shorthop-setup-"));
-  host = new Host(process.env, root);
+  host = new Host(process.env, root());
   settings = await completeSettings({ DOMAIN: "go.shorthop.dev" });
   secrets = completeSecrets("stores", {});
   installPackages();
 });
-afterEach(() => rmSync(root, { recursive: true }));
 
 /** What the packages install, and the group of the package nats-server. */
 function installPackages(): void {
-  const configuration = join(root, "etc/shorthop");
+  const configuration = join(root(), "etc/shorthop");
   mkdirSync(configuration, { recursive: true });
   for (const name of ["redirector", "api", "worker", "migrate"])
     cpSync(join(DEPLOY, `systemd/${name}.env`), join(configuration, `${name}.env`));
   for (const name of ["nats", "clickhouse", "postgres"])
-    cpSync(join(DEPLOY, name), join(root, "usr/share/shorthop", name), { recursive: true });
-  writeFileSync(join(root, "etc/group"), `root:x:0:\nnats:x:${process.getgid?.()}:\n`);
+    cpSync(join(DEPLOY, name), join(root(), "usr/share/shorthop", name), { recursive: true });
+  writeFileSync(join(root(), "etc/group"), `root:x:0:\nnats:x:${process.getgid?.()}:\n`);
 }
 
 function stepsWith(secret = secrets): Step[] {
@@ -80,10 +77,10 @@ async function run(steps = stepsWith(), dryRun = false) {
 /** Every file below a folder, with its mode. */
 const snapshot = (folder = "etc"): Record<string, string> =>
   Object.fromEntries(
-    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    readdirSync(join(root(), folder), { recursive: true, encoding: "utf8" })
       .toSorted()
       .map((name) => {
-        const path = join(root, folder, name);
+        const path = join(root(), folder, name);
         const stats = statSync(path);
         return [
           name,
@@ -93,7 +90,7 @@ const snapshot = (folder = "etc"): Record<string, string> =>
   );
 
 const environmentOf = (name: string) =>
-  parseEnvironment(readFileSync(join(root, `etc/shorthop/${name}.env`), "utf8"));
+  parseEnvironment(readFileSync(join(root(), `etc/shorthop/${name}.env`), "utf8"));
 
 describe("the files", () => {
   test("are complete after a run, with modes that keep secrets, and a second run changes nothing", async () => {
@@ -141,10 +138,10 @@ describe("the files", () => {
 
   test("an operator's own lines stay, and what was changed is repaired", async () => {
     await run();
-    const path = join(root, "etc/shorthop/api.env");
+    const path = join(root(), "etc/shorthop/api.env");
     appendFileSync(path, "LOG_LEVEL=debug\nSHORT_URL=https://wrong.shorthop.dev\n");
     chmodSync(path, 0o644);
-    appendFileSync(join(root, "etc/shorthop/nats/users.conf"), "# edited\n");
+    appendFileSync(join(root(), "etc/shorthop/nats/users.conf"), "# edited\n");
     const { count, printed } = await run(stepsWith(), true);
     expect(count).toBe(2);
     expect(printed).toContain("- SHORT_URL=https://wrong.shorthop.dev");
@@ -162,7 +159,7 @@ describe("the files", () => {
     await run();
     const whole = snapshot();
     for (let changes = 0; changes < 10; changes++) {
-      rmSync(join(root, "etc"), { recursive: true });
+      rmSync(join(root(), "etc"), { recursive: true });
       installPackages();
       const end = await run(killedAfter(changes)).catch((error: unknown) => String(error));
       expect(end).toBe("Error: killed");
@@ -172,16 +169,16 @@ describe("the files", () => {
   });
 
   test("a ClickHouse server gets its users, the hashes of their passwords, and its address", async () => {
-    mkdirSync(join(root, "etc/clickhouse-server"));
+    mkdirSync(join(root(), "etc/clickhouse-server"));
     await run();
     const hashes = parseEnvironment(
-      readFileSync(join(root, "etc/clickhouse-server/shorthop.env"), "utf8"),
+      readFileSync(join(root(), "etc/clickhouse-server/shorthop.env"), "utf8"),
     );
     const password = secrets["CLICKHOUSE_API_PASSWORD"] ?? "";
     expect(hashes["CLICKHOUSE_API_PASSWORD_SHA256"]).toBe(
       new Bun.CryptoHasher("sha256").update(password).digest("hex"),
     );
-    const users = readFileSync(join(root, "etc/clickhouse-server/users.d/shorthop.xml"), "utf8");
+    const users = readFileSync(join(root(), "etc/clickhouse-server/users.d/shorthop.xml"), "utf8");
     for (const [, name] of users.matchAll(/from_env="(\w+)"/g))
       expect(hashes).toHaveProperty(name ?? "");
     expect(environmentOf("api")["CLICKHOUSE_URL"]).toBe(
@@ -295,18 +292,29 @@ describe("settings", () => {
     expect(answered).toMatchObject({ DOMAIN: "go.shorthop.dev", EMAIL: "admin@go.shorthop.dev" });
   });
 
-  test("each wrong or missing one has a line with its option", () => {
-    expect(completeSettings({})).rejects.toThrow("--domain is missing");
-    expect(
-      completeSettings({ DOMAIN: "a b", EMAIL: "a@shorthop.dev", STORES: "db", TLS_CERT: "x" }),
-    ).rejects.toThrow(
+  const DOMAIN = "go.shorthop.dev";
+  const ISSUER = "https://login.shorthop.dev";
+
+  test.each<[Record<string, string>, RegExp]>([
+    [{}, /--domain is missing/],
+    [
+      { DOMAIN: "a b", EMAIL: "a@shorthop.dev", STORES: "db", TLS_CERT: "x" },
       /^--domain must be a host.*\n--stores must be an address.*\n--tls-cert must be an absolute path$/,
-    );
+    ],
+    [
+      { DOMAIN, OIDC_ISSUER: ISSUER },
+      /^OIDC_CLIENT_ID is missing\nOIDC_CLIENT_SECRET is missing\nOIDC_ROLES is missing$/,
+    ],
+    [
+      { DOMAIN, OIDC_ISSUER: "http://login.shorthop.dev", OIDC_ROLES: "a=boss" },
+      /^OIDC_ISSUER must be https.*\nOIDC_ROLES must be a list/,
+    ],
+  ])("each wrong or missing one of %j has a line with its name", (given, lines) => {
+    expect(completeSettings(given)).rejects.toThrow(lines);
   });
 
   test("of a provider are asked for with one only, and only hosts with an API have them", async () => {
-    const ISSUER = "https://login.shorthop.dev";
-    const given = { DOMAIN: "go.shorthop.dev", EMAIL: "a@shorthop.dev", TLS: "none" };
+    const given = { DOMAIN, EMAIL: "a@shorthop.dev", TLS: "none" };
     const answers = [ISSUER, "client-7", "a-secret-of-theirs", "", ""];
     settings = await completeSettings(given, () => Promise.resolve(answers.shift() ?? "?"));
     expect(settings).toMatchObject({
@@ -340,9 +348,9 @@ describe("settings", () => {
 
   test("of a provider are complete with the first account, and known from then on", async () => {
     settings = await completeSettings({
-      DOMAIN: "go.shorthop.dev",
+      DOMAIN,
       EMAIL: "a@shorthop.dev",
-      OIDC_ISSUER: "https://login.shorthop.dev",
+      OIDC_ISSUER: ISSUER,
       OIDC_CLIENT_ID: "client-7",
       OIDC_CLIENT_SECRET: "a-secret-of-theirs",
     });
@@ -358,21 +366,5 @@ describe("settings", () => {
     expect((await run()).count).toBe(0);
     const names = new Setup(settings, secrets, host).steps().map(({ name }) => name);
     expect(names).not.toContain("signing in");
-  });
-
-  test("of a provider that are wrong or missing have a line with their name", () => {
-    const given = { DOMAIN: "go.shorthop.dev" };
-    expect(
-      completeSettings({ ...given, OIDC_ISSUER: "https://login.shorthop.dev" }),
-    ).rejects.toThrow(
-      /^OIDC_CLIENT_ID is missing\nOIDC_CLIENT_SECRET is missing\nOIDC_ROLES is missing$/,
-    );
-    expect(
-      completeSettings({
-        ...given,
-        OIDC_ISSUER: "http://login.shorthop.dev",
-        OIDC_ROLES: "a=boss",
-      }),
-    ).rejects.toThrow(/^OIDC_ISSUER must be https.*\nOIDC_ROLES must be a list/);
   });
 });

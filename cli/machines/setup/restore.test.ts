@@ -1,18 +1,9 @@
 /** Goal: a fresh host gets the configuration of a backup, and one that has its own keeps it. */
-import { afterEach, beforeEach, expect, test } from "bun:test";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeEach, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { dirForEach } from "../../../test/harness/for-file.ts";
 import { packConfiguration } from "../backup/backup.ts";
 import { nameOf, writeManifest } from "../backup/manifest.ts";
 import { Directory } from "../backup/storage.ts";
@@ -23,23 +14,21 @@ import { runSteps } from "./step.ts";
 
 const NAME = nameOf(new Date(0));
 
-let dir: string;
+const dir = dirForEach("shorthop-restore-");
 let place: string;
 let host: Host;
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "shorthop-restore-"));
-  place = join(dir, "backups");
-  mkdirSync(join(dir, "root/etc/shorthop"), { recursive: true });
-  mkdirSync(join(dir, "before/nats"), { recursive: true });
-  host = new Host(process.env, join(dir, "root"));
+  place = join(dir(), "backups");
+  mkdirSync(join(dir(), "root/etc/shorthop"), { recursive: true });
+  mkdirSync(join(dir(), "before/nats"), { recursive: true });
+  host = new Host(process.env, join(dir(), "root"));
 });
-afterEach(() => rmSync(dir, { recursive: true }));
 
 /** Backs up a configuration with these files, all of mode 0600. */
 async function backUp(files: Record<string, string>): Promise<void> {
   for (const [name, content] of Object.entries(files))
-    writeFileSync(join(dir, "before", name), content, { mode: 0o600 });
+    writeFileSync(join(dir(), "before", name), content, { mode: 0o600 });
   const storage = new Directory(place);
   await writeManifest(storage, NAME, {
     made_at: new Date(0).toISOString(),
@@ -47,7 +36,7 @@ async function backUp(files: Record<string, string>): Promise<void> {
     clicks: null,
     rollups: [],
     failures: [],
-    configuration: await packConfiguration(storage, NAME, join(dir, "before")),
+    configuration: await packConfiguration(storage, NAME, join(dir(), "before")),
   });
 }
 
@@ -64,11 +53,11 @@ const bringBack = async (): Promise<number> => {
   });
 };
 
-const pathOf = (name: string): string => join(dir, "root/etc/shorthop", name);
+const pathOf = (name: string): string => join(dir(), "root/etc/shorthop", name);
 
 test("settings and secrets are values, and the other files are written with their modes", async () => {
   await backUp({ ...OWN, "api.env": "LOG_LEVEL=debug\n", "nats/server.conf": "server_name: a\n" });
-  chmodSync(join(dir, "before/nats/server.conf"), 0o640);
+  chmodSync(join(dir(), "before/nats/server.conf"), 0o640);
   await backUp({});
   expect((await readBackedUp(place, {})).values).toEqual({
     VISITOR_SECRET: "kept",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import { fakeFetch } from "../../../test/harness/fake-fetch.ts";
 import { createClient } from "./client.ts";
 import { ShorthopError } from "./errors.ts";
 import type { LiveClick } from "./live.ts";
@@ -9,16 +10,13 @@ type Reply = (request: Request) => Response | Promise<Response>;
 /** A client of a fake API, and the requests that it has sent. */
 function createFake(reply: Reply) {
   const requests: Request[] = [];
-  const fetchFake = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const address = url instanceof Request ? url.url : String(url);
-    const request = new Request(address, init);
-    requests.push(new Request(address, init));
-    return await reply(request);
-  };
   const client = createClient({
     baseUrl: "http://localhost",
     apiKey: "sk_test_x",
-    fetch: Object.assign(fetchFake, { preconnect: () => undefined }),
+    fetch: fakeFetch((request) => {
+      requests.push(request);
+      return reply(request);
+    }),
   });
   return { client, requests };
 }
@@ -169,6 +167,15 @@ describe("long lists", () => {
   });
 });
 
+/** A text that arrives in pieces of a byte. */
+const byteByByte = (text: string) =>
+  new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const byte of new TextEncoder().encode(text)) controller.enqueue(Uint8Array.of(byte));
+      controller.close();
+    },
+  });
+
 const click = (id: string): string => `${JSON.stringify({ id, city: "Köln" })}\n`;
 
 describe("single clicks", () => {
@@ -187,14 +194,7 @@ describe("single clicks", () => {
   });
 
   test("are exported line by line, however the lines are cut into pieces", async () => {
-    const bytes = new TextEncoder().encode(click("1") + click("2"));
-    const pieces = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-        controller.close();
-      },
-    });
-    const { client } = createFake(() => new Response(pieces));
+    const { client } = createFake(() => new Response(byteByByte(click("1") + click("2"))));
     const all = await Array.fromAsync(client.clicks.export());
     expect(all.map(({ id, city }) => [id, city])).toEqual([
       ["1", "Köln"],
@@ -258,16 +258,9 @@ describe("the stream of clicks", () => {
   });
 
   test("reads events however they are cut into pieces", async () => {
-    const bytes = new TextEncoder().encode(
-      'id: 1\r\nevent: click\r\ndata: {"city":"Köln"}\r\n\r\nid: 2\nevent: other\ndata: x\n\nid: 3\nevent: click\ndata: {"city":"Łódź"}\n\n',
-    );
-    const pieces = new ReadableStream<Uint8Array>({
-      start(controller) {
-        for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-        controller.close();
-      },
-    });
-    const { client } = createFake(() => new Response(pieces));
+    const events =
+      'id: 1\r\nevent: click\r\ndata: {"city":"Köln"}\r\n\r\nid: 2\nevent: other\ndata: x\n\nid: 3\nevent: click\ndata: {"city":"Łódź"}\n\n';
+    const { client } = createFake(() => new Response(byteByByte(events)));
     const stream = client.analytics.stream("link_1");
     const cities = [(await stream.next()).value?.city, (await stream.next()).value?.city];
     await stream.return();

@@ -1,6 +1,7 @@
 /** Goal: who follows events gets each of them once, whatever happens to the connection. */
 import { expect, test } from "bun:test";
 
+import { fakeFetch } from "../../../test/harness/fake-fetch.ts";
 import { createClient, type FollowOptions, ShorthopError } from "./index.ts";
 
 const page = (next: string, ...ids: string[]) =>
@@ -19,15 +20,12 @@ async function follow(
   const client = createClient({
     baseUrl: "http://localhost",
     retriesMax: 0,
-    fetch: Object.assign(
-      async (url: string | URL | Request) => {
-        asked.push(new URL(url instanceof Request ? url.url : url).search);
-        const response = responses[asked.length - 1];
-        if (response instanceof Response) return response;
-        throw response ?? new Error("The test has no more responses.");
-      },
-      { preconnect: () => undefined },
-    ),
+    fetch: fakeFetch(({ url }) => {
+      asked.push(new URL(url).search);
+      const response = responses[asked.length - 1];
+      if (response instanceof Response) return response;
+      throw response ?? new Error("The test has no more responses.");
+    }),
   });
   const ids: string[] = [];
   try {

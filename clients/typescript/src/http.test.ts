@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
+import { fakeFetch } from "../../../test/harness/fake-fetch.ts";
 import { parseRetryAfter, ShorthopError } from "./errors.ts";
 import { type ApiRequest, send as sendRequest } from "./http.ts";
 
@@ -8,17 +9,15 @@ type Reply = Response | Error;
 /** A fake API that returns the replies in order and records the requests. */
 function fakeApi(replies: Reply[], options: { retriesMax?: number; timeoutMs?: number } = {}) {
   const requests: Request[] = [];
-  const fetchOnce = (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    requests.push(
-      url instanceof Request ? new Request(url, init) : new Request(url.toString(), init),
-    );
+  const fetchOnce = fakeFetch((request) => {
+    requests.push(request);
     const reply = replies.shift() ?? new Error("No reply left.");
-    return reply instanceof Error ? Promise.reject(reply) : Promise.resolve(reply);
-  };
+    return reply instanceof Error ? Promise.reject(reply) : reply;
+  });
   const client = {
     baseUrl: "http://localhost/",
     apiKey: "sk_test_x",
-    fetch: Object.assign(fetchOnce, { preconnect: () => undefined }),
+    fetch: fetchOnce,
     ...options,
   };
   return { send: (request: ApiRequest) => sendRequest(client, request), requests };
@@ -35,10 +34,12 @@ const errorOf = (call: Promise<unknown>): Promise<unknown> =>
   );
 
 /** Never answers, and rejects when it is aborted. */
-const silent = (_: unknown, init?: RequestInit): Promise<Response> =>
-  new Promise((_, reject) => {
-    init?.signal?.addEventListener("abort", () => reject(new Error("any text")));
-  });
+const silent = fakeFetch(
+  ({ signal }) =>
+    new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(new Error("any text")));
+    }),
+);
 
 const CREATE_LINK = {
   method: "POST",
@@ -127,8 +128,7 @@ describe("requests", () => {
   });
 
   test("time out, and end with the signal, also between retries", async () => {
-    const fetchSilently = Object.assign(silent, { preconnect: () => undefined });
-    const options = { baseUrl: "http://localhost", fetch: fetchSilently, retriesMax: 0 };
+    const options = { baseUrl: "http://localhost", fetch: silent, retriesMax: 0 };
     const late = sendRequest({ ...options, timeoutMs: 5 }, { method: "GET", path: "/" });
     expect(await errorOf(late)).toMatchObject({ status: 0, code: "timeout" });
     const stop = new AbortController();

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 
-import type { Link } from "../../../../clients/typescript/src/index.ts";
+import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { NO_UTM, replaceIn, toUtmChange } from "./bulk-dialogs.tsx";
-import { changeTags, toOutcome, undoOf } from "./bulk-task.tsx";
+import { type BulkTask, changeTags, toOutcome, undoOf } from "./bulk-task.tsx";
 
 const newLink = (id: string, settings: Partial<Link> = {}): Link => ({
   id,
@@ -38,58 +38,47 @@ describe("the outcome of a bulk action", () => {
   });
 });
 
-const MOVED = {
+type Change = LinkChange & { domain?: string | null };
+
+const taskOf = (change: Change): BulkTask => ({
   links: [a],
-  verb: "changed" as const,
-  changeOf: () => ({ url: "https://other.example/", utm_source: "x" }),
-};
-const LOCKED = {
-  links: [a],
-  verb: "changed" as const,
-  changeOf: () => ({ password: "secret" }),
-};
+  verb: "changed",
+  changeOf: () => change,
+});
+
+const LATER = "2029-01-01T00:00:00.000Z";
 
 describe("the undoing of a bulk action", () => {
-  test("sets what was changed, and only that, to what each link had", () => {
-    const task = {
-      links: [a],
-      verb: "changed",
-      changeOf: () => ({ archived: true, expires_at: "2030-01-01T00:00:00Z", tags: ["x"] }),
-    };
-    const undo = undoOf(task, [
-      a,
-      newLink("d", { archived: true, tags: ["y"], expires_at: "2029-01-01T00:00:00.000Z" }),
-    ]);
-    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
+  test.each<[string, Change, Partial<Link>, undo: object, undoOfOther: object]>([
+    [
+      "what was changed, and only that",
+      { archived: true, expires_at: "2030-01-01T00:00:00Z", tags: ["x"] },
+      { archived: true, tags: ["y"], expires_at: LATER, title: "Other" },
       { archived: false, expires_at: null, tags: [] },
-      { archived: true, expires_at: "2029-01-01T00:00:00.000Z", tags: ["y"] },
-    ]);
-  });
-
-  test("restores destinations and UTM parameters", () => {
-    const undo = undoOf(MOVED, [a, newLink("b", { utm_source: "y" })]);
-    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
+      { archived: true, expires_at: LATER, tags: ["y"] },
+    ],
+    [
+      "destinations and UTM parameters",
+      { url: "https://other.example/", utm_source: "x" },
+      { utm_source: "y" },
       { url: a.original_url, utm_source: null },
       { url: a.original_url, utm_source: "y" },
-    ]);
-  });
-
-  test("moves links back to the domain that each was on", () => {
-    const task = {
-      links: [a],
-      verb: "changed",
-      changeOf: () => ({ domain: "x.example" }),
-    } as const;
-    const undo = undoOf(task, [a, newLink("b", { domain: "y.example" })]);
-    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual([
+    ],
+    [
+      "the domain",
+      { domain: "x.example" },
+      { domain: "y.example" },
       { domain: null },
       { domain: "y.example" },
-    ]);
+    ],
+  ])("sets %s to what each link had", (_, change, other, ...undone) => {
+    const undo = undoOf(taskOf(change), [a, newLink("d", other)]);
+    expect(undo?.links.map((link) => undo.changeOf?.(link))).toEqual(undone as never);
   });
 
   test("is not offered for what cannot be undone", () => {
     expect(undoOf({ links: [a], verb: "deleted" }, [a])).toBeUndefined();
-    expect(undoOf(LOCKED, [a])).toBeUndefined();
+    expect(undoOf(taskOf({ password: "secret" }), [a])).toBeUndefined();
   });
 });
 

@@ -135,30 +135,6 @@ describe("the form of a new link", () => {
     expect(toFormValues(unlimited).limit_counts).toBe("human");
   });
 
-  test.each(["\u200b", "\ufeff", "\u200e", "\u00a0", "\u2060 "])(
-    "takes a URL that was copied with %j at its ends",
-    (invisible) => {
-      const paste = (text: string) => `${invisible}${text}${invisible}`;
-      const values = {
-        ...toFormValues(),
-        url: paste("example.com/x"),
-        alias: paste("spring"),
-        expired_url: paste("https://example.com/over"),
-        preview_title: "Card",
-        preview_image: paste("https://example.com/card.png"),
-        utm_source: invisible,
-      };
-      expect(validateLink(values, NOW)).toEqual({});
-      expect(toRequestBody(values)).toMatchObject({
-        url: "https://example.com/x",
-        alias: "spring",
-        expired_url: "https://example.com/over",
-        preview: { title: "Card", description: null, image: "https://example.com/card.png" },
-        utm_source: null,
-      });
-    },
-  );
-
   test("reserves few words on a domain of the account", () => {
     const values = { ...toFormValues(), url: "https://example.com", alias: "help" };
     expect(Object.keys(validateLink(values, NOW))).toEqual(["alias"]);

@@ -69,23 +69,6 @@ test("what is wrong is said at its place", () => {
   ]);
 });
 
-test("countries and languages are read and typed by name", () => {
-  const conditions = [
-    { type: "country" as const, in: ["DE", "AT"] },
-    { type: "language" as const, in: ["de"], not: true },
-  ];
-  const draft = toDraft({ ...FIELDS, rules: [{ id: "rule_a", url: URL, conditions }] });
-  expect(draft.rules[0]?.conditions.map(({ values }) => values)).toEqual([
-    "Germany, Austria",
-    "German",
-  ]);
-  const typed = { ...newCondition("country"), values: "germany, Switzerland, fr" };
-  const rule = { ...newRule(), url: URL, conditions: [typed] };
-  expect(readDraft({ rules: [rule], arms: [], until: "" })).toMatchObject({
-    change: { rules: [{ conditions: [{ in: ["DE", "CH", "FR"] }] }] },
-  });
-});
-
 test("an entry moves up and down", () => {
   expect(moveEntry(["a", "b", "c"], 2, 0)).toEqual(["c", "a", "b"]);
   expect(moveEntry(["a", "b", "c"], 0, 1)).toEqual(["b", "a", "c"]);

@@ -8,7 +8,6 @@ import fc from "fast-check";
 
 import { findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
 import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
-import { printCsv } from "../../../data/csv.ts";
 import { splitIntoBatches } from "../batches.ts";
 import {
   changeTarget,
@@ -180,28 +179,23 @@ describe("a link's state", () => {
     ]);
   });
 
-  test("expired is not imported, and a date that is not understood neither", () => {
-    const csv = (expiry: string) => `url,expires_at\n${URL_A},${expiry}\n`;
-    expect(outcomes(plan(csv("2026-05-31 23:59:59")))).toEqual(["expired"]);
-    expect(outcomes(plan(csv("03/04/2030")))).toEqual(["date_order"]);
-    expect(outcomes(plan(csv("03/04/2030"), { dateOrder: "month" }))).toEqual([
-      { url: URL_A, expires_at: "2030-03-04T00:00:00.000Z" },
-    ]);
-    expect(outcomes(plan(`${csv("03/04/2030")}${URL_A},31/12/2030\n`))).toEqual([
-      { url: URL_A, expires_at: "2030-04-03T00:00:00.000Z" },
-      { url: URL_A, expires_at: "2030-12-31T00:00:00.000Z" },
-    ]);
-    expect(outcomes(plan(csv("31.12.2030")))).toEqual([
-      { url: URL_A, expires_at: "2030-12-31T00:00:00.000Z" },
-    ]);
-    expect(outcomes(plan(csv("2030-02-31")))).toEqual(["invalid_date"]);
-    expect(outcomes(plan(csv("2030-01-01T01:00:00+0100")))).toEqual([
-      { url: URL_A, expires_at: "2030-01-01T00:00:00.000Z" },
-    ]);
-    expect(outcomes(plan(csv("1893456000")))).toEqual([
-      { url: URL_A, expires_at: "2030-01-01T00:00:00.000Z" },
-    ]);
-  });
+  test.each<[string[], Partial<ImportChoices>, string[]]>([
+    [["2026-05-31 23:59:59"], {}, ["expired"]],
+    [["03/04/2030"], {}, ["date_order"]],
+    [["03/04/2030"], { dateOrder: "month" }, ["2030-03-04T00:00:00.000Z"]],
+    // The second shows the order of the first.
+    [["03/04/2030", "31/12/2030"], {}, ["2030-04-03T00:00:00.000Z", "2030-12-31T00:00:00.000Z"]],
+    [["2030-02-31"], {}, ["invalid_date"]],
+    [["2030-01-01T01:00:00+0100"], {}, ["2030-01-01T00:00:00.000Z"]],
+    [["1893456000"], {}, ["2030-01-01T00:00:00.000Z"]],
+  ])(
+    "with the expiry %j is imported as that is meant, or not at all",
+    (dates, options, expected) => {
+      const csv = ["url,expires_at", ...dates.map((date) => `${URL_A},${date}`)].join("\n");
+      const read = plan(csv, options).map(({ link, problem }) => problem?.kind ?? link.expires_at);
+      expect(read).toEqual(expected);
+    },
+  );
 
   test("protected is never opened without the password", () => {
     const csv = `url,has password,password\n${URL_A},yes,\n${URL_A},yes,secret\n${URL_A},,$2b$10$abc\n${URL_A},no,\n${URL_A},,••••\n`;
@@ -366,38 +360,6 @@ test("rows that were not imported are listed whole, and can be imported once cor
   const second = printCsv(reportOf(again, [{ ...failed[0], index: 0 }]));
   expect(read(second).columns).toEqual(again.columns);
   expect(read(second).rows[0]?.cells.slice(2)).toEqual(["nonsense", "'=1+1", "a,b"]);
-});
-
-test("no text of a file is lost: each cell is in a link, or its column or row is named", () => {
-  const text = fc.string({ unit: fc.constantFrom(...Array.from(`aB1,;|"'\t =ü`)), maxLength: 8 });
-  const cell = text.filter((value) => value.trim() === value);
-  fc.assert(
-    fc.property(fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 8 }), (rows) => {
-      const table = rows.map(([title, id, mood], i) => [
-        `https://example.com/${i}`,
-        title,
-        id,
-        mood,
-      ]);
-      const header = ["url", "title", "external_id", "mood"];
-      const file = read(
-        printCsv([
-          ["import_row", "import_reason", ...header],
-          ...table.map((row) => ["1", "", ...row]),
-        ]),
-      );
-      const mapping = suggestMapping(file.columns, file.service);
-      expect(mapping.at(-1)).toEqual({ ignored: "unknown" });
-      const options = suggestOptions(file, mapping, HOSTS);
-      const planner = new Planner({ ...file, mapping, options, hosts: HOSTS, now: NOW });
-      const items = file.rows.flatMap((row, index) => planner.plan(row, index));
-      expect(items).toHaveLength(rows.length);
-      for (const [i, [title, id]] of rows.entries()) {
-        expect(items[i]?.link.title ?? "").toBe(title.replaceAll(/\t+/g, " "));
-        expect(items[i]?.link.external_id ?? "").toBe(id);
-      }
-    }),
-  );
 });
 
 test("links are split into batches within the limits, in order and without loss", () => {
