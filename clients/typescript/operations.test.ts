@@ -1,7 +1,7 @@
 /** Goal: whatever the API can do, the client can do. */
 import { expect, test } from "bun:test";
 
-import { listFunctions, membersOf } from "./functions.ts";
+import { listFunctions, membersOf } from "../../test/harness/client-functions.ts";
 import { readDocument } from "./generate.ts";
 import { type Client, createClient } from "./src/index.ts";
 import type { operations } from "./src/schema.ts";

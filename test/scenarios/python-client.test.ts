@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { PYTHON } from "../../clients/python/python.ts";
+import { PYTHON } from "../harness/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { packPython } from "../../deploy/pack-clients.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";

@@ -1,27 +1,36 @@
 /** `/v1/analytics`. */
-import type { CallOptions, Calls } from "./calls.ts";
-import { LINKS_MAX, splitIntoChunks } from "./chunks.ts";
-import { path } from "./http.ts";
+import { type CallOptions, type Calls, followCursor, LINKS_MAX, splitIntoChunks } from "./calls.ts";
+import { type ApiRequest, path } from "./http.ts";
 import { followClicks, type StreamOptions } from "./live.ts";
-import { followCursor } from "./pagination.ts";
-import type { Body, Query, ResponseBody } from "./types.ts";
+import type { Body, OperationId, Query, ResponseBody } from "./types.ts";
 
-/** The functions for analytics. */
-export class Analytics {
+type Format = "json" | "csv";
+
+type ReportAs<As extends Format, Id extends OperationId> = As extends "csv"
+  ? string
+  : ResponseBody<Id>;
+
+/** Reports as objects, or as texts of CSV. */
+class ClickReports<As extends Format> {
   readonly #calls: Calls;
-  /**
-   * The same reports as CSV, with a header line; cells that a spreadsheet would take for formulas
-   * are escaped.
-   *
-   * @throws ShorthopError As the functions of the same name.
-   * @example
-   * await writeFile("countries.csv", await shorthop.analytics.csv.geo(link.id, { period: "30d" }));
-   */
-  readonly csv: CsvReports;
+  readonly #format: As;
 
-  constructor(calls: Calls) {
+  constructor(calls: Calls, format: As) {
     this.#calls = calls;
-    this.csv = new CsvReports(calls);
+    this.#format = format;
+  }
+
+  async #read<Id extends OperationId>(
+    of: string,
+    query: ApiRequest["query"],
+    options?: CallOptions,
+  ): Promise<ReportAs<As, Id>> {
+    const report: unknown =
+      this.#format === "csv"
+        ? await this.#calls.csv(of, query, options)
+        : await this.#calls.get<Id>(of, query, options);
+    // The type depends on the format, as the request does.
+    return report as ReportAs<As, Id>;
   }
 
   /**
@@ -32,7 +41,7 @@ export class Analytics {
    * const { summary } = await shorthop.analytics.account({ period: "7d" });
    */
   account(query: Query<"getAccountAnalytics"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountAnalytics">>("/v1/analytics", query, options);
+    return this.#read<"getAccountAnalytics">("/v1/analytics", query, options);
   }
 
   /**
@@ -43,7 +52,7 @@ export class Analytics {
    * const { data } = await shorthop.analytics.accountGeo({ group_by: "city", period: "30d" });
    */
   accountGeo(query: Query<"getAccountGeo"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountGeo">>("/v1/analytics/geo", query, options);
+    return this.#read<"getAccountGeo">("/v1/analytics/geo", query, options);
   }
 
   /**
@@ -54,7 +63,7 @@ export class Analytics {
    * const { devices } = await shorthop.analytics.accountDevices();
    */
   accountDevices(query: Query<"getAccountDevices"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountDevices">>(
+    return this.#read<"getAccountDevices">(
       "/v1/analytics/devices",
       query,
       options,
@@ -69,7 +78,7 @@ export class Analytics {
    * const { referrers } = await shorthop.analytics.accountReferrers();
    */
   accountReferrers(query: Query<"getAccountReferrers"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountReferrers">>(
+    return this.#read<"getAccountReferrers">(
       "/v1/analytics/referrers",
       query,
       options,
@@ -84,28 +93,10 @@ export class Analytics {
    * period: "30d" });
    */
   accountBreakdown(query: Query<"getAccountBreakdown">, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountBreakdown">>(
+    return this.#read<"getAccountBreakdown">(
       "/v1/analytics/breakdown",
       query,
       options,
-    );
-  }
-
-  /**
-   * Iterates over every entry of a breakdown of all links, most clicks first.
-   *
-   * @throws ShorthopError From the iteration, as `accountBreakdown` does.
-   * @example
-   * for await (const { values, clicks } of shorthop.analytics.accountBreakdownAll({ by: "city" }))
-   *   console.log(values.city, clicks);
-   */
-  accountBreakdownAll(query: Query<"getAccountBreakdown">, options?: CallOptions) {
-    return followCursor((position) =>
-      this.#calls.get<ResponseBody<"getAccountBreakdown">>(
-        "/v1/analytics/breakdown",
-        { ...query, ...position },
-        options,
-      ),
     );
   }
 
@@ -118,7 +109,7 @@ export class Analytics {
    * const { heatmap } = await shorthop.analytics.accountTimes({ timezone: "Europe/Berlin" });
    */
   accountTimes(query: Query<"getAccountTimes"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getAccountTimes">>("/v1/analytics/times", query, options);
+    return this.#read<"getAccountTimes">("/v1/analytics/times", query, options);
   }
 
   /**
@@ -129,7 +120,7 @@ export class Analytics {
    * const { summary } = await shorthop.analytics.summary(link.id, { period: "24h" });
    */
   async summary(link: string, query: Query<"getLinkAnalytics"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkAnalytics">>(
+    return this.#read<"getLinkAnalytics">(
       path`/v1/analytics/${link}`,
       query,
       options,
@@ -144,7 +135,7 @@ export class Analytics {
    * const { data } = await shorthop.analytics.geo(link.id, { group_by: "country" });
    */
   async geo(link: string, query: Query<"getLinkGeo"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkGeo">>(
+    return this.#read<"getLinkGeo">(
       path`/v1/analytics/${link}/geo`,
       query,
       options,
@@ -159,7 +150,7 @@ export class Analytics {
    * const { devices } = await shorthop.analytics.devices(link.id);
    */
   async devices(link: string, query: Query<"getLinkDevices"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkDevices">>(
+    return this.#read<"getLinkDevices">(
       path`/v1/analytics/${link}/devices`,
       query,
       options,
@@ -174,7 +165,7 @@ export class Analytics {
    * const { referrers } = await shorthop.analytics.referrers(link.id);
    */
   async referrers(link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkReferrers">>(
+    return this.#read<"getLinkReferrers">(
       path`/v1/analytics/${link}/referrers`,
       query,
       options,
@@ -189,7 +180,7 @@ export class Analytics {
    * const { data } = await shorthop.analytics.targets(link.id, { period: "7d" });
    */
   async targets(link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkTargets">>(
+    return this.#read<"getLinkTargets">(
       path`/v1/analytics/${link}/targets`,
       query,
       options,
@@ -204,28 +195,10 @@ export class Analytics {
    * const { data } = await shorthop.analytics.breakdown(link.id, { by: "referrer,country" });
    */
   async breakdown(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkBreakdown">>(
+    return this.#read<"getLinkBreakdown">(
       path`/v1/analytics/${link}/breakdown`,
       query,
       options,
-    );
-  }
-
-  /**
-   * Iterates over every entry of a link's breakdown, most clicks first.
-   *
-   * @throws ShorthopError From the iteration, as `breakdown` does.
-   * @example for await (const { values, clicks } of shorthop.analytics.breakdownAll(link.id, { by:
-   * "city" }))
-   *   console.log(values.city, clicks);
-   */
-  breakdownAll(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
-    return followCursor(async (position) =>
-      this.#calls.get<ResponseBody<"getLinkBreakdown">>(
-        path`/v1/analytics/${link}/breakdown`,
-        { ...query, ...position },
-        options,
-      ),
     );
   }
 
@@ -237,7 +210,7 @@ export class Analytics {
    * const { heatmap, last_click_at } = await shorthop.analytics.times(link.id);
    */
   async times(link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLinkTimes">>(
+    return this.#read<"getLinkTimes">(
       path`/v1/analytics/${link}/times`,
       query,
       options,
@@ -253,7 +226,63 @@ export class Analytics {
    * const { unknown_aliases } = await shorthop.analytics.failures({ domain: "go.example.com" });
    */
   failures(query: Query<"getFailures"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getFailures">>("/v1/analytics/failures", query, options);
+    return this.#read<"getFailures">("/v1/analytics/failures", query, options);
+  }
+}
+
+/** The functions for analytics. */
+export class Analytics extends ClickReports<"json"> {
+  readonly #calls: Calls;
+  /**
+   * The same reports as CSV, with a header line; cells that a spreadsheet would take for formulas
+   * are escaped.
+   *
+   * @throws ShorthopError As the functions of the same name.
+   * @example
+   * await writeFile("countries.csv", await shorthop.analytics.csv.geo(link.id, { period: "30d" }));
+   */
+  readonly csv: ClickReports<"csv">;
+
+  constructor(calls: Calls) {
+    super(calls, "json");
+    this.#calls = calls;
+    this.csv = new ClickReports(calls, "csv");
+  }
+
+  /**
+   * Iterates over every entry of a breakdown of all links, most clicks first.
+   *
+   * @throws ShorthopError From the iteration, as `accountBreakdown` does.
+   * @example
+   * for await (const { values, clicks } of shorthop.analytics.accountBreakdownAll({ by: "city" }))
+   *   console.log(values.city, clicks);
+   */
+  accountBreakdownAll(query: Query<"getAccountBreakdown">, options?: CallOptions) {
+    return followCursor((position) =>
+      this.#calls.get<"getAccountBreakdown">(
+        "/v1/analytics/breakdown",
+        { ...query, ...position },
+        options,
+      ),
+    );
+  }
+
+  /**
+   * Iterates over every entry of a link's breakdown, most clicks first.
+   *
+   * @throws ShorthopError From the iteration, as `breakdown` does.
+   * @example for await (const { values, clicks } of shorthop.analytics.breakdownAll(link.id, { by:
+   * "city" }))
+   *   console.log(values.city, clicks);
+   */
+  breakdownAll(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
+    return followCursor(async (position) =>
+      this.#calls.get<"getLinkBreakdown">(
+        path`/v1/analytics/${link}/breakdown`,
+        { ...query, ...position },
+        options,
+      ),
+    );
   }
 
   /**
@@ -266,18 +295,14 @@ export class Analytics {
    */
   async bulk(
     { link_ids, ...body }: Body<"getBulkAnalytics">,
-    { signal }: CallOptions = {},
+    options?: CallOptions,
   ): Promise<ResponseBody<"getBulkAnalytics">> {
     const all: ResponseBody<"getBulkAnalytics"> = { data: [] };
     // An empty list is sent as well: the API says what is wrong with it.
     const chunks = link_ids.length === 0 ? [[]] : splitIntoChunks(link_ids, LINKS_MAX);
     for (const chunk of chunks) {
-      const { data, errors } = await this.#calls.json<ResponseBody<"getBulkAnalytics">>({
-        method: "POST",
-        path: "/v1/analytics/bulk",
-        body: { ...body, link_ids: chunk },
-        signal,
-      });
+      const part = { ...body, link_ids: chunk };
+      const { data, errors } = await this.#calls.change<"getBulkAnalytics">("POST", "/v1/analytics/bulk", part, options);
       all.data.push(...data);
       if (errors !== undefined) all.errors = [...(all.errors ?? []), ...errors];
     }
@@ -295,84 +320,5 @@ export class Analytics {
    */
   stream(link: string, options: StreamOptions = {}) {
     return followClicks(this.#calls, link, options);
-  }
-}
-
-/** Reports as CSV. */
-class CsvReports {
-  readonly #calls: Calls;
-
-  constructor(calls: Calls) {
-    this.#calls = calls;
-  }
-
-  /** Clicks of all links, over time. */
-  account(query: Query<"getAccountAnalytics"> = {}, options?: CallOptions) {
-    return this.#calls.csv("/v1/analytics", query, options);
-  }
-
-  /** Clicks of all links by country, region or city. */
-  accountGeo(query: Query<"getAccountGeo"> = {}, options?: CallOptions) {
-    return this.#calls.csv("/v1/analytics/geo", query, options);
-  }
-
-  /** Clicks of all links by device, browser and system. */
-  accountDevices(query: Query<"getAccountDevices"> = {}, options?: CallOptions) {
-    return this.#calls.csv("/v1/analytics/devices", query, options);
-  }
-
-  /** Clicks of all links by referrer. */
-  accountReferrers(query: Query<"getAccountReferrers"> = {}, options?: CallOptions) {
-    return this.#calls.csv("/v1/analytics/referrers", query, options);
-  }
-
-  /** Clicks of all links by one or two dimensions. */
-  accountBreakdown(query: Query<"getAccountBreakdown">, options?: CallOptions) {
-    return this.#calls.csv("/v1/analytics/breakdown", query, options);
-  }
-
-  /** Clicks of all links by weekday and hour. */
-  accountTimes(query: Query<"getAccountTimes"> = {}, options?: CallOptions) {
-    return this.#calls.csv("/v1/analytics/times", query, options);
-  }
-
-  /** Requests that reached no destination, by reason, over time. */
-  failures(query: Query<"getFailures"> = {}, options?: CallOptions) {
-    return this.#calls.csv("/v1/analytics/failures", query, options);
-  }
-
-  /** Clicks of a link, over time. */
-  async summary(link: string, query: Query<"getLinkAnalytics"> = {}, options?: CallOptions) {
-    return this.#calls.csv(path`/v1/analytics/${link}`, query, options);
-  }
-
-  /** Clicks of a link by country, region or city. */
-  async geo(link: string, query: Query<"getLinkGeo"> = {}, options?: CallOptions) {
-    return this.#calls.csv(path`/v1/analytics/${link}/geo`, query, options);
-  }
-
-  /** Clicks of a link by device, browser and system. */
-  async devices(link: string, query: Query<"getLinkDevices"> = {}, options?: CallOptions) {
-    return this.#calls.csv(path`/v1/analytics/${link}/devices`, query, options);
-  }
-
-  /** Clicks of a link by referrer. */
-  async referrers(link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) {
-    return this.#calls.csv(path`/v1/analytics/${link}/referrers`, query, options);
-  }
-
-  /** Clicks of a link by rule, by arm of its split, and of its own destination. */
-  async targets(link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) {
-    return this.#calls.csv(path`/v1/analytics/${link}/targets`, query, options);
-  }
-
-  /** Clicks of a link by one or two dimensions. */
-  async breakdown(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
-    return this.#calls.csv(path`/v1/analytics/${link}/breakdown`, query, options);
-  }
-
-  /** Clicks of a link by weekday and hour. */
-  async times(link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) {
-    return this.#calls.csv(path`/v1/analytics/${link}/times`, query, options);
   }
 }
