@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { makeOnce } from "./make-once.ts";
+import { makeOnce } from "./process-lock.ts";
 
 let dir: string;
 beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), "shorthop-once-"))));
@@ -13,7 +13,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 function startHalf(path: string) {
   const program = `
     import { writeFileSync } from "node:fs";
-    import { makeOnce } from ${JSON.stringify(join(import.meta.dir, "make-once.ts"))};
+    import { makeOnce } from ${JSON.stringify(join(import.meta.dir, "process-lock.ts"))};
     await makeOnce(${JSON.stringify(path)}, async (unfinished) => {
       writeFileSync(unfinished, "half");
       console.log("half");

@@ -60,7 +60,13 @@ export const RESOURCES: Readonly<Record<string, Readonly<Record<string, string>>
     delete: "deleteTag",
     merge: "mergeTags",
   },
-  analytics: { ...REPORTS, account_breakdown_all: "getAccountBreakdown", breakdown_all: "getLinkBreakdown", bulk: "getBulkAnalytics", stream: "streamLinkClicks", },
+  analytics: {
+    ...REPORTS,
+    account_breakdown_all: "getAccountBreakdown",
+    breakdown_all: "getLinkBreakdown",
+    bulk: "getBulkAnalytics",
+    stream: "streamLinkClicks",
+  },
   "analytics.csv": REPORTS,
   clicks: { list: "listClicks", all: "listClicks", csv: "listClicks", export: "exportClicks" },
   domains: {

@@ -5,10 +5,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createClient } from "../typescript/src/index.ts";
-import { generatePackage, PACKAGE, RESOURCES } from "./generate.ts";
+
 import { listFunctions } from "../../test/harness/client-functions.ts";
 import { PYTHON } from "../../test/harness/python.ts";
+import { createClient } from "../typescript/src/index.ts";
+import { generatePackage, PACKAGE, RESOURCES } from "./generate.ts";
 
 const MYPY = "/usr/bin/mypy";
 

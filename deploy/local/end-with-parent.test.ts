@@ -7,7 +7,7 @@ const END_TIMEOUT_MS = 5_000;
 
 /** A parent that starts two children, of which one ignores what it can, and prints their pids. */
 const PARENT = `
-  import { endWithParent } from ${JSON.stringify(join(import.meta.dir, "end-with-parent.ts"))};
+  import { endWithParent } from ${JSON.stringify(join(import.meta.dir, "supervisor.ts"))};
   const start = (command, signal) =>
     Bun.spawn(endWithParent(command, signal), { stdout: "ignore", detached: true });
   const children = [

@@ -1,8 +1,14 @@
 /** `shorthop links list|get|edit|rm|open|import`. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+
 import type { Command } from "commander";
-import { LinkTable, type TableLink, type TableReading } from "../../../shared/link-csv/link-table.ts";
+
+import {
+  LinkTable,
+  type TableLink,
+  type TableReading,
+} from "../../../shared/link-csv/link-table.ts";
 import type { Client, Link, LinkChange, NewLink } from "../../typescript/src/index.ts";
 import type { Settings } from "./settings.ts";
 import { collect, present } from "./shorten.ts";

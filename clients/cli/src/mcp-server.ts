@@ -2,11 +2,13 @@
  * The tools of the MCP server. Each is a few calls of the API with the caller's key, so scopes,
  * limits and checks are the API's; results are JSON of a bounded length.
  */
-import * as z from "zod";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
+import * as z from "zod";
+
 import { type Client, createClient, ShorthopError } from "../../typescript/src/index.ts";
 import { findId } from "./links.ts";
 import { version } from "./settings.ts";

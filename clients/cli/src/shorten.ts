@@ -2,7 +2,9 @@
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { extname } from "node:path";
+
 import { type Command, InvalidArgumentError } from "commander";
+
 import type { Client, NewLink } from "../../typescript/src/index.ts";
 import type { Settings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";

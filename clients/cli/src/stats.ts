@@ -1,10 +1,11 @@
 /** `shorthop stats` and `shorthop export`. */
 import { type Command, Option } from "commander";
+
 import type { Client } from "../../typescript/src/index.ts";
 import { findId } from "./links.ts";
 import type { Settings } from "./settings.ts";
-import type { Terminal } from "./terminal.ts";
 import { present } from "./shorten.ts";
+import type { Terminal } from "./terminal.ts";
 
 const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;
 

@@ -1,7 +1,8 @@
 /** `/v1/analytics`. */
 import { type CallOptions, type Calls, followCursor, LINKS_MAX, splitIntoChunks } from "./calls.ts";
-import { type ApiRequest, path } from "./http.ts";
-import { followClicks, type StreamOptions } from "./live.ts";
+import { ShorthopError } from "./errors.ts";
+import { abortedBy, type ApiRequest, computeRetryDelayMs, delay, path } from "./http.ts";
+import type { components } from "./schema.ts";
 import type { Body, OperationId, Query, ResponseBody } from "./types.ts";
 
 type Format = "json" | "csv";
@@ -63,11 +64,7 @@ class ClickReports<As extends Format> {
    * const { devices } = await shorthop.analytics.accountDevices();
    */
   accountDevices(query: Query<"getAccountDevices"> = {}, options?: CallOptions) {
-    return this.#read<"getAccountDevices">(
-      "/v1/analytics/devices",
-      query,
-      options,
-    );
+    return this.#read<"getAccountDevices">("/v1/analytics/devices", query, options);
   }
 
   /**
@@ -78,11 +75,7 @@ class ClickReports<As extends Format> {
    * const { referrers } = await shorthop.analytics.accountReferrers();
    */
   accountReferrers(query: Query<"getAccountReferrers"> = {}, options?: CallOptions) {
-    return this.#read<"getAccountReferrers">(
-      "/v1/analytics/referrers",
-      query,
-      options,
-    );
+    return this.#read<"getAccountReferrers">("/v1/analytics/referrers", query, options);
   }
 
   /**
@@ -93,11 +86,7 @@ class ClickReports<As extends Format> {
    * period: "30d" });
    */
   accountBreakdown(query: Query<"getAccountBreakdown">, options?: CallOptions) {
-    return this.#read<"getAccountBreakdown">(
-      "/v1/analytics/breakdown",
-      query,
-      options,
-    );
+    return this.#read<"getAccountBreakdown">("/v1/analytics/breakdown", query, options);
   }
 
   /**
@@ -120,11 +109,7 @@ class ClickReports<As extends Format> {
    * const { summary } = await shorthop.analytics.summary(link.id, { period: "24h" });
    */
   async summary(link: string, query: Query<"getLinkAnalytics"> = {}, options?: CallOptions) {
-    return this.#read<"getLinkAnalytics">(
-      path`/v1/analytics/${link}`,
-      query,
-      options,
-    );
+    return this.#read<"getLinkAnalytics">(path`/v1/analytics/${link}`, query, options);
   }
 
   /**
@@ -135,11 +120,7 @@ class ClickReports<As extends Format> {
    * const { data } = await shorthop.analytics.geo(link.id, { group_by: "country" });
    */
   async geo(link: string, query: Query<"getLinkGeo"> = {}, options?: CallOptions) {
-    return this.#read<"getLinkGeo">(
-      path`/v1/analytics/${link}/geo`,
-      query,
-      options,
-    );
+    return this.#read<"getLinkGeo">(path`/v1/analytics/${link}/geo`, query, options);
   }
 
   /**
@@ -150,11 +131,7 @@ class ClickReports<As extends Format> {
    * const { devices } = await shorthop.analytics.devices(link.id);
    */
   async devices(link: string, query: Query<"getLinkDevices"> = {}, options?: CallOptions) {
-    return this.#read<"getLinkDevices">(
-      path`/v1/analytics/${link}/devices`,
-      query,
-      options,
-    );
+    return this.#read<"getLinkDevices">(path`/v1/analytics/${link}/devices`, query, options);
   }
 
   /**
@@ -165,11 +142,7 @@ class ClickReports<As extends Format> {
    * const { referrers } = await shorthop.analytics.referrers(link.id);
    */
   async referrers(link: string, query: Query<"getLinkReferrers"> = {}, options?: CallOptions) {
-    return this.#read<"getLinkReferrers">(
-      path`/v1/analytics/${link}/referrers`,
-      query,
-      options,
-    );
+    return this.#read<"getLinkReferrers">(path`/v1/analytics/${link}/referrers`, query, options);
   }
 
   /**
@@ -180,11 +153,7 @@ class ClickReports<As extends Format> {
    * const { data } = await shorthop.analytics.targets(link.id, { period: "7d" });
    */
   async targets(link: string, query: Query<"getLinkTargets"> = {}, options?: CallOptions) {
-    return this.#read<"getLinkTargets">(
-      path`/v1/analytics/${link}/targets`,
-      query,
-      options,
-    );
+    return this.#read<"getLinkTargets">(path`/v1/analytics/${link}/targets`, query, options);
   }
 
   /**
@@ -195,11 +164,7 @@ class ClickReports<As extends Format> {
    * const { data } = await shorthop.analytics.breakdown(link.id, { by: "referrer,country" });
    */
   async breakdown(link: string, query: Query<"getLinkBreakdown">, options?: CallOptions) {
-    return this.#read<"getLinkBreakdown">(
-      path`/v1/analytics/${link}/breakdown`,
-      query,
-      options,
-    );
+    return this.#read<"getLinkBreakdown">(path`/v1/analytics/${link}/breakdown`, query, options);
   }
 
   /**
@@ -210,11 +175,7 @@ class ClickReports<As extends Format> {
    * const { heatmap, last_click_at } = await shorthop.analytics.times(link.id);
    */
   async times(link: string, query: Query<"getLinkTimes"> = {}, options?: CallOptions) {
-    return this.#read<"getLinkTimes">(
-      path`/v1/analytics/${link}/times`,
-      query,
-      options,
-    );
+    return this.#read<"getLinkTimes">(path`/v1/analytics/${link}/times`, query, options);
   }
 
   /**
@@ -302,7 +263,12 @@ export class Analytics extends ClickReports<"json"> {
     const chunks = link_ids.length === 0 ? [[]] : splitIntoChunks(link_ids, LINKS_MAX);
     for (const chunk of chunks) {
       const part = { ...body, link_ids: chunk };
-      const { data, errors } = await this.#calls.change<"getBulkAnalytics">("POST", "/v1/analytics/bulk", part, options);
+      const { data, errors } = await this.#calls.change<"getBulkAnalytics">(
+        "POST",
+        "/v1/analytics/bulk",
+        part,
+        options,
+      );
       all.data.push(...data);
       if (errors !== undefined) all.errors = [...(all.errors ?? []), ...errors];
     }
@@ -321,4 +287,116 @@ export class Analytics extends ClickReports<"json"> {
   stream(link: string, options: StreamOptions = {}) {
     return followClicks(this.#calls, link, options);
   }
+}
+
+/**
+ * A click of a live stream, with the id to resume after it.
+ *
+ * @example
+ * const isFromGermany = ({ country }: LiveClick) => country === "DE";
+ */
+export type LiveClick = components["schemas"]["ClickEvent"] & { id: string };
+
+/**
+ * Options of a live stream.
+ *
+ * @example
+ * for await (const click of shorthop.analytics.stream(id, { lastEventId: saved })) save(click.id);
+ */
+export type StreamOptions = {
+  /** Ends the stream. */
+  signal?: AbortSignal;
+  /** Resumes after a click that was received before, with up to 1,000 that were missed. */
+  lastEventId?: string;
+  /** Only clicks that match, e.g. `{ country: ["DE", "AT"] }`. */
+  filters?: Query<"streamLinkClicks">;
+};
+
+/** The longest delay before a stream is opened again. */
+const RECONNECT_MAX_MS = 10_000;
+
+/**
+ * Yields clicks, and connects again after the last one when the connection ends; rejects when that
+ * fails.
+ */
+async function* followClicks(
+  calls: Calls,
+  link: string,
+  { signal, lastEventId, filters }: StreamOptions,
+): AsyncGenerator<LiveClick, void, undefined> {
+  let last = lastEventId;
+  for (let failures = 0; ; failures++) {
+    const response = await calls.send({
+      method: "GET",
+      path: path`/v1/analytics/${link}/stream`,
+      signal,
+      query: filters,
+      headers: { "last-event-id": last },
+      stream: true,
+    });
+    try {
+      if (response.body === null) return;
+      for await (const { id, type, data } of readEvents(response.body)) {
+        if (type !== "click" || id === undefined) continue;
+        last = id;
+        failures = 0;
+        // The API validates its events against the schema that the type was generated from.
+        yield { ...(JSON.parse(data) as components["schemas"]["ClickEvent"]), id };
+      }
+    } catch (error) {
+      if (error instanceof ShorthopError) throw error;
+      if (signal?.aborted === true) throw abortedBy(error);
+    }
+    const lost = new ShorthopError(0, "network", "The stream has ended.");
+    await delay(Math.min(computeRetryDelayMs(lost, failures), RECONNECT_MAX_MS), signal);
+  }
+}
+
+type ServerEvent = { id: string | undefined; type: string; data: string };
+
+/** The most characters of an event that is not complete; those of the API have some hundreds. */
+const EVENT_LENGTH_MAX = 1_000_000;
+
+/**
+ * Yields the server-sent events of a stream in order
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Throws when one is too long.
+ */
+async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+): AsyncGenerator<ServerEvent, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text = (text + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
+      if (text.length > EVENT_LENGTH_MAX) throw new Error("An event of the stream is too long.");
+      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
+        const event = parseEvent(text.slice(0, end));
+        text = text.slice(end + 2);
+        if (event !== undefined) yield event;
+      }
+    }
+  } finally {
+    // Ends the connection when the iteration stops early.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Parses the lines of an event; undefined for one without data, such as a comment. */
+function parseEvent(text: string): ServerEvent | undefined {
+  const data: string[] = [];
+  let id: string | undefined;
+  let type = "message";
+  for (const line of text.split("\n")) {
+    const colon = line.indexOf(":");
+    const name = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    if (name === "data") data.push(value);
+    else if (name === "id") id = value;
+    else if (name === "event") type = value;
+  }
+  return data.length === 0 ? undefined : { id, type, data: data.join("\n") };
 }

@@ -1,7 +1,7 @@
 /** The kinds of call that the resources have in common. */
+import { ShorthopError, stopMidway } from "./errors.ts";
 import { type ApiRequest, type ClientOptions, send } from "./http.ts";
 import type { OperationId, ResponseBody } from "./types.ts";
-import { ShorthopError, stopMidway } from "./errors.ts";
 
 /**
  * Options of a single call.
@@ -91,70 +91,37 @@ export class Calls {
     return (await this.send({ method: "GET", path, query, signal, accept: "text/csv" })).text();
   }
 
-  /** Iterates over every entry of a list. */
+  /** Iterates over every entry of a list, which also has numbered pages. */
   list<Item>(
     path: string,
-    { limit, ...query }: NonNullable<Query> = {},
+    query: Query = {},
     { signal }: CallOptions = {},
   ): AsyncGenerator<Item, void, undefined> {
-    return iterateList<Item>(
-      async (position) => {
-        const request = { path, query: { ...query, ...position }, signal };
-        const response = await this.send({ method: "GET", ...request });
-        return (await response.json()) as ListResponse<Item>;
-      },
-      limit === undefined ? undefined : Number(limit),
-    );
+    return followCursor(async (position) => {
+      // An empty cursor is the start of the list.
+      const part = { limit: LIMIT_MAX, starting_after: "", ...query, ...position };
+      const response = await this.send({ method: "GET", path, query: part, signal });
+      return (await response.json()) as CursorResponse<Item>;
+    });
   }
 }
 
-/** The response of a list; a numbered page has `pagination`. */
-type ListResponse<Item> = {
-  data: Item[];
-  next_cursor?: string | null;
-  pagination?: { total_pages: number };
-};
-
-/** The response of a list that has only cursors. */
-export type CursorResponse<Item> = { data: Item[]; next_cursor: string | null };
-
-/** Which part of a list to fetch. */
-export type ListPosition = { starting_after: string } | { page: number };
+type CursorResponse<Item> = { data: Item[]; next_cursor?: string | null };
 
 /** The most entries that the API returns at once. */
 const LIMIT_MAX = 100;
 
 /**
  * Yields every entry of a list, by cursor: entries that are created or deleted meanwhile neither
- * repeat nor hide others. Fetches the next part when the iteration reaches it. An API without
- * cursors returns numbered pages, which are then followed.
- */
-async function* iterateList<Item>(
-  fetchPart: (query: ListPosition & { limit: number }) => Promise<ListResponse<Item>>,
-  limit = LIMIT_MAX,
-): AsyncGenerator<Item, void, undefined> {
-  let position: ListPosition = { starting_after: "" };
-  for (let page = 1; ; page++) {
-    const { data, next_cursor, pagination } = await fetchPart({ ...position, limit });
-    yield* data;
-    if (next_cursor === null) return;
-    if (next_cursor !== undefined) position = { starting_after: next_cursor };
-    else if (page < (pagination?.total_pages ?? 0)) position = { page: page + 1 };
-    else return;
-  }
-}
-
-/**
- * Yields every entry of a list that has only cursors. Fetches the next part when the iteration
- * reaches it.
+ * repeat nor hide others. Fetches the next part when the iteration reaches it.
  */
 export async function* followCursor<Item>(
-  fetchPart: (query: { starting_after?: string }) => Promise<CursorResponse<Item>>,
+  fetchPart: (position: { starting_after?: string }) => Promise<CursorResponse<Item>>,
 ): AsyncGenerator<Item, void, undefined> {
   for (let position: { starting_after?: string } = {}; ;) {
     const { data, next_cursor } = await fetchPart(position);
     yield* data;
-    if (next_cursor === null) return;
+    if (typeof next_cursor !== "string") return;
     position = { starting_after: next_cursor };
   }
 }

@@ -53,7 +53,12 @@ export class Domains {
    * const { status, problem } = await shorthop.domains.verify(domain.id);
    */
   async verify(id: string, options?: CallOptions) {
-    return this.#calls.change<"verifyDomain">("POST", path`/v1/domains/${id}/verify`, undefined, options);
+    return this.#calls.change<"verifyDomain">(
+      "POST",
+      path`/v1/domains/${id}/verify`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -77,6 +82,11 @@ export class Domains {
    * await shorthop.domains.delete(domain.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.change<"deleteDomain">("DELETE", path`/v1/domains/${id}`, undefined, options);
+    return this.#calls.change<"deleteDomain">(
+      "DELETE",
+      path`/v1/domains/${id}`,
+      undefined,
+      options,
+    );
   }
 }

@@ -65,10 +65,6 @@ export class Keys {
    * const { key } = await shorthop.keys.rotate(old.id, { grace_seconds: 3600 });
    */
   async rotate(id: string, body: Body<"rotateApiKey"> = {}, options?: CallOptions) {
-    return this.#calls.create<"rotateApiKey">(
-      path`/v1/keys/${id}/rotate`,
-      body,
-      options,
-    );
+    return this.#calls.create<"rotateApiKey">(path`/v1/keys/${id}/rotate`, body, options);
   }
 }

@@ -1,5 +1,14 @@
 /** `/v1/links`. */
-import { type CallOptions, type Calls, type ChangeOptions, hasPassword, inChunks, LINKS_MAX, PASSWORDS_MAX, splitIntoChunks } from "./calls.ts";
+import {
+  type CallOptions,
+  type Calls,
+  type ChangeOptions,
+  hasPassword,
+  inChunks,
+  LINKS_MAX,
+  PASSWORDS_MAX,
+  splitIntoChunks,
+} from "./calls.ts";
 import { path } from "./http.ts";
 import type { Body, Link, PageBody, Query, ResponseBody } from "./types.ts";
 
@@ -104,7 +113,9 @@ export class Links {
     change: Body<"updateLink">,
     { include, ...options }: ChangeOptions & Query<"updateLink"> = {},
   ) {
-    return this.#calls.change<"updateLink">("PATCH", path`/v1/links/${id}`, change, options, { include });
+    return this.#calls.change<"updateLink">("PATCH", path`/v1/links/${id}`, change, options, {
+      include,
+    });
   }
 
   /**
@@ -120,7 +131,13 @@ export class Links {
     link: Body<"upsertLink">,
     { include, ...options }: CallOptions & Query<"upsertLink"> = {},
   ) {
-    return this.#calls.change<"upsertLink">("PUT", path`/v1/links/external/${externalId}`, link, options, { include });
+    return this.#calls.change<"upsertLink">(
+      "PUT",
+      path`/v1/links/external/${externalId}`,
+      link,
+      options,
+      { include },
+    );
   }
 
   /**
@@ -153,7 +170,13 @@ export class Links {
     change: Body<"updateLinkByExternalId">,
     { include, ...options }: ChangeOptions & Query<"updateLinkByExternalId"> = {},
   ) {
-    return this.#calls.change<"updateLinkByExternalId">("PATCH", path`/v1/links/external/${externalId}`, change, options, { include });
+    return this.#calls.change<"updateLinkByExternalId">(
+      "PATCH",
+      path`/v1/links/external/${externalId}`,
+      change,
+      options,
+      { include },
+    );
   }
 
   /**
@@ -164,7 +187,12 @@ export class Links {
    * await shorthop.links.deleteByExternalId("order-4711");
    */
   async deleteByExternalId(externalId: string, options?: ChangeOptions) {
-    return this.#calls.change<"deleteLinkByExternalId">("DELETE", path`/v1/links/external/${externalId}`, undefined, options);
+    return this.#calls.change<"deleteLinkByExternalId">(
+      "DELETE",
+      path`/v1/links/external/${externalId}`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -266,7 +294,12 @@ export class Links {
    * const { target } = await shorthop.links.explain(link.id, { country: "DE", language: "de" });
    */
   async explain(id: string, request: Body<"explainLink"> = {}, options?: CallOptions) {
-    return this.#calls.change<"explainLink">("POST", path`/v1/links/${id}/explain`, request, options);
+    return this.#calls.change<"explainLink">(
+      "POST",
+      path`/v1/links/${id}/explain`,
+      request,
+      options,
+    );
   }
 
   /**

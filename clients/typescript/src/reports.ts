@@ -68,7 +68,12 @@ export class Reports {
    * await shorthop.reports.delete(report.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.change<"deleteReport">("DELETE", path`/v1/reports/${id}`, undefined, options);
+    return this.#calls.change<"deleteReport">(
+      "DELETE",
+      path`/v1/reports/${id}`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -79,7 +84,12 @@ export class Reports {
    * const { clicks } = await shorthop.reports.send(report.id);
    */
   async send(id: string, options?: CallOptions) {
-    return this.#calls.change<"sendReport">("POST", path`/v1/reports/${id}/send`, undefined, options);
+    return this.#calls.change<"sendReport">(
+      "POST",
+      path`/v1/reports/${id}/send`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -90,10 +100,6 @@ export class Reports {
    * const { data } = await shorthop.reports.runs(report.id);
    */
   async runs(id: string, options?: CallOptions) {
-    return this.#calls.get<"listReportRuns">(
-      path`/v1/reports/${id}/runs`,
-      undefined,
-      options,
-    );
+    return this.#calls.get<"listReportRuns">(path`/v1/reports/${id}/runs`, undefined, options);
   }
 }

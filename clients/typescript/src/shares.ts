@@ -64,11 +64,7 @@ export class Shares {
    * const { url } = await shorthop.shares.rotate(share.id);
    */
   async rotate(id: string, options?: CallOptions) {
-    return this.#calls.create<"rotateShare">(
-      path`/v1/shares/${id}/rotate`,
-      undefined,
-      options,
-    );
+    return this.#calls.create<"rotateShare">(path`/v1/shares/${id}/rotate`, undefined, options);
   }
 
   /**
@@ -124,6 +120,11 @@ export class Shared {
    * const { summary } = await shorthop.shared.get(token, { access });
    */
   async unlock(token: string, password: string, options?: CallOptions) {
-    return this.#calls.change<"unlockSharedStatistics">("POST", path`/v1/shared/${token}/access`, { password }, options);
+    return this.#calls.change<"unlockSharedStatistics">(
+      "POST",
+      path`/v1/shared/${token}/access`,
+      { password },
+      options,
+    );
   }
 }

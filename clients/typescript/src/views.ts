@@ -49,6 +49,11 @@ export class SavedQueries {
    * await shorthop.views.delete("Phones in Germany");
    */
   async delete(name: string, options?: CallOptions) {
-    return this.#calls.change<"deleteView">("DELETE", path`/v1/${this.#base}/${name}`, undefined, options);
+    return this.#calls.change<"deleteView">(
+      "DELETE",
+      path`/v1/${this.#base}/${name}`,
+      undefined,
+      options,
+    );
   }
 }

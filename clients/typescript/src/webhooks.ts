@@ -33,11 +33,7 @@ export class Webhooks {
    * const { status } = await shorthop.webhooks.get(webhook.id);
    */
   async get(id: string, options?: CallOptions) {
-    return this.#calls.get<"getWebhook">(
-      path`/v1/webhooks/${id}`,
-      undefined,
-      options,
-    );
+    return this.#calls.get<"getWebhook">(path`/v1/webhooks/${id}`, undefined, options);
   }
 
   /**
@@ -70,7 +66,12 @@ export class Webhooks {
    * await shorthop.webhooks.delete(webhook.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.change<"deleteWebhook">("DELETE", path`/v1/webhooks/${id}`, undefined, options);
+    return this.#calls.change<"deleteWebhook">(
+      "DELETE",
+      path`/v1/webhooks/${id}`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -97,7 +98,12 @@ export class Webhooks {
    * const { event_id } = await shorthop.webhooks.test(webhook.id);
    */
   async test(id: string, options?: CallOptions) {
-    return this.#calls.change<"testWebhook">("POST", path`/v1/webhooks/${id}/test`, undefined, options);
+    return this.#calls.change<"testWebhook">(
+      "POST",
+      path`/v1/webhooks/${id}/test`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -124,7 +130,12 @@ export class Webhooks {
    * await shorthop.webhooks.retry(webhook.id, delivery.id);
    */
   async retry(id: string, delivery: string, options?: CallOptions) {
-    return this.#calls.change<"retryWebhookDelivery">("POST", path`/v1/webhooks/${id}/deliveries/${delivery}/retry`, undefined, options);
+    return this.#calls.change<"retryWebhookDelivery">(
+      "POST",
+      path`/v1/webhooks/${id}/deliveries/${delivery}/retry`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -135,6 +146,11 @@ export class Webhooks {
    * await shorthop.webhooks.replay(webhook.id, { starting_after: lastEventId });
    */
   async replay(id: string, body: Body<"replayWebhook">, options?: CallOptions) {
-    return this.#calls.change<"replayWebhook">("POST", path`/v1/webhooks/${id}/replay`, body, options);
+    return this.#calls.change<"replayWebhook">(
+      "POST",
+      path`/v1/webhooks/${id}/replay`,
+      body,
+      options,
+    );
   }
 }

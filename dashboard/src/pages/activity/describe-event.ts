@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import type { LedgerEvent } from "../../../../clients/typescript/src/index.ts";
-import type { LedgerType } from "../../../../shared/contracts/audit-types.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
+import type { LedgerType } from "../../../../shared/contracts/webhook-schemas.ts";
 import type { TextKey } from "../../languages/catalogues.ts";
 import { t } from "../../languages/translate.ts";
 import { formatDateTime } from "../../ui/format.ts";
