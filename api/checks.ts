@@ -9,12 +9,12 @@ import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import { type NatsFiles, natsLogin, probeNats } from "../shared/nats.ts";
 import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams, withConnection } from "../shared/stream-checks.ts";
-import { describeBackups, readBackups } from "./backups/service.ts";
 import { clickHouseClient } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { describeOutbox, readOutbox } from "./links-log/log.ts";
 import { compareHostCounts } from "./links-snapshots/hosts.ts";
 import { describeSnapshot } from "./links-snapshots/snapshot-maker.ts";
+import { describeBackups, readBackups } from "./metrics.ts";
 import { schemaState } from "./migrations/migrate.ts";
 import {
   findExcessPrivilege,

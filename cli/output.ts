@@ -1,6 +1,11 @@
 /** Output of all commands, and questions on the terminal. */
 import { createInterface } from "node:readline/promises";
 
+import type { Command } from "commander";
+
+import type { Sql } from "../api/postgres.ts";
+import type { Installation } from "./installation.ts";
+
 type Result = Record<string, unknown>;
 
 /** Prints a record to standard output: as JSON, or one field per line. */
@@ -17,6 +22,26 @@ const formatLines = (result: Result): string =>
   Object.entries(result)
     .map(([name, value]) => `${name}\t${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join("\n");
+
+/**
+ * Has a command do some work on PostgreSQL, with its arguments and options, and print the result: a
+ * record or a list, with `--json` as JSON.
+ */
+export function runOnDatabase(
+  installation: Installation,
+  command: Command,
+  work: (sql: Sql, ...given: never[]) => Promise<Result | Result[]>,
+): void {
+  command.option("--json", "print JSON", false).action((...given: unknown[]) =>
+    installation.withDatabase(async (sql) => {
+      const { json } = command.opts<{ json: boolean }>();
+      // What the command's own parsers have returned.
+      const result = await work(sql, ...(given as never[]));
+      if (Array.isArray(result)) printList(json, result);
+      else print(json, result);
+    }),
+  );
+}
 
 /** Throws an error when the object of a command does not exist. */
 export function mustExist(found: boolean, noun: string): asserts found {

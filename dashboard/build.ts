@@ -10,7 +10,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { BuildMetafile, BunPlugin } from "bun";
 import compile from "icu-minify/compile";
 
-import { makeOnce } from "../shared/make-once.ts";
+import { makeOnce } from "../shared/process-lock.ts";
 import * as shapes from "../shared/statistics/world-shapes.ts";
 import { cachedFolder } from "./cache.ts";
 

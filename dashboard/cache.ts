@@ -1,7 +1,7 @@
 /** Where a build of the dashboard is kept until its sources change. */
 import { join } from "node:path";
 
-import { hashFiles } from "../shared/make-once.ts";
+import { hashFiles } from "../shared/process-lock.ts";
 
 /** Globs of all files that the build depends on. */
 const SOURCES = [

@@ -14,18 +14,16 @@ import { formatUuid } from "../shared/ids.ts";
 import { CLIENT_FILE, version } from "../shared/version.ts";
 import { buildExecutable } from "./build-executable.ts";
 import { buildSite } from "./docs-site/build.ts";
-import { packClient } from "./pack-client.ts";
-import { packClients } from "./pack-clients.ts";
+import { packClient, packClients } from "./pack-clients.ts";
 import {
   type Architecture,
   ARCHITECTURES,
   findArchitecture,
   findRuntime,
 } from "./packages/architectures.ts";
-import { archive, readCommitTime } from "./packages/archive.ts";
 import { manPage } from "./packages/man-page.ts";
 import { buildPackages } from "./packages/packages.ts";
-import { run } from "./packages/run.ts";
+import { archive, readCommitTime, run } from "./packages/run.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const DIST = join(ROOT, "dist");

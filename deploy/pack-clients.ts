@@ -1,15 +1,23 @@
 /**
  * The clients as they are published: tarballs of npm, the wheel and the source archive of Python,
  * and the extension for the stores of browsers. What this machine cannot build is left out.
+ * `bun deploy/pack-clients.ts FILE` packs the TypeScript client alone, for an API that serves it.
  */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { hashFiles, lock, makeOnce } from "../shared/process-lock.ts";
 import { version } from "../shared/version.ts";
-import { packClient } from "./pack-client.ts";
-import { archive, zip } from "./packages/archive.ts";
-import { run } from "./packages/run.ts";
+import { archive, run, zip } from "./packages/run.ts";
 
 const CLIENTS = join(import.meta.dir, "../clients");
 
@@ -95,3 +103,39 @@ function packExtension(dir: string, time: string): string[] {
   zip(join(folder, "dist"), join(dir, file), time);
   return [file];
 }
+
+const CLIENT = join(CLIENTS, "typescript");
+
+const CACHE = join(import.meta.dir, "../.local/client");
+
+/** Globs of all files that the package depends on. */
+const CLIENT_SOURCES = ["src/*.ts", "*.{json,md,mjs}"];
+
+const PACKED = "client.tgz";
+
+/** Packs the client into a file; builds it if its sources have changed. */
+export async function packClient(file: string): Promise<void> {
+  const folder = join(CACHE, hashFiles(CLIENT, CLIENT_SOURCES));
+  await makeOnce(folder, buildInto);
+  // No process reads a part of it.
+  copyFileSync(join(folder, PACKED), `${file}.new`);
+  renameSync(`${file}.new`, file);
+}
+
+async function buildInto(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  // It builds in the client's own folder.
+  using _ = await lock("pack", CLIENT);
+  const command = ["npm", "pack", "--silent", "--pack-destination", folder];
+  const child = Bun.spawn(command, {
+    cwd: CLIENT,
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const code = await child.exited;
+  const [packed] = readdirSync(folder);
+  if (code !== 0 || packed === undefined)
+    throw new Error(`The client could not be packed (exit code ${code}).`);
+  renameSync(join(folder, packed), join(folder, PACKED));
+}
+
+if (import.meta.main) await packClient(process.argv[2] ?? PACKED);

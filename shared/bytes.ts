@@ -6,7 +6,6 @@
 /** A range of bytes, `end` exclusive; empty when start and end are equal. */
 export type ByteRange = { start: number; end: number };
 
-/** A slice of `bytes`. */
 export type ByteSlice = ByteRange & { bytes: Buffer };
 
 /** Creates an empty slice, for the caller to set. */

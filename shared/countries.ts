@@ -1,6 +1,5 @@
 /** Codes of countries that clicks, rules and filters can have. */
 
-/** The code of an unknown country. */
 export const UNKNOWN_COUNTRY = "ZZ";
 
 /** ISO 3166-1, and Kosovo's code, which GeoIP data use. */

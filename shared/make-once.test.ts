@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { dirForEach } from "../test/harness/for-file.ts";
-import { makeOnce } from "./make-once.ts";
+import { makeOnce } from "./process-lock.ts";
 
 const dir = dirForEach("shorthop-once-");
 
@@ -11,7 +11,7 @@ const dir = dirForEach("shorthop-once-");
 function startHalf(path: string) {
   const program = `
     import { writeFileSync } from "node:fs";
-    import { makeOnce } from ${JSON.stringify(join(import.meta.dir, "make-once.ts"))};
+    import { makeOnce } from ${JSON.stringify(join(import.meta.dir, "process-lock.ts"))};
     await makeOnce(${JSON.stringify(path)}, async (unfinished) => {
       writeFileSync(unfinished, "half");
       console.log("half");

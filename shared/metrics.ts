@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
+import { withTimeout } from "./timeout.ts";
 import { version } from "./version.ts";
 
 /**
@@ -108,19 +109,10 @@ type ReadBy = () => Readonly<Record<string, number>>;
  * Reads a value for a scrape; undefined when that fails or takes longer than {@link
  * READ_TIMEOUT_MS}.
  */
-export async function readOrUndefined<Value>(
+export const readOrUndefined = <Value>(
   read: () => Value | Promise<Value>,
-): Promise<Value | undefined> {
-  const timeout = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => timeout.resolve(undefined), READ_TIMEOUT_MS);
-  try {
-    return await Promise.race([read(), timeout.promise]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-  }
-}
+): Promise<Value | undefined> =>
+  withTimeout(Promise.resolve().then(read), READ_TIMEOUT_MS).catch(() => undefined);
 
 /**
  * Registers the metrics of the process itself, by the names that Prometheus client libraries share

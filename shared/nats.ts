@@ -18,7 +18,6 @@ import * as z from "zod";
 import { LimitedLog, type Log } from "./log.ts";
 import type { ProcessMetrics } from "./metrics.ts";
 
-/** A connection to NATS. */
 export interface Nats {
   /** Resolves when any server is reached, however long that takes. */
   readonly connection: Promise<NatsConnection>;

@@ -108,7 +108,7 @@ export const CALLS: Readonly<Record<string, readonly AccountBudgetName[]>> = {
  */
 export const QUEUES: Readonly<Record<string, string>> = {
   "api/clickhouse.ts": "queries: accounts take turns; `statistics` and its like",
-  "api/limits/drawing.ts": "logos and QR codes: accounts take turns; `images`",
+  "api/limits/budgets.ts": "logos and QR codes: accounts take turns; `images`",
   "api/passwords/hashing.ts": "passwords: accounts take turns after users; `link_passwords`",
   "redirector/failures/reporter.ts":
     "reports of failures: counts of all links, by a bound of their number",

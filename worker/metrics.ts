@@ -1,4 +1,4 @@
-/** Metrics that the worker's parts count; those that are read from them are in watched-parts.ts. */
+/** Metrics that the worker's parts count; those that are read from them are in main.ts. */
 import { ProcessMetrics } from "../shared/metrics.ts";
 
 const INSERT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];

@@ -3,7 +3,7 @@
  * (256 bits) and a checksum of 6, all base62. The prefix lets secret scanners find leaked keys; the
  * checksum rejects typos and guesses without a query, as in GitHub's token format.
  */
-import { randomInt } from "node:crypto";
+import { createHash, randomBytes, randomInt } from "node:crypto";
 
 import type { Mode } from "../../shared/contracts/link-record.ts";
 
@@ -62,3 +62,14 @@ function computeChecksum(body: string): string {
 
 const randomText = (length: number): string =>
   Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join("");
+
+const TOKEN_BYTES = 32;
+
+/** Creates a token of a URL that whoever has it may open, and the hash to store instead of it. */
+export function newToken(): { token: string; hash: Buffer } {
+  const token = randomBytes(TOKEN_BYTES).toString("base64url");
+  return { token, hash: hashToken(token) };
+}
+
+/** The hash by which what belongs to a token is found. */
+export const hashToken = (token: string): Buffer => createHash("sha256").update(token).digest();

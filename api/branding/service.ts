@@ -11,8 +11,7 @@ import {
 import { recordEvents } from "../events/record.ts";
 import { invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
-import type { Payer } from "../limits/budgets.ts";
-import { drawInTurn } from "../limits/drawing.ts";
+import { drawInTurn, type Payer } from "../limits/budgets.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 type ChangeBrandingBody = z.output<typeof changeBrandingBody>;

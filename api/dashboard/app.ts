@@ -22,12 +22,10 @@ import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
 import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
 import type { Services } from "../services.ts";
-import { Attempts } from "../sessions/attempts.ts";
+import { Attempts, DeviceCookies } from "../sessions/attempts.ts";
 import { AuthLibrary, librarySettings } from "../sessions/better-auth.ts";
-import { DeviceCookies } from "../sessions/device-cookie.ts";
 import { passkeyRoutes, secondFactorRoutes } from "../sessions/factor-routes.ts";
 import { Passkeys } from "../sessions/passkeys.ts";
-import { PasswordAttempts } from "../sessions/password-attempts.ts";
 import { PasswordRules } from "../sessions/password-rules.ts";
 import { PasswordResets } from "../sessions/resets.ts";
 import { resetRoutes, sessionRoutes } from "../sessions/routes.ts";
@@ -60,9 +58,8 @@ export class People {
   ) {
     const options = librarySettings(sql, passwords, origin, secret);
     const library = new AuthLibrary(options);
-    const attempts = new Attempts(sql, secret);
     const devices = new DeviceCookies(secret, origin.startsWith("https:"));
-    const tries = new PasswordAttempts(sql, attempts, devices);
+    const attempts = new Attempts(sql, secret, devices);
     const settings = provider?.settings;
     const only = settings?.only === true;
     const rules = new PasswordRules(only ? settings.breakGlass : undefined);
@@ -70,9 +67,9 @@ export class People {
     this.members = new MemberService(sql, users);
     this.oidc =
       provider && new OidcService(sql, provider.settings, this.members, options, provider.log);
-    this.sessions = new SessionService(sql, library, attempts, tries, rules, this.oidc);
-    this.factors = new SecondFactors(sql, library, tries);
-    this.passkeys = new Passkeys(sql, library, tries, rules);
+    this.sessions = new SessionService(sql, library, attempts, rules, this.oidc);
+    this.factors = new SecondFactors(sql, library, attempts);
+    this.passkeys = new Passkeys(sql, library, attempts, rules);
     this.resets = new PasswordResets(sql, attempts, passwords, rules);
     this.methods = { provider: settings?.name ?? null, provider_only: only };
   }

@@ -36,7 +36,6 @@ import {
 } from "../../shared/contracts/streams.ts";
 import { ID_BYTES, type Uuid } from "../../shared/ids.ts";
 
-/** Clicks that are to be erased. */
 export type IsErased = (click: Click) => boolean;
 
 const SEGMENT_STREAMS = [CLICKS_STREAM, DEAD_LETTERS_STREAM];

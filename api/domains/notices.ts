@@ -1,12 +1,22 @@
-/** Notices of domains in the links log, which give redirectors the domains' settings. */
+/**
+ * Domains as accounts have them, and their notices in the links log, which give redirectors the
+ * domains' settings.
+ */
 import { ENCODED_LINK_BYTES_MAX, encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { type DomainNotice, domainNotice } from "../../shared/contracts/notices.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { addToOutbox } from "../links-log/log.ts";
+import { OwnedRows } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type DomainRow, toNoticeSettings } from "./model.ts";
-import { domainColumns } from "./sql.ts";
+
+export const domainColumns = (sql: Sql | Transaction) => sql`
+  id, account_id, host, verification_value, created_at, verified_at, case_sensitive, switching, settings,
+  missing_since`;
+
+/** No link is created on a domain that is locked until the transaction ends. */
+export const domainRows = new OwnedRows<DomainRow>("domains", domainColumns);
 
 /**
  * Whether redirectors may hold settings of a domain. A pending domain may meanwhile belong to

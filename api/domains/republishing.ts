@@ -8,8 +8,7 @@ import { budgets, type Payer } from "../limits/budgets.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type { DomainRow } from "./model.ts";
-import { enqueueNotice } from "./notices.ts";
-import { domainColumns } from "./sql.ts";
+import { domainColumns, enqueueNotice } from "./notices.ts";
 
 /** Maximum links of a domain that may switch: each is rewritten and republished. */
 const SWITCHED_LINKS_MAX = 10_000;

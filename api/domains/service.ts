@@ -23,9 +23,8 @@ import {
   parseDomain,
   prepareDomainSettings,
 } from "./model.ts";
-import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
+import { domainColumns, domainRows, enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 import { switchCase } from "./republishing.ts";
-import { domainColumns, domainRows } from "./sql.ts";
 import {
   checkProofs,
   domainTaken,

@@ -9,8 +9,7 @@ import { ApiError, unavailable } from "../http/errors.ts";
 import { type AccountScope, type Actor, type Author, OPERATOR, SYSTEM } from "../http/principal.ts";
 import { errorCode, isUniqueViolation, type Sql, type Transaction } from "../postgres.ts";
 import { domainEvent, type DomainRow, verificationName } from "./model.ts";
-import { enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
-import { domainColumns, domainRows } from "./sql.ts";
+import { domainColumns, domainRows, enqueueNotice, enqueueRemoval, hasNotice } from "./notices.ts";
 
 /**
  * How long a verified domain's proof may be missing before another account's proof can take it

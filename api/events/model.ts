@@ -1,7 +1,6 @@
 /** Schemas of the feed of events, and the rows they come from. */
 import * as z from "zod";
 
-import { AUDIT_TYPE_NAMES } from "../../shared/contracts/audit-types.ts";
 import {
   CREATED_AT,
   EVENT_ID,
@@ -10,7 +9,7 @@ import {
   REQUEST_ID,
 } from "../../shared/contracts/examples.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
-import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
+import { AUDIT_TYPE_NAMES, EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { idParameter, instant, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit } from "../http/pagination.ts";

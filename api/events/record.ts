@@ -4,7 +4,7 @@
  */
 import type { JSONValue } from "postgres";
 
-import { isAuditType, type LedgerType } from "../../shared/contracts/audit-types.ts";
+import { isAuditType, type LedgerType } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, newUuid, NIL_UUID, type Uuid } from "../../shared/ids.ts";
 import { type AccountScope, type Actor, type Author, OPERATOR } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";

@@ -1,9 +1,8 @@
 /** Reads the ledger of events, and waits for what is added to it. */
 import * as z from "zod";
 
-import { isAuditType } from "../../shared/contracts/audit-types.ts";
 import type { Scope } from "../../shared/contracts/key-schemas.ts";
-import { EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
+import { EVENT_TYPE_NAMES, isAuditType } from "../../shared/contracts/webhook-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { ApiError, invalidField, notFound, unavailable } from "../http/errors.ts";

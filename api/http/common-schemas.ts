@@ -96,7 +96,6 @@ const details = z
   .optional()
   .meta({ description: "Every problem that was found in the request, at most 20." });
 
-/** The error of an entry. */
 export const entryError = z
   .object({ code: errorCode, message, param: param.optional(), details })
   .meta({ description: "What went wrong." });

@@ -34,13 +34,30 @@ export async function readJsonBody(request: Request, bytesMax = BODY_BYTES_MAX):
   if (bytes.length > LARGE_BODY_BYTES) await new TimeSlice().next();
   const problem = jsonShapeProblem(bytes);
   if (problem !== undefined) throw new ApiError("invalid_request", problem);
+  const { value, hasSurrogates } = parse(bytes);
+  if (hasSurrogates && !isWellFormed(value))
+    throw new ApiError("invalid_request", "The body holds half of a surrogate pair.");
+  return value;
+}
+
+function parse(bytes: Uint8Array): { value: unknown; hasSurrogates: boolean } {
   try {
     // A body that is not UTF-8 is rejected, not repaired: the API stores exactly what was sent.
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // UTF-8 has no surrogates: only an escape stands for one.
+    return { value: JSON.parse(text), hasSurrogates: /\\ud/i.test(text) };
   } catch (cause) {
     throw new ApiError("invalid_request", "The body is not valid JSON.", { cause });
   }
 }
+
+/** Whether all texts and names could be stored as sent: UTF-8 cannot encode half of a pair. */
+const isWellFormed = (value: unknown): boolean =>
+  typeof value === "string"
+    ? value.isWellFormed()
+    : Object.entries(value ?? {}).every(
+        ([name, member]) => name.isWellFormed() && isWellFormed(member),
+      );
 
 function isJson(contentType: string | null): boolean {
   const [type, ...parameters] = (contentType ?? "").toLowerCase().split(";");
@@ -105,17 +122,11 @@ export const JSON_TOKENS_MAX = 20_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const LOWER_U = 0x75;
-
-/** Hexadecimal digits of an escape, after `\u`. */
-const HEX_DIGITS = 4;
 
 /**
  * Returns a sentence that explains why a body is rejected, or undefined when it may be parsed.
- * Takes one pass, which reads only the digits of escapes twice. Text that is not JSON may pass,
- * because the parser rejects it. A body that passes is within {@link JSON_DEPTH_MAX} and {@link
- * JSON_TOKENS_MAX} and has no unpaired surrogate. UTF-8 cannot encode those, so they could not be
- * stored as sent.
+ * Takes one pass. Text that is not JSON may pass, because the parser rejects it. A body that passes
+ * is within {@link JSON_DEPTH_MAX} and {@link JSON_TOKENS_MAX}.
  */
 export function jsonShapeProblem(bytes: Uint8Array): string | undefined {
   let depth = 0;
@@ -124,14 +135,11 @@ export function jsonShapeProblem(bytes: Uint8Array): string | undefined {
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i];
     switch (byte) {
-      case QUOTE: {
+      case QUOTE:
         tokens++;
         inLiteral = false;
-        const end = endOfString(bytes, i + 1);
-        if (end < 0) return "The body holds half of a surrogate pair.";
-        i = end;
+        i = endOfString(bytes, i + 1);
         break;
-      }
       case 0x5b: // [
       case 0x7b: // {
         tokens++;
@@ -166,45 +174,9 @@ export function jsonShapeProblem(bytes: Uint8Array): string | undefined {
   return undefined;
 }
 
-/**
- * The index of a string's closing quote, or of the text's end; -1 when the string has an unpaired
- * surrogate.
- */
+/** The index of a string's closing quote, or of the text's end. */
 function endOfString(bytes: Uint8Array, start: number): number {
-  const { length } = bytes;
-  let awaitsLow = false;
   let i = start;
-  for (;;) {
-    const plain = i;
-    let byte = bytes[i];
-    while (i < length && byte !== QUOTE && byte !== BACKSLASH) byte = bytes[++i];
-    if (awaitsLow && i > plain) return -1;
-    if (i >= length) return length;
-    if (byte === QUOTE) return awaitsLow ? -1 : i;
-    const unit = bytes[i + 1] === LOWER_U && isLetterD(bytes[i + 2]) ? unitAt(bytes, i + 2) : 0;
-    const isLow = unit >= 0xdc00 && unit <= 0xdfff;
-    if (isLow !== awaitsLow) return -1;
-    awaitsLow = unit >= 0xd800 && unit <= 0xdbff;
-    i += unit === 0 ? 2 : 2 + HEX_DIGITS;
-  }
-}
-
-/** Surrogates are D800 to DFFF; no other escape needs decoding. */
-const isLetterD = (byte: number | undefined): boolean => byte === 0x64 || byte === 0x44;
-
-/** The UTF-16 code unit of an escape's digits; 0 when they are not hexadecimal. */
-function unitAt(bytes: Uint8Array, start: number): number {
-  let unit = 0;
-  for (let i = start; i < start + HEX_DIGITS; i++) {
-    const digit = hexValue(bytes[i] ?? 0);
-    if (digit < 0) return 0;
-    unit = unit * 16 + digit;
-  }
-  return unit;
-}
-
-function hexValue(byte: number): number {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
-  const lower = byte | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+  while (i < bytes.length && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
+  return i;
 }

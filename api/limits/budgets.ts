@@ -10,6 +10,7 @@ import {
   boundsOf,
 } from "../../shared/budgets.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
+import { FairQueue } from "../../shared/fair-queue.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { Credit } from "../../shared/local-limits.ts";
 import { ApiError } from "../http/errors.ts";
@@ -121,3 +122,25 @@ const rateOf = (perSecond: number): string =>
     : `${inWords((perSecond * HOUR_MS) / 1_000)} an hour`;
 
 const inWords = (count: number): string => Math.round(count).toLocaleString("en");
+
+/** Each takes up to 16 MB, and some tenths of a second of a core. */
+const DRAWING = { running: 2, runningEach: 1, waiting: 128, waitingEach: 16, waitMs: 5_000 };
+
+const queue = new FairQueue("the drawing of images", DRAWING);
+
+/** Milliseconds that are taken while an image waits, before it is known what it takes. */
+const RESERVED_MS = 100;
+
+/** Runs work of a payer; throws `rate_limited`, and {@link QueueFull}. */
+export async function drawInTurn<T>(payer: Payer, work: () => Promise<T>): Promise<T> {
+  const settle = budgets.reserve(payer, "images", RESERVED_MS);
+  let startedMs: number | undefined;
+  try {
+    return await queue.run(payer.accountId, () => {
+      startedMs = performance.now();
+      return work();
+    });
+  } finally {
+    settle(startedMs === undefined ? 0 : performance.now() - startedMs);
+  }
+}

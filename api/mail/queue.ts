@@ -11,7 +11,6 @@ import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
-import { escapeHtml } from "../http/html.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type MailResult, sendMail } from "./send.ts";
 import type { MailSender } from "./settings.ts";
@@ -262,7 +261,6 @@ export type MailKinds = {
   password_reset: MailKind;
 };
 
-/** The content of a mail. */
 export type MailContent = {
   /** The code of its language. */
   language: string;
@@ -314,7 +312,7 @@ export const writeParagraphs = (
     .join("\n\n"),
   html: paragraphs
     .map(({ text, link }) =>
-      link === null ? escapeHtml(text) : `${escapeHtml(text)} ${writeLink(open, link)}`,
+      link === null ? Bun.escapeHTML(text) : `${Bun.escapeHTML(text)} ${writeLink(open, link)}`,
     )
     .map((paragraph) => `<p>${paragraph}</p>`)
     .join("\n"),
@@ -322,13 +320,15 @@ export const writeParagraphs = (
 
 /** A link as HTML; only its name without a URL. */
 export const writeLink = (name: string, url: string | null): string =>
-  url === null ? escapeHtml(name) : `<a href="${escapeHtml(url)}">${escapeHtml(name)}</a>`;
+  url === null
+    ? Bun.escapeHTML(name)
+    : `<a href="${Bun.escapeHTML(url)}">${Bun.escapeHTML(name)}</a>`;
 
 const writeDocument = (language: string, title: string, html: string): string => `<!doctype html>
-<html lang="${escapeHtml(language)}">
-<head><meta charset="utf-8"><title>${escapeHtml(title)}</title></head>
+<html lang="${Bun.escapeHTML(language)}">
+<head><meta charset="utf-8"><title>${Bun.escapeHTML(title)}</title></head>
 <body style="font-family: sans-serif; line-height: 1.4">
-<h1 style="font-size: 1.3em">${escapeHtml(title)}</h1>
+<h1 style="font-size: 1.3em">${Bun.escapeHTML(title)}</h1>
 ${html}
 </body>
 </html>

@@ -12,6 +12,7 @@ import {
 import { email, newPassword, type Role, ROLES, userName } from "../../shared/contracts/users.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
+import { hashToken, newToken } from "../auth/api-key.ts";
 import { type NewEvent, recordCommand, recordEvents, toJson } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type Actor, OPERATOR, type Origin, SYSTEM, type User } from "../http/principal.ts";
@@ -19,7 +20,6 @@ import { type Consumption, requireConsumed } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
-import { hashToken, newToken } from "../url-tokens.ts";
 import {
   addMember,
   deleteInvitation,

@@ -2,7 +2,7 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { clientInfo, setCookies } from "../sessions/requests.ts";
+import { clientInfo, setCookies } from "../sessions/session-auth.ts";
 import type { AccessPlugin } from "../site.ts";
 import type { OidcService } from "./service.ts";
 

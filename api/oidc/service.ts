@@ -18,10 +18,9 @@ import { withTimeout } from "../../shared/timeout.ts";
 import { ApiError } from "../http/errors.ts";
 import type { MemberService } from "../members/service.ts";
 import type { Sql } from "../postgres.ts";
+import { type ClientInfo, recordSignIn } from "../sessions/attempts.ts";
 import { type LibrarySettings, translateErrors } from "../sessions/better-auth.ts";
-import type { ClientInfo } from "../sessions/password-attempts.ts";
 import type { Provider, SignedOut } from "../sessions/service.ts";
-import { recordSignIn } from "../sessions/sign-ins.ts";
 import { claimsSchema, domainOf, type OidcSettings, roleOf } from "./settings.ts";
 
 /** The path to which the provider sends people back. */

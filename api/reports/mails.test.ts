@@ -35,7 +35,7 @@ test("names, titles and referrers are escaped in HTML, and plain in text", async
   const html = partOf(mail, "text/html");
   expect(html.match(/<img|<b>|onerror=alert\(1\)>"/g)).toBeNull();
   expect(
-    html.split("&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;&lt;/td&gt; Ünï").length,
+    html.split("&lt;img src=x onerror=alert(1)&gt;&quot;&#x27;&amp;&lt;/td&gt; Ünï").length,
   ).toBe(6);
   expect(partOf(mail, "text/plain")).toContain(`- ${HOSTILE}: 1\n`);
 });

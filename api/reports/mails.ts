@@ -10,7 +10,6 @@ import {
   type ReportMessage,
 } from "../../shared/reports/content.ts";
 import { recordEvents } from "../events/record.ts";
-import { escapeHtml } from "../http/html.ts";
 import type { AccountScope, Origin } from "../http/principal.ts";
 import { type MailContent, type MailKind, type QueuedMail, writeLink } from "../mail/queue.ts";
 import type { Sql } from "../postgres.ts";
@@ -85,7 +84,7 @@ function writeText({ subject, totals, lists, note, mail }: ReportMessage, url: s
 const NAME = 'style="padding: 2px 16px 2px 0; text-align: start"';
 const NUMBER = 'style="padding: 2px 0; text-align: end"';
 
-const e = escapeHtml;
+const e = Bun.escapeHTML;
 
 /** A row; `name` is HTML. */
 const row = (name: string, number: string): string =>

@@ -6,7 +6,6 @@ import { decodeId } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { successResponse } from "../http/common-schemas.ts";
-import { escapeHtml } from "../http/html.ts";
 import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
 import { originOf, principalOf, type ResponseSettings } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
@@ -217,13 +216,13 @@ const textsIn = inEachLanguage((code, { reports }) => textsOf(code, reports.unsu
 
 function renderPage(language: PageLanguage, answer: Answer): string {
   const { title, submit, ...texts } = textsIn(language.code);
-  const form = `<form method="post"><button type="submit" class="button">${escapeHtml(submit())}</button></form>`;
+  const form = `<form method="post"><button type="submit" class="button">${Bun.escapeHTML(submit())}</button></form>`;
   return renderDocument(
     language,
     title(),
     `<main class="message card">
-<h1>${escapeHtml(title())}</h1>
-<p role="status">${escapeHtml(texts[answer]())}</p>
+<h1>${Bun.escapeHTML(title())}</h1>
+<p role="status">${Bun.escapeHTML(texts[answer]())}</p>
 ${answer === "question" ? form : ""}
 </main>`,
   );

@@ -8,7 +8,6 @@ import * as z from "zod";
 
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
-import { escapeHtml } from "../http/html.ts";
 import { leaveUnread, readBody } from "../http/json-body.ts";
 import { requireSameOrigin } from "../http/origins.ts";
 import type { ResponseSettings } from "../http/request-context.ts";
@@ -97,19 +96,19 @@ function renderPage(language: PageLanguage, answer: Answer, url: string | undefi
   const form =
     url === undefined
       ? ""
-      : `<p><code>${escapeHtml(url)}</code></p>
+      : `<p><code>${Bun.escapeHTML(url)}</code></p>
 <form method="post" action="/report-link" class="field">
-<input type="hidden" name="url" value="${escapeHtml(url)}">
-<label for="reason">${escapeHtml(texts.reason())}</label>
+<input type="hidden" name="url" value="${Bun.escapeHTML(url)}">
+<label for="reason">${Bun.escapeHTML(texts.reason())}</label>
 <textarea id="reason" name="reason" rows="5" maxlength="${REASON_LENGTH_MAX}" required></textarea>
-<button type="submit" class="button button-plain">${escapeHtml(texts.submit())}</button>
+<button type="submit" class="button button-plain">${Bun.escapeHTML(texts.submit())}</button>
 </form>`;
   return renderDocument(
     language,
     title(),
     `<main class="message card">
-<h1>${escapeHtml(title())}</h1>
-<p${role}>${escapeHtml(texts[answer]())}</p>
+<h1>${Bun.escapeHTML(title())}</h1>
+<p${role}>${Bun.escapeHTML(texts[answer]())}</p>
 ${form}
 </main>`,
   );

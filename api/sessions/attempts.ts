@@ -1,17 +1,22 @@
 /**
- * Limits on password attempts, shared by all API processes. On a device on which the user has
- * signed in before, only that device's attempts count, so that guesses made elsewhere do not lock
- * the user out. Elsewhere, attempts count by network, by site and by user. The user's attempts from
- * this network are checked before those from everywhere, so that one network cannot exhaust the
- * user's limit. The keys of the windows are stored only as keyed hashes.
+ * Attempts at passwords, with limits that all API processes share, and their records in the ledger.
+ * On a device on which the user has signed in before, only that device's attempts count, so that
+ * guesses made elsewhere do not lock the user out. Elsewhere, attempts count by network, by site
+ * and by user. The user's attempts from this network are checked before those from everywhere, so
+ * that one network cannot exhaust the user's limit. The keys of the windows are stored only as
+ * keyed hashes.
  */
-import { createHmac } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 import { addressGroups } from "../../shared/addresses.ts";
 import { WINDOWS } from "../../shared/budgets.ts";
+import { DAY_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { recordOfUser } from "../events/record.ts";
+import type { Actor, Origin } from "../http/principal.ts";
 import { KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
+import { type Credentials, findUserByEmail } from "./sql.ts";
 
 type AttemptWindow =
   | "passwords_of_network"
@@ -24,29 +29,67 @@ type AttemptWindow =
  * A password attempt: the client's address; whose password is tried, by the user's id, or by the
  * e-mail address if nobody has it, so that both are limited alike; and the id of a known device.
  */
-export type Attempt = { address: string; user: string; device: string | undefined };
+type Attempt = { address: string; user: string; device: string | undefined };
 
+/**
+ * The client of an attempt: its address, what the ledger keeps of where it is, and the headers that
+ * the library may read.
+ */
+export type ClientInfo = { address: string; origin: Origin; headers: Headers };
+
+/** Attempts at users' passwords and codes: each counts until it was right. */
 export class Attempts {
   readonly #sql: Sql;
   readonly #secret: string;
+  readonly #devices: DeviceCookies;
   /** Correct passwords, by the user's id. */
-  readonly correct: KeyWindow;
+  readonly #correct: KeyWindow;
 
   /** `secret` hashes the keys of the windows. */
   constructor(
     sql: Sql,
     secret: string,
+    devices: DeviceCookies,
     correctPasswords: { limit: number; seconds: number } = WINDOWS.correct_passwords,
   ) {
     this.#sql = sql;
     this.#secret = secret;
-    this.correct = new KeyWindow("correct_passwords", correctPasswords);
+    this.#devices = devices;
+    this.#correct = new KeyWindow("correct_passwords", correctPasswords);
   }
 
-  /** Consumes an attempt; throws `rate_limited` when a window is exhausted. */
-  async consume(attempt: Attempt): Promise<void> {
+  /**
+   * Runs what compares the password of the user who has an address, or of nobody, and throws if it
+   * is wrong. Returns what it returns, with a cookie by which the browser is known from now on.
+   * Throws `rate_limited` without running it.
+   */
+  async make<Result>(
+    email: string,
+    { address, headers }: ClientInfo,
+    compare: (user: Credentials | undefined) => Promise<Result>,
+  ): Promise<{ result: Result; cookie: string }> {
+    const user = await findUserByEmail(this.#sql, email);
+    const device = user === undefined ? undefined : this.#devices.find(headers, user);
+    const windows = listWindows({ address, user: user?.id ?? email.toLowerCase(), device });
     // One after another: an attempt that a narrow window refuses is not consumed from a wider one.
-    for (const [name, key] of listWindows(attempt)) await this.#consume(this.#sql, name, key);
+    for (const [name, key] of windows) await this.#consume(this.#sql, name, key);
+    if (user !== undefined) requireUnexhausted(this.#correct, user.id);
+    const result = await compare(user);
+    if (user === undefined) throw new Error("Nobody's password is right.");
+    this.#correct.consume(user.id);
+    // What others have tried stays counted.
+    for (const [name, key] of windows) await this.#refund(name, key);
+    return { result, cookie: this.recognize(headers, user) };
+  }
+
+  /** The cookie by which a browser is known as long as the user has this password. */
+  recognize(headers: Headers, user: Credentials): string {
+    return this.#devices.issue(headers, user);
+  }
+
+  /** Whether the browser has such a cookie: the user has signed in there with this password. */
+  isRecognized(headers: Headers, user: Credentials): boolean {
+    return this.#devices.find(headers, user) !== undefined;
   }
 
   /**
@@ -55,11 +98,6 @@ export class Attempts {
    */
   async consumeReset(sql: Transaction, address: string): Promise<void> {
     await this.#consume(sql, "password_resets_of_user", address);
-  }
-
-  /** Gives this one attempt back after a correct password; what others have tried stays counted. */
-  async refund(attempt: Attempt): Promise<void> {
-    for (const [name, key] of listWindows(attempt)) await this.#refund(name, key);
   }
 
   /**
@@ -150,3 +188,97 @@ export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
   await sql`delete from unknown_sign_ins where day < now() - interval '400 days'`;
   await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
 }
+
+function requireUnexhausted(correct: KeyWindow, user: Uuid): void {
+  if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
+}
+
+const DEVICE_COOKIE = "shorthop.device";
+
+/** A browser is recognized for half a year after the user's last sign-in from it. */
+const DEVICE_SECONDS = 180 * DAY_SECONDS;
+
+const DEVICE_ID_BYTES = 16;
+
+/** Id, expiry in Unix seconds and signature. */
+const DEVICE_IN_HEADER = /(?:^|; ?)shorthop\.device=([\w-]{22})\.(\d{10,11})\.([\w-]{43})(?:;|$)/;
+
+/**
+ * Device cookies recognize a browser in which the user has signed in before (OWASP Authentication
+ * Cheat Sheet, device cookies). A device cookie does not authenticate: signing in still takes the
+ * password. It belongs to a user and their present password: whoever knew an earlier one has no
+ * attempts of their own.
+ */
+export class DeviceCookies {
+  readonly #secret: string;
+  readonly #secure: boolean;
+
+  /** `secret` signs the cookies; `secure` restricts them to https. */
+  constructor(secret: string, secure: boolean) {
+    this.#secret = secret;
+    this.#secure = secure;
+  }
+
+  /** The id of the request's browser, if the user has signed in from it with this password. */
+  find(headers: Headers, user: Credentials): string | undefined {
+    const [, id = "", digits = "", signature = ""] =
+      DEVICE_IN_HEADER.exec(headers.get("cookie") ?? "") ?? [];
+    const expires = Number(digits);
+    if (expires * 1_000 <= Date.now()) return undefined;
+    const actual = Buffer.from(signature, "base64url");
+    const expected = this.#sign(user, id, expires);
+    return actual.length === expected.length && timingSafeEqual(actual, expected) ? id : undefined;
+  }
+
+  /**
+   * The `Set-Cookie` value that lets the browser be recognized; a recognized browser keeps its id.
+   */
+  issue(headers: Headers, user: Credentials): string {
+    const id = this.find(headers, user) ?? randomBytes(DEVICE_ID_BYTES).toString("base64url");
+    const expires = Math.floor(Date.now() / 1_000) + DEVICE_SECONDS;
+    const value = `${id}.${expires}.${this.#sign(user, id, expires).toString("base64url")}`;
+    const attributes = `Max-Age=${DEVICE_SECONDS}; Path=/auth; HttpOnly; SameSite=Strict`;
+    return `${DEVICE_COOKIE}=${value}; ${attributes}${this.#secure ? "; Secure" : ""}`;
+  }
+
+  #sign(user: Credentials, id: string, expires: number): Buffer {
+    return createHmac("sha256", this.#secret)
+      .update(`device\n${user.id}\n${user.password_hash ?? ""}\n${id}\n${expires}`)
+      .digest();
+  }
+}
+
+type SignIn = { userId: Uuid | undefined; method: string; origin: Origin };
+
+/** A user as the actor of what they do from somewhere. */
+export const userActor = (id: Uuid, origin: Origin): Actor => ({ type: "user", id, origin });
+
+/**
+ * Records a sign-in before the browser gets the session's token, or a refused one. As nobody, it is
+ * counted by day (UTC), as strangers can make any number of them; that takes as long. It is not in
+ * the transaction of the session: the library's are on connections of its own, on which no
+ * statement of the ledger runs. A process that ends in between leaves a session whose token nobody
+ * has.
+ */
+export const recordSignIn = (
+  sql: Sql,
+  type: "session.started" | "session.refused",
+  { userId, method, origin }: SignIn,
+): Promise<void> =>
+  sql.begin(async (transaction) => {
+    if (userId === undefined)
+      await transaction`
+        insert into unknown_sign_ins as counted (day, count) values ((now() at time zone 'utc')::date, 1)
+        on conflict (day) do update set count = counted.count + 1`;
+    else await recordOfUser(transaction, userId, userActor(userId, origin), type, { method });
+  });
+
+/** Records what a user has done to how they sign in. */
+export const recordOwn = (
+  sql: Sql,
+  type: "user.password_changed" | "user.second_factor_changed",
+  { userId, origin, change }: { userId: Uuid; origin: Origin; change: string },
+): Promise<void> =>
+  sql.begin((transaction) =>
+    recordOfUser(transaction, userId, userActor(userId, origin), type, { change }),
+  );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 
-import { DeviceCookies } from "./device-cookie.ts";
+import { DeviceCookies } from "./attempts.ts";
 import type { Credentials } from "./sql.ts";
 
 const cookies = new DeviceCookies("a secret of at least 32 characters", true);

@@ -19,8 +19,8 @@ import {
   webAuthnOptionsResponse,
 } from "./model.ts";
 import type { Passkeys } from "./passkeys.ts";
-import { clientInfo, requireSession, setCookies } from "./requests.ts";
 import type { SecondFactors } from "./second-factor.ts";
+import { clientInfo, requireSession, setCookies } from "./session-auth.ts";
 
 /** `/auth/second-factor`: how users have to sign in with a code, too. */
 export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =>

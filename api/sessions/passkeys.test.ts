@@ -11,7 +11,7 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { SessionServices } from "../../test/harness/session-services.ts";
 import type { Session } from "../http/principal.ts";
-import type { ClientInfo } from "./password-attempts.ts";
+import type { ClientInfo } from "./attempts.ts";
 
 const PASSWORD = "tomato-harbor-lantern";
 const HERE = { origin: "http://localhost" };

@@ -8,13 +8,12 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
+import { type Attempts, type ClientInfo, recordOwn, recordSignIn } from "./attempts.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { PasskeyAnswer, PasskeyAttestation } from "./model.ts";
-import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
 import { wrongPassword } from "./second-factor.ts";
 import { isRefusal, onlyChallenge } from "./service.ts";
-import { recordOwn, recordSignIn } from "./sign-ins.ts";
 import { deleteSession } from "./sql.ts";
 
 /** Passkeys of a user: more than anybody has devices. */
@@ -29,13 +28,13 @@ export type Challenge = { options: Record<string, unknown>; cookies: string[] };
 export class Passkeys {
   readonly #sql: Sql;
   readonly #library: AuthLibrary;
-  readonly #passwords: PasswordAttempts;
+  readonly #attempts: Attempts;
   readonly #rules: PasswordRules;
 
-  constructor(sql: Sql, library: AuthLibrary, passwords: PasswordAttempts, rules: PasswordRules) {
+  constructor(sql: Sql, library: AuthLibrary, attempts: Attempts, rules: PasswordRules) {
     this.#sql = sql;
     this.#library = library;
-    this.#passwords = passwords;
+    this.#attempts = attempts;
     this.#rules = rules;
   }
 
@@ -132,7 +131,7 @@ export class Passkeys {
   /** Whoever changes how they sign in enters their password. */
   async #confirm({ user }: Session, password: string, client: ClientInfo): Promise<void> {
     const { headers } = client;
-    await this.#passwords.make(user.email, client, () =>
+    await this.#attempts.make(user.email, client, () =>
       translateErrors(
         this.#library.api.verifyPassword({ body: { password }, headers }),
         wrongPassword,

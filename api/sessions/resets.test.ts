@@ -14,8 +14,8 @@ import { mailQueue } from "../../test/harness/mail-queue.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
+import { hashToken } from "../auth/api-key.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
-import { hashToken } from "../url-tokens.ts";
 import { applyReset, deleteExpiredResets, makeReset, resetPath } from "./resets.ts";
 
 const FORGOTTEN = "tomato-harbor-lantern";

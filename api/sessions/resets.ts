@@ -11,6 +11,7 @@ import { RESET_MINUTES } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
+import { hashToken, newToken } from "../auth/api-key.ts";
 import { recordOfUser } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Origin } from "../http/principal.ts";
@@ -22,7 +23,6 @@ import {
 } from "../mail/queue.ts";
 import type { UserPasswords } from "../passwords/hashing.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { hashToken, newToken } from "../url-tokens.ts";
 import type { Attempts } from "./attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
 import { endSessions } from "./sql.ts";

@@ -27,9 +27,9 @@ import {
   signOutResponse,
   useResetBody,
 } from "./model.ts";
-import { clientInfo, requireSession, setCookies } from "./requests.ts";
 import type { PasswordResets } from "./resets.ts";
 import { type SessionService, toUserResponse } from "./service.ts";
+import { clientInfo, requireSession, setCookies } from "./session-auth.ts";
 
 /**
  * `methods` says how people can sign in; `listAccounts` lists the accounts that a user is a member

@@ -10,21 +10,20 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
+import { type Attempts, type ClientInfo, recordOwn } from "./attempts.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
-import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
-import { recordOwn } from "./sign-ins.ts";
 import { endSessions } from "./sql.ts";
 
 /** Functions that return cookies return whole `Set-Cookie` values for the response. */
 export class SecondFactors {
   readonly #sql: Sql;
   readonly #library: AuthLibrary;
-  readonly #passwords: PasswordAttempts;
+  readonly #attempts: Attempts;
 
-  constructor(sql: Sql, library: AuthLibrary, passwords: PasswordAttempts) {
+  constructor(sql: Sql, library: AuthLibrary, attempts: Attempts) {
     this.#sql = sql;
     this.#library = library;
-    this.#passwords = passwords;
+    this.#attempts = attempts;
   }
 
   /** Whether the user has a second factor, and how many recovery codes are left. */
@@ -114,7 +113,7 @@ export class SecondFactors {
   }
 
   #change<Result>({ user }: Session, client: ClientInfo, work: () => Promise<Result>) {
-    return this.#passwords.make(user.email, client, () => translateErrors(work(), refusalOf));
+    return this.#attempts.make(user.email, client, () => translateErrors(work(), refusalOf));
   }
 }
 

@@ -9,13 +9,11 @@ import { recordOfUser } from "../events/record.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session, User } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import type { Attempts } from "./attempts.ts";
+import { type Attempts, type ClientInfo, recordOwn, recordSignIn, userActor } from "./attempts.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
-import type { ClientInfo, PasswordAttempts } from "./password-attempts.ts";
 import type { PasswordRules } from "./password-rules.ts";
 import { endResets } from "./resets.ts";
 import { isTotp, isWrongCode, wrongCode, wrongPassword } from "./second-factor.ts";
-import { recordOwn, recordSignIn, userActor } from "./sign-ins.ts";
 import { deleteSession, endSessions, findUserByEmail, isPasswordCurrent } from "./sql.ts";
 
 type SessionRow = {
@@ -39,7 +37,6 @@ export class SessionService {
   readonly #sql: Sql;
   readonly #library: AuthLibrary;
   readonly #attempts: Attempts;
-  readonly #passwords: PasswordAttempts;
   readonly #rules: PasswordRules;
   readonly #provider: Provider | undefined;
 
@@ -47,14 +44,12 @@ export class SessionService {
     sql: Sql,
     library: AuthLibrary,
     attempts: Attempts,
-    passwords: PasswordAttempts,
     rules: PasswordRules,
     provider: Provider | undefined,
   ) {
     this.#sql = sql;
     this.#library = library;
     this.#attempts = attempts;
-    this.#passwords = passwords;
     this.#rules = rules;
     this.#provider = provider;
   }
@@ -116,7 +111,7 @@ export class SessionService {
    */
   async signIn({ email, password }: SignIn, client: ClientInfo): Promise<SignedIn> {
     const isAllowed = this.#rules.isAllowed(email);
-    const { result, cookie } = await this.#passwords.make(email, client, async (user) => {
+    const { result, cookie } = await this.#attempts.make(email, client, async (user) => {
       // For an unknown address, the library hashes the password, as it does to compare it.
       const { headers, response } = await translateErrors(
         this.#library.api.signInEmail({
@@ -158,7 +153,7 @@ export class SessionService {
     const isGood =
       credentials !== undefined &&
       // Somebody may have set another password since this browser has sent one.
-      this.#passwords.isRecognized(client.headers, credentials) &&
+      this.#attempts.isRecognized(client.headers, credentials) &&
       (await isPasswordCurrent(this.#sql, credentials)) &&
       (await this.#attempts.isFirstUse(user.id, code));
     if (!isGood) await deleteSession(this.#sql, token);
@@ -247,7 +242,7 @@ export class SessionService {
     next: string,
     client: ClientInfo,
   ): Promise<string[]> {
-    const { result: headers } = await this.#passwords.make(email, client, async () => {
+    const { result: headers } = await this.#attempts.make(email, client, async () => {
       this.#rules.requireStrong(next, [email, name]);
       const changed = await translateErrors(
         this.#library.api.changePassword({
@@ -264,7 +259,7 @@ export class SessionService {
     await endResets(this.#sql, user.id);
     const { origin } = client;
     await recordOwn(this.#sql, "user.password_changed", { userId: user.id, origin, change: "own" });
-    return [...headers.getSetCookie(), this.#passwords.recognize(client.headers, user)];
+    return [...headers.getSetCookie(), this.#attempts.recognize(client.headers, user)];
   }
 }
 

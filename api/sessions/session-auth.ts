@@ -13,9 +13,11 @@ import {
 } from "../auth/access-rules.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
-import { originOf } from "../http/request-context.ts";
+import { type Call, originOf, type ResponseSettings } from "../http/request-context.ts";
 import { budgets } from "../limits/budgets.ts";
 import { KeyWindow } from "../limits/windows.ts";
+import type { ClientInfo } from "./attempts.ts";
+import { notSignedIn } from "./service.ts";
 
 /** Routes of a whole account have no mode in their path. */
 const ACCOUNT_PATH_FORM =
@@ -27,7 +29,6 @@ const ACCOUNT_PATH_FORM =
  */
 type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
 
-/** Finds memberships. */
 export interface Memberships {
   findMembership(accountId: Uuid, userId: Uuid): Promise<Membership | undefined>;
 }
@@ -90,4 +91,25 @@ function requireAllowed(membership: Membership | undefined, { scope }: AccessRul
     "forbidden",
     `Your role in this account, ${membership.role}, does not allow this.`,
   );
+}
+
+/** The session of a route with `access: "session"`. */
+export function requireSession(call: Call | undefined): Session {
+  if (call?.session === undefined) throw notSignedIn();
+  return call.session;
+}
+
+/** Passes only the cookie and the browser's name to the library. */
+export function clientInfo(call: Call, request: Request): ClientInfo {
+  const headers = new Headers();
+  for (const name of ["cookie", "user-agent"]) {
+    const value = request.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  return { address: call.address, origin: originOf(call), headers };
+}
+
+/** The framework writes one header for each value. */
+export function setCookies(set: ResponseSettings, cookies: string[]): void {
+  if (cookies.length > 0) Object.assign(set.headers, { "set-cookie": cookies });
 }

@@ -7,7 +7,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 
 import { newUuid } from "../../shared/ids.ts";
-import { newToken } from "../url-tokens.ts";
+import { newToken } from "../auth/api-key.ts";
 import { grantAccess, hasAccess, parseToken } from "./reading.ts";
 
 const NOW = 1_800_000_000_000;

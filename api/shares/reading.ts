@@ -11,6 +11,7 @@ import { COLUMN_FILTERS, DEFAULT_PERIOD } from "../../shared/contracts/analytics
 import type { Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
+import { hashToken } from "../auth/api-key.ts";
 import type { BrandingService } from "../branding/service.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -20,7 +21,6 @@ import type { LinkService } from "../links/service.ts";
 import { buildShortUrl } from "../links/short-url.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
-import { hashToken } from "../url-tokens.ts";
 import type { SharedQuery, SharedStatistics, SharedView, ShareRow } from "./model.ts";
 import { shareColumns } from "./service.ts";
 

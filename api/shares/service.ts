@@ -2,6 +2,7 @@
 import type { Scope } from "../../shared/contracts/key-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
+import { newToken } from "../auth/api-key.ts";
 import {
   changesBetween,
   type NewEvent,
@@ -18,7 +19,6 @@ import type { LinkService } from "../links/service.ts";
 import { OwnedRows } from "../owned-rows.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql, type Transaction } from "../postgres.ts";
-import { newToken } from "../url-tokens.ts";
 import {
   type NewShareBody,
   type ShareFields,

@@ -3,9 +3,8 @@ import { isIP } from "node:net";
 
 import type { PendingQuery, Row } from "postgres";
 
-import type { AuditType } from "../../shared/contracts/audit-types.ts";
 import { parseWebUrl } from "../../shared/contracts/web-url.ts";
-import { ALL_EVENTS } from "../../shared/contracts/webhook-schemas.ts";
+import { ALL_EVENTS, type AuditType } from "../../shared/contracts/webhook-schemas.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import {

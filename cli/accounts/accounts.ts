@@ -18,10 +18,10 @@ import {
   parseScopes,
 } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
-import { mustExist, print, printList } from "../output.ts";
+import { mustExist, runOnDatabase } from "../output.ts";
 import { addDataRightsCommands } from "./data-rights.ts";
 
-type Terms = { plan: (typeof PLANS)[number]; limits: AccountLimits; json: boolean };
+type Terms = { plan: (typeof PLANS)[number]; limits: AccountLimits };
 
 const planOption = () =>
   new Option("--plan <plan>", "the account's plan").choices(PLANS).makeOptionMandatory();
@@ -36,71 +36,60 @@ export function addAccountCommands(program: Command, installation: Installation)
 }
 
 function addCreation(accounts: Command, installation: Installation): void {
-  accounts
+  const create = accounts
     .command("create")
     .description("Create an account")
     .requiredOption("--name <name>", "the account's name", parseName)
     .addOption(planOption())
     .option("--limits <json>", "the account's own limits and quotas", parseLimits, {})
-    .option("--key", "also create a live key with every scope; it is printed only once", false)
-    .option("--json", "print JSON", false)
-    .action((options: Terms & { name: string; key: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const id = await new AccountService(sql).create(options.name, options.plan, options.limits);
-        const created = options.key ? await new KeyService(sql).createFirst(id) : undefined;
-        print(options.json, {
-          id: encodeId("acct", id),
-          plan: options.plan,
-          ...(created === undefined ? {} : { key: created.key }),
-        });
-      }),
-    );
+    .option("--key", "also create a live key with every scope; it is printed only once", false);
+  runOnDatabase(
+    installation,
+    create,
+    async (sql, options: Terms & { name: string; key: boolean }) => {
+      const id = await new AccountService(sql).create(options.name, options.plan, options.limits);
+      const created = options.key ? await new KeyService(sql).createFirst(id) : undefined;
+      return {
+        id: encodeId("acct", id),
+        plan: options.plan,
+        ...(created === undefined ? {} : { key: created.key }),
+      };
+    },
+  );
 }
 
 function addList(accounts: Command, installation: Installation): void {
-  accounts
-    .command("list")
-    .description("List all accounts")
-    .option("--json", "print JSON", false)
-    .action((options: { json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const rows = await new AccountService(sql).list();
-        const accounts = rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row }));
-        printList(options.json, accounts);
-      }),
-    );
+  const list = accounts.command("list").description("List all accounts");
+  runOnDatabase(installation, list, async (sql) => {
+    const rows = await new AccountService(sql).list();
+    return rows.map(({ id, ...row }) => ({ id: encodeId("acct", id), ...row }));
+  });
 }
 
 function addBudgets(accounts: Command, installation: Installation): void {
-  accounts
+  const budgets = accounts
     .command("budgets")
-    .description("What all accounts together may take of this machine, by plan (docs/budgets.md)")
-    .option("--json", "print JSON", false)
-    .action((options: { json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const plans = (await new AccountService(sql).list()).map(({ plan }) => plan);
-        printList(options.json, sumLoads(plans, availableParallelism()));
-      }),
-    );
+    .description("What all accounts together may take of this machine, by plan (docs/budgets.md)");
+  runOnDatabase(installation, budgets, async (sql) => {
+    const plans = (await new AccountService(sql).list()).map(({ plan }) => plan);
+    return sumLoads(plans, availableParallelism());
+  });
 }
 
 function addChanges(accounts: Command, installation: Installation): void {
-  accounts
+  const setPlan = accounts
     .command("set-plan")
     .description("Change an account's plan; takes effect with its next request")
     .argument("<id>", "the account's id (acct_…)", parseId("acct"))
     .addOption(planOption())
-    .option("--limits <json>", "the account's own limits and quotas", parseLimits, {})
-    .option("--json", "print JSON", false)
-    .action((id: Uuid, options: Terms) =>
-      installation.withDatabase(async (sql) => {
-        const { plan, limits, json } = options;
-        mustExist(await new AccountService(sql).setPlan(id, plan, limits), "account");
-        print(json, { id: encodeId("acct", id), plan });
-      }),
-    );
+    .option("--limits <json>", "the account's own limits and quotas", parseLimits, {});
+  runOnDatabase(installation, setPlan, async (sql, id: Uuid, options: Terms) => {
+    const { plan, limits } = options;
+    mustExist(await new AccountService(sql).setPlan(id, plan, limits), "account");
+    return { id: encodeId("acct", id), plan };
+  });
 
-  accounts
+  const suspend = accounts
     .command("suspend")
     .description("Suspend an account's access to the API; its links still redirect")
     .argument("<id>", "the account's id (acct_…)", parseId("acct"))
@@ -108,14 +97,11 @@ function addChanges(accounts: Command, installation: Installation): void {
       "--minutes <n>",
       "duration of the suspension; 0 lifts it (default: until lifted)",
       parseCount,
-    )
-    .option("--json", "print JSON", false)
-    .action((id: Uuid, options: { minutes?: number; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        mustExist(await new AccountService(sql).suspend(id, options.minutes), "account");
-        print(options.json, { id: encodeId("acct", id), suspended: options.minutes !== 0 });
-      }),
     );
+  runOnDatabase(installation, suspend, async (sql, id: Uuid, options: { minutes?: number }) => {
+    mustExist(await new AccountService(sql).suspend(id, options.minutes), "account");
+    return { id: encodeId("acct", id), suspended: options.minutes !== 0 };
+  });
 }
 
 type NewKey = {
@@ -125,13 +111,12 @@ type NewKey = {
   scopes: Scope[];
   expires?: Date;
   networks?: string;
-  json: boolean;
 };
 
 export function addKeyCommands(program: Command, installation: Installation): void {
   const keys = program.command("keys").description("API keys");
 
-  keys
+  const create = keys
     .command("create")
     .description("Create an API key; its value is printed only once")
     .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"))
@@ -141,56 +126,44 @@ export function addKeyCommands(program: Command, installation: Installation): vo
     )
     .requiredOption("--scopes <list>", `comma-separated: ${SCOPES.join(", ")}`, parseScopes)
     .option("--expires <instant>", "when the key expires", parseInstant)
-    .option("--networks <list>", "comma-separated CIDR blocks in which it works, only there")
-    .option("--json", "print JSON", false)
-    .action((options: NewKey) =>
-      installation.withDatabase(async (sql) => {
-        const { row, key } = await new KeyService(sql).createAny({
-          accountId: options.account,
-          name: options.name,
-          mode: options.type,
-          scopes: options.scopes,
-          expiresAt: options.expires ?? null,
-          allowedNetworks: options.networks?.split(",") ?? [],
-        });
-        print(options.json, { id: encodeId("key", row.id), key });
-      }),
-    );
+    .option("--networks <list>", "comma-separated CIDR blocks in which it works, only there");
+  runOnDatabase(installation, create, async (sql, options: NewKey) => {
+    const { row, key } = await new KeyService(sql).createAny({
+      accountId: options.account,
+      name: options.name,
+      mode: options.type,
+      scopes: options.scopes,
+      expiresAt: options.expires ?? null,
+      allowedNetworks: options.networks?.split(",") ?? [],
+    });
+    return { id: encodeId("key", row.id), key };
+  });
 
-  keys
+  const list = keys
     .command("list")
     .description("List an account's keys, without their values")
-    .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"))
-    .option("--json", "print JSON", false)
-    .action((options: { account: Uuid; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const rows = await new KeyService(sql).listAll(options.account);
-        printList(options.json, rows.map(toKeyResponse));
-      }),
-    );
+    .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"));
+  runOnDatabase(installation, list, async (sql, options: { account: Uuid }) => {
+    const rows = await new KeyService(sql).listAll(options.account);
+    return rows.map(toKeyResponse);
+  });
 
-  keys
+  const revoke = keys
     .command("revoke")
     .description("Revoke an API key; takes effect with its next request")
-    .argument("<id>", "the key's id (key_…)", parseId("key"))
-    .option("--json", "print JSON", false)
-    .action((id: Uuid, options: { json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        mustExist(await new KeyService(sql).revokeAny(id), "key");
-        print(options.json, { id: encodeId("key", id), revoked: true });
-      }),
-    );
+    .argument("<id>", "the key's id (key_…)", parseId("key"));
+  runOnDatabase(installation, revoke, async (sql, id: Uuid) => {
+    mustExist(await new KeyService(sql).revokeAny(id), "key");
+    return { id: encodeId("key", id), revoked: true };
+  });
 
-  keys
+  const rotate = keys
     .command("rotate")
     .description("Replace an API key; the new value is printed only once")
     .argument("<id>", "the key's id (key_…)", parseId("key"))
-    .option("--grace <seconds>", "how long the old key stays valid", parseCount, DAY_SECONDS)
-    .option("--json", "print JSON", false)
-    .action((id: Uuid, options: { grace: number; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const { row, key } = await new KeyService(sql).rotateAny(id, options.grace);
-        print(options.json, { id: encodeId("key", row.id), key });
-      }),
-    );
+    .option("--grace <seconds>", "how long the old key stays valid", parseCount, DAY_SECONDS);
+  runOnDatabase(installation, rotate, async (sql, id: Uuid, options: { grace: number }) => {
+    const { row, key } = await new KeyService(sql).rotateAny(id, options.grace);
+    return { id: encodeId("key", row.id), key };
+  });
 }

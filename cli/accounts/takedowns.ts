@@ -21,7 +21,7 @@ import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseCount, parseHost, parseId } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
-import { mustExist, print, printList } from "../output.ts";
+import { mustExist, runOnDatabase } from "../output.ts";
 
 /** What to take down: exactly one of link, account and host. */
 type Target = {
@@ -29,28 +29,28 @@ type Target = {
   domain?: string;
   account?: Uuid;
   host?: string;
-  json: boolean;
 };
 
 export function addTakedownCommands(links: Command, installation: Installation): void {
-  const addCommand = (name: string, description: string, down: boolean) =>
-    links
+  const addCommand = (name: string, description: string, down: boolean): void => {
+    const command = links
       .command(name)
       .description(description)
       .option("--alias <alias>", "the link with this alias", decodeAliasPath)
       .option("--domain <host>", "its domain (default: the service's own)", parseDomainName)
       .option("--account <id>", "all links of an account (acct_…)", parseId("acct"))
-      .option("--host <host>", "all links that redirect to a host or to a name below it", parseHost)
-      .option("--json", "print JSON", false)
-      .action((options: Target) =>
-        installation.withDatabase(async (sql) => {
-          const target = await change(sql, options, down);
-          const published = await waitUntilPublished(sql);
-          print(options.json, { ...target, disabled: down, published });
-          if (!published)
-            console.error("It follows as soon as an API process and NATS are running.");
-        }),
+      .option(
+        "--host <host>",
+        "all links that redirect to a host or to a name below it",
+        parseHost,
       );
+    runOnDatabase(installation, command, async (sql, options: Target) => {
+      const target = await change(sql, options, down);
+      const published = await waitUntilPublished(sql);
+      if (!published) console.error("It follows as soon as an API process and NATS are running.");
+      return { ...target, disabled: down, published };
+    });
+  };
   addCommand(
     "disable",
     "Take links down: visitors get status 451 on every redirector, and owners cannot lift it",
@@ -58,23 +58,18 @@ export function addTakedownCommands(links: Command, installation: Installation):
   );
   addCommand("enable", "Lift a takedown", false);
 
-  links
-    .command("disabled")
-    .description("List what is taken down")
-    .option("--json", "print JSON", false)
-    .action(({ json }: { json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const single = await findTakenDown(sql);
-        const others = await findTakedowns(sql);
-        printList(json, [
-          ...single.map(({ host, alias }) => ({ alias, domain: host })),
-          ...others.map(({ kind, subject, created_at }) => ({
-            ...toTarget(kind, subject),
-            since: created_at.toISOString(),
-          })),
-        ]);
-      }),
-    );
+  const disabled = links.command("disabled").description("List what is taken down");
+  runOnDatabase(installation, disabled, async (sql) => {
+    const single = await findTakenDown(sql);
+    const others = await findTakedowns(sql);
+    return [
+      ...single.map(({ host, alias }) => ({ alias, domain: host })),
+      ...others.map(({ kind, subject, created_at }) => ({
+        ...toTarget(kind, subject),
+        since: created_at.toISOString(),
+      })),
+    ];
+  });
 }
 
 async function change(sql: Sql, { alias, domain, account, host }: Target, down: boolean) {
@@ -104,21 +99,18 @@ function parseDomainName(text: string): string {
 }
 
 export function addDomainCommands(program: Command, installation: Installation): void {
-  program
+  const release = program
     .command("domains")
     .description("Custom domains")
     .command("release")
     .description(
       "Take a domain from the account that has verified it: its links stop redirecting, and any account may verify it",
     )
-    .argument("<host>", "the domain's name", parseHost)
-    .option("--json", "print JSON", false)
-    .action((host: string, { json }: { json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        mustExist(await releaseHost(sql, host), "verified domain");
-        print(json, { domain: host, released: true });
-      }),
-    );
+    .argument("<host>", "the domain's name", parseHost);
+  runOnDatabase(installation, release, async (sql, host: string) => {
+    mustExist(await releaseHost(sql, host), "verified domain");
+    return { domain: host, released: true };
+  });
 }
 
 export function addReviewCommands(program: Command, installation: Installation): void {
@@ -128,40 +120,36 @@ export function addReviewCommands(program: Command, installation: Installation):
       "Links that visitors reported, or whose destination came to be on a list of hosts",
     );
 
-  reviews
+  const list = reviews
     .command("list")
     .description("List the links that wait for a decision, the newest first")
     .option("--all", "also those that are decided", false)
-    .option("--limit <n>", "so many at most", parseCount, 100)
-    .option("--json", "print JSON", false)
-    .action(({ all, limit, json }: { all: boolean; limit: number; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const rows = await findReviews(sql, all, limit);
-        printList(
-          json,
-          rows.map(({ link_id, account_id, host, ...row }) => ({
-            id: encodeId("link", link_id),
-            account: encodeId("acct", account_id),
-            domain: host,
-            ...row,
-          })),
-        );
-      }),
-    );
+    .option("--limit <n>", "so many at most", parseCount, 100);
+  runOnDatabase(
+    installation,
+    list,
+    async (sql, { all, limit }: { all: boolean; limit: number }) => {
+      const rows = await findReviews(sql, all, limit);
+      return rows.map(({ link_id, account_id, host, ...row }) => ({
+        id: encodeId("link", link_id),
+        account: encodeId("acct", account_id),
+        domain: host,
+        ...row,
+      }));
+    },
+  );
 
-  const addDecision = (name: string, description: string, verdict: Verdict) =>
-    reviews
+  const addDecision = (name: string, description: string, verdict: Verdict): void => {
+    const command = reviews
       .command(name)
       .description(description)
-      .argument("<id>", "the link's id (link_…)", parseId("link"))
-      .option("--json", "print JSON", false)
-      .action((id: Uuid, { json }: { json: boolean }) =>
-        installation.withDatabase(async (sql) => {
-          mustExist(await decideReview(sql, id, verdict), "link that waits for a decision");
-          const published = verdict === "kept" || (await waitUntilPublished(sql));
-          print(json, { id: encodeId("link", id), verdict, published });
-        }),
-      );
+      .argument("<id>", "the link's id (link_…)", parseId("link"));
+    runOnDatabase(installation, command, async (sql, id: Uuid) => {
+      mustExist(await decideReview(sql, id, verdict), "link that waits for a decision");
+      const published = verdict === "kept" || (await waitUntilPublished(sql));
+      return { id: encodeId("link", id), verdict, published };
+    });
+  };
   addDecision(
     "keep",
     "Leave a link as it is, whatever lists and visitors say, until it is changed",

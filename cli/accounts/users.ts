@@ -18,7 +18,7 @@ import {
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseBySchema, parseId, parseName } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
-import { mustExist, print, printList } from "../output.ts";
+import { mustExist, runOnDatabase } from "../output.ts";
 
 type NewUser = {
   email: string;
@@ -26,7 +26,6 @@ type NewUser = {
   account?: Uuid;
   role: Role;
   passwordStdin: boolean;
-  json: boolean;
 };
 
 const parseEmail = parseBySchema(emailSchema);
@@ -46,144 +45,126 @@ export function addUserCommands(program: Command, installation: Installation): v
 }
 
 function addCreation(users: Command, installation: Installation): void {
-  users
+  const create = users
     .command("create")
     .description("Create a user; a generated password is printed only once")
     .requiredOption("--email <address>", "the user's e-mail address, used to sign in", parseEmail)
     .requiredOption("--name <name>", "the user's name", parseName)
     .option("--account <id>", "an account to join (acct_…)", parseId("acct"))
     .addOption(roleOption())
-    .option("--password-stdin", "read the password from standard input", false)
-    .option("--json", "print JSON", false)
-    .action((options: NewUser) =>
-      installation.withDatabase(async (sql) => {
-        const users = UserService.forOperators(sql);
-        const members = new MemberService(sql, users);
-        const { email, name, account, role } = options;
-        // Checked first, so that no user without an account is created.
-        if (account !== undefined) await members.requireAccount(account);
-        const { password, shown } = await choosePassword(options.passwordStdin);
-        const id = await members.createProven({ email, name, password });
-        if (account !== undefined) await members.add(account, id, role);
-        else await sql.begin((sql) => recordOfUser(sql, id, OPERATOR, "user.created"));
-        print(options.json, { id: encodeId("user", id), email, ...shown });
-      }),
-    );
+    .option("--password-stdin", "read the password from standard input", false);
+  runOnDatabase(installation, create, async (sql, options: NewUser) => {
+    const users = UserService.forOperators(sql);
+    const members = new MemberService(sql, users);
+    const { email, name, account, role } = options;
+    // Checked first, so that no user without an account is created.
+    if (account !== undefined) await members.requireAccount(account);
+    const { password, shown } = await choosePassword(options.passwordStdin);
+    const id = await members.createProven({ email, name, password });
+    if (account !== undefined) await members.add(account, id, role);
+    else await sql.begin((sql) => recordOfUser(sql, id, OPERATOR, "user.created"));
+    return { id: encodeId("user", id), email, ...shown };
+  });
 }
 
 function addList(users: Command, installation: Installation): void {
-  users
-    .command("list")
-    .description("List all users with their accounts")
-    .option("--json", "print JSON", false)
-    .action((options: { json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const rows = await UserService.forOperators(sql).list();
-        printList(
-          options.json,
-          rows.map(({ id, account_ids, ...row }) => ({
-            id: encodeId("user", id),
-            ...row,
-            accounts: account_ids.map((account) => encodeId("acct", account)),
-          })),
-        );
-      }),
-    );
+  const list = users.command("list").description("List all users with their accounts");
+  runOnDatabase(installation, list, async (sql) => {
+    const rows = await UserService.forOperators(sql).list();
+    return rows.map(({ id, account_ids, ...row }) => ({
+      id: encodeId("user", id),
+      ...row,
+      accounts: account_ids.map((account) => encodeId("acct", account)),
+    }));
+  });
 }
 
 function addPassword(users: Command, installation: Installation): void {
-  users
+  const setPassword = users
     .command("set-password")
     .description("Set a user's password and end all their sessions")
     .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
-    .option("--password-stdin", "read the password from standard input", false)
-    .option("--json", "print JSON", false)
-    .action((options: { email: string; passwordStdin: boolean; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const { password, shown } = await choosePassword(options.passwordStdin);
-        mustExist(await UserService.forOperators(sql).setPassword(options.email, password), "user");
-        print(options.json, { email: options.email, ...shown });
-      }),
-    );
+    .option("--password-stdin", "read the password from standard input", false);
+  runOnDatabase(
+    installation,
+    setPassword,
+    async (sql, options: { email: string; passwordStdin: boolean }) => {
+      const { password, shown } = await choosePassword(options.passwordStdin);
+      mustExist(await UserService.forOperators(sql).setPassword(options.email, password), "user");
+      return { email: options.email, ...shown };
+    },
+  );
 }
 
 function addResetLink(users: Command, installation: Installation): void {
-  users
+  const resetLink = users
     .command("reset-link")
     .description("Make a link with which a user sets a new password; it is printed only once")
-    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
-    .option("--json", "print JSON", false)
-    .action((options: { email: string; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const members = new MemberService(sql, UserService.forOperators(sql));
-        // Before the link is made, which without an address would be of no use.
-        const { dashboardUrl } = readOrigins({
-          DASHBOARD_URL: await installation.findUrl("DASHBOARD_URL"),
-        });
-        const reset = await members.makeOperatorReset(options.email);
-        mustExist(reset !== undefined, "user");
-        print(options.json, {
-          email: options.email,
-          url: `${dashboardUrl}${resetPath(reset.token)}`,
-          expires_at: reset.expires_at.toISOString(),
-        });
-      }),
-    );
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail);
+  runOnDatabase(installation, resetLink, async (sql, options: { email: string }) => {
+    const members = new MemberService(sql, UserService.forOperators(sql));
+    // Before the link is made, which without an address would be of no use.
+    const { dashboardUrl } = readOrigins({
+      DASHBOARD_URL: await installation.findUrl("DASHBOARD_URL"),
+    });
+    const reset = await members.makeOperatorReset(options.email);
+    mustExist(reset !== undefined, "user");
+    return {
+      email: options.email,
+      url: `${dashboardUrl}${resetPath(reset.token)}`,
+      expires_at: reset.expires_at.toISOString(),
+    };
+  });
 }
 
 function addSecondFactorRemoval(users: Command, installation: Installation): void {
-  users
+  const removeSecondFactor = users
     .command("remove-second-factor")
     .description("Let a user who has lost it sign in without a second factor; ends their sessions")
-    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
-    .option("--json", "print JSON", false)
-    .action((options: { email: string; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const removed = await UserService.forOperators(sql).removeSecondFactor(options.email);
-        mustExist(removed, "user with a second factor");
-        print(options.json, { email: options.email, second_factor: false });
-      }),
-    );
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail);
+  runOnDatabase(installation, removeSecondFactor, async (sql, options: { email: string }) => {
+    const removed = await UserService.forOperators(sql).removeSecondFactor(options.email);
+    mustExist(removed, "user with a second factor");
+    return { email: options.email, second_factor: false };
+  });
 }
 
 function addJoining(users: Command, installation: Installation): void {
-  users
+  const join = users
     .command("join")
     .description("Add a user to an account, or change their role")
     .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
     .requiredOption("--account <id>", "the account (acct_…)", parseId("acct"))
-    .addOption(roleOption())
-    .option("--json", "print JSON", false)
-    .action((options: { email: string; account: Uuid; role: Role; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const users = UserService.forOperators(sql);
-        const id = await users.findByEmail(options.email);
-        mustExist(id !== undefined, "user");
-        const members = new MemberService(sql, users);
-        await members.requireAccount(options.account);
-        const verified = await users.isVerified(id);
-        // Printed to standard error, so that standard output stays JSON.
-        if (!verified) console.error(unverifiedWarning(options.email));
-        await members.add(options.account, id, options.role);
-        const { email, role } = options;
-        print(options.json, { email, role, email_verified: verified });
-      }),
-    );
+    .addOption(roleOption());
+  runOnDatabase(
+    installation,
+    join,
+    async (sql, options: { email: string; account: Uuid; role: Role }) => {
+      const users = UserService.forOperators(sql);
+      const id = await users.findByEmail(options.email);
+      mustExist(id !== undefined, "user");
+      const members = new MemberService(sql, users);
+      await members.requireAccount(options.account);
+      const verified = await users.isVerified(id);
+      // Printed to standard error, so that standard output stays JSON.
+      if (!verified) console.error(unverifiedWarning(options.email));
+      await members.add(options.account, id, options.role);
+      const { email, role } = options;
+      return { email, role, email_verified: verified };
+    },
+  );
 }
 
 function addRemoval(users: Command, installation: Installation): void {
-  users
+  const remove = users
     .command("remove")
     .description("Delete the user of an e-mail address; links and keys stay with the account")
-    .requiredOption("--email <address>", "the user's e-mail address", parseEmail)
-    .option("--json", "print JSON", false)
-    .action((options: { email: string; json: boolean }) =>
-      installation.withDatabase(async (sql) => {
-        const members = new MemberService(sql, UserService.forOperators(sql));
-        mustExist(await members.removeUser(options.email), "user");
-        print(options.json, { email: options.email, removed: true });
-      }),
-    );
+    .requiredOption("--email <address>", "the user's e-mail address", parseEmail);
+  runOnDatabase(installation, remove, async (sql, options: { email: string }) => {
+    const members = new MemberService(sql, UserService.forOperators(sql));
+    mustExist(await members.removeUser(options.email), "user");
+    return { email: options.email, removed: true };
+  });
 }
 
 const unverifiedWarning = (email: string): string =>

@@ -15,22 +15,19 @@ import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { parseCount, parseId } from "../arguments.ts";
 import type { Installation } from "../installation.ts";
-import { printList } from "../output.ts";
+import { printList, runOnDatabase } from "../output.ts";
 import { readSigner } from "./links.ts";
+
+type Listed = { account?: Uuid; test: boolean; limit: number };
 
 export function addAuditCommands(program: Command, installation: Installation): void {
   const audit = program.command("audit").description("The audit log: who did what");
   addVerification(audit, installation);
   addList(audit, installation);
-  audit
+  const signIns = audit
     .command("sign-ins")
-    .description("Count the refused sign-ins with addresses that nobody has, by day")
-    .option("--json", "print JSON", false)
-    .action(({ json }: { json: boolean }) =>
-      installation.withDatabase(async (sql) =>
-        printList(json, await UserService.forOperators(sql).listUnknownSignIns()),
-      ),
-    );
+    .description("Count the refused sign-ins with addresses that nobody has, by day");
+  runOnDatabase(installation, signIns, (sql) => UserService.forOperators(sql).listUnknownSignIns());
 }
 
 function addVerification(audit: Command, installation: Installation): void {
@@ -75,31 +72,17 @@ const readEnds = (path: string): ChainEnd[] =>
   endsSchema.parse(JSON.parse(readFileSync(path, "utf8")));
 
 function addList(audit: Command, installation: Installation): void {
-  audit
+  const list = audit
     .command("list")
     .description(
       "List the newest entries: commands that concern no account, or those of an account",
     )
     .option("--account <id>", "the account (acct_…)", parseId("acct"))
     .option("--test", "of its test mode", false)
-    .option("--limit <n>", "so many at most", parseCount, 100)
-    .option("--json", "print JSON", false)
-    .action(
-      ({
-        account,
-        test,
-        limit,
-        json,
-      }: {
-        account?: Uuid;
-        test: boolean;
-        limit: number;
-        json: boolean;
-      }) =>
-        installation.withDatabase(async (sql) => {
-          const mode: Mode = test ? "test" : "live";
-          const owner = account === undefined ? INSTALLATION : { accountId: account, mode };
-          printList(json, await listForOperator(sql, owner, limit));
-        }),
-    );
+    .option("--limit <n>", "so many at most", parseCount, 100);
+  runOnDatabase(installation, list, (sql, { account, test, limit }: Listed) => {
+    const mode: Mode = test ? "test" : "live";
+    const owner = account === undefined ? INSTALLATION : { accountId: account, mode };
+    return listForOperator(sql, owner, limit);
+  });
 }

@@ -6,10 +6,10 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { listFunctions } from "../typescript/functions.ts";
+import { listFunctions } from "../../test/harness/client-functions.ts";
+import { PYTHON } from "../../test/harness/python.ts";
 import { createClient } from "../typescript/src/index.ts";
 import { generatePackage, PACKAGE, RESOURCES } from "./generate.ts";
-import { PYTHON } from "./python.ts";
 
 const MYPY = "/usr/bin/mypy";
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 
 import { fakeFetch } from "../../test/harness/fake-fetch.ts";
-import { listFunctions, membersOf } from "./functions.ts";
+import { listFunctions, membersOf } from "../../test/harness/client-functions.ts";
 import { readDocument } from "./generate.ts";
 import { type Client, createClient } from "./src/index.ts";
 import type { operations } from "./src/schema.ts";

@@ -6,7 +6,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { hashFiles, makeOnce } from "../../shared/make-once.ts";
+import { hashFiles, makeOnce } from "../../shared/process-lock.ts";
 import { run } from "../packages/run.ts";
 import { readPages, readSections, type Section } from "./pages.ts";
 import { OBJECTS, type OpenApiDocument, printReference } from "./reference.ts";

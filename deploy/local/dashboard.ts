@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { cachedFolder } from "../../dashboard/cache.ts";
 import { CLIENT_FILE } from "../../shared/version.ts";
 import { PROJECT_DIR } from "./config.ts";
-import { endWithParent } from "./end-with-parent.ts";
 import { bunScript } from "./stack.ts";
+import { endWithParent } from "./supervisor.ts";
 
 /** Returns the dashboard's folder, and builds it if necessary, in a process of its own. */
 export function buildDashboard(): { folder: string; built: Promise<void> } {
@@ -25,7 +25,7 @@ async function build(cache: string): Promise<void> {
 /** Packs the TypeScript client, which the API serves, unless it is there. Nothing waits for it. */
 export function packClient(folder: string): void {
   const file = join(folder, CLIENT_FILE);
-  if (!existsSync(file)) start(bunScript("deploy/pack-client.ts", file));
+  if (!existsSync(file)) start(bunScript("deploy/pack-clients.ts", file));
 }
 
 const start = (command: readonly string[]) =>

@@ -12,13 +12,19 @@ import { migrate as migrateClickHouse } from "../../worker/migrations/migrate.ts
 import { configSchema } from "./config.ts";
 import { buildDashboard, packClient } from "./dashboard.ts";
 import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
-import { filesOf, LocalStack, type StackInfo } from "./local-stack.ts";
 import { findFreePort } from "./ports.ts";
 import { makeRoles, removeInstallation } from "./postgres.ts";
 import type { DemoProvider } from "./provider.ts";
 import { watchCode, withReload } from "./reload.ts";
 import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets, type Secrets } from "./secrets.ts";
-import { appServices, metricsUrl, type StackUrls } from "./stack.ts";
+import {
+  appServices,
+  filesOf,
+  LocalStack,
+  metricsUrl,
+  type StackInfo,
+  type StackUrls,
+} from "./stack.ts";
 import { choosePortsFor, type Ports, Stores } from "./stores.ts";
 import { seconds } from "./supervisor.ts";
 

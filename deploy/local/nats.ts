@@ -14,8 +14,8 @@ import { join } from "node:path";
 
 import { connect } from "nats";
 
-import { makeOnce } from "../../shared/make-once.ts";
 import { natsLogin } from "../../shared/nats.ts";
+import { makeOnce } from "../../shared/process-lock.ts";
 import { writePrivate } from "./secrets.ts";
 import type { Service } from "./supervisor.ts";
 

@@ -5,7 +5,6 @@
 import { join } from "node:path";
 
 import type { StackConfig } from "./config.ts";
-import type { LocalStack } from "./local-stack.ts";
 import type { Logger } from "./logger.ts";
 import { acceptsClients, findNatsServer, natsService, natsUrl } from "./nats.ts";
 import { choosePorts, type ChosenPort } from "./ports.ts";
@@ -19,7 +18,7 @@ import {
   urlOfRole,
 } from "./postgres.ts";
 import type { Secrets } from "./secrets.ts";
-import { clickhouseService, clickhouseUrl, type StackUrls } from "./stack.ts";
+import { clickhouseService, clickhouseUrl, type LocalStack, type StackUrls } from "./stack.ts";
 import { respondsOk } from "./supervisor.ts";
 
 export type Ports = Record<keyof typeof PORT_USES, ChosenPort>;

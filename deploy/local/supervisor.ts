@@ -5,7 +5,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
-import { endWithParent } from "./end-with-parent.ts";
 import type { Logger } from "./logger.ts";
 
 export type Service = {
@@ -185,3 +184,23 @@ async function waitUntilReady(service: Service): Promise<string | undefined> {
 /** Whether a GET of the URL responds with a 2xx status. */
 export const respondsOk = async (url: string): Promise<boolean> =>
   (await fetch(url, { signal: AbortSignal.timeout(2_000) })).ok;
+
+/**
+ * Makes a command that the kernel ends when the process that has started it ends for any reason,
+ * also by `kill -9` (prctl(2), PR_SET_PDEATHSIG). It need not cooperate, so this also works for
+ * servers of other projects. `signal` is the one that it gets then.
+ */
+export const endWithParent = (
+  command: readonly string[],
+  signal: "KILL" | "QUIT" = "KILL",
+): [string, ...string[]] => [
+  "setpriv",
+  "--pdeathsig",
+  signal,
+  "sh",
+  "-c",
+  // A parent that ended before that will send nothing.
+  '[ "$PPID" = "$0" ] && exec "$@"',
+  String(process.pid),
+  ...command,
+];

@@ -1,9 +1,19 @@
 /**
- * A signed apt repository of packages, as files for any web server: apt-secure(8), sources.list(5),
- * https://wiki.debian.org/DebianRepository/Format.
+ * `bun run release:apt --key KEY --url URL`: makes a signed apt repository of the packages in
+ * `dist`, and writes it to `dist/apt`, as files for any web server at this URL: apt-secure(8),
+ * sources.list(5), https://wiki.debian.org/DebianRepository/Format.
  */
-import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 
 import { ARCHITECTURES } from "./architectures.ts";
@@ -87,3 +97,21 @@ function sign(dir: string, key: string): void {
 
 const sha256 = (content: Buffer): string =>
   new Bun.CryptoHasher("sha256").update(content).digest("hex");
+
+/** Makes the repository of the packages in `dist`, by the arguments of the command line. */
+function releasePackages(): void {
+  const { values } = parseArgs({ options: { key: { type: "string" }, url: { type: "string" } } });
+  const { key, url } = values;
+  if (key === undefined || url === undefined) {
+    console.error("Usage: bun run release:apt --key KEY --url https://packages.example.com/apt");
+    process.exit(2);
+  }
+  const dist = join(import.meta.dir, "../../dist");
+  const packages = readdirSync(dist).filter((name) => name.endsWith(".deb"));
+  if (packages.length === 0) throw new Error("There are no packages in dist: bun run build.");
+  const dir = join(dist, "apt");
+  const paths = packages.map((name) => join(dist, name));
+  console.log(`${dir}: ${packages.length} packages\n${buildRepository(dir, paths, { key, url })}`);
+}
+
+if (import.meta.main) releasePackages();

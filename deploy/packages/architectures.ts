@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { makeOnce } from "../../shared/make-once.ts";
+import { makeOnce } from "../../shared/process-lock.ts";
 import { run } from "./run.ts";
 
 const ROOT = join(import.meta.dir, "../..");

@@ -285,7 +285,6 @@ const compress = (path: string): void => {
   run(["gzip", "--best", "--no-name", path], "/");
 };
 
-/** The units of a package. */
 type PackageUnits = {
   /** Units to enable with the installation; services are enabled by the operator. */
   enabled: string[];

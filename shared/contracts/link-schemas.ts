@@ -41,7 +41,6 @@ const LINK_PASSWORD_LENGTH_MAX = 128;
 /** Most characters of an external id, which a client assigns to a link. */
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 
-/** An external id. */
 export const externalId = plainText(EXTERNAL_ID_LENGTH_MAX).min(1);
 
 const utmValue = (name: UtmName) =>

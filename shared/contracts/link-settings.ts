@@ -86,7 +86,6 @@ export const splitField = z
     description: "A split to set: other destinations for shares of the visitors.",
   });
 
-/** The split of a response. */
 const splitResponse = z
   .object({
     arms: z

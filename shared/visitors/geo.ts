@@ -28,7 +28,6 @@ export const UNKNOWN_LOCATION: GeoLocation = {
   city: "",
 };
 
-/** Locates addresses. */
 export interface Geo {
   /**
    * Locates an address. Addresses with the same record get the same object while that is cached.

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import * as z from "zod";
 
-import { SOURCES } from "../../cli/accounts/import-sources.ts";
+import { SOURCES } from "../../cli/accounts/imports.ts";
 import { buildProgram } from "../../cli/program.ts";
 import { admin, createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";

@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { run } from "../../deploy/packages/run.ts";
-import { makeOnce } from "../../shared/make-once.ts";
+import { makeOnce } from "../../shared/process-lock.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 
 const DEBIAN = "http://deb.debian.org/debian";

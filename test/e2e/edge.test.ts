@@ -9,8 +9,8 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
+import { endWithParent } from "../../deploy/local/supervisor.ts";
 import { createAccount } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";

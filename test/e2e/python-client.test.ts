@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 
 import { PACKAGE } from "../../clients/python/generate.ts";
-import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { forFile } from "../harness/for-file.ts";
+import { PYTHON } from "../harness/python.ts";
 import { useStack } from "../harness/stack.ts";
 
 /** Some pages of a list. */

@@ -5,10 +5,10 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
 import { clickhouseService, clickhouseUrl } from "../../deploy/local/stack.ts";
-import { hashFiles } from "../../shared/make-once.ts";
+import { endWithParent } from "../../deploy/local/supervisor.ts";
+import { hashFiles } from "../../shared/process-lock.ts";
 import { migrate } from "../../worker/migrations/migrate.ts";
 import { eventually } from "./eventually.ts";
 import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 
 import { buildExecutable } from "../../deploy/build-executable.ts";
-import { hashFiles } from "../../shared/make-once.ts";
+import { hashFiles } from "../../shared/process-lock.ts";
 import { makeTemplate } from "./templates.ts";
 
 const ROOT = join(import.meta.dir, "../..");

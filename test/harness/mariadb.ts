@@ -7,8 +7,8 @@ import { join } from "node:path";
 
 import { SQL } from "bun";
 
-import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
+import { endWithParent } from "../../deploy/local/supervisor.ts";
 import { eventually } from "./eventually.ts";
 import { createTemporaryDir } from "./templates.ts";
 

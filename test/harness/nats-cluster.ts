@@ -17,8 +17,8 @@ import { join } from "node:path";
 import { connect, type NatsConnection } from "nats";
 
 import { readCluster } from "../../cli/machines/host-checks.ts";
-import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
+import { endWithParent } from "../../deploy/local/supervisor.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";
@@ -171,7 +171,7 @@ export class NatsCluster implements AsyncDisposable {
 
 /**
  * Waits until all servers are members of the cluster, and restarts one that it has left out, as
- * `shorthop doctor` says (nats-members-check.ts): a new cluster can do that when its first seconds
+ * `shorthop doctor` says (host-checks.ts): a new cluster can do that when its first seconds
  * are slow.
  */
 async function waitForMembers(servers: readonly NatsServer[]): Promise<void> {

@@ -8,8 +8,8 @@ import { join } from "node:path";
 
 import { connect, nkeys } from "nats";
 
-import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
+import { endWithParent } from "../../deploy/local/supervisor.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { createCertificates } from "./certificates.ts";
 import { eventually } from "./eventually.ts";

@@ -9,7 +9,7 @@ import { connect, type NatsConnection } from "nats";
 
 import { acceptsClients, downloadPackage, findNatsServer } from "../../deploy/local/nats.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
-import { makeOnce } from "../../shared/make-once.ts";
+import { makeOnce } from "../../shared/process-lock.ts";
 import { eventually } from "./eventually.ts";
 import { PROJECT_DIR } from "./stack.ts";
 

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { packClient } from "../../deploy/pack-client.ts";
+import { packClient } from "../../deploy/pack-clients.ts";
 import { CLIENT_FILE } from "../../shared/version.ts";
 import { PROJECT_DIR } from "./stack.ts";
 

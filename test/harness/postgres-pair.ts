@@ -5,7 +5,6 @@ import { dirname, join } from "node:path";
 
 import postgres from "postgres";
 
-import { endWithParent } from "../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
 import {
   findPrograms,
@@ -15,6 +14,7 @@ import {
   prepareInstallation,
   removeInstallation,
 } from "../../deploy/local/postgres.ts";
+import { endWithParent } from "../../deploy/local/supervisor.ts";
 import { eventually } from "./eventually.ts";
 
 const START_TIMEOUT_MS = 30_000;

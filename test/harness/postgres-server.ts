@@ -26,8 +26,8 @@ import {
 } from "../../deploy/local/postgres.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
-import { hashFiles } from "../../shared/make-once.ts";
 import { connectPrimary, databaseOf, withDatabase } from "../../shared/postgres.ts";
+import { hashFiles } from "../../shared/process-lock.ts";
 import { eventually } from "./eventually.ts";
 import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { endWithParent } from "../../deploy/local/end-with-parent.ts";
+import { endWithParent } from "../../deploy/local/supervisor.ts";
 import { publicKeyOf } from "../../shared/links-log/signature.ts";
 import { commandOf } from "./executable.ts";
 import { SIGNING_KEY } from "./links-log.ts";

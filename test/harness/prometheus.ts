@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { makeOnce } from "../../shared/make-once.ts";
+import { makeOnce } from "../../shared/process-lock.ts";
 
 export type MetricFamily = {
   name: string;

@@ -1,11 +1,9 @@
 /** The services of people and their sessions, with passwords that are hashed cheaply. */
 import { MemberService } from "../../api/members/service.ts";
 import type { UserPasswords } from "../../api/passwords/hashing.ts";
-import { Attempts } from "../../api/sessions/attempts.ts";
+import { Attempts, DeviceCookies } from "../../api/sessions/attempts.ts";
 import { AuthLibrary, librarySettings } from "../../api/sessions/better-auth.ts";
-import { DeviceCookies } from "../../api/sessions/device-cookie.ts";
 import { Passkeys } from "../../api/sessions/passkeys.ts";
-import { PasswordAttempts } from "../../api/sessions/password-attempts.ts";
 import { PasswordRules } from "../../api/sessions/password-rules.ts";
 import { PasswordResets } from "../../api/sessions/resets.ts";
 import { SecondFactors } from "../../api/sessions/second-factor.ts";
@@ -42,13 +40,13 @@ export class SessionServices {
     };
     const library = new AuthLibrary(librarySettings(sql, passwords, "http://localhost", SECRET));
     const rules = new PasswordRules();
-    const attempts = new Attempts(sql, SECRET, correctPasswords);
-    const tries = new PasswordAttempts(sql, attempts, new DeviceCookies(SECRET, false));
+    const devices = new DeviceCookies(SECRET, false);
+    const attempts = new Attempts(sql, SECRET, devices, correctPasswords);
     this.users = new UserService(sql, library, rules);
     this.resets = new PasswordResets(sql, attempts, passwords, rules);
     this.members = new MemberService(sql, this.users);
-    this.sessions = new SessionService(sql, library, attempts, tries, rules, undefined);
-    this.factors = new SecondFactors(sql, library, tries);
-    this.passkeys = new Passkeys(sql, library, tries, rules);
+    this.sessions = new SessionService(sql, library, attempts, rules, undefined);
+    this.factors = new SecondFactors(sql, library, attempts);
+    this.passkeys = new Passkeys(sql, library, attempts, rules);
   }
 }

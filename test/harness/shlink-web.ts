@@ -5,7 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { makeOnce } from "../../shared/make-once.ts";
+import { makeOnce } from "../../shared/process-lock.ts";
 import { run } from "./packed-client.ts";
 import { PROJECT_DIR } from "./stack.ts";
 

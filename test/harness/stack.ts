@@ -21,7 +21,7 @@ import {
   prepareInstallation,
   removeInstallation,
 } from "../../deploy/local/postgres.ts";
-import { hashFiles } from "../../shared/make-once.ts";
+import { hashFiles } from "../../shared/process-lock.ts";
 import type { Dns } from "./dns.ts";
 import { eventually } from "./eventually.ts";
 import { findExecutable } from "./executable.ts";

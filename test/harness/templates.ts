@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 
 import { readFreeBytes } from "../../shared/disk.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
-import { makeOnce } from "../../shared/make-once.ts";
+import { makeOnce } from "../../shared/process-lock.ts";
 
 /**
  * A file system in memory: a database cluster has 1,400 files, and ext4 takes up to a second of a

@@ -136,7 +136,6 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
       ...RUNNER,
       "deploy/nats/**",
       "cli/machines/regions.ts",
-      "cli/machines/region-streams.ts",
       "redirector/links/**",
       "test/scenarios/{faults,checks}/regions.ts",
       "test/scenarios/topologies/two-regions.ts",

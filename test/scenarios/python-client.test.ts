@@ -6,12 +6,12 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { PYTHON } from "../../clients/python/python.ts";
 import { createClient } from "../../clients/typescript/src/index.ts";
 import { packPython } from "../../deploy/pack-clients.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
 import { readFirstLines, run } from "../harness/packed-client.ts";
+import { PYTHON } from "../harness/python.ts";
 import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const CLIENT_DIR = join(PROJECT_DIR, "clients/python");

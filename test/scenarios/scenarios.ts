@@ -295,7 +295,7 @@ const ROWS: readonly Row[] = [
   {
     name: "client",
     seconds: 100,
-    paths: ["clients/**", "README.md", "deploy/local/**", "deploy/pack-client.ts"],
+    paths: ["clients/**", "README.md", "deploy/local/**", "deploy/pack-clients.ts"],
     proves:
       "the programs of the READMEs run on a stack from nothing, with the keys that its start prints",
   },

@@ -66,7 +66,6 @@ export type ClickedLink = {
   lastClick: number;
 };
 
-/** The rows of a segment. */
 export type SegmentRows = SegmentId & {
   /** In the format TabSeparated, with {@link ROW_COLUMNS}; one line for each click, in order. */
   rows: Buffer;

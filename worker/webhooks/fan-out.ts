@@ -1,8 +1,7 @@
 /** Makes deliveries of the new events that a webhook gets, and reads what waits. */
 import type postgres from "postgres";
 
-import { isAuditType } from "../../shared/contracts/audit-types.ts";
-import { ALL_EVENTS } from "../../shared/contracts/webhook-schemas.ts";
+import { ALL_EVENTS, isAuditType } from "../../shared/contracts/webhook-schemas.ts";
 import { decodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import {
   advance,

@@ -85,7 +85,6 @@ export function toFilter(
   return isStorable(textsOf(filter).join("")) ? filter : undefined;
 }
 
-/** All texts in a value. */
 const textsOf = (value: unknown): string[] =>
   typeof value === "string" ? [value] : Object.values(value ?? {}).flatMap(textsOf);
 

@@ -2,8 +2,7 @@
 import QRCode from "qrcode";
 
 import type { QrStyle } from "../../../shared/contracts/qr-style.ts";
-import type { Payer } from "../../limits/budgets.ts";
-import { drawInTurn } from "../../limits/drawing.ts";
+import { drawInTurn, type Payer } from "../../limits/budgets.ts";
 import { type ErrorCorrection, layOut, matrixOf } from "./layout.ts";
 import { drawShapes, drawSquares, readPixels } from "./png.ts";
 import { drawPdf, drawSvg } from "./vector.ts";

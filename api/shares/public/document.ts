@@ -14,12 +14,9 @@ import {
 import { type Texts, textsOf } from "../../../shared/languages/messages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
 import { acceptsGzip } from "../../http/compression.ts";
-import { escapeHtml } from "../../http/html.ts";
 import { addVary, type ResponseSettings } from "../../http/request-context.ts";
 
 import base from "../../../shared/statistics/base.css" with { type: "text" };
-import cards from "../../../shared/statistics/cards.css" with { type: "text" };
-import controls from "../../../shared/statistics/controls.css" with { type: "text" };
 import page from "./page.css" with { type: "text" };
 
 export type PageLanguage = {
@@ -67,7 +64,7 @@ export const toStyle = (sheets: readonly string[]): Inline =>
       .replaceAll(/\s+/g, " "),
   );
 
-const STYLE = toStyle([base, cards, controls, page]);
+const STYLE = toStyle([base, page]);
 
 export type Code = {
   /** Style sheets beside that of every page. */
@@ -121,7 +118,7 @@ export const renderDocument = (
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex, nofollow">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)}</title>
+<title>${Bun.escapeHTML(title)}</title>
 <link rel="icon" href="data:,">
 ${[STYLE, ...styles].map(({ text }) => `<style>${text}</style>`).join("\n")}
 </head>
@@ -143,9 +140,9 @@ export const renderMessage = (
     language,
     title,
     `<main class="message card">
-<h1>${escapeHtml(title)}</h1>
-<p role="alert">${escapeHtml(text)}</p>
-${back ? `<p><a href="?">${escapeHtml(language.texts.back())}</a></p>` : ""}
+<h1>${Bun.escapeHTML(title)}</h1>
+<p role="alert">${Bun.escapeHTML(text)}</p>
+${back ? `<p><a href="?">${Bun.escapeHTML(language.texts.back())}</a></p>` : ""}
 </main>`,
   );
 };
@@ -157,12 +154,12 @@ export const renderPasswordForm = (language: PageLanguage, alert: string): strin
     language,
     title(),
     `<main class="message card">
-<h1>${escapeHtml(title())}</h1>
-${alert === "" ? "" : `<p role="alert">${escapeHtml(alert)}</p>`}
+<h1>${Bun.escapeHTML(title())}</h1>
+${alert === "" ? "" : `<p role="alert">${Bun.escapeHTML(alert)}</p>`}
 <form method="post" class="field">
-<label for="password">${escapeHtml(label())}</label>
+<label for="password">${Bun.escapeHTML(label())}</label>
 <input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
-<button type="submit" class="button button-plain">${escapeHtml(submit())}</button>
+<button type="submit" class="button button-plain">${Bun.escapeHTML(submit())}</button>
 </form>
 </main>`,
   );

@@ -31,9 +31,8 @@ import {
 } from "./document.ts";
 
 import charts from "../../../shared/statistics/charts.css" with { type: "text" };
-import tables from "../../../shared/statistics/tables.css" with { type: "text" };
 
-const STYLE = toStyle([tables, charts]);
+const STYLE = toStyle([charts]);
 
 const SCRIPT = toInline(buildScript());
 

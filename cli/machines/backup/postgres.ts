@@ -168,7 +168,6 @@ async function makeDatabase(sql: Sql, name: string): Promise<void> {
   await sql`create database ${sql(name)}`;
 }
 
-/** Drops a database if it exists. */
 async function dropDatabase(sql: Sql, name: string): Promise<void> {
   await sql`drop database if exists ${sql(name)} with (force)`;
 }

@@ -17,7 +17,6 @@ import { unfinishedNameOf } from "../owned-files.ts";
 /** Bytes of a part of an upload; S3 allows 10,000 parts, which are 160 GB. */
 const PART_BYTES = 16 * 1024 ** 2;
 
-/** Parts that are uploaded at once. */
 const PARTS_AT_ONCE = 2;
 
 const UPLOAD_ATTEMPTS = 3;

@@ -14,8 +14,8 @@ import type { Host } from "../host.ts";
 import { environmentFilesOf } from "./environment.ts";
 import { clusterVersion } from "./postgres.ts";
 import { SECRETS_FILE } from "./secrets.ts";
+import { describeTlsProblem } from "./server-files.ts";
 import { hostsOf, isLoopback, type Settings } from "./settings.ts";
-import { describeTlsProblem } from "./tls.ts";
 
 const GIB = 1024 ** 3;
 

@@ -2,8 +2,7 @@
 import { existsSync, statSync } from "node:fs";
 
 import { parseEnvironment } from "../../installation.ts";
-import type { Host } from "../host.ts";
-import type { Units } from "../units.ts";
+import type { Host, Units } from "../host.ts";
 import type { Change, Step } from "./step.ts";
 
 /** A unit, and the files for whose changes it must be restarted. */

@@ -11,9 +11,8 @@ import { UserService } from "../../../api/sessions/users.ts";
 import { encodeId, type Uuid } from "../../../shared/ids.ts";
 import { findingSchema } from "../../../shared/preflight.ts";
 import { Installation } from "../../installation.ts";
-import type { Host } from "../host.ts";
+import { type Host, Units } from "../host.ts";
 import { commandOf } from "../processes.ts";
-import { Units } from "../units.ts";
 import { environmentFiles } from "./environment.ts";
 import { type DesiredFile, filesStep } from "./files.ts";
 import {
@@ -27,11 +26,13 @@ import {
 import { type BackedUp, configurationStep, dataStep } from "./restore.ts";
 import { Mask, type Secrets, SECRETS_FILE } from "./secrets.ts";
 import {
+  certbotStep,
   CLICKHOUSE_FILES,
   clickhouseFiles,
   clickhousePlace,
   NATS_FILES,
   natsFiles,
+  tlsFiles,
 } from "./server-files.ts";
 import { readinessStep, type Service, servicesStep } from "./services.ts";
 import {
@@ -42,7 +43,6 @@ import {
   type Values,
 } from "./settings.ts";
 import type { Change, Step } from "./step.ts";
-import { certbotStep, tlsFiles } from "./tls.ts";
 
 /** A command may wait longer than a request. */
 const CONNECT_TIMEOUT_SECONDS = 30;

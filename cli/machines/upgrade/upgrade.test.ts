@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { Installation } from "../../installation.ts";
-import { Host } from "../host.ts";
-import { Units, WORKER } from "../units.ts";
+import { Host, Units, WORKER } from "../host.ts";
 import { Upgrade } from "./upgrade.ts";
 
 const UNITS = [

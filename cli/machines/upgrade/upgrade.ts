@@ -19,8 +19,7 @@ import type { Command } from "commander";
 
 import type { Sql } from "../../../api/postgres.ts";
 import type { Installation } from "../../installation.ts";
-import { Host } from "../host.ts";
-import { Units, WORKER } from "../units.ts";
+import { Host, Units, WORKER } from "../host.ts";
 
 const GRANTS = "/usr/share/shorthop/postgres/grants.sql";
 

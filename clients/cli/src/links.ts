@@ -10,9 +10,8 @@ import {
   type TableReading,
 } from "../../../shared/link-csv/link-table.ts";
 import type { Client, Link, LinkChange, NewLink } from "../../typescript/src/index.ts";
-import { present } from "./present.ts";
 import type { Settings } from "./settings.ts";
-import { collect } from "./shorten.ts";
+import { collect, present } from "./shorten.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Links of `list` where no limit is given. */

@@ -11,8 +11,8 @@ import * as z from "zod";
 
 import { type Client, createClient, ShorthopError } from "../../typescript/src/index.ts";
 import { findId } from "./links.ts";
-import { present } from "./present.ts";
 import { version } from "./settings.ts";
+import { present } from "./shorten.ts";
 
 /** The most characters of a result, which an assistant has to read. */
 const RESULT_LENGTH_MAX = 50_000;

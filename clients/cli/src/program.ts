@@ -4,12 +4,11 @@ import { Command, type OutputConfiguration } from "commander";
 import { addCompletionCommand } from "./completion.ts";
 import { addLinkCommands } from "./links.ts";
 import { addListenCommand } from "./listen.ts";
-import { addLoginCommands } from "./login.ts";
 import { addMcpCommand } from "./mcp.ts";
-import { type Environment, Settings, version } from "./settings.ts";
+import { addLoginCommands, Settings, version } from "./settings.ts";
 import { addShortenCommand } from "./shorten.ts";
 import { addStatsCommands } from "./stats.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Environment, Terminal } from "./terminal.ts";
 
 /** Commander's help and usage errors go to `output`. */
 export function buildProgram(

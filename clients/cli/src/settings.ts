@@ -1,13 +1,14 @@
-/** Where the API is, and the key for it: of the environment, or as `login` has stored them. */
+/** Where the API is, and the key for it: of the environment, or as `shorthop login` stores them. */
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
+import type { Command } from "commander";
+
 import { isReadByOthers } from "../../server-url.ts";
 import { type Client, createClient } from "../../typescript/src/index.ts";
 import metadata from "../package.json" with { type: "json" };
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment, Terminal } from "./terminal.ts";
 
 export type Login = { url: string; key: string };
 
@@ -89,3 +90,28 @@ function readLogin(path: string): Login | undefined {
 }
 
 export const { version } = metadata;
+
+export function addLoginCommands(program: Command, settings: Settings, terminal: Terminal): void {
+  program
+    .command("login")
+    .description("Store where the API is and an API key for it, in a file that only you can read")
+    .argument("[url]", "where the API is, such as https://api.example.com")
+    .action(async (given: string | undefined) => {
+      const asked = given ?? (await terminal.ask("URL of the API: "));
+      const url = asked.endsWith("/") ? asked.slice(0, -1) : asked;
+      settings.requireSafe(url);
+      const key = await terminal.ask("API key: ", { isSecret: true });
+      // A key that does not work is said at once.
+      await createClient({ baseUrl: url, apiKey: key }).limits();
+      settings.store({ url, key });
+      terminal.say(`Signed in to ${url}. The key is in ${settings.path}.`);
+    });
+
+  program
+    .command("logout")
+    .description("Forget the API key; it goes on working until it is revoked")
+    .action(() => {
+      settings.forget();
+      terminal.say("Signed out.");
+    });
+}

@@ -6,7 +6,6 @@ import { extname } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 
 import type { Client, NewLink } from "../../typescript/src/index.ts";
-import { present } from "./present.ts";
 import type { Settings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -152,3 +151,12 @@ async function copyText(text: string): Promise<boolean> {
   }
   return false;
 }
+
+type Present<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
+
+/** The fields that are not undefined: to the client's types, an undefined one is not absent. */
+export const present = <Fields extends object>(fields: Fields): Partial<Present<Fields>> =>
+  // Only undefined values are left out.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Partial<
+    Present<Fields>
+  >;

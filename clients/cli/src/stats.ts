@@ -3,8 +3,8 @@ import { type Command, Option } from "commander";
 
 import type { Client } from "../../typescript/src/index.ts";
 import { findId } from "./links.ts";
-import { present } from "./present.ts";
 import type { Settings } from "./settings.ts";
+import { present } from "./shorten.ts";
 import type { Terminal } from "./terminal.ts";
 
 const PERIODS = ["24h", "7d", "30d", "90d", "all"] as const;

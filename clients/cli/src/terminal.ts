@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline/promises";
 import type { Readable } from "node:stream";
 
-import type { Environment } from "./settings.ts";
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Input = Readable & { isTTY?: boolean };
 type Output = NodeJS.WritableStream & { isTTY?: boolean; columns?: number };

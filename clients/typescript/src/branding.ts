@@ -2,7 +2,7 @@
  * `/v1/branding`: how pages of shared statistics present the account, and how its QR codes look.
  */
 import type { CallOptions, Calls } from "./calls.ts";
-import type { Body, ResponseBody } from "./types.ts";
+import type { Body } from "./types.ts";
 
 /** The functions for the branding. */
 export class Branding {
@@ -20,7 +20,7 @@ export class Branding {
    * const { name, color } = await shorthop.branding.get();
    */
   get(options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getBranding">>("/v1/branding", undefined, options);
+    return this.#calls.get<"getBranding">("/v1/branding", undefined, options);
   }
 
   /**
@@ -33,12 +33,7 @@ export class Branding {
    * const logo = (await readFile("logo.png")).toString("base64");
    * await shorthop.branding.update({ name: "Acme", color: "#1d4ed8", logo });
    */
-  async update(body: Body<"updateBranding">, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"updateBranding">>({
-      method: "PATCH",
-      path: "/v1/branding",
-      body,
-      signal,
-    });
+  async update(body: Body<"updateBranding">, options?: CallOptions) {
+    return this.#calls.change<"updateBranding">("PATCH", "/v1/branding", body, options);
   }
 }

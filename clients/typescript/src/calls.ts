@@ -1,7 +1,7 @@
 /** The kinds of call that the resources have in common. */
+import { ShorthopError, stopMidway } from "./errors.ts";
 import { type ApiRequest, type ClientOptions, send } from "./http.ts";
-import { iterateList, type ListResponse } from "./pagination.ts";
-import type { ResponseBody } from "./types.ts";
+import type { OperationId, ResponseBody } from "./types.ts";
 
 /**
  * Options of a single call.
@@ -38,7 +38,7 @@ export type ChangeOptions = {
 
 type Query = ApiRequest["query"];
 
-/** Sends requests with the options of a client. */
+/** Sends requests with the options of a client; what they return has the type of an operation. */
 export class Calls {
   readonly #options: ClientOptions;
 
@@ -50,53 +50,148 @@ export class Calls {
     return send(this.#options, request);
   }
 
-  async json<Result>(request: ApiRequest): Promise<Result> {
+  async json<Id extends OperationId, Result = ResponseBody<Id>>(
+    request: ApiRequest,
+  ): Promise<Result> {
     const response = await this.send(request);
     // The API validates its responses against the schema that the types were generated from.
     return (await response.json()) as Result;
   }
 
-  async get<Result>(path: string, query?: Query, { signal }: CallOptions = {}): Promise<Result> {
-    return this.json<Result>({ method: "GET", path, query, signal });
+  async get<Id extends OperationId, Result = ResponseBody<Id>>(
+    path: string,
+    query?: Query,
+    { signal }: CallOptions = {},
+  ): Promise<Result> {
+    return this.json<Id, Result>({ method: "GET", path, query, signal });
   }
 
   /** Sends a request that creates something, which a retry must not create twice. */
-  async create<Result>(
+  async create<Id extends OperationId>(
     path: string,
     body: unknown,
-    { idempotencyKey, signal }: CallOptions = {},
+    { idempotencyKey = crypto.randomUUID(), signal }: CallOptions = {},
     query?: Query,
-  ): Promise<Result> {
-    return this.json<Result>({
-      method: "POST",
-      path,
-      query,
-      body,
-      idempotencyKey: idempotencyKey ?? crypto.randomUUID(),
-      signal,
-    });
+  ): Promise<ResponseBody<Id>> {
+    return this.json<Id>({ method: "POST", path, query, body, idempotencyKey, signal });
   }
 
-  async remove(
+  /** Sends a request that can be repeated: it sets, deletes or asks something. */
+  async change<Id extends OperationId>(
+    method: ApiRequest["method"],
     path: string,
+    body?: unknown,
     { signal, ifMatch }: ChangeOptions = {},
-  ): Promise<ResponseBody<"deleteLink">> {
-    return this.json({ method: "DELETE", path, signal, headers: { "if-match": ifMatch } });
+    query?: Query,
+  ): Promise<ResponseBody<Id>> {
+    return this.json<Id>({ method, path, query, body, signal, headers: { "if-match": ifMatch } });
   }
 
   async csv(path: string, query?: Query, { signal }: CallOptions = {}): Promise<string> {
     return (await this.send({ method: "GET", path, query, signal, accept: "text/csv" })).text();
   }
 
-  /** Iterates over every entry of a list. */
+  /** Iterates over every entry of a list, which also has numbered pages. */
   list<Item>(
     path: string,
-    { limit, ...query }: NonNullable<Query> = {},
-    options?: CallOptions,
+    query: Query = {},
+    { signal }: CallOptions = {},
   ): AsyncGenerator<Item, void, undefined> {
-    return iterateList<Item>(
-      (position) => this.get<ListResponse<Item>>(path, { ...query, ...position }, options),
-      limit === undefined ? undefined : Number(limit),
-    );
+    return followCursor(async (position) => {
+      // An empty cursor is the start of the list.
+      const part = { limit: LIMIT_MAX, starting_after: "", ...query, ...position };
+      const response = await this.send({ method: "GET", path, query: part, signal });
+      return (await response.json()) as CursorResponse<Item>;
+    });
   }
+}
+
+type CursorResponse<Item> = { data: Item[]; next_cursor?: string | null };
+
+/** The most entries that the API returns at once. */
+const LIMIT_MAX = 100;
+
+/**
+ * Yields every entry of a list, by cursor: entries that are created or deleted meanwhile neither
+ * repeat nor hide others. Fetches the next part when the iteration reaches it.
+ */
+export async function* followCursor<Item>(
+  fetchPart: (position: { starting_after?: string }) => Promise<CursorResponse<Item>>,
+): AsyncGenerator<Item, void, undefined> {
+  for (let position: { starting_after?: string } = {}; ;) {
+    const { data, next_cursor } = await fetchPart(position);
+    yield* data;
+    if (typeof next_cursor !== "string") return;
+    position = { starting_after: next_cursor };
+  }
+}
+
+/** The most links of one request. */
+export const LINKS_MAX = 100;
+
+/** The most links with a password of one request that creates links. */
+export const PASSWORDS_MAX = 10;
+
+/**
+ * Splits a list into parts, in order, of at most `max` entries, and at most `costlyMax` for which
+ * `isCostly` holds.
+ */
+export function splitIntoChunks<Item>(
+  items: readonly Item[],
+  max: number,
+  isCostly: (item: Item) => boolean = () => false,
+  costlyMax = max,
+): Item[][] {
+  const chunks: Item[][] = [];
+  let costly = 0;
+  for (const item of items) {
+    const cost = isCostly(item) ? 1 : 0;
+    const last = chunks.at(-1);
+    if (last === undefined || last.length >= max || costly + cost > costlyMax) {
+      chunks.push([item]);
+      costly = cost;
+    } else {
+      last.push(item);
+      costly += cost;
+    }
+  }
+  return chunks;
+}
+
+/** Whether a link is created or changed with a password. */
+export const hasPassword = (link: { password?: string | null }): boolean =>
+  typeof link.password === "string";
+
+/** The response about many links: an entry for each, by its position in the request, and counts. */
+type BulkResponse = { data: { index: number }[] };
+
+/**
+ * Sends chunks one after another, and merges their responses: positions are those in the whole
+ * list, and counts are added. An empty list is sent as one empty chunk, so that the API says what
+ * is wrong with it. If a request fails, the error has the result of those before it, and the key
+ * with which all can be sent again.
+ */
+export async function inChunks<Item, Result extends BulkResponse>(
+  chunks: readonly Item[][],
+  send: (chunk: Item[], i: number) => Promise<Result>,
+  idempotencyKey?: string,
+): Promise<Result> {
+  const [first = [], ...others] = chunks;
+  const whole = await send(first, 0);
+  let sent = first.length;
+  for (const [i, chunk] of others.entries()) {
+    const { data, ...counts } = await send(chunk, i + 1).catch((error: unknown) => {
+      const total = chunks.reduce((sum, { length }) => sum + length, 0);
+      throw error instanceof ShorthopError
+        ? stopMidway(error, whole, total, idempotencyKey)
+        : error;
+    });
+    for (const item of data) whole.data.push({ ...item, index: item.index + sent });
+    for (const [name, count] of Object.entries(counts)) {
+      if (typeof count === "number")
+        Reflect.set(whole, name, Number(Reflect.get(whole, name)) + count);
+    }
+    sent += chunk.length;
+  }
+  return whole;
 }

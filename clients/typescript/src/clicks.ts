@@ -1,9 +1,8 @@
 /** `/v1/clicks`. */
-import type { CallOptions, Calls } from "./calls.ts";
+import { type CallOptions, type Calls, followCursor } from "./calls.ts";
 import { ShorthopError } from "./errors.ts";
 import { abortedBy } from "./http.ts";
-import { followCursor } from "./pagination.ts";
-import type { Click, Query, ResponseBody } from "./types.ts";
+import type { Click, Query } from "./types.ts";
 
 /** The most clicks that the API returns at once. */
 const LIMIT_MAX = 1_000;
@@ -24,7 +23,7 @@ export class Clicks {
    * const { data, next_cursor } = await shorthop.clicks.list({ link_id: link.id, limit: 50 });
    */
   list(query: Query<"listClicks"> = {}, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"listClicks">>("/v1/clicks", query, options);
+    return this.#calls.get<"listClicks">("/v1/clicks", query, options);
   }
 
   /**
@@ -37,7 +36,7 @@ export class Clicks {
    */
   all(query: Omit<Query<"listClicks">, "starting_after"> = {}, options?: CallOptions) {
     return followCursor<Click>((position) =>
-      this.#calls.get<ResponseBody<"listClicks">>(
+      this.#calls.get<"listClicks">(
         "/v1/clicks",
         { limit: LIMIT_MAX, ...query, ...position },
         options,

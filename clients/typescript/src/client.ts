@@ -14,7 +14,6 @@ import { Links } from "./links.ts";
 import { Reports } from "./reports.ts";
 import { Shared, Shares } from "./shares.ts";
 import { Tags } from "./tags.ts";
-import type { ResponseBody } from "./types.ts";
 import { SavedQueries } from "./views.ts";
 import { Webhooks } from "./webhooks.ts";
 
@@ -72,7 +71,7 @@ export class Client {
    * const { limits } = await shorthop.limits();
    */
   limits(options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getLimits">>("/v1/limits", undefined, options);
+    return this.#calls.get<"getLimits">("/v1/limits", undefined, options);
   }
 }
 

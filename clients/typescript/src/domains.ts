@@ -1,7 +1,7 @@
 /** `/v1/domains`. */
 import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./http.ts";
-import type { Body, Domain, ResponseBody } from "./types.ts";
+import type { Body, Domain } from "./types.ts";
 
 /** The functions for domains. */
 export class Domains {
@@ -19,7 +19,7 @@ export class Domains {
    * const { verification } = await shorthop.domains.create("go.example.com");
    */
   create(domain: string, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"createDomain">>("/v1/domains", { domain }, options);
+    return this.#calls.create<"createDomain">("/v1/domains", { domain }, options);
   }
 
   /**
@@ -30,7 +30,7 @@ export class Domains {
    * const { status } = await shorthop.domains.get(domain.id);
    */
   async get(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getDomain">>(path`/v1/domains/${id}`, undefined, options);
+    return this.#calls.get<"getDomain">(path`/v1/domains/${id}`, undefined, options);
   }
 
   /**
@@ -52,12 +52,13 @@ export class Domains {
    * @example
    * const { status, problem } = await shorthop.domains.verify(domain.id);
    */
-  async verify(id: string, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"verifyDomain">>({
-      method: "POST",
-      path: path`/v1/domains/${id}/verify`,
-      signal,
-    });
+  async verify(id: string, options?: CallOptions) {
+    return this.#calls.change<"verifyDomain">(
+      "POST",
+      path`/v1/domains/${id}/verify`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -69,13 +70,8 @@ export class Domains {
    * @example
    * await shorthop.domains.update(domain.id, { root_url: "https://www.example.com/" });
    */
-  async update(id: string, change: Body<"updateDomain">, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"updateDomain">>({
-      method: "PATCH",
-      path: path`/v1/domains/${id}`,
-      body: change,
-      signal,
-    });
+  async update(id: string, change: Body<"updateDomain">, options?: CallOptions) {
+    return this.#calls.change<"updateDomain">("PATCH", path`/v1/domains/${id}`, change, options);
   }
 
   /**
@@ -86,6 +82,11 @@ export class Domains {
    * await shorthop.domains.delete(domain.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.remove(path`/v1/domains/${id}`, options);
+    return this.#calls.change<"deleteDomain">(
+      "DELETE",
+      path`/v1/domains/${id}`,
+      undefined,
+      options,
+    );
   }
 }

@@ -2,7 +2,7 @@
 import type { CallOptions, Calls } from "./calls.ts";
 import { ShorthopError } from "./errors.ts";
 import { computeRetryDelayMs, delay } from "./http.ts";
-import type { LedgerEvent, Query, ResponseBody } from "./types.ts";
+import type { LedgerEvent, Query } from "./types.ts";
 
 /** Longest time that a request waits for an event, in seconds. */
 const WAIT_SECONDS = 20;
@@ -44,7 +44,7 @@ export class Events {
    * const { data, next_cursor } = await shorthop.events.list({ type: ["link.created"] });
    */
   list(query?: Query<"listEvents">, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"listEvents">>("/v1/events", query, options);
+    return this.#calls.get<"listEvents">("/v1/events", query, options);
   }
 
   /**

@@ -25,7 +25,6 @@ export type ClientOptions = {
   fetch?: typeof fetch;
 };
 
-/** One request to the API. */
 export type ApiRequest = {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   path: string;

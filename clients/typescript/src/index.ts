@@ -10,7 +10,7 @@ export {
 } from "./errors.ts";
 export type { FollowOptions } from "./events.ts";
 export type { ClientOptions } from "./http.ts";
-export type { LiveClick, StreamOptions } from "./live.ts";
+export type { LiveClick, StreamOptions } from "./analytics.ts";
 export type {
   ApiKey,
   Body,

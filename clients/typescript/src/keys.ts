@@ -1,7 +1,7 @@
 /** `/v1/keys`. */
 import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./http.ts";
-import type { ApiKey, Body, ResponseBody } from "./types.ts";
+import type { ApiKey, Body } from "./types.ts";
 
 /** The functions for API keys. */
 export class Keys {
@@ -19,7 +19,7 @@ export class Keys {
    * const { key } = await shorthop.keys.create({ name: "CI", scopes: ["links:write"] });
    */
   create(key: Body<"createApiKey">, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"createApiKey">>("/v1/keys", key, options);
+    return this.#calls.create<"createApiKey">("/v1/keys", key, options);
   }
 
   /**
@@ -30,7 +30,7 @@ export class Keys {
    * const { last_used_at } = await shorthop.keys.get(key.id);
    */
   async get(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getApiKey">>(path`/v1/keys/${id}`, undefined, options);
+    return this.#calls.get<"getApiKey">(path`/v1/keys/${id}`, undefined, options);
   }
 
   /**
@@ -52,7 +52,7 @@ export class Keys {
    * await shorthop.keys.revoke(key.id);
    */
   async revoke(id: string, options?: CallOptions) {
-    return this.#calls.remove(path`/v1/keys/${id}`, options);
+    return this.#calls.change<"revokeApiKey">("DELETE", path`/v1/keys/${id}`, undefined, options);
   }
 
   /**
@@ -65,10 +65,6 @@ export class Keys {
    * const { key } = await shorthop.keys.rotate(old.id, { grace_seconds: 3600 });
    */
   async rotate(id: string, body: Body<"rotateApiKey"> = {}, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"rotateApiKey">>(
-      path`/v1/keys/${id}/rotate`,
-      body,
-      options,
-    );
+    return this.#calls.create<"rotateApiKey">(path`/v1/keys/${id}/rotate`, body, options);
   }
 }

@@ -1,6 +1,14 @@
 /** `/v1/links`. */
-import type { CallOptions, Calls, ChangeOptions } from "./calls.ts";
-import { hasPassword, inChunks, LINKS_MAX, PASSWORDS_MAX, splitIntoChunks } from "./chunks.ts";
+import {
+  type CallOptions,
+  type Calls,
+  type ChangeOptions,
+  hasPassword,
+  inChunks,
+  LINKS_MAX,
+  PASSWORDS_MAX,
+  splitIntoChunks,
+} from "./calls.ts";
 import { path } from "./http.ts";
 import type { Body, Link, PageBody, Query, ResponseBody } from "./types.ts";
 
@@ -27,7 +35,7 @@ export class Links {
     link: Body<"createLink">,
     { include, ...options }: CallOptions & Query<"createLink"> = {},
   ) {
-    return this.#calls.create<ResponseBody<"createLink">>("/v1/links", link, options, { include });
+    return this.#calls.create<"createLink">("/v1/links", link, options, { include });
   }
 
   /**
@@ -38,7 +46,7 @@ export class Links {
    * const { clicks, utm_source } = await shorthop.links.get(link.id, { include: "settings" });
    */
   async get(id: string, { include, ...options }: CallOptions & Query<"getLink"> = {}) {
-    return this.#calls.get<ResponseBody<"getLink">>(path`/v1/links/${id}`, { include }, options);
+    return this.#calls.get<"getLink">(path`/v1/links/${id}`, { include }, options);
   }
 
   /**
@@ -66,7 +74,7 @@ export class Links {
    * const link = await shorthop.links.lookUp({ short_url: "https://sho.rt/hello" });
    */
   async lookUp(query: Query<"lookUpLink">, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"lookUpLink">>("/v1/links/lookup", query, options);
+    return this.#calls.get<"lookUpLink">("/v1/links/lookup", query, options);
   }
 
   /**
@@ -77,7 +85,7 @@ export class Links {
    * const { data, pagination } = await shorthop.links.list({ search: "spring", limit: 50 });
    */
   list(query: Omit<ListQuery, "starting_after"> = {}, options?: CallOptions) {
-    return this.#calls.get<PageBody<"listLinks">>("/v1/links", query, options);
+    return this.#calls.get<"listLinks", PageBody<"listLinks">>("/v1/links", query, options);
   }
 
   /**
@@ -103,15 +111,10 @@ export class Links {
   async update(
     id: string,
     change: Body<"updateLink">,
-    { signal, ifMatch, include }: ChangeOptions & Query<"updateLink"> = {},
+    { include, ...options }: ChangeOptions & Query<"updateLink"> = {},
   ) {
-    return this.#calls.json<ResponseBody<"updateLink">>({
-      method: "PATCH",
-      path: path`/v1/links/${id}`,
-      query: { include },
-      body: change,
-      headers: { "if-match": ifMatch },
-      signal,
+    return this.#calls.change<"updateLink">("PATCH", path`/v1/links/${id}`, change, options, {
+      include,
     });
   }
 
@@ -126,15 +129,15 @@ export class Links {
   async upsert(
     externalId: string,
     link: Body<"upsertLink">,
-    { signal, include }: CallOptions & Query<"upsertLink"> = {},
+    { include, ...options }: CallOptions & Query<"upsertLink"> = {},
   ) {
-    return this.#calls.json<ResponseBody<"upsertLink">>({
-      method: "PUT",
-      path: path`/v1/links/external/${externalId}`,
-      query: { include },
-      body: link,
-      signal,
-    });
+    return this.#calls.change<"upsertLink">(
+      "PUT",
+      path`/v1/links/external/${externalId}`,
+      link,
+      options,
+      { include },
+    );
   }
 
   /**
@@ -148,7 +151,7 @@ export class Links {
     externalId: string,
     { include, ...options }: CallOptions & Query<"getLinkByExternalId"> = {},
   ) {
-    return this.#calls.get<ResponseBody<"getLinkByExternalId">>(
+    return this.#calls.get<"getLinkByExternalId">(
       path`/v1/links/external/${externalId}`,
       { include },
       options,
@@ -165,16 +168,15 @@ export class Links {
   async updateByExternalId(
     externalId: string,
     change: Body<"updateLinkByExternalId">,
-    { signal, ifMatch, include }: ChangeOptions & Query<"updateLinkByExternalId"> = {},
+    { include, ...options }: ChangeOptions & Query<"updateLinkByExternalId"> = {},
   ) {
-    return this.#calls.json<ResponseBody<"updateLinkByExternalId">>({
-      method: "PATCH",
-      path: path`/v1/links/external/${externalId}`,
-      query: { include },
-      body: change,
-      headers: { "if-match": ifMatch },
-      signal,
-    });
+    return this.#calls.change<"updateLinkByExternalId">(
+      "PATCH",
+      path`/v1/links/external/${externalId}`,
+      change,
+      options,
+      { include },
+    );
   }
 
   /**
@@ -185,7 +187,12 @@ export class Links {
    * await shorthop.links.deleteByExternalId("order-4711");
    */
   async deleteByExternalId(externalId: string, options?: ChangeOptions) {
-    return this.#calls.remove(path`/v1/links/external/${externalId}`, options);
+    return this.#calls.change<"deleteLinkByExternalId">(
+      "DELETE",
+      path`/v1/links/external/${externalId}`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -197,7 +204,7 @@ export class Links {
    * await shorthop.links.delete(link.id);
    */
   async delete(id: string, options?: ChangeOptions) {
-    return this.#calls.remove(path`/v1/links/${id}`, options);
+    return this.#calls.change<"deleteLink">("DELETE", path`/v1/links/${id}`, undefined, options);
   }
 
   /**
@@ -220,7 +227,7 @@ export class Links {
     return await inChunks(
       chunks,
       (chunk, i) =>
-        this.#calls.create<ResponseBody<"createLinks">>(
+        this.#calls.create<"createLinks">(
           "/v1/links/bulk",
           { links: chunk },
           { ...options, idempotencyKey: chunks.length === 1 ? key : `${key}-${i}` },
@@ -241,14 +248,9 @@ export class Links {
    * alias: "a" }]); for (const item of data) if ("error" in item) console.error(item.index,
    * item.error.code);
    */
-  checkMany(links: Body<"checkLinks">["links"], { signal }: CallOptions = {}) {
+  checkMany(links: Body<"checkLinks">["links"], options?: CallOptions) {
     return inChunks(splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX), (chunk) =>
-      this.#calls.json<ResponseBody<"checkLinks">>({
-        method: "POST",
-        path: "/v1/links/bulk/check",
-        body: { links: chunk },
-        signal,
-      }),
+      this.#calls.change<"checkLinks">("POST", "/v1/links/bulk/check", { links: chunk }, options),
     );
   }
 
@@ -263,16 +265,10 @@ export class Links {
    */
   updateMany(
     changes: Body<"updateLinks">["links"],
-    { signal, include }: CallOptions & Query<"updateLinks"> = {},
+    { include, ...options }: CallOptions & Query<"updateLinks"> = {},
   ) {
     return inChunks(splitIntoChunks(changes, LINKS_MAX, hasPassword, PASSWORDS_MAX), (links) =>
-      this.#calls.json<ResponseBody<"updateLinks">>({
-        method: "PATCH",
-        path: "/v1/links/bulk",
-        query: { include },
-        body: { links },
-        signal,
-      }),
+      this.#calls.change<"updateLinks">("PATCH", "/v1/links/bulk", { links }, options, { include }),
     );
   }
 
@@ -284,14 +280,9 @@ export class Links {
    * @example
    * const { data } = await shorthop.links.deleteMany([first.id, second.id]);
    */
-  deleteMany(ids: readonly string[], { signal }: CallOptions = {}) {
+  deleteMany(ids: readonly string[], options?: CallOptions) {
     return inChunks(splitIntoChunks(ids, LINKS_MAX), (chunk) =>
-      this.#calls.json<ResponseBody<"deleteLinks">>({
-        method: "POST",
-        path: "/v1/links/bulk/delete",
-        body: { ids: chunk },
-        signal,
-      }),
+      this.#calls.change<"deleteLinks">("POST", "/v1/links/bulk/delete", { ids: chunk }, options),
     );
   }
 
@@ -302,13 +293,13 @@ export class Links {
    * @example
    * const { target } = await shorthop.links.explain(link.id, { country: "DE", language: "de" });
    */
-  async explain(id: string, request: Body<"explainLink"> = {}, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"explainLink">>({
-      method: "POST",
-      path: path`/v1/links/${id}/explain`,
-      body: request,
-      signal,
-    });
+  async explain(id: string, request: Body<"explainLink"> = {}, options?: CallOptions) {
+    return this.#calls.change<"explainLink">(
+      "POST",
+      path`/v1/links/${id}/explain`,
+      request,
+      options,
+    );
   }
 
   /**

@@ -1,7 +1,7 @@
 /** `/v1/reports`. */
 import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./http.ts";
-import type { Body, Report, ResponseBody } from "./types.ts";
+import type { Body, Report } from "./types.ts";
 
 /** The functions for reports. */
 export class Reports {
@@ -24,7 +24,7 @@ export class Reports {
    * });
    */
   create(report: Body<"createReport">, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"createReport">>("/v1/reports", report, options);
+    return this.#calls.create<"createReport">("/v1/reports", report, options);
   }
 
   /**
@@ -35,7 +35,7 @@ export class Reports {
    * const { status } = await shorthop.reports.get(report.id);
    */
   async get(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getReport">>(path`/v1/reports/${id}`, undefined, options);
+    return this.#calls.get<"getReport">(path`/v1/reports/${id}`, undefined, options);
   }
 
   /**
@@ -56,13 +56,8 @@ export class Reports {
    * @example
    * await shorthop.reports.update(report.id, { status: "paused" });
    */
-  async update(id: string, body: Body<"updateReport">, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"updateReport">>({
-      method: "PATCH",
-      path: path`/v1/reports/${id}`,
-      body,
-      signal,
-    });
+  async update(id: string, body: Body<"updateReport">, options?: CallOptions) {
+    return this.#calls.change<"updateReport">("PATCH", path`/v1/reports/${id}`, body, options);
   }
 
   /**
@@ -73,7 +68,12 @@ export class Reports {
    * await shorthop.reports.delete(report.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.remove(path`/v1/reports/${id}`, options);
+    return this.#calls.change<"deleteReport">(
+      "DELETE",
+      path`/v1/reports/${id}`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -83,12 +83,13 @@ export class Reports {
    * @example
    * const { clicks } = await shorthop.reports.send(report.id);
    */
-  async send(id: string, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"sendReport">>({
-      method: "POST",
-      path: path`/v1/reports/${id}/send`,
-      signal,
-    });
+  async send(id: string, options?: CallOptions) {
+    return this.#calls.change<"sendReport">(
+      "POST",
+      path`/v1/reports/${id}/send`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -99,10 +100,6 @@ export class Reports {
    * const { data } = await shorthop.reports.runs(report.id);
    */
   async runs(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"listReportRuns">>(
-      path`/v1/reports/${id}/runs`,
-      undefined,
-      options,
-    );
+    return this.#calls.get<"listReportRuns">(path`/v1/reports/${id}/runs`, undefined, options);
   }
 }

@@ -1,7 +1,7 @@
 /** `/v1/shares`, and `/v1/shared`: statistics that somebody has shared, which need no key. */
 import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./http.ts";
-import type { Body, Query, ResponseBody, Share } from "./types.ts";
+import type { Body, Query, Share } from "./types.ts";
 
 /** The functions for shared statistics. */
 export class Shares {
@@ -20,7 +20,7 @@ export class Shares {
    * const { url } = await shorthop.shares.create({ link_id: link.id, password: "correct horse" });
    */
   create(share: Body<"createShare"> = {}, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"createShare">>("/v1/shares", share, options);
+    return this.#calls.create<"createShare">("/v1/shares", share, options);
   }
 
   /**
@@ -31,7 +31,7 @@ export class Shares {
    * const { breakdowns } = await shorthop.shares.get(share.id);
    */
   async get(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getShare">>(path`/v1/shares/${id}`, undefined, options);
+    return this.#calls.get<"getShare">(path`/v1/shares/${id}`, undefined, options);
   }
 
   /**
@@ -52,13 +52,8 @@ export class Shares {
    * @example
    * await shorthop.shares.update(share.id, { breakdowns: ["country"], password: null });
    */
-  async update(id: string, body: Body<"updateShare">, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"updateShare">>({
-      method: "PATCH",
-      path: path`/v1/shares/${id}`,
-      body,
-      signal,
-    });
+  async update(id: string, body: Body<"updateShare">, options?: CallOptions) {
+    return this.#calls.change<"updateShare">("PATCH", path`/v1/shares/${id}`, body, options);
   }
 
   /**
@@ -69,11 +64,7 @@ export class Shares {
    * const { url } = await shorthop.shares.rotate(share.id);
    */
   async rotate(id: string, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"rotateShare">>(
-      path`/v1/shares/${id}/rotate`,
-      undefined,
-      options,
-    );
+    return this.#calls.create<"rotateShare">(path`/v1/shares/${id}/rotate`, undefined, options);
   }
 
   /**
@@ -84,7 +75,7 @@ export class Shares {
    * await shorthop.shares.revoke(share.id);
    */
   async revoke(id: string, options?: CallOptions) {
-    return this.#calls.remove(path`/v1/shares/${id}`, options);
+    return this.#calls.change<"revokeShare">("DELETE", path`/v1/shares/${id}`, undefined, options);
   }
 }
 
@@ -110,7 +101,7 @@ export class Shared {
     { access, ...query }: Query<"getSharedStatistics"> & { access?: string } = {},
     { signal }: CallOptions = {},
   ) {
-    return this.#calls.json<ResponseBody<"getSharedStatistics">>({
+    return this.#calls.json<"getSharedStatistics">({
       method: "GET",
       path: path`/v1/shared/${token}`,
       query,
@@ -128,12 +119,12 @@ export class Shared {
    * const { access_token: access } = await shorthop.shared.unlock(token, password);
    * const { summary } = await shorthop.shared.get(token, { access });
    */
-  async unlock(token: string, password: string, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"unlockSharedStatistics">>({
-      method: "POST",
-      path: path`/v1/shared/${token}/access`,
-      body: { password },
-      signal,
-    });
+  async unlock(token: string, password: string, options?: CallOptions) {
+    return this.#calls.change<"unlockSharedStatistics">(
+      "POST",
+      path`/v1/shared/${token}/access`,
+      { password },
+      options,
+    );
   }
 }

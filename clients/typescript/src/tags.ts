@@ -1,11 +1,7 @@
 /** `/v1/tags`. */
-import type { CallOptions, Calls } from "./calls.ts";
+import { type CallOptions, type Calls, followCursor } from "./calls.ts";
 import { path } from "./http.ts";
-import { followCursor } from "./pagination.ts";
 import type { Body, Query, ResponseBody, Tag } from "./types.ts";
-
-type Change = ResponseBody<"updateTag">;
-type Progress = ResponseBody<"mergeTags">;
 
 /** The functions for tags. */
 export class Tags {
@@ -24,7 +20,7 @@ export class Tags {
    * const { data } = await shorthop.tags.list({ sort: "links", limit: 10 });
    */
   list(query?: Query<"listTags">, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"listTags">>("/v1/tags", query, options);
+    return this.#calls.get<"listTags">("/v1/tags", query, options);
   }
 
   /**
@@ -53,17 +49,13 @@ export class Tags {
   async update(
     name: string,
     change: Body<"updateTag">,
-    { signal }: CallOptions = {},
-  ): Promise<Change> {
-    return finish((isRepeated) =>
-      this.#calls.json<Change>({
-        method: "PATCH",
-        path: path`/v1/tags/${name}`,
-        // The request before has given some links the new name.
-        body: isRepeated ? { ...change, merge: true } : change,
-        signal,
-      }),
-    );
+    options?: CallOptions,
+  ): Promise<ResponseBody<"updateTag">> {
+    return finish((isRepeated) => {
+      // The request before has given some links the new name.
+      const body = isRepeated ? { ...change, merge: true } : change;
+      return this.#calls.change<"updateTag">("PATCH", path`/v1/tags/${name}`, body, options);
+    });
   }
 
   /**
@@ -73,9 +65,10 @@ export class Tags {
    * @example
    * const changed = await shorthop.tags.delete("obsolete");
    */
-  async delete(name: string, { signal }: CallOptions = {}): Promise<number> {
-    const request = { method: "DELETE", path: path`/v1/tags/${name}`, signal } as const;
-    return (await finish(() => this.#calls.json<Progress>(request))).changed;
+  async delete(name: string, options?: CallOptions): Promise<number> {
+    const of = path`/v1/tags/${name}`;
+    const remove = () => this.#calls.change<"deleteTag">("DELETE", of, undefined, options);
+    return (await finish(remove)).changed;
   }
 
   /**
@@ -85,9 +78,9 @@ export class Tags {
    * @example
    * const changed = await shorthop.tags.merge({ tags: ["sprign", "Spring"], into: "spring" });
    */
-  async merge(body: Body<"mergeTags">, { signal }: CallOptions = {}): Promise<number> {
-    const request = { method: "POST", path: "/v1/tags/merge", body, signal } as const;
-    return (await finish(() => this.#calls.json<Progress>(request))).changed;
+  async merge(body: Body<"mergeTags">, options?: CallOptions): Promise<number> {
+    const merge = () => this.#calls.change<"mergeTags">("POST", "/v1/tags/merge", body, options);
+    return (await finish(merge)).changed;
   }
 
   /**
@@ -107,7 +100,7 @@ export class Tags {
  * Repeats a request until the API has changed every link; returns the last response and how many
  * links were changed.
  */
-async function finish<Result extends Progress>(
+async function finish<Result extends ResponseBody<"mergeTags">>(
   request: (isRepeated: boolean) => Promise<Result>,
 ): Promise<Result> {
   for (let changed = 0, isRepeated = false; ; isRepeated = true) {

@@ -1,7 +1,7 @@
 /** Short names for the generated types of the API. */
 import type { components, operations as Operations } from "./schema.ts";
 
-type OperationId = keyof Operations;
+export type OperationId = keyof Operations;
 
 /**
  * The query parameters of an operation, by its `operationId`.

@@ -1,7 +1,7 @@
 /** `/v1/views`, `/v1/link-filters` and `/v1/utm-templates`: what is saved under a name. */
 import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./http.ts";
-import type { Body, ResponseBody } from "./types.ts";
+import type { Body } from "./types.ts";
 
 type Base = "views" | "link-filters" | "utm-templates";
 
@@ -23,7 +23,7 @@ export class SavedQueries {
    * const { data } = await shorthop.views.list();
    */
   list(options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"listViews">>(path`/v1/${this.#base}`, undefined, options);
+    return this.#calls.get<"listViews">(path`/v1/${this.#base}`, undefined, options);
   }
 
   /**
@@ -37,13 +37,8 @@ export class SavedQueries {
    * @example
    * await shorthop.utmTemplates.save("Mails", { query: "utm_source=crm&utm_medium=email" });
    */
-  async save(name: string, body: Body<"saveView">, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"saveView">>({
-      method: "PUT",
-      path: path`/v1/${this.#base}/${name}`,
-      body,
-      signal,
-    });
+  async save(name: string, body: Body<"saveView">, options?: CallOptions) {
+    return this.#calls.change<"saveView">("PUT", path`/v1/${this.#base}/${name}`, body, options);
   }
 
   /**
@@ -53,11 +48,12 @@ export class SavedQueries {
    * @example
    * await shorthop.views.delete("Phones in Germany");
    */
-  async delete(name: string, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"deleteView">>({
-      method: "DELETE",
-      path: path`/v1/${this.#base}/${name}`,
-      signal,
-    });
+  async delete(name: string, options?: CallOptions) {
+    return this.#calls.change<"deleteView">(
+      "DELETE",
+      path`/v1/${this.#base}/${name}`,
+      undefined,
+      options,
+    );
   }
 }

@@ -1,7 +1,7 @@
 /** `/v1/webhooks`. */
 import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./http.ts";
-import type { Body, Query, ResponseBody, Webhook, WebhookDelivery } from "./types.ts";
+import type { Body, Query, Webhook, WebhookDelivery } from "./types.ts";
 
 /** The functions for webhooks. */
 export class Webhooks {
@@ -22,7 +22,7 @@ export class Webhooks {
    * });
    */
   create(webhook: Body<"createWebhook">, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"createWebhook">>("/v1/webhooks", webhook, options);
+    return this.#calls.create<"createWebhook">("/v1/webhooks", webhook, options);
   }
 
   /**
@@ -33,11 +33,7 @@ export class Webhooks {
    * const { status } = await shorthop.webhooks.get(webhook.id);
    */
   async get(id: string, options?: CallOptions) {
-    return this.#calls.get<ResponseBody<"getWebhook">>(
-      path`/v1/webhooks/${id}`,
-      undefined,
-      options,
-    );
+    return this.#calls.get<"getWebhook">(path`/v1/webhooks/${id}`, undefined, options);
   }
 
   /**
@@ -58,13 +54,8 @@ export class Webhooks {
    * @example
    * await shorthop.webhooks.update(webhook.id, { status: "paused" });
    */
-  async update(id: string, body: Body<"updateWebhook">, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"updateWebhook">>({
-      method: "PATCH",
-      path: path`/v1/webhooks/${id}`,
-      body,
-      signal,
-    });
+  async update(id: string, body: Body<"updateWebhook">, options?: CallOptions) {
+    return this.#calls.change<"updateWebhook">("PATCH", path`/v1/webhooks/${id}`, body, options);
   }
 
   /**
@@ -75,7 +66,12 @@ export class Webhooks {
    * await shorthop.webhooks.delete(webhook.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.remove(path`/v1/webhooks/${id}`, options);
+    return this.#calls.change<"deleteWebhook">(
+      "DELETE",
+      path`/v1/webhooks/${id}`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -87,7 +83,7 @@ export class Webhooks {
    * const { secret } = await shorthop.webhooks.rotate(webhook.id);
    */
   async rotate(id: string, options?: CallOptions) {
-    return this.#calls.create<ResponseBody<"rotateWebhookSecret">>(
+    return this.#calls.create<"rotateWebhookSecret">(
       path`/v1/webhooks/${id}/rotate`,
       undefined,
       options,
@@ -101,12 +97,13 @@ export class Webhooks {
    * @example
    * const { event_id } = await shorthop.webhooks.test(webhook.id);
    */
-  async test(id: string, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"testWebhook">>({
-      method: "POST",
-      path: path`/v1/webhooks/${id}/test`,
-      signal,
-    });
+  async test(id: string, options?: CallOptions) {
+    return this.#calls.change<"testWebhook">(
+      "POST",
+      path`/v1/webhooks/${id}/test`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -132,12 +129,13 @@ export class Webhooks {
    * @example
    * await shorthop.webhooks.retry(webhook.id, delivery.id);
    */
-  async retry(id: string, delivery: string, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"retryWebhookDelivery">>({
-      method: "POST",
-      path: path`/v1/webhooks/${id}/deliveries/${delivery}/retry`,
-      signal,
-    });
+  async retry(id: string, delivery: string, options?: CallOptions) {
+    return this.#calls.change<"retryWebhookDelivery">(
+      "POST",
+      path`/v1/webhooks/${id}/deliveries/${delivery}/retry`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -147,12 +145,12 @@ export class Webhooks {
    * @example
    * await shorthop.webhooks.replay(webhook.id, { starting_after: lastEventId });
    */
-  async replay(id: string, body: Body<"replayWebhook">, { signal }: CallOptions = {}) {
-    return this.#calls.json<ResponseBody<"replayWebhook">>({
-      method: "POST",
-      path: path`/v1/webhooks/${id}/replay`,
+  async replay(id: string, body: Body<"replayWebhook">, options?: CallOptions) {
+    return this.#calls.change<"replayWebhook">(
+      "POST",
+      path`/v1/webhooks/${id}/replay`,
       body,
-      signal,
-    });
+      options,
+    );
   }
 }

@@ -10,9 +10,9 @@ import { join } from "node:path";
 import type { NatsConnection } from "nats";
 import * as z from "zod";
 
-import { endWithParent } from "../../../deploy/local/end-with-parent.ts";
 import { findFreePort } from "../../../deploy/local/ports.ts";
 import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
+import { endWithParent } from "../../../deploy/local/supervisor.ts";
 import { presentFolder } from "../../../redirector/links/store-files.ts";
 import { StoreReader } from "../../../redirector/links/store.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";

@@ -2179,44 +2179,6 @@ class AnalyticsAccountBreakdownArguments(TypedDict):
     starting_after: NotRequired[str]
 
 
-class AnalyticsAccountBreakdownAllArguments(TypedDict):
-    period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
-    start_date: NotRequired[str]
-    end_date: NotRequired[str]
-    timezone: NotRequired[str]
-    country: NotRequired[str | list[str]]
-    region: NotRequired[str | list[str]]
-    city: NotRequired[str | list[str]]
-    continent: NotRequired[str | list[str]]
-    device: NotRequired[str | list[str]]
-    browser: NotRequired[str | list[str]]
-    os: NotRequired[str | list[str]]
-    referrer: NotRequired[str | list[str]]
-    referrer_path: NotRequired[str | list[str]]
-    language: NotRequired[str | list[str]]
-    host: NotRequired[str | list[str]]
-    trigger: NotRequired[str | list[str]]
-    imported: NotRequired[str | list[str]]
-    utm_source: NotRequired[str | list[str]]
-    utm_medium: NotRequired[str | list[str]]
-    utm_campaign: NotRequired[str | list[str]]
-    utm_term: NotRequired[str | list[str]]
-    utm_content: NotRequired[str | list[str]]
-    tag: NotRequired[str | list[str]]
-    domain: NotRequired[str | list[str]]
-    class_: NotRequired[str | list[str]]
-    by: str
-    limit: NotRequired[int]
-
-
-class GetAccountBreakdownResult(TypedDict):
-    values: dict[str, str]
-    clicks: int
-    unique_clicks: int
-    percentage: float
-    link: NotRequired[LinkName]
-
-
 class AnalyticsAccountTimesArguments(TypedDict):
     period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
     start_date: NotRequired[str]
@@ -2420,43 +2382,6 @@ class AnalyticsBreakdownArguments(TypedDict):
     starting_after: NotRequired[str]
 
 
-class AnalyticsBreakdownAllArguments(TypedDict):
-    period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
-    start_date: NotRequired[str]
-    end_date: NotRequired[str]
-    timezone: NotRequired[str]
-    country: NotRequired[str | list[str]]
-    region: NotRequired[str | list[str]]
-    city: NotRequired[str | list[str]]
-    continent: NotRequired[str | list[str]]
-    device: NotRequired[str | list[str]]
-    browser: NotRequired[str | list[str]]
-    os: NotRequired[str | list[str]]
-    referrer: NotRequired[str | list[str]]
-    referrer_path: NotRequired[str | list[str]]
-    language: NotRequired[str | list[str]]
-    host: NotRequired[str | list[str]]
-    trigger: NotRequired[str | list[str]]
-    imported: NotRequired[str | list[str]]
-    utm_source: NotRequired[str | list[str]]
-    utm_medium: NotRequired[str | list[str]]
-    utm_campaign: NotRequired[str | list[str]]
-    utm_term: NotRequired[str | list[str]]
-    utm_content: NotRequired[str | list[str]]
-    tag: NotRequired[str | list[str]]
-    domain: NotRequired[str | list[str]]
-    class_: NotRequired[str | list[str]]
-    by: str
-    limit: NotRequired[int]
-
-
-class GetLinkBreakdownResult(TypedDict):
-    values: dict[str, str]
-    clicks: int
-    unique_clicks: int
-    percentage: float
-
-
 class AnalyticsTimesArguments(TypedDict):
     period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
     start_date: NotRequired[str]
@@ -2493,6 +2418,81 @@ class AnalyticsFailuresArguments(TypedDict):
     link_id: NotRequired[str]
     domain: NotRequired[str]
     limit: NotRequired[int]
+
+
+class AnalyticsAccountBreakdownAllArguments(TypedDict):
+    period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
+    start_date: NotRequired[str]
+    end_date: NotRequired[str]
+    timezone: NotRequired[str]
+    country: NotRequired[str | list[str]]
+    region: NotRequired[str | list[str]]
+    city: NotRequired[str | list[str]]
+    continent: NotRequired[str | list[str]]
+    device: NotRequired[str | list[str]]
+    browser: NotRequired[str | list[str]]
+    os: NotRequired[str | list[str]]
+    referrer: NotRequired[str | list[str]]
+    referrer_path: NotRequired[str | list[str]]
+    language: NotRequired[str | list[str]]
+    host: NotRequired[str | list[str]]
+    trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
+    utm_source: NotRequired[str | list[str]]
+    utm_medium: NotRequired[str | list[str]]
+    utm_campaign: NotRequired[str | list[str]]
+    utm_term: NotRequired[str | list[str]]
+    utm_content: NotRequired[str | list[str]]
+    tag: NotRequired[str | list[str]]
+    domain: NotRequired[str | list[str]]
+    class_: NotRequired[str | list[str]]
+    by: str
+    limit: NotRequired[int]
+
+
+class GetAccountBreakdownResult(TypedDict):
+    values: dict[str, str]
+    clicks: int
+    unique_clicks: int
+    percentage: float
+    link: NotRequired[LinkName]
+
+
+class AnalyticsBreakdownAllArguments(TypedDict):
+    period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
+    start_date: NotRequired[str]
+    end_date: NotRequired[str]
+    timezone: NotRequired[str]
+    country: NotRequired[str | list[str]]
+    region: NotRequired[str | list[str]]
+    city: NotRequired[str | list[str]]
+    continent: NotRequired[str | list[str]]
+    device: NotRequired[str | list[str]]
+    browser: NotRequired[str | list[str]]
+    os: NotRequired[str | list[str]]
+    referrer: NotRequired[str | list[str]]
+    referrer_path: NotRequired[str | list[str]]
+    language: NotRequired[str | list[str]]
+    host: NotRequired[str | list[str]]
+    trigger: NotRequired[str | list[str]]
+    imported: NotRequired[str | list[str]]
+    utm_source: NotRequired[str | list[str]]
+    utm_medium: NotRequired[str | list[str]]
+    utm_campaign: NotRequired[str | list[str]]
+    utm_term: NotRequired[str | list[str]]
+    utm_content: NotRequired[str | list[str]]
+    tag: NotRequired[str | list[str]]
+    domain: NotRequired[str | list[str]]
+    class_: NotRequired[str | list[str]]
+    by: str
+    limit: NotRequired[int]
+
+
+class GetLinkBreakdownResult(TypedDict):
+    values: dict[str, str]
+    clicks: int
+    unique_clicks: int
+    percentage: float
 
 
 class AnalyticsBulkArguments(TypedDict):
@@ -2733,16 +2733,6 @@ class AnalyticsCsvAccountTimesArguments(TypedDict):
     class_: NotRequired[str | list[str]]
 
 
-class AnalyticsCsvFailuresArguments(TypedDict):
-    period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
-    start_date: NotRequired[str]
-    end_date: NotRequired[str]
-    timezone: NotRequired[str]
-    link_id: NotRequired[str]
-    domain: NotRequired[str]
-    limit: NotRequired[int]
-
-
 class AnalyticsCsvSummaryArguments(TypedDict):
     period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
     start_date: NotRequired[str]
@@ -2944,6 +2934,16 @@ class AnalyticsCsvTimesArguments(TypedDict):
     tag: NotRequired[str | list[str]]
     domain: NotRequired[str | list[str]]
     class_: NotRequired[str | list[str]]
+
+
+class AnalyticsCsvFailuresArguments(TypedDict):
+    period: NotRequired[Literal["24h", "7d", "30d", "90d", "all"]]
+    start_date: NotRequired[str]
+    end_date: NotRequired[str]
+    timezone: NotRequired[str]
+    link_id: NotRequired[str]
+    domain: NotRequired[str]
+    limit: NotRequired[int]
 
 
 class ClicksListArguments(TypedDict):

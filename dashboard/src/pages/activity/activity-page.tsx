@@ -5,9 +5,12 @@ import { Link } from "wouter";
 import * as z from "zod";
 
 import type { LedgerEvent, ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { AUDIT_TYPE_NAMES, type LedgerType } from "../../../../shared/contracts/audit-types.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
-import { EVENT_TYPE_NAMES } from "../../../../shared/contracts/webhook-schemas.ts";
+import {
+  AUDIT_TYPE_NAMES,
+  EVENT_TYPE_NAMES,
+  type LedgerType,
+} from "../../../../shared/contracts/webhook-schemas.ts";
 import { useActors } from "../../data/account-lists.ts";
 import { getClient, saveFile } from "../../data/http.ts";
 import type { AccountScope, SearchUpdate } from "../../data/scope.ts";

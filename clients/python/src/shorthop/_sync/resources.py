@@ -251,10 +251,6 @@ class Analytics:
         result: m.AccountBreakdown = self._calls.json(_GET_ACCOUNT_BREAKDOWN, (), arguments)
         return result
 
-    def account_breakdown_all(self, **arguments: Unpack[m.AnalyticsAccountBreakdownAllArguments]) -> Iterator[m.GetAccountBreakdownResult]:
-        """Break down the clicks of all links by one or two dimensions."""
-        return self._calls.pages(_GET_ACCOUNT_BREAKDOWN, (), arguments)
-
     def account_times(self, **arguments: Unpack[m.AnalyticsAccountTimesArguments]) -> m.AccountTimes:
         """Get the clicks of all links by weekday and hour, and the first and last click."""
         result: m.AccountTimes = self._calls.json(_GET_ACCOUNT_TIMES, (), arguments)
@@ -290,10 +286,6 @@ class Analytics:
         result: m.LinkBreakdown = self._calls.json(_GET_LINK_BREAKDOWN, (link_id,), arguments)
         return result
 
-    def breakdown_all(self, link_id: str, /, **arguments: Unpack[m.AnalyticsBreakdownAllArguments]) -> Iterator[m.GetLinkBreakdownResult]:
-        """Break down a link's clicks by one or two dimensions."""
-        return self._calls.pages(_GET_LINK_BREAKDOWN, (link_id,), arguments)
-
     def times(self, link_id: str, /, **arguments: Unpack[m.AnalyticsTimesArguments]) -> m.LinkTimes:
         """Get a link's clicks by weekday and hour, and its first and last click."""
         result: m.LinkTimes = self._calls.json(_GET_LINK_TIMES, (link_id,), arguments)
@@ -303,6 +295,14 @@ class Analytics:
         """Get failed requests."""
         result: m.Failures = self._calls.json(_GET_FAILURES, (), arguments)
         return result
+
+    def account_breakdown_all(self, **arguments: Unpack[m.AnalyticsAccountBreakdownAllArguments]) -> Iterator[m.GetAccountBreakdownResult]:
+        """Break down the clicks of all links by one or two dimensions."""
+        return self._calls.pages(_GET_ACCOUNT_BREAKDOWN, (), arguments)
+
+    def breakdown_all(self, link_id: str, /, **arguments: Unpack[m.AnalyticsBreakdownAllArguments]) -> Iterator[m.GetLinkBreakdownResult]:
+        """Break down a link's clicks by one or two dimensions."""
+        return self._calls.pages(_GET_LINK_BREAKDOWN, (link_id,), arguments)
 
     def bulk(self, **arguments: Unpack[m.AnalyticsBulkArguments]) -> m.BulkAnalytics:
         """Get the analytics of many links."""
@@ -348,11 +348,6 @@ class AnalyticsCsv:
         result: str = self._calls.csv(_GET_ACCOUNT_TIMES, (), arguments)
         return result
 
-    def failures(self, **arguments: Unpack[m.AnalyticsCsvFailuresArguments]) -> str:
-        """Get failed requests."""
-        result: str = self._calls.csv(_GET_FAILURES, (), arguments)
-        return result
-
     def summary(self, link_id: str, /, **arguments: Unpack[m.AnalyticsCsvSummaryArguments]) -> str:
         """Get a link's clicks over time."""
         result: str = self._calls.csv(_GET_LINK_ANALYTICS, (link_id,), arguments)
@@ -386,6 +381,11 @@ class AnalyticsCsv:
     def times(self, link_id: str, /, **arguments: Unpack[m.AnalyticsCsvTimesArguments]) -> str:
         """Get a link's clicks by weekday and hour, and its first and last click."""
         result: str = self._calls.csv(_GET_LINK_TIMES, (link_id,), arguments)
+        return result
+
+    def failures(self, **arguments: Unpack[m.AnalyticsCsvFailuresArguments]) -> str:
+        """Get failed requests."""
+        result: str = self._calls.csv(_GET_FAILURES, (), arguments)
         return result
 
 

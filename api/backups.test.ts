@@ -1,10 +1,10 @@
 /** Goal: a backup that is missing, old or unproven is named. */
 import { expect, test } from "bun:test";
 
-import { recordBackup } from "../../cli/machines/backup/postgres.ts";
-import { DAY_MS } from "../../shared/durations.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
-import { describeBackups, readBackups } from "./service.ts";
+import { recordBackup } from "../cli/machines/backup/postgres.ts";
+import { DAY_MS } from "../shared/durations.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
+import { describeBackups, readBackups } from "./metrics.ts";
 
 const NOW = Date.UTC(2027, 0, 31);
 const ago = (days: number) => NOW - days * DAY_MS;
