@@ -18,7 +18,13 @@ import { makeRoles, removeInstallation } from "./postgres.ts";
 import type { DemoProvider } from "./provider.ts";
 import { watchCode, withReload } from "./reload.ts";
 import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets, type Secrets } from "./secrets.ts";
-import { appServices, metricsUrl, type StackUrls } from "./stack.ts";
+import {
+  ALLOW_PRIVATE_TARGETS,
+  appServices,
+  metricsUrl,
+  SHORT_HOSTS,
+  type StackUrls,
+} from "./stack.ts";
 import { choosePortsFor, type Ports, Stores } from "./stores.ts";
 import { seconds } from "./supervisor.ts";
 
@@ -150,6 +156,8 @@ async function runAll(
     nats_url: urls.nats,
     clickhouse_url: urls.clickhouse,
     links_signing_key: secrets.linksSigningKey,
+    short_hosts: SHORT_HOSTS,
+    allow_private_targets: ALLOW_PRIVATE_TARGETS,
   };
 }
 
