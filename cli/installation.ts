@@ -99,7 +99,7 @@ export class Installation {
 
   /**
    * Finds a URL in the environment, in the environment files, or in the `stack.json` of the running
-   * local stack, under the variable's name in lower case. Throws an error that explains the remedy
+   * local stack, which has variables in lower case. Throws an error that explains the remedy
    * if there is none.
    */
   async findSource(variable: Variable): Promise<Source> {
@@ -111,8 +111,12 @@ export class Installation {
     const path = join(dataDir, "stack.json");
     if (!existsSync(path)) throw new Error(this.#describeMissing(variable, path));
     const stack = stackFile.parse(await Bun.file(path).json());
-    const url = z.string().parse(stack[variable.toLowerCase()]);
-    return { url, variables: {} };
+    const variables = Object.fromEntries(
+      Object.entries(stack).flatMap(([name, value]) =>
+        typeof value === "string" ? [[name.toUpperCase(), value]] : [],
+      ),
+    );
+    return { url: z.string().parse(variables[variable]), variables };
   }
 
   /** How to provide a URL differs between an installation and the source tree. */

@@ -40,6 +40,9 @@ export class DomainService {
   readonly #readTxt: ReadTxt;
   readonly #ownHosts: ReadonlySet<string>;
   readonly #checkDestination: (url: string) => Promise<string>;
+  /** The look-up of hosts in flight, and the next one. */
+  #lookUp: Promise<unknown> = Promise.resolve();
+  #nextLookUp: HostLookUp | undefined;
 
   /**
    * `ownHosts` are those of the service's own short domain. `checkDestination` returns a URL
@@ -217,26 +220,42 @@ export class DomainService {
 
   /**
    * Whether a host is a verified domain of any account, which means that it serves short links.
+   * Hosts that are asked for while others are looked up are looked up together after these.
    */
   async isCustom(host: string): Promise<boolean> {
-    return (await findVerifiedHost(this.#sql, host)) !== undefined;
+    const { hosts, custom } = (this.#nextLookUp ??= this.#prepareLookUp());
+    hosts.add(host);
+    return (await custom).has(host);
   }
 
-  /** As `isCustom` for many hosts: returns those that are. */
-  async findCustom(hosts: readonly string[]): Promise<ReadonlySet<string>> {
-    const sql = this.#sql;
-    // A single host is compared, so that its plan is reused.
-    const isOneOf =
-      hosts.length === 1 ? sql`host = ${hosts[0] ?? ""}` : sql`host = any (${[...hosts]}::text[])`;
-    const rows = await sql<{ host: string }[]>`
-      select host from domains where ${isOneOf} and verified_at is not null`;
-    return new Set(rows.map(({ host }) => host));
+  #prepareLookUp(): HostLookUp {
+    const hosts = new Set<string>();
+    const custom = this.#lookUp.then(() => {
+      this.#nextLookUp = undefined;
+      return findCustom(this.#sql, [...hosts]);
+    });
+    // Whoever asked for a host gets the error.
+    this.#lookUp = custom.catch(() => undefined);
+    return { hosts, custom };
   }
 
   /** Looks up proofs that are due, at most `limit`. Returns how many were due. */
   checkProofs(limit: number): Promise<number> {
     return checkProofs(this.#sql, this.#readTxt, limit);
   }
+}
+
+/** Hosts that are looked up together; those that are custom domains are found. */
+type HostLookUp = { hosts: Set<string>; custom: Promise<ReadonlySet<string>> };
+
+/** The verified domains of any account among these hosts. */
+async function findCustom(sql: Sql, hosts: readonly string[]): Promise<ReadonlySet<string>> {
+  // A single host is compared, so that its plan is reused.
+  const isOneOf =
+    hosts.length === 1 ? sql`host = ${hosts[0] ?? ""}` : sql`host = any (${[...hosts]}::text[])`;
+  const rows = await sql<{ host: string }[]>`
+    select host from domains where ${isOneOf} and verified_at is not null`;
+  return new Set(rows.map(({ host }) => host));
 }
 
 /** A verified domain of an account. */

@@ -189,6 +189,21 @@ async function run(row: ImportRow, source: Source, reports = new Reports()): Pro
   }
 }
 
+/** Checks the import of the source that {@link begin} names. */
+async function check(accountId: Uuid, links: readonly SourceLink[]) {
+  const connection = await nats.connect();
+  const { signal } = new AbortController();
+  const scope = { accountId, mode: "live" as const };
+  const row = await new ImportService(postgres.sql).preview(scope, "memory", "memory", {});
+  const reports = new Reports();
+  const publisher = new SegmentPublisher(connection, signal);
+  const counters = new ImportCounters(postgres.sql, NO_CLICKS);
+  const checking = new ImportRun(postgres.sql, openLinks(), publisher, counters, reports);
+  await checking.check(row, new MemorySource(links, []), signal);
+  await connection.close();
+  return { row, links: reports.links };
+}
+
 /** Clicks by the id of their link and by UTC day. */
 function countClicks(clicks: readonly Click[]): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -343,18 +358,28 @@ describe("an import", () => {
 
   test("that is only checked says the same, and changes nothing", async () => {
     const { accountId } = await postgres.addWriter();
-    const row = await begin(accountId);
-    const reports = new Reports();
-    const connection = await nats.connect();
-    const { signal } = new AbortController();
-    const publisher = new SegmentPublisher(connection, signal);
-    const counters = new ImportCounters(postgres.sql, NO_CLICKS);
-    const checking = new ImportRun(postgres.sql, openLinks(), publisher, counters, reports);
     const links = [link(1, { alias: "checked" }), link(2, { alias: "checked/no/", url: "no" })];
-    await checking.check(row, new MemorySource(links, []), signal);
-    await connection.close();
+    const reports = await check(accountId, links);
     expect(reports.links.map(({ outcome }) => outcome.outcome)).toEqual(["new", "refused"]);
+    expect(reports.row).toMatchObject({ created: 1, same: 0, refused: 1 });
     expect(await linksOf(accountId)).toHaveLength(0);
+  });
+
+  test("that was begun is checked as it goes on, and does nothing once it has its links", async () => {
+    const { accountId } = await postgres.addWriter();
+    const links = Array.from({ length: 10 }, (_, n) => link(n, { alias: `begun-${n}` }));
+    const row = await begin(accountId);
+    const ended = run(row, new MemorySource(links, [], { pageSize: 2, failsAt: 4 }));
+    expect(await ended.catch(String)).toContain("has gone");
+    expect(await linksOf(accountId)).not.toHaveLength(0);
+    expect((await check(accountId, links)).row).toMatchObject({ created: 10, same: 0 });
+    await run(row, new MemorySource(links, []));
+    await postgres.sql`delete from links where account_id = ${accountId} and alias = 'begun-1'`;
+    const again = await check(accountId, links);
+    expect(again.row).toEqual(await run(row, new MemorySource(links, [])));
+    expect(again.row).toMatchObject({ state: "done", created: 10, same: 0 });
+    expect(again.links).toEqual([]);
+    expect(await linksOf(accountId)).toHaveLength(9);
   });
 
   test("of a source that does not advance ends, and so does one of another process", async () => {

@@ -109,8 +109,12 @@ export class ImportRun {
     return row;
   }
 
-  /** Says what would become of each link, and changes nothing. */
+  /**
+   * Says what would become of each link, and changes nothing. An import that has all its links
+   * would do nothing to them.
+   */
   async check(row: ImportRow, source: Source, signal: AbortSignal): Promise<void> {
+    if (row.state !== "links") return;
     const owner = ownerOf(row);
     const check: Decide = (links) => this.#links.check(owner, toImportedLinks(row, links));
     for await (const [, reports] of judgedPages(source, null, check, signal)) {

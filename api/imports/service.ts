@@ -1,18 +1,18 @@
 /** The operations on imports: begin, list and find them, and take them back. */
-import { type ClickHouse, clickTables, deleteRows, queryRows } from "../../shared/clicks/query.ts";
+import { type ClickHouse, deleteRows } from "../../shared/clicks/query.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, OPERATOR } from "../http/principal.ts";
 import type { LinkChanges } from "../links/change-links.ts";
-import { errorCode, type Sql } from "../postgres.ts";
+import type { Sql } from "../postgres.ts";
 import type { SegmentPublisher } from "./clicks.ts";
 import { ImportCounters, retryDeadlock } from "./counters.ts";
-import { chunksOf } from "./source.ts";
 import {
   beginImport,
   findAccounts,
   findImport,
+  findImportOf,
   findRemovableLinks,
   holdImport,
   type ImportRow,
@@ -50,6 +50,43 @@ export class ImportService {
     return await beginImport(this.#sql, { ...owner, id: newUuid(), source, identity, options });
   }
 
+  /**
+   * The import that {@link begin} returns, as it is before its links are counted, and without
+   * storing one that is new: a check changes nothing.
+   */
+  async preview(
+    { accountId, mode }: AccountScope,
+    source: string,
+    identity: string,
+    options: Readonly<Record<string, string>>,
+  ): Promise<ImportRow> {
+    const found = await findImportOf(this.#sql, { accountId, mode, source, identity });
+    if (found !== undefined && found.state !== "links") return found;
+    const now = new Date();
+    return {
+      id: newUuid(),
+      number: 0,
+      account_id: accountId,
+      mode,
+      source,
+      identity,
+      options,
+      state: "links",
+      page_end: null,
+      segments: 0,
+      publishing: [],
+      visits: 0,
+      left_out: 0,
+      created_at: now,
+      updated_at: now,
+      ...found,
+      created: 0,
+      same: 0,
+      taken: 0,
+      refused: 0,
+    };
+  }
+
   /** All imports, in the order in which they were begun. */
   list(): Promise<ImportRow[]> {
     return listImportRows(this.#sql);
@@ -59,34 +96,6 @@ export class ImportService {
     return findImport(this.#sql, id);
   }
 }
-
-/** The import of a check, which is not stored: a check changes nothing. */
-export const unwrittenImport = (
-  { accountId, mode }: AccountScope,
-  source: string,
-  identity: string,
-  options: Readonly<Record<string, string>>,
-): ImportRow => ({
-  id: newUuid(),
-  number: 0,
-  account_id: accountId,
-  mode,
-  source,
-  identity,
-  options,
-  state: "links",
-  page_end: null,
-  segments: 0,
-  publishing: [],
-  created: 0,
-  same: 0,
-  taken: 0,
-  refused: 0,
-  visits: 0,
-  left_out: 0,
-  created_at: new Date(),
-  updated_at: new Date(),
-});
 
 // Takes an import back:
 //
@@ -103,14 +112,6 @@ const LINKS_AT_ONCE = 500;
 
 /** After this time no worker writes counters that it read before the clicks were deleted. */
 const COUNTERS_MS = 5_000;
-
-/** Selects the clicks of an import. */
-const IS_IMPORTED = "import = {import: UInt32}";
-
-/** Parts that one statement drops, and attempts while ClickHouse merges parts, with its error. */
-const PARTS_AT_ONCE = 1_000;
-const DROPS_MAX = 5;
-const NO_SUCH_PART = "232";
 
 export type Undone = { links_deleted: number; links_kept: number };
 
@@ -165,47 +166,10 @@ export class ImportUndo {
     }
   }
 
-  /** A deletion rewrites each part of a table, so what can be dropped is dropped before. */
   async #deleteClicks(number: number): Promise<void> {
-    const { onCluster } = await clickTables(this.#clickhouse);
     const tables = ["clicks", ...ROLLUP_TABLES.map(({ table }) => table)];
-    const haveMore = await Promise.all(
-      // Shards have parts of the same names.
-      tables.map(async (table) => onCluster !== "" || (await this.#dropParts(table, number))),
-    );
-    const deletions = tables
-      .filter((_, i) => haveMore[i])
-      .map((table) => ({ table, condition: IS_IMPORTED }));
+    const deletions = tables.map((table) => ({ table, condition: "import = {import: UInt32}" }));
     await deleteRows(this.#clickhouse, deletions, { import: number });
-  }
-
-  /**
-   * Drops the parts that have clicks of the import only, as those of most months have; a part never
-   * changes. Returns whether other parts have some as well.
-   */
-  async #dropParts(table: string, number: number): Promise<boolean> {
-    for (let attempt = 0; attempt < DROPS_MAX; attempt++) {
-      const parts = await queryRows<{ part: string; isWhole: number }>(
-        this.#clickhouse,
-        `SELECT _part AS part, toUInt8(min(${IS_IMPORTED})) AS isWhole FROM ${table}
-          GROUP BY part HAVING max(${IS_IMPORTED})`,
-        { import: number },
-      );
-      const whole = parts.filter(({ isWhole }) => isWhole === 1);
-      if (whole.length === 0) return parts.length > 0;
-      try {
-        for (const some of chunksOf(whole, PARTS_AT_ONCE)) {
-          const drops = some.map(({ part }) => `DROP PART '${part}'`).join(", ");
-          await this.#clickhouse.command({
-            query: `ALTER TABLE ${table} ${drops}`,
-            query_params: {},
-          });
-        }
-      } catch (error) {
-        if (errorCode(error) !== NO_SUCH_PART) throw error;
-      }
-    }
-    return true;
   }
 }
 

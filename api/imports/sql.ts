@@ -46,10 +46,23 @@ export async function findImport(sql: Sql, id: Uuid): Promise<ImportRow | undefi
   return row;
 }
 
-export type NewImport = AccountScope & {
+/** Which import it is of those that are not undone. */
+type ImportOf = AccountScope & { source: string; identity: string };
+
+/** Finds the import of a source that an account has. */
+export async function findImportOf(
+  sql: Sql,
+  { accountId, mode, source, identity }: ImportOf,
+): Promise<ImportRow | undefined> {
+  const [row] = await sql<ImportRow[]>`
+    ${selectImports(sql)}
+     where account_id = ${accountId} and mode = ${mode} and source = ${source} and identity = ${identity}
+       and state <> 'undone'`;
+  return row;
+}
+
+export type NewImport = ImportOf & {
   id: Uuid;
-  source: string;
-  identity: string;
   options: Readonly<Record<string, string>>;
 };
 
@@ -65,10 +78,8 @@ export async function beginImport(sql: Sql, begun: NewImport): Promise<ImportRow
     insert into imports (id, account_id, mode, source, identity, options)
     values (${id}, ${accountId}, ${mode}, ${source}, ${identity}, ${sql.json(options)})
     on conflict do nothing`;
-  const [row] = await sql<[ImportRow]>`
-    ${selectImports(sql)}
-     where account_id = ${accountId} and mode = ${mode} and source = ${source} and identity = ${identity}
-       and state <> 'undone'`;
+  const row = await findImportOf(sql, begun);
+  if (row === undefined) throw new Error("The import has just been undone.");
   return row;
 }
 

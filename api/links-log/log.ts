@@ -95,8 +95,12 @@ export const selectEntries = async (sql: Sql, after: number): Promise<LogEntry[]
     select term::float8 as term, position::float8 as position, hash, bytes
       from link_log where position > ${after} order by position limit ${ENTRIES_MAX}`;
 
-/** How long entries stay after they were acknowledged, so that they can be published again. */
+/**
+ * How long entries stay after they were acknowledged, so that they can be published again; and the
+ * age of the first one from which those are looked for that may go, many at once.
+ */
 const KEPT = "1 hour";
+const KEPT_LONGEST = "1 hour 30 seconds";
 
 /** Entries that are deleted at once. */
 const DELETED_AT_ONCE = 1_000;
@@ -108,7 +112,8 @@ export async function acknowledgeEntries(sql: Sql, { term, position }: Position)
       update link_log_head set acknowledged_term = ${term}, acknowledged_position = ${position}
        where acknowledged_position is null or acknowledged_position < ${position})
     delete from link_log
-     where position < ${position} and created_at < now() - ${KEPT}::interval
+     where (select created_at from link_log order by position limit 1) < now() - ${KEPT_LONGEST}::interval
+       and position < ${position} and created_at < now() - ${KEPT}::interval
        and position in (select position from link_log order by position limit ${DELETED_AT_ONCE})`;
 }
 

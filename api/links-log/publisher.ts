@@ -98,8 +98,9 @@ export class LinksLogPublisher implements LinksPublisher {
   readonly #context: LogContext;
   readonly #strangersLog: LimitedLog;
   #jetStream: JetStream | undefined;
-  /** One run at a time, whoever asks. */
+  /** One run at a time, whoever asks; and that of those who have just asked. */
   readonly #runs = new CoalescedCalls<void>();
+  #asked: Promise<void> | undefined;
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
   /** The recording of it, one after the other. */
@@ -193,8 +194,12 @@ export class LinksLogPublisher implements LinksPublisher {
     this.#polling?.wake();
   }
 
+  /** Links that were written together are published by one run, as their requests ask at once. */
   #runNext(): Promise<void> {
-    return this.#runs.run("", () => this.#run());
+    return (this.#asked ??= Promise.resolve().then(() => {
+      this.#asked = undefined;
+      return this.#runs.run("", () => this.#run());
+    }));
   }
 
   /** Publishes everything that was committed before the call. */

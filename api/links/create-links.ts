@@ -1,12 +1,13 @@
-/** Creates links, one or many, with one statement. */
+/** Creates links, one or many, with one statement for all that come at once. */
 import { newUuid } from "../../shared/ids.ts";
+import { actorJson } from "../events/record.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
-import { budgets } from "../limits/budgets.ts";
 import { type Consumption, quotaExceeded } from "../limits/quotas.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
 import { isForeignKeyViolation, type Sql } from "../postgres.ts";
 import { linkData } from "./events.ts";
+import { LinkInsertions } from "./insertions.ts";
 import {
   COLLISIONS_MAX,
   conflictError,
@@ -28,13 +29,7 @@ import {
   requireWriting,
 } from "./results.ts";
 import { forwardsPath } from "./settings.ts";
-import {
-  findConflicts,
-  findOwnedLinks,
-  type Insertion,
-  insertLinks,
-  type RequestedNames,
-} from "./sql.ts";
+import { findConflicts, findOwnedLinks, type Insertion, type RequestedNames } from "./sql.ts";
 
 /** A valid creation, with its index in the request. */
 type Candidate = PreparedCreation & { index: number };
@@ -47,6 +42,7 @@ type Named = Candidate & { alias: string };
 /** Creates links, and publishes them to the redirectors. */
 export class LinkCreations {
   readonly #sql: Sql;
+  readonly #insertions: LinkInsertions;
   readonly #publisher: LinksPublisher;
   readonly #preparation: LinkPreparation;
   readonly #shortUrl: string;
@@ -54,6 +50,7 @@ export class LinkCreations {
   /** `shortUrl` is the origin of short links. */
   constructor(sql: Sql, publisher: LinksPublisher, preparation: LinkPreparation, shortUrl: string) {
     this.#sql = sql;
+    this.#insertions = new LinkInsertions(sql);
     this.#publisher = publisher;
     this.#preparation = preparation;
     this.#shortUrl = shortUrl;
@@ -127,12 +124,9 @@ export class LinkCreations {
       }
       const named = within.map((candidate) => toNamed(candidate, attempt));
       try {
-        const insertions = named.map((link) => toInsertion(link, this.#shortUrl));
-        const inserted = await insertLinks(this.#sql, owner, insertions);
-        const { consumption, ledgerBytes, versions } = inserted;
+        const insertions = toInsertions(owner, named, this.#shortUrl);
+        const { consumption, versions } = await this.#insertions.insert(owner, insertions);
         if (versions !== undefined) {
-          budgets.spend(owner, "changed_links", versions.length);
-          budgets.spend(owner, "ledger_bytes", ledgerBytes);
           rejectBeyond(beyond, exhausted, results);
           for (const [i, { row }] of insertions.entries())
             results[named[i]?.index ?? 0] = {
@@ -258,16 +252,23 @@ const toNamed = (candidate: Candidate, attempt: number): Named => ({
   alias: candidate.body.alias ?? generateAlias(lengthAfter(attempt, candidate.link)),
 });
 
-/** The insertion of a validated link under an alias; `shortUrl` is the origin of short links. */
-export function toInsertion(
-  { link, alias }: PreparedCreation & { alias: string },
+/** The insertions of an author's validated links; `shortUrl` is the origin of short links. */
+export function toInsertions(
+  { actor }: Author,
+  links: readonly (PreparedCreation & { alias: string })[],
   shortUrl: string,
-): Insertion {
-  const row = { ...link, alias, updated_at: link.created_at };
-  const data = linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl);
-  const event = { id: newUuid(), data: JSON.stringify(data) };
-  const state = JSON.stringify(toRecordDraft(row)).slice(0, -"}".length);
-  return { row, ...shortLinkOf(row), state, event };
+): Insertion[] {
+  const author = {
+    actor: JSON.stringify(actorJson(actor)),
+    origin: actor.origin === undefined ? null : JSON.stringify(actor.origin),
+  };
+  return links.map(({ link, alias }) => {
+    const row = { ...link, alias, updated_at: link.created_at };
+    const data = linkData({ ...row, version: 0, ...NO_CLICKS }, shortUrl);
+    const event = { id: newUuid(), data: JSON.stringify(data), ...author };
+    const state = JSON.stringify(toRecordDraft(row)).slice(0, -"}".length);
+    return { row, ...shortLinkOf(row), state, event };
+  });
 }
 
 /** The counters of a new link. */

@@ -8,7 +8,7 @@ import { ApiError } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { validateValue } from "../http/validation.ts";
 import { errorCode, type Sql } from "../postgres.ts";
-import { toInsertion } from "./create-links.ts";
+import { toInsertions } from "./create-links.ts";
 import type { DestinationRules } from "./destinations.ts";
 import { conflictError, isNameTaken, NameClaims } from "./names.ts";
 import type { LinkPreparation, PreparedCreation } from "./prepare-link.ts";
@@ -16,6 +16,7 @@ import { type Creation, type Failure, isFailure, toFailure } from "./results.ts"
 import { forwardsPath } from "./settings.ts";
 import {
   type AliasHolder,
+  DOMAIN_CHANGED,
   findAliasHolders,
   findConflicts,
   insertLinks,
@@ -44,7 +45,7 @@ type Candidate = PreparedCreation & { index: number; alias: string };
 const ATTEMPTS_MAX = 5;
 
 /** SQLSTATEs of links whose domain has changed, or has gone, since it was looked up. */
-const CHANGED: ReadonlySet<string> = new Set(["57P03", "23503"]);
+const CHANGED: ReadonlySet<string> = new Set([DOMAIN_CHANGED, "23503"]);
 
 export class LinkImports {
   readonly #sql: Sql;
@@ -149,9 +150,7 @@ export class LinkImports {
     outcomes: ImportOutcome[],
   ): Promise<void> {
     if (candidates.length === 0) return;
-    const insertions = candidates.map((candidate) =>
-      toInsertion(candidate, this.#rules.shortUrl.href),
-    );
+    const insertions = toInsertions(owner, candidates, this.#rules.shortUrl.href);
     await insertLinks(this.#sql, owner, insertions, "unlimited");
     for (const candidate of candidates) outcomes[candidate.index] = this.#created(candidate);
   }

@@ -11,7 +11,7 @@ import { futureInstant } from "../http/common-schemas.ts";
 import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
-import { type CustomHosts, type DestinationRules, requireDestination } from "./destinations.ts";
+import { type DestinationRules, requireDestination } from "./destinations.ts";
 import {
   type CreateLinkBody,
   type LinkRow,
@@ -108,8 +108,8 @@ export class LinkPreparation {
       () =>
         typeof body.alias === "string" ? requireAlias(body.alias, body.domain ?? null) : undefined,
       () => findPlace(domains, owner, body.domain ?? null),
-      () => requireDestination(body.url, this.#rules, domains),
-      () => prepareSettings(body, this.#rules, domains),
+      () => requireDestination(body.url, this.#rules, this.#domains),
+      () => prepareSettings(body, this.#rules, this.#domains),
       () => readExpiry(body, created_at),
       () => requireOneSegment(body.alias, body.forward_path),
     ]);
@@ -140,8 +140,8 @@ export class LinkPreparation {
   ): Promise<LinkChange> {
     const { url, alias, password: _, expires_at, domain, ...rest } = withoutSettings(body);
     const [settings, destination, place, , expires] = await checkAll([
-      () => prepareSettings(body, this.#rules, domains),
-      () => (url === undefined ? undefined : requireDestination(url, this.#rules, domains)),
+      () => prepareSettings(body, this.#rules, this.#domains),
+      () => (url === undefined ? undefined : requireDestination(url, this.#rules, this.#domains)),
       () => (domain === undefined ? undefined : findPlace(domains, owner, domain)),
       // Its reserved words are refused by `applyChange`.
       () => (alias === undefined ? undefined : requireAlias(alias, "")),
@@ -172,42 +172,19 @@ export class LinkPreparation {
 
 type VerifiedDomain = { id: Uuid; host: string; caseSensitive: boolean };
 
-/**
- * The look-ups of domains that one request needs, which are shared by its links: one for each
- * domain that they name, and one for all destinations together.
- */
-class RequestDomains implements CustomHosts {
+/** The owner's domains that one request names, each of which is looked up once for all its links. */
+class RequestDomains {
   readonly #domains: DomainService;
   readonly #verified = new Map<string, Promise<VerifiedDomain>>();
-  /** The hosts of this turn of the event loop, and the look-up of all of them. */
-  #waiting: { hosts: Set<string>; custom: Promise<ReadonlySet<string>> } | undefined;
 
   constructor(domains: DomainService) {
     this.#domains = domains;
-  }
-
-  async isCustom(host: string): Promise<boolean> {
-    return (await this.#findCustom(host)).has(host);
   }
 
   requireVerified(owner: AccountScope, name: string): Promise<VerifiedDomain> {
     const known = this.#verified.get(name) ?? this.#domains.requireVerified(owner, name);
     this.#verified.set(name, known);
     return known;
-  }
-
-  /** Collects the hosts of one event loop turn, and looks them up together. */
-  #findCustom(host: string): Promise<ReadonlySet<string>> {
-    if (this.#waiting === undefined) {
-      const hosts = new Set<string>();
-      const custom = Promise.resolve().then(() => {
-        this.#waiting = undefined;
-        return this.#domains.findCustom([...hosts]);
-      });
-      this.#waiting = { hosts, custom };
-    }
-    this.#waiting.hosts.add(host);
-    return this.#waiting.custom;
   }
 }
 

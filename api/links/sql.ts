@@ -7,8 +7,7 @@
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { keyOf, type ShortLink } from "../../shared/contracts/short-link.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { actorJson } from "../events/record.ts";
-import type { AccountScope, Author } from "../http/principal.ts";
+import type { AccountScope } from "../http/principal.ts";
 import type { Consumption } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type LinkRow, type NewLink, TEXT_COLUMNS } from "./model.ts";
@@ -132,13 +131,17 @@ const isOneOf = (sql: Sql | Transaction, ids: readonly Uuid[]) =>
 
 /**
  * A new link, the state that publishes its short link, as JSON without its version and what closes
- * it, and the event that records it. PostgreSQL assigns the version of the first two.
+ * it, and the event that records it, with parts as JSON. PostgreSQL assigns the version of the
+ * first two.
  */
 export type Insertion = ShortLink & {
   row: NewLink & { updated_at: Date };
   state: string;
-  event: { id: Uuid; data: string };
+  event: { id: Uuid; data: string; actor: string; origin: string | null };
 };
+
+/** The SQLSTATE of a link whose domain has changed since it was looked up. */
+export const DOMAIN_CHANGED = "57P03";
 
 /** Whether links consume one of the daily quota each. An operator's imports do not. */
 export type QuotaUse = "consumed" | "unlimited";
@@ -174,7 +177,7 @@ const grantAll = (sql: Sql) => sql`
  */
 export async function insertLinks(
   sql: Sql,
-  { accountId, mode, actor }: Author,
+  { accountId, mode }: AccountScope,
   insertions: readonly Insertion[],
   quota: QuotaUse = "consumed",
 ): Promise<Inserted> {
@@ -186,6 +189,8 @@ export async function insertLinks(
   const states = insertions.map(({ state }) => state);
   const eventIds = insertions.map(({ event }) => event.id);
   const data = insertions.map(({ event }) => event.data);
+  const actors = insertions.map(({ event }) => event.actor);
+  const origins = insertions.map(({ event }) => event.origin);
   type Row = Consumption & { versions: number[]; ledger_bytes: number };
   const [row] = await sql<[Row]>`
     with locked as materialized (${selectLocks(sql, insertions)}
@@ -196,8 +201,9 @@ export async function insertLinks(
         from quota
        cross join lateral next_link_versions(case when granted then ${insertions.length}::integer else 0 end)
                with ordinality as versions (version, place)
-        join unnest(${ids}::uuid[], ${domains}::text[], ${aliases}::text[], ${states}::text[], ${eventIds}::uuid[], ${data}::text[])
-               with ordinality as given (link_id, domain, alias, state, event_id, data, place) using (place)
+        join unnest(${ids}::uuid[], ${domains}::text[], ${aliases}::text[], ${states}::text[], ${eventIds}::uuid[],
+                    ${data}::text[], ${actors}::text[], ${origins}::text[])
+               with ordinality as given (link_id, domain, alias, state, event_id, data, actor, origin, place) using (place)
        order by place
     ), link as (
       insert into links (${listColumns(sql, COLUMNS)}, version)
@@ -209,9 +215,7 @@ export async function insertLinks(
       select link_id, ${accountId}, ${mode} from drawn
     ), recorded as (
       insert into events (id, account_id, mode, type, object_id, link_id, data, actor, origin)
-      select event_id, ${accountId}, ${mode}, 'link.created', link_id, link_id, data::jsonb,
-             ${sql.json(actorJson(actor))}::jsonb,
-             ${actor.origin === undefined ? null : sql.json(actor.origin)}::jsonb
+      select event_id, ${accountId}, ${mode}, 'link.created', link_id, link_id, data::jsonb, actor::jsonb, origin::jsonb
         from drawn
       returning bytes
     ), outbox as (

@@ -20,7 +20,6 @@ import {
   ImportService,
   ImportUndo,
   type Undone,
-  unwrittenImport,
 } from "../../api/imports/service.ts";
 import { Shlink } from "../../api/imports/shlink.ts";
 import { ShortIo } from "../../api/imports/short-io.ts";
@@ -144,7 +143,7 @@ function addSource(imports: Command, installation: Installation, kind: SourceKin
       const owner = { accountId: await importer.imports.findAccount(options.account), mode };
       await using source = await openSource(kind, location, own, installation);
       if (options.dryRun) {
-        const row = unwrittenImport(owner, kind.name, identity, own);
+        const row = await importer.imports.preview(owner, kind.name, identity, own);
         return await importer.check(row, source, options);
       }
       const row = await importer.imports.begin(owner, kind.name, identity, own);
@@ -248,7 +247,8 @@ class Importer {
     const run = this.#open(output);
     await run.check(row, source, this.#signal);
     const { created, same, taken, refused } = row;
-    print(options.json, { dry_run: true, created, same, taken, refused });
+    const counts = { created, same, taken, refused };
+    print(options.json, { dry_run: true, ...(row.state === "links" ? counts : describe(row)) });
   }
 }
 

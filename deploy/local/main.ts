@@ -18,10 +18,12 @@ import type { DemoProvider } from "./provider.ts";
 import { watchCode, withReload } from "./reload.ts";
 import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets, type Secrets } from "./secrets.ts";
 import {
+  ALLOW_PRIVATE_TARGETS,
   appServices,
   filesOf,
   LocalStack,
   metricsUrl,
+  SHORT_HOSTS,
   type StackInfo,
   type StackUrls,
 } from "./stack.ts";
@@ -156,6 +158,8 @@ async function runAll(
     nats_url: urls.nats,
     clickhouse_url: urls.clickhouse,
     links_signing_key: secrets.linksSigningKey,
+    short_hosts: SHORT_HOSTS,
+    allow_private_targets: ALLOW_PRIVATE_TARGETS,
   };
 }
 

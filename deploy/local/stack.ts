@@ -51,6 +51,8 @@ export type StackFile = {
   nats_url: string;
   clickhouse_url: string;
   links_signing_key: string;
+  short_hosts: string;
+  allow_private_targets: string;
   /** Process ids; null for a service that runs elsewhere. */
   pids: Record<(typeof PROCESSES | typeof STORES)[number], number | null>;
 };
@@ -107,7 +109,10 @@ type Surroundings = {
 };
 
 /** Hosts under which a browser on this machine reaches the short links. */
-const SHORT_HOSTS = "localhost,127.0.0.1,[::1]";
+export const SHORT_HOSTS = "localhost,127.0.0.1,[::1]";
+
+/** Links can be tried with a server on this machine. */
+export const ALLOW_PRIVATE_TARGETS = "true";
 
 /** The three processes of the product. */
 export function appServices({
@@ -150,7 +155,7 @@ export function appServices({
       API_PORT: new URL(urls.api).port,
       API_URL: urls.api,
       API_METRICS_PORT: String(metrics.api),
-      ALLOW_PRIVATE_TARGETS: "true",
+      ALLOW_PRIVATE_TARGETS,
       COMPAT: "yourls,bitly,shlink",
       LINKS_SIGNING_KEY: secrets.linksSigningKey,
       DASHBOARD_URL: urls.dashboard,

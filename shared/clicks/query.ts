@@ -78,11 +78,16 @@ export const clickTime = (parameter: string): string =>
 /** Time after which ClickHouse gives up the deletion from one table. */
 const DELETION_SECONDS_MAX = 3_000;
 
+/** Parts that one statement drops, and attempts while ClickHouse merges parts, with its error. */
+const PARTS_AT_ONCE = 1_000;
+const DROPS_MAX = 5;
+const NO_SUCH_PART = "232";
+
 /**
  * Deletes rows of tables of clicks and rollups, on every shard. That takes the longer, the more
  * months the clicks are of: a table has its parts rewritten one after the other, however few rows
- * they have. So one server works on all tables at once. A cluster runs such statements one by one,
- * and a time limits how long each may wait.
+ * they have. So what can be dropped is dropped before, and one server works on all tables at once.
+ * A cluster runs such statements one by one, and a time limits how long each may wait.
  */
 export async function deleteRows(
   clickhouse: ClickHouse,
@@ -90,7 +95,11 @@ export async function deleteRows(
   query_params: Record<string, unknown>,
 ): Promise<void> {
   const { suffix, onCluster } = await clickTables(clickhouse);
-  const run = async ({ table, condition }: Deletion): Promise<void> => {
+  const run = async (deletion: Deletion): Promise<void> => {
+    const { table, condition } = deletion;
+    // Shards have parts of the same names.
+    const hasMore = onCluster !== "" || (await dropParts(clickhouse, deletion, query_params));
+    if (!hasMore) return;
     await clickhouse.command({
       query: `DELETE FROM ${table}${suffix} ${onCluster} WHERE ${condition}
               SETTINGS lightweight_deletes_sync = 2, max_execution_time = ${DELETION_SECONDS_MAX}`,
@@ -103,6 +112,41 @@ export async function deleteRows(
 
 /** The rows of a table that a condition selects. */
 type Deletion = { table: string; condition: string };
+
+/**
+ * Drops the parts of which all rows are to be deleted, as those of an import have of most months; a
+ * part never changes. Returns whether other parts have some as well.
+ */
+async function dropParts(
+  clickhouse: ClickHouse,
+  { table, condition }: Deletion,
+  query_params: Record<string, unknown>,
+): Promise<boolean> {
+  for (let attempt = 0; attempt < DROPS_MAX; attempt++) {
+    const parts = await queryRows<{ part: string; isWhole: number }>(
+      clickhouse,
+      `SELECT _part AS part, toUInt8(min(${condition})) AS isWhole FROM ${table}
+        GROUP BY part HAVING max(${condition})`,
+      query_params,
+    );
+    const whole = parts.filter(({ isWhole }) => isWhole === 1);
+    if (whole.length === 0) return parts.length > 0;
+    const drops = whole.map(({ part }) => `DROP PART '${part}'`);
+    try {
+      for (let i = 0; i < drops.length; i += PARTS_AT_ONCE) {
+        const some = drops.slice(i, i + PARTS_AT_ONCE).join(", ");
+        await clickhouse.command({ query: `ALTER TABLE ${table} ${some}`, query_params: {} });
+      }
+    } catch (error) {
+      if (!isNoSuchPart(error)) throw error;
+    }
+  }
+  return true;
+}
+
+/** Whether a part was merged into another one meanwhile. */
+const isNoSuchPart = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === NO_SUCH_PART;
 
 /**
  * How a statement names the tables that store clicks and rollups: on a cluster those of each shard.

@@ -28,6 +28,8 @@ const LINKS = [
     starts_at: "2020-01-01T00:00:00Z",
   },
   { alias: `archived-${MARK}`, archived: true, expires_at: "2035-01-01T00:00:00Z" },
+  // The API of a local stack takes it.
+  { alias: `private-${MARK}`, url: "http://127.0.0.1:9/" },
 ];
 
 const stack = await forFile(useStack());
@@ -79,8 +81,10 @@ test("another installation: links are the same, and clicks come once more", asyn
   const done = { ...counts, state: "done", visits: before, left_out: 0 };
   expect(await importInto("shorthop")).toMatchObject(done);
   expect(await countClicks()).toBe(2 * before);
-  // What has been imported is not imported again.
+  // What has been imported is not imported again, and a check says so.
   expect(await importInto("shorthop")).toMatchObject(done);
+  const checked = await importInto("shorthop", "--dry-run");
+  expect(checked).toMatchObject({ dry_run: true, ...done });
   expect(await countClicks()).toBe(2 * before);
 });
 
