@@ -131,11 +131,11 @@ const BUCKET_START = (time: string): string =>
 
 const BY_START_AND_TOTAL = "GROUP BY GROUPING SETS ((start), ())";
 
-/** Reads clicks of all classes, to count bots; counts visitors of the counted classes only. */
+/** Reads clicks of all classes, to count bots. */
 const selectRawClicks = (query: AnalyticsQuery, visitors: string): string => `
   SELECT grouping(start) AS is_total, ${BUCKET_START("ts")},
          countIf(${IN_CLASSES}) AS counted,
-         ${visitors} FILTER (WHERE ${IN_CLASSES}) AS visitors,
+         ${visitors} AS visitors,
          countIf(class = 'bot') AS bots,
          countIf(class = 'prefetch') AS prefetches
     FROM clicks
