@@ -41,7 +41,7 @@ const dir = mkdtempSync(join(tmpdir(), "shorthop-bench-"));
 const links = generateLinks(LINKS);
 await using nats = await startNats();
 const natsUrl = nats.url;
-await using _log = (await BenchLog.open(natsUrl)).keepAlive();
+await using _ = (await BenchLog.open(natsUrl)).keepAlive();
 await publishLinks(natsUrl, links);
 // What runs on other machines in production must not take CPU time from the measured processes.
 setPriority(nats.pid(), LEAST_PRIORITY);

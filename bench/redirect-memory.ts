@@ -57,7 +57,7 @@ function runRedirector(natsUrl: string, cacheBytes: number, use: (pid: number) =
 for (const count of COUNTS) {
   await using nats = await startNats();
   const natsUrl = nats.url;
-  await using _log = (await BenchLog.open(natsUrl)).keepAlive();
+  await using _ = (await BenchLog.open(natsUrl)).keepAlive();
   const links = generateLinks(count);
   const destinationBytes =
     links.reduce((sum, link) => sum + link.destination.length, 0) / links.length;

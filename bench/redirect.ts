@@ -54,7 +54,7 @@ writeFileSync(linksFile, links.map((l) => `${l.alias} ${l.destination}`).join("\
 
 requireWrk();
 await using nats = await startNats();
-await using _log = (await BenchLog.open(nats.url)).keepAlive();
+await using _ = (await BenchLog.open(nats.url)).keepAlive();
 
 const DISTRIBUTIONS = ["uniform", "zipf"] as const;
 

@@ -59,7 +59,7 @@ const tls = createCertificates(dir);
 const links = generateLinks(LINKS);
 
 await using nats = await startNats();
-await using _log = (await BenchLog.open(nats.url)).keepAlive();
+await using _ = (await BenchLog.open(nats.url)).keepAlive();
 await publishLinks(nats.url, links);
 
 type Variant = { letter: string; name: string; isSecure: boolean; load: Load };

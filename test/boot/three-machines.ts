@@ -32,14 +32,15 @@ export function runThreeMachines(dir: string, step: Step): Promise<void> {
   return withThree(dir, ADDRESSES, step, (machines) => useMachines(dir, machines, step));
 }
 
+const runBlock = (machine: Machine, name: string): Promise<string> =>
+  machine.run(`cd ${FOLDER}\n${readBlock(name, "three-machines.md")}`);
+
 async function useMachines(
   dir: string,
   machines: readonly [Machine, Machine, Machine],
   step: Step,
 ): Promise<void> {
   const [first, second, third] = machines;
-  const runBlock = (machine: Machine, name: string): Promise<string> =>
-    machine.run(`cd ${FOLDER}\n${readBlock(name, "three-machines.md")}`);
   const onEach = async (name: string): Promise<void> => {
     await Promise.all(machines.map((machine) => runBlock(machine, name)));
   };

@@ -287,10 +287,9 @@ async function readRestrictedFunctions(sql: postgres.Sql): Promise<string[]> {
 function explainOn(tried: string, columns: ReadonlyMap<string, string>): string[] {
   const [, group, privilege = ""] = /^on tables (\w+): (\w+)$/.exec(tried) ?? [];
   if (group === undefined) return [tried];
-  const grouped: string[] = Object.values(TABLE_GROUPS).flat();
+  const grouped = new Set<string>(Object.values(TABLE_GROUPS).flat());
   const own = Object.entries(TABLE_GROUPS).find(([name]) => name === group)?.[1] ?? [];
-  const tables =
-    group === "rest" ? [...columns.keys()].filter((name) => !grouped.includes(name)) : own;
+  const tables = group === "rest" ? [...columns.keys()].filter((name) => !grouped.has(name)) : own;
   if (tables.some((table) => !columns.has(table)))
     throw new Error(`There is no table of ${group}.`);
   return tables.map((table) => {

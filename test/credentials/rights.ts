@@ -35,7 +35,7 @@ export function readRights(
   const [header = [], ...rows] = readTable(heading);
   const found = [
     header.slice(1, -1).map((cell) => cell.replaceAll("`", "")),
-    rows.map(([what]) => what).toSorted(),
+    rows.map(([what = ""]) => what).toSorted(),
     [...new Set(rows.flatMap((cells) => cells.slice(1, -1)))].toSorted(),
   ];
   const expected = [users, Object.keys(tried).toSorted(), ["yes", "–"]];

@@ -119,6 +119,9 @@ export class Inputs {
   }
 }
 
+const chunked = (rest: string): [string[], string] => [["Transfer-Encoding: chunked"], rest];
+const framed = (line: string, rest = "abc"): [string[], string] => [[line], rest];
+
 /** Request smuggling: framing that two parsers of one stream could interpret differently. */
 function smuggled(draft: Draft): Payload {
   const { random } = draft;
@@ -126,8 +129,6 @@ function smuggled(draft: Draft): Payload {
   const body = request.body ?? Buffer.from("x=1");
   const chunk = `${body.length.toString(16)}\r\n${body.toString("latin1")}\r\n`;
   const hidden = "GET /hidden HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  const chunked = (rest: string): [string[], string] => [["Transfer-Encoding: chunked"], rest];
-  const framed = (line: string, rest = "abc"): [string[], string] => [[line], rest];
   const framings: readonly [[string[], string], ...[string[], string][]] = [
     [["Content-Length: 3", "Transfer-Encoding: chunked"], `0\r\n\r\n${hidden}`],
     [["Transfer-Encoding: chunked", "Content-Length: 999"], `${chunk}0\r\n\r\n`],

@@ -11,7 +11,17 @@ export const words = (text: string): [string, ...string[]] => {
 const PUMPS: readonly [string, ...string[]] = [
   ...words(String.raw`a A1 0 9 . a. - a- / ../ \ % %25 %00 _ %_\ @ a@ : :: 0: [ ( { ' " & &a=1 = ; , +
     T xn-- xn--a. ß İ 🎈 👍🏽 $ <!--`),
-  ...[" ", "\t", ";q=0 ", ", ", "${", "\u0301", "a\u0301", "\ufdfa", "\u202e", "\ud800", "\u0000"],
+  " ",
+  "\t",
+  ";q=0 ",
+  ", ",
+  "${",
+  "\u0301",
+  "a\u0301",
+  "\ufdfa",
+  "\u202e",
+  "\ud800",
+  "\u0000",
 ];
 
 /** Valid beginnings of fields with these names, so that parsers read beyond the first character. */
@@ -52,8 +62,13 @@ export const VALUES: readonly [string, ...string[]] = [
     "https://[::1%25eth0]/" "http://0x7f.1/" "javascript:alert(1)" [] {} [[]]
     {"__proto__":{"polluted":true}} {"constructor":{"prototype":{"polluted":true}}}
     {"toString":null,"valueOf":null,"then":1,"length":-1} {"$ne":null} [null,null,null]`),
-  ...['" "', '"\' or 1=1 --"', "\"=cmd|' /C calc'!A0\"", '"{{7*7}}${7*7}"'],
-  ...["9".repeat(400), `0.${"1".repeat(5_000)}`, "1".repeat(50_000)],
+  '" "',
+  '"\' or 1=1 --"',
+  "\"=cmd|' /C calc'!A0\"",
+  '"{{7*7}}${7*7}"',
+  "9".repeat(400),
+  `0.${"1".repeat(5_000)}`,
+  "1".repeat(50_000),
   "[".repeat(DEEP_BELOW) + "]".repeat(DEEP_BELOW),
 ];
 
