@@ -5,7 +5,6 @@ import fc from "fast-check";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { type CountsOverTime, resolveEarlier, toComparison, toTimeSeries } from "./over-time.ts";
 import { type PeriodQuery, resolveRange } from "./period.ts";
-import { splitRange, tableOf } from "./plan.ts";
 import type { QueryRange } from "./query-resolver.ts";
 
 const NOW = Date.parse("2026-11-20T00:05:00Z");
@@ -102,20 +101,4 @@ test("an even stream of clicks has not changed, at any moment of an unfinished p
     // A midnight before which only one of the two years had a leap day.
     { numRuns: casesOf(300), examples: [["90d", "year", Date.parse("2025-03-21")]] },
   );
-});
-
-test("a range up to a moment is read from a rollup but for its last hour", () => {
-  const now = Date.parse("2026-11-20T14:35:07.008Z");
-  const range = rangeOf({ start_date: "2026-08-20", timezone: "Europe/Berlin" }, now);
-  expect(tableOf(range)).toBe("clicks");
-  expect(splitRange(range)).toEqual({
-    table: "clicks_1h",
-    rolledTo: Date.parse("2026-11-20T14:00:00Z"),
-    isSplit: true,
-  });
-  const unaligned = rangeOf({ start_date: "2026-08-20T10:01:00Z" }, now);
-  expect(splitRange(unaligned)).toMatchObject({ table: "clicks", isSplit: false });
-  const short = rangeOf({ start_date: "2026-11-20T14:15:00Z" }, now);
-  expect(splitRange(short)).toMatchObject({ table: "clicks", isSplit: false });
-  expect(splitRange(rangeOf({ period: "7d" }, now))).toMatchObject({ isSplit: false });
 });

@@ -68,17 +68,6 @@ describe("coalescing concurrent requests of one key", () => {
     );
   });
 
-  test("queries at once for the first request, then once for all that arrived meanwhile", async () => {
-    const { authorizeAll, batches } = createWindow(1_000);
-    const authorizer = new Authorizer({ authorize: authorizeAll });
-    await Promise.all(
-      Array.from({ length: 51 }, () => authorizer.authorize("id", key, rule, null)),
-    );
-    expect(batches).toEqual([1, 50]);
-    await authorizer.authorize("id", key, rule, null);
-    expect(batches).toEqual([1, 50, 1]);
-  });
-
   test("asks separately for each key and rule", async () => {
     const { authorizeAll, batches } = createWindow(1_000);
     const authorizer = new Authorizer({ authorize: authorizeAll });

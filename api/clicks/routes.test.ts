@@ -14,7 +14,7 @@ import { longTest } from "../../test/harness/property-runs.ts";
 import { resolveRange } from "../analytics/period.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { LedgerWriter } from "../events/record.ts";
-import { ClicksService, type PACE } from "./service.ts";
+import { ClicksService } from "./service.ts";
 
 // Megabytes are sent, on a machine that may be busy.
 setDefaultTimeout(60_000);
@@ -44,7 +44,7 @@ const unused = (): Promise<never> => Promise.reject(new Error("It is not asked f
 function startApi({
   clicks = Infinity,
   ...bounds
-}: { clicks?: number; stalledMs?: number; pace?: typeof PACE; confirmedMs?: number } = {}) {
+}: { clicks?: number; stalledMs?: number; confirmedMs?: number } = {}) {
   let read = 0;
   let gate = Promise.resolve();
   const clickhouse: ClickChunks = {
@@ -141,23 +141,6 @@ test("exports of three accounts are all that run in a process", async () => {
   expect(await statusOf(api, api.addKey())).toBe(503);
   for (const socket of sockets) socket.destroy();
   await accepted(api, api.addKey());
-});
-
-longTest("three accounts that take nearly nothing of theirs keep no other from one", async () => {
-  await using api = startApi({ pace: { bytesPerSecond: 1_000_000, lateMs: 300 } });
-  const slow = [];
-  for (let i = 0; i < 3; i++) slow.push(await startExport(api, api.addKey()));
-  let broken = 0;
-  const trickles = slow.map((socket) => {
-    socket.once("close", () => broken++);
-    return setInterval(() => void socket.read(1), 100);
-  });
-  await accepted(api, api.addKey());
-  for (const trickle of trickles) clearInterval(trickle);
-  for (const socket of slow) socket.resume();
-  // The client is still connected, and learns that its export is not whole.
-  await eventually(async () => expect(await Promise.resolve(broken)).toBe(1));
-  for (const socket of slow) socket.destroy();
 });
 
 longTest("an export of which the client takes nothing for some time breaks off", async () => {

@@ -123,16 +123,6 @@ describe("the requests of its documentation", () => {
       expect([response.status, await response.text()]).toEqual([200, OZH.url]);
     }
   });
-
-  test("a form of thousands of fields is refused", async () => {
-    const fields = Array.from({ length: 5_000 }, (_, i): [string, string] => [`f${i}`, "1"]);
-    const asked = { signature: account.key, action: "version", format: "simple" };
-    const response = await fetch(url(asked), { method: "POST", body: new URLSearchParams(fields) });
-    expect([response.status, await response.text()]).toEqual([
-      400,
-      "The form has too many fields: 200 at most.",
-    ]);
-  });
 });
 
 describe("a format", () => {

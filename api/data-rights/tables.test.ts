@@ -45,25 +45,6 @@ test("what looks like a secret is in no export", async () => {
   expect(rest.toSorted()).toEqual(["hash", "leased_until"]);
 });
 
-/** Tables whose rows name nobody by a column of that name. */
-const OTHERWISE = new Set(["verifications", "users", "takedowns", "accounts"]);
-
-test("every statement asks for the column that says whose a row is", async () => {
-  const { sql } = postgres;
-  const owner = { account: newUuid(), users: [newUuid()] };
-  const columns = await sql<{ table: string; names: string[] }[]>`
-    select table_name as table, array_agg(column_name::text order by column_name) as names
-      from information_schema.columns where table_schema = 'public' and data_type = 'uuid' group by 1`;
-  const namesOf = new Map(columns.map(({ table, names }) => [table, names]));
-  for (const { table, where } of OWNED_TABLES.filter(({ table }) => !OTHERWISE.has(table))) {
-    const names = namesOf.get(table) ?? [];
-    const own = ["account_id", "user_id", "webhook_id", "report_id", "import_id", "link_id"];
-    const column = own.find((name) => names.includes(name)) ?? "a column of an owner";
-    const statement = await sql`select from ${sql(table)} where ${where(sql, owner)}`.describe();
-    expect([table, statement.string]).toEqual([table, expect.stringContaining(column)]);
-  }
-});
-
 /** Somebody with a user of their own, and one whom another account has as well. */
 async function addOwner(): Promise<Owner & { shared: Uuid }> {
   const [account, other] = [await postgres.addAccount(), await postgres.addAccount()];

@@ -485,22 +485,12 @@ const PRODUCTS: readonly {
   {
     name: "Rebrandly",
     open: (http) => new Rebrandly(http),
-    page: (n) =>
-      Array.from({ length: 25 }, (_, i) => ({
-        id: `id${n}x${i}`,
-        slashtag: "s",
-        destination: "https://example.com/",
-        domain: { fullName: "go.test" },
-        createdAt: "2016-07-13T10:54:12.000Z",
-      })),
+    page: (n) => Array.from({ length: 25 }, (_, i) => rebrandlyLink(n * 25 + i)),
   },
   {
     name: "Short.io",
     open: (http) => new ShortIo(http, "go.test"),
-    page: (n) => ({
-      links: [{ idString: `l${n}`, path: "p", originalURL: "https://example.com/" }],
-      nextPageToken: `t${n}`,
-    }),
+    page: (n) => ({ links: [shortIoLink(`l${n}`)], nextPageToken: `t${n}` }),
   },
   {
     name: "Shorthop",

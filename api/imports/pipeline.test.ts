@@ -152,15 +152,6 @@ const visit = (n: number, minutes: number, change: Partial<SourceVisits> = {}): 
   ...change,
 });
 
-async function addDomain(accountId: Uuid): Promise<{ id: Uuid; host: string }> {
-  const id = newUuid();
-  const host = `go-${id}.example`;
-  await postgres.sql`
-    insert into domains (id, account_id, mode, host, verification_value, verified_at)
-    values (${id}, ${accountId}, 'live', ${host}, 'x', now())`;
-  return { id, host };
-}
-
 const noRecords = () => Promise.resolve([]);
 
 function openLinks(): LinkImports {
@@ -430,7 +421,7 @@ describe("an import", () => {
 
     test("whose case is switched meanwhile has all links, as the domain is in the end", async () => {
       const { accountId } = await postgres.addWriter();
-      const { id, host } = await addDomain(accountId);
+      const { id, host } = await postgres.addDomain(accountId);
       let switches = 0;
       let isRunning = true;
       const switching = (async () => {
@@ -459,7 +450,7 @@ describe("an import", () => {
 
     test("that is lost meanwhile refuses the other links, and ends", async () => {
       const { accountId } = await postgres.addWriter();
-      const { id, host } = await addDomain(accountId);
+      const { id, host } = await postgres.addDomain(accountId);
       const source = new MemorySource(linksOn(host), []);
       const reports = new Reports();
       reports.noteLinks = (some) => {

@@ -29,14 +29,6 @@ async function addKey(accountId: Uuid, expiresAt: Date | null = null) {
   return await keys.createAny({ accountId, name, mode: "live", scopes: ["links:read"], expiresAt });
 }
 
-async function addMember(accountId: Uuid, role: string, confirmed = true): Promise<string> {
-  const email = `${crypto.randomUUID()}@example.com`;
-  const [user] = await sql<[{ id: Uuid }]>`
-    insert into users (email, name, email_verified) values (${email}, 'n', ${confirmed}) returning id`;
-  await sql`insert into members (account_id, user_id, role) values (${accountId}, ${user.id}, ${role})`;
-  return email;
-}
-
 const isRevoked = async (id: Uuid): Promise<boolean> =>
   (await sql`select from api_keys where id = ${id} and revoked_at <= clock_timestamp()`).length ===
   1;
@@ -45,9 +37,9 @@ const waitingMails = async (): Promise<number> => (await sql`select from report_
 
 test("a reported key is revoked, its ledger says so once, and only confirmed owners get a mail", async () => {
   const accountId = await postgres.addAccount();
-  const owner = await addMember(accountId, "owner");
-  await addMember(accountId, "owner", false);
-  await addMember(accountId, "member");
+  const { email: owner } = await postgres.addMember(accountId, "owner");
+  await postgres.addMember(accountId, "owner", false);
+  await postgres.addMember(accountId, "member");
   const { row, key } = await addKey(accountId);
   const other = await addKey(accountId);
   await reports.report([key, key, "no key"], ORIGIN);
@@ -75,7 +67,7 @@ test("a reported key is revoked, its ledger says so once, and only confirmed own
 
 test("an owner who has left by then gets no mail", async () => {
   const accountId = await postgres.addAccount();
-  await addMember(accountId, "owner");
+  await postgres.addMember(accountId, "owner");
   await reports.report([(await addKey(accountId)).key], ORIGIN);
   await sql`delete from members where account_id = ${accountId}`;
   await using server = await SmtpServer.start();
@@ -85,7 +77,7 @@ test("an owner who has left by then gets no mail", async () => {
 
 test("who makes keys and reports them does not flood the owners", async () => {
   const accountId = await postgres.addAccount();
-  await addMember(accountId, "owner");
+  await postgres.addMember(accountId, "owner");
   const made = await Promise.all(Array.from({ length: 30 }, () => addKey(accountId)));
   await reports.report(
     made.map(({ key }) => key),
@@ -97,7 +89,7 @@ test("who makes keys and reports them does not flood the owners", async () => {
 
 test("no mail waits where none is sent", async () => {
   const accountId = await postgres.addAccount();
-  await addMember(accountId, "owner");
+  await postgres.addMember(accountId, "owner");
   const { row, key } = await addKey(accountId);
   await new KeyReports(sql, false).report([key], ORIGIN);
   expect([await isRevoked(row.id), await waitingMails()]).toEqual([true, 0]);
@@ -123,7 +115,7 @@ test.each<[string, (key: string) => string]>([
 
 test("a key that has expired is not revoked once more", async () => {
   const accountId = await postgres.addAccount();
-  await addMember(accountId, "owner");
+  await postgres.addMember(accountId, "owner");
   const { key } = await addKey(accountId, new Date(Date.now() - 60_000));
   await reports.report([key], ORIGIN);
   expect(await waitingMails()).toBe(0);

@@ -78,15 +78,6 @@ describe("a budget", () => {
     });
   });
 
-  test.each([
-    ["free", 500],
-    ["pro", 2_000],
-    ["business", 20_000],
-  ])("of rows that %s accounts create in bulk is %i an hour", (plan, rows) => {
-    const { perSecond, ...bounds } = boundsOf("bulk_rows", plan);
-    expect([bounds.atOnce, Math.round(perSecond * 3_600)]).toEqual([rows, rows]);
-  });
-
   test("keeps a part for those who may use it", () => {
     const { budgets } = createBudgets();
     const payer = newPayer();

@@ -138,19 +138,6 @@ describe("the log", () => {
     expect(full.length).toBeGreaterThanOrEqual(log.length - 4);
   });
 
-  test("is one chain also when many number at once", async () => {
-    await Promise.all(
-      Array.from({ length: 20 }, async (_, i) => {
-        await commit([`link-${i}`]);
-        await number();
-      }),
-    );
-    const aliases = (await readLog()).flatMap(aliasesOf);
-    expect(aliases.toSorted()).toEqual(
-      Array.from({ length: 20 }, (_, i) => `link-${i}`).toSorted(),
-    );
-  });
-
   test("knows its entries until they were acknowledged for an hour, and always the last one", async () => {
     const { sql } = postgres;
     for (const alias of ["a", "b", "c"]) {

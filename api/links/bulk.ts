@@ -175,7 +175,7 @@ function requireOnce(seen: Set<Uuid>, text: string): Uuid {
 }
 
 /** The `n`th id after `first`: adds `n` to its last 48 bits, which are random. */
-export function nthId(first: Uuid, n: number): Uuid {
+function nthId(first: Uuid, n: number): Uuid {
   const last = (BigInt(`0x${first.slice(-12)}`) + BigInt(n)) & 0xffff_ffff_ffffn;
   return first.slice(0, -12) + last.toString(16).padStart(12, "0");
 }

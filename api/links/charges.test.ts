@@ -7,7 +7,7 @@ import { afterEach, expect, spyOn, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
+import { startPostgres, upsertLink } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
@@ -20,13 +20,6 @@ afterEach(() => void spend.mockClear());
 /** What has been taken from a budget since the test began. */
 const taken = (name: string): number =>
   spend.mock.calls.reduce((sum, [, of, units]) => (of === name ? sum + units : sum), 0);
-
-const newOwner = async (): Promise<Writer> => ({
-  accountId: await postgres.addAccount("free"),
-  mode: "live",
-  plan: "free",
-  actor: { type: "user", id: newUuid() },
-});
 
 /** Of a link, most of which is its destination. */
 const url = `https://example.com/${"x".repeat(7_000)}`;
@@ -47,7 +40,7 @@ const readEvents = async ({ accountId }: Writer) =>
   >`select type, bytes, data from events where account_id = ${accountId} order by id`;
 
 test("every link that is written counts, and the bytes of its event", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter("free");
   const ids = await createMany(owner, 10);
   expect([taken("changed_links"), taken("ledger_bytes") > 70_000]).toEqual([10, true]);
   spend.mockClear();
@@ -63,22 +56,21 @@ test("every link that is written counts, and the bytes of its event", async () =
 });
 
 test("rows of a bulk creation count once they are links, and the refusal says how many and when", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter("free");
   const { links } = postgres;
   const rows = ["row-1", "row-2", "row-1"].map((alias) => ({ url, alias }));
   const id = newUuid();
   await links.createMany(owner, id, rows);
   await links.createMany(owner, newUuid(), [...rows, { url: "nonsense" }]);
   expect(taken("bulk_rows")).toBe(2);
-  const upsert = { externalId: "mine", requireVersion: () => undefined, mustExist: false };
-  await links.upsert(owner, { ...upsert, body: { url } });
-  await links.upsert(owner, { ...upsert, body: { url } });
+  const upsert = (externalId: string) => upsertLink(links, owner, externalId, { url });
+  await upsert("mine");
+  await upsert("mine");
   await links.create(owner, newUuid(), { url });
   expect(taken("bulk_rows")).toBe(3);
 
   useUp(owner, "bulk_rows");
-  const other = { ...upsert, externalId: "other", body: { url } };
-  for (const work of [links.createMany(owner, newUuid(), [{ url }]), links.upsert(owner, other)]) {
+  for (const work of [links.createMany(owner, newUuid(), [{ url }]), upsert("other")]) {
     const refusal = await work.catch((error: unknown) => error instanceof ApiError && error);
     expect(refusal).toMatchObject({ status: 429 });
     expect(refusal && "message" in refusal && refusal.message).toMatch(
@@ -96,12 +88,12 @@ test("rows of a bulk creation count once they are links, and the refusal says ho
   expect(links.createMany(owner, newUuid(), [unread])).rejects.toMatchObject({ status: 429 });
   expect(isRead).toBe(false);
   expect(await links.checkMany(owner, [{ url }])).toEqual([undefined]);
-  expect(await links.upsert(owner, { ...upsert, body: { url } })).toBeObject();
+  expect(await upsert("mine")).toBeObject();
   expect((await links.create(owner, newUuid(), { url })).propagated).toBeBoolean();
 });
 
 test("aliases of others are said to be taken to those alone who have not asked for too many", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter("free");
   const { links } = postgres;
   const rows = [{ url, alias: "asked-1" }, { url, alias: "asked-2" }, { url }];
   await links.checkMany(owner, rows);
@@ -113,7 +105,7 @@ test("aliases of others are said to be taken to those alone who have not asked f
 });
 
 test("a change of a tag records what names each link and its tags, and not the rest of it", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter("free");
   await createMany(owner, 50, ["old"]);
   spend.mockClear();
   await postgres.tags.merge(owner, ["old"], "new");
@@ -135,7 +127,7 @@ test("a change of a tag records what names each link and its tags, and not the r
 });
 
 test("deliveries to webhooks count before they are made", async () => {
-  const owner = await newOwner();
+  const owner = await postgres.addWriter("free");
   await createMany(owner, 10, ["old"]);
   for (let i = 0; i < 5; i++) await addWebhook(owner, i < 3 ? ["*"] : ["link.updated"]);
   await addWebhook(owner, ["domain.created"]);
@@ -148,7 +140,7 @@ test("deliveries to webhooks count before they are made", async () => {
 test.each(["ledger_bytes", "changed_links"] as const)(
   "an account that has used up %s writes no link in any way, and others do",
   async (name) => {
-    const [owner, other] = [await newOwner(), await newOwner()];
+    const [owner, other] = [await postgres.addWriter("free"), await postgres.addWriter("free")];
     const [id = newUuid()] = await createMany(owner, 1, ["old"]);
     useUp(owner, name);
     const { links, tags } = postgres;
@@ -160,6 +152,8 @@ test.each(["ledger_bytes", "changed_links"] as const)(
       links.remove(owner, id),
       links.removeMany(owner, [encodeId("link", id)]),
       tags.merge(owner, ["old"], "new"),
+      tags.remove(owner, "old"),
+      tags.change(owner, "old", { name: "new" }),
     ].map((work) => work.catch((error: unknown) => error instanceof ApiError && error.message));
     for (const refusal of await Promise.all(refused)) expect(refusal).toContain(`(${name}: `);
     expect((await readEvents(owner)).map(({ type }) => type)).toEqual(["link.created"]);

@@ -6,6 +6,7 @@ import { expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { outcomeOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
 import type { CreateLinkBody } from "./model.ts";
@@ -16,13 +17,6 @@ const forwards = { forward_path: "append" as const };
 const postgres = await forFile(startPostgres());
 const [one, other] = [await postgres.addWriter(), await postgres.addWriter()];
 const ofTest: Writer = { ...one, mode: "test" };
-
-/** "created" or "changed", or the reason of the error. */
-const outcomeOf = (work: Promise<unknown>, done: string): Promise<string> =>
-  work.then(
-    () => done,
-    (error: unknown) => String(Reflect.get(Object(error), "reason") ?? error),
-  );
 
 const ids = new Map<string, Uuid>();
 

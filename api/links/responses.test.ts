@@ -4,8 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
-import { SYSTEM, type Writer } from "../http/principal.ts";
+import { startPostgres, upsertLink } from "../../test/harness/postgres.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
 import { fullLink, linkEtag, linkResponse, toFullLink, toLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
@@ -31,12 +30,7 @@ const SETTINGS: UpdateLinkBody = {
 };
 
 const postgres = await forFile(startPostgres());
-const owner: Writer = {
-  accountId: await postgres.addAccount(),
-  mode: "live",
-  plan: "pro",
-  actor: SYSTEM,
-};
+const owner = await postgres.addWriter();
 
 const firstOf = ({ results: [result] }: LinkResults): LinkRow => {
   if (result === undefined || !("link" in result)) throw new Error("The row failed.");
@@ -55,15 +49,7 @@ const WRITES: Record<string, () => Promise<LinkRow>> = {
     const id = encodeId("link", (await create()).id);
     return firstOf(await postgres.links.updateMany(owner, [{ id, ...SETTINGS }]));
   },
-  upsert: async () =>
-    (
-      await postgres.links.upsert(owner, {
-        externalId: newUuid(),
-        body,
-        requireVersion: () => undefined,
-        mustExist: false,
-      })
-    ).link,
+  upsert: async () => (await upsertLink(postgres.links, owner, newUuid(), body)).link,
 };
 
 describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
@@ -106,14 +92,7 @@ describe.each(Object.entries(WRITES))("the answer to %s", (_, write) => {
 test("a replacement that says nothing of a setting switches it off", async () => {
   const externalId = newUuid();
   const replace = async (fields: CreateLinkBody) =>
-    (
-      await postgres.links.upsert(owner, {
-        externalId,
-        body: fields,
-        requireVersion: () => undefined,
-        mustExist: false,
-      })
-    ).link;
+    (await upsertLink(postgres.links, owner, externalId, fields)).link;
   const others = {
     title: "t",
     notes: "n",

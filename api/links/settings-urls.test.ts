@@ -41,13 +41,6 @@ const problemOf = async (run: Promise<void>): Promise<unknown> =>
   );
 
 describe("the URLs of settings", () => {
-  test("are looked up together, eight at once", async () => {
-    const hosts = new SlowHosts();
-    const body = { rules: rulesOf(...manyUrls), expired_url: "https://example.com/" };
-    await requireUrls(body, RULES, hosts);
-    expect(hosts.highest).toBe(8);
-  });
-
   test("fail by the first that is not valid, in the order of the fields", async () => {
     const hosts = new SlowHosts("host-3.example.com");
     const rules = rulesOf(...manyUrls, "ftp://example.com/");
@@ -64,12 +57,5 @@ describe("the URLs of settings", () => {
     const hosts = { isCustom: () => Promise.reject(failure) };
     const body = { rules: rulesOf(...manyUrls) };
     expect(await problemOf(requireUrls(body, RULES, hosts))).toBe(failure);
-  });
-
-  test("are none for a request without settings", async () => {
-    const hosts = new SlowHosts();
-    const body = { rules: null, split: null, preview: null, expired_url: null };
-    await requireUrls(body, RULES, hosts);
-    expect(hosts.highest).toBe(0);
   });
 });

@@ -33,8 +33,6 @@ beforeEach(async () => {
 const sendTo = (url: string, kinds?: MailKinds): Promise<number> =>
   mailQueue(postgres.sql, url, outcomes, kinds).sendWaiting();
 
-let people = 0;
-
 /** Adds a report with a run, and as many recipients with a mail each. */
 async function addRecipients(recipients: number) {
   const { sql } = postgres;
@@ -48,10 +46,7 @@ async function addRecipients(recipients: number) {
     values (${runId}, ${reportId}, '2026-02-23', '2026-03-01', false, ${sql.json(REPORT_CONTENT)})`;
   const users: { id: Uuid; email: string }[] = [];
   for (let i = 0; i < recipients; i++) {
-    const email = `person-${++people}@example.com`;
-    const [user] = await sql<[{ id: Uuid; email: string }]>`
-      insert into users (email, name, email_verified) values (${email}, 'n', true) returning id, email`;
-    await sql`insert into members (account_id, user_id, role) values (${accountId}, ${user.id}, 'viewer')`;
+    const user = await postgres.addMember(accountId, "viewer");
     await sql`insert into report_recipients (report_id, account_id, user_id) values (${reportId}, ${accountId}, ${user.id})`;
     users.push(user);
   }

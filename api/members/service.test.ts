@@ -7,8 +7,14 @@ import { beforeEach, expect, test } from "bun:test";
 
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { reasonOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { SessionServices } from "../../test/harness/session-services.ts";
+import {
+  Browser,
+  newNetwork,
+  ORIGIN,
+  SessionServices,
+} from "../../test/harness/session-services.ts";
 import { OPERATOR, type User } from "../http/principal.ts";
 import { type Call, confirmOf } from "../http/request-context.ts";
 import { SessionAuthenticator } from "../sessions/session-auth.ts";
@@ -24,73 +30,22 @@ let address: string;
 let tests = 0;
 beforeEach(() => void (address = `person-${tests++}@example.com`));
 
-const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
-
-/** Networks that nobody has tried from yet. */
-let networks = 0;
-const elsewhere = () => `198.51.${++networks >> 8}.${networks & 255}`;
-
-const ORIGIN = { network: "192.0.2.0/24", request_id: "test" };
-
-/** A browser, which keeps the cookies that it gets. */
-class Browser {
-  readonly cookies = new Map<string, string>();
-  readonly #services: typeof services;
-
-  constructor(using = services) {
-    this.#services = using;
-  }
-
-  /** Returns "in", or the error's code. */
-  async signIn(password: string, from = elsewhere(), email = address): Promise<string> {
-    const client = { address: from, origin: ORIGIN, headers: this.headers() };
-    try {
-      this.#keep((await this.#services.sessions.signIn({ email, password }, client)).cookies);
-      return "in";
-    } catch (error) {
-      return reasonOf(error);
-    }
-  }
-
-  async changePassword(current: string, next: string): Promise<void> {
-    const client = { address: elsewhere(), origin: ORIGIN, headers: this.headers() };
-    const session = await this.#services.sessions.find(client.headers);
-    this.#keep(await this.#services.sessions.changePassword(session, current, next, client));
-  }
-
-  /** The signed-in user and the accounts that they see, or the error's code. */
-  async see(): Promise<{ user: User; accounts: string[] } | string> {
-    const { sessions, members } = this.#services;
-    try {
-      const { user } = await sessions.find(this.headers());
-      return { user, accounts: (await members.listAccounts(user.id)).map(({ id }) => id) };
-    } catch (error) {
-      return reasonOf(error);
-    }
-  }
-
-  async user(): Promise<User> {
-    return (await this.#services.sessions.find(this.headers())).user;
-  }
-
-  headers(): Headers {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    return new Headers({ cookie });
-  }
-
-  #keep(set: string[]): void {
-    for (const cookie of set) {
-      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
-      this.cookies.set(name, value);
-    }
-  }
-}
+const browse = (email = address, using = services) => new Browser(using, email);
 
 async function signedIn(password: string): Promise<Browser> {
-  const browser = new Browser();
+  const browser = browse();
   expect(await browser.signIn(password)).toBe("in");
   return browser;
 }
+
+const userOf = async (browser: Browser): Promise<User> => (await browser.session()).user;
+
+/** The signed-in user and the accounts that they see, or the error's code. */
+const see = (browser: Browser) =>
+  browser.session().then(async ({ user }) => {
+    const accounts = await services.members.listAccounts(user.id);
+    return { user, accounts: accounts.map(({ id }) => id) };
+  }, reasonOf);
 
 /** Invites an address to an account, by default to a new one. */
 async function invite(accountId?: Uuid) {
@@ -102,10 +57,9 @@ async function invite(accountId?: Uuid) {
   );
   /** Returns the account's id, or the error's code. */
   const accept = (password: string, user?: User) =>
-    services.members.accept(token, user, { name: "Somebody", password }, ORIGIN).then(
-      (joined) => joined.accountId,
-      (error: unknown) => reasonOf(error),
-    );
+    services.members
+      .accept(token, user, { name: "Somebody", password }, ORIGIN)
+      .then((joined) => joined.accountId, reasonOf);
   return { account, accept, offer: () => services.members.getOffer(token) };
 }
 
@@ -122,11 +76,11 @@ test("an address that has a user is accepted only in that user's session", async
   expect(await second.accept(OWN)).toBe("invalid_request");
   expect(services.hashed).toEqual([]);
   const browser = await signedIn(OWN);
-  const user = await browser.user();
+  const user = await userOf(browser);
   const stranger = { ...user, email: "stranger@example.com" };
   expect(await second.accept("ignored", stranger)).toBe("forbidden");
   const joined = await second.accept("ignored", user);
-  expect(await browser.see()).toMatchObject({
+  expect(await see(browser)).toMatchObject({
     user: { email: address },
     accounts: [first, joined],
   });
@@ -152,7 +106,7 @@ test("of two invitations to an address that are accepted at once, one gets its u
   const lost = outcomes.indexOf("invalid_request");
   // The other one is still good, in the session of the user who is there now.
   const browser = await signedIn([THEIRS, OWN][lost] ?? "");
-  expect(await invitations[lost]?.accept("ignored", await browser.user())).toStartWith("acct_");
+  expect(await invitations[lost]?.accept("ignored", await userOf(browser))).toStartWith("acct_");
 });
 
 test("who proves the address gets it, and nothing of what somebody did under it before", async () => {
@@ -164,12 +118,12 @@ test("who proves the address gets it, and nothing of what somebody did under it 
   const weak = await services.members
     .createProven({ ...person, password: "password12" })
     .catch(reasonOf);
-  expect([weak, await before.see()]).toEqual(["invalid_request", expect.any(Object)]);
+  expect([weak, await see(before)]).toEqual(["invalid_request", expect.any(Object)]);
 
   const id = await services.members.createProven(person);
-  expect(await before.see()).toBe("unauthorized");
-  expect(await new Browser().signIn(THEIRS)).toBe("unauthorized");
-  expect(await (await signedIn(OWN)).see()).toEqual({
+  expect(await see(before)).toBe("unauthorized");
+  expect(await browse().signIn(THEIRS)).toBe("unauthorized");
+  expect(await see(await signedIn(OWN))).toEqual({
     user: { id, email: address, name: "Real" },
     accounts: [],
   });
@@ -185,7 +139,7 @@ test("who proves the address gets it, and nothing of what somebody did under it 
   expect(await (await invite()).accept(THEIRS)).toBe("invalid_request");
   // A device cookie of the user before belongs to nobody: it gives no attempts of its own. One has
   // been used above.
-  for (let i = 0; i < 9; i++) expect(await new Browser().signIn("wrong")).toBe("unauthorized");
+  for (let i = 0; i < 9; i++) expect(await browse().signIn("wrong")).toBe("unauthorized");
   expect(await before.signIn("wrong")).toBe("rate_limited");
 });
 
@@ -208,10 +162,9 @@ test("guesses at a password are as many as the limit says, whoever else the gues
   await join(OWN);
   // What the guesser may do under the address: nothing, so they have only their guesses.
   expect(await join(THEIRS)).toBe("invalid_request");
-  const guesser = new Browser();
-  const guess = () => guesser.signIn(`wrong-${networks}`);
+  const guesser = browse();
   let guesses = 0;
-  while (guesses < 60 && (await guess()) === "unauthorized") {
+  while (guesses < 60 && (await guesser.signIn(`wrong-${guesses}`)) === "unauthorized") {
     guesses++;
     if (guesses % 4 === 0) await guesser.signIn(THEIRS);
   }
@@ -223,7 +176,7 @@ test("guesses that arrive at once are as many as the limit says", async () => {
   await join(OWN);
   services.hashed.length = 0;
   const outcomes = await Promise.all(
-    Array.from({ length: 40 }, (_, i) => new Browser().signIn(`wrong-${i}`)),
+    Array.from({ length: 40 }, (_, i) => browse().signIn(`wrong-${i}`)),
   );
   expect(outcomes.filter((outcome) => outcome === "unauthorized")).toHaveLength(10);
   expect(services.hashed).toHaveLength(10);
@@ -231,18 +184,18 @@ test("guesses that arrive at once are as many as the limit says", async () => {
 
 test("a right password gives its own attempt back, and none that others have used", async () => {
   await join(OWN);
-  for (let i = 0; i < 9; i++) expect(await new Browser().signIn("wrong")).toBe("unauthorized");
-  for (let i = 0; i < 3; i++) expect(await new Browser().signIn(OWN)).toBe("in");
-  expect(await new Browser().signIn("wrong")).toBe("unauthorized");
-  expect(await new Browser().signIn("wrong")).toBe("rate_limited");
-  expect(await new Browser().signIn(OWN)).toBe("rate_limited");
+  for (let i = 0; i < 9; i++) expect(await browse().signIn("wrong")).toBe("unauthorized");
+  for (let i = 0; i < 3; i++) expect(await browse().signIn(OWN)).toBe("in");
+  expect(await browse().signIn("wrong")).toBe("unauthorized");
+  expect(await browse().signIn("wrong")).toBe("rate_limited");
+  expect(await browse().signIn(OWN)).toBe("rate_limited");
 });
 
 test("guesses of strangers lock nobody out of a device on which they have signed in", async () => {
   await join(OWN);
   const known = await signedIn(OWN);
-  while ((await new Browser().signIn("wrong")) === "unauthorized");
-  expect(await new Browser().signIn(OWN)).toBe("rate_limited");
+  while ((await browse().signIn("wrong")) === "unauthorized");
+  expect(await browse().signIn(OWN)).toBe("rate_limited");
   expect(await known.signIn(OWN)).toBe("in");
   // The device has a limit of its own.
   for (let i = 0; i < 10; i++) expect(await known.signIn("wrong")).toBe("unauthorized");
@@ -252,9 +205,11 @@ test("guesses of strangers lock nobody out of a device on which they have signed
 test("a device of somebody who knew an earlier password has no attempts of its own", async () => {
   await join(OWN);
   const [owner, former] = [await signedIn(OWN), await signedIn(OWN)];
-  await owner.changePassword(OWN, THEIRS);
+  owner.keep(
+    await services.sessions.changePassword(await owner.session(), OWN, THEIRS, owner.client),
+  );
   for (let i = 0; i < 10; i++) expect(await former.signIn("wrong")).toBe("unauthorized");
-  expect(await new Browser().signIn("wrong")).toBe("rate_limited");
+  expect(await browse().signIn("wrong")).toBe("rate_limited");
   // The device that changed it is known still.
   expect(await owner.signIn(THEIRS)).toBe("in");
 });
@@ -267,8 +222,7 @@ test("a wrong sign-in is as much work, and is limited alike, whether or not the 
   for (const email of [address, nobody, proven]) {
     services.hashed.length = 0;
     const outcomes: string[] = [];
-    for (let i = 0; i < 11; i++)
-      outcomes.push(await new Browser().signIn("wrong", undefined, email));
+    for (let i = 0; i < 11; i++) outcomes.push(await browse(email).signIn("wrong"));
     expect([email, services.hashed.length, ...new Set(outcomes)]).toEqual([
       email,
       10,
@@ -281,17 +235,17 @@ test("a wrong sign-in is as much work, and is limited alike, whether or not the 
 test("a user who signs in too often is limited, and nobody else", async () => {
   const limited = new SessionServices(postgres, { limit: 2, seconds: 900 });
   await join(OWN);
-  for (let i = 0; i < 2; i++) expect(await new Browser(limited).signIn(OWN)).toBe("in");
-  expect(await new Browser(limited).signIn(OWN)).toBe("rate_limited");
+  for (let i = 0; i < 2; i++) expect(await browse(address, limited).signIn(OWN)).toBe("in");
+  expect(await browse(address, limited).signIn(OWN)).toBe("rate_limited");
   address = `another-${address}`;
   await join(OWN);
-  expect(await new Browser(limited).signIn(OWN)).toBe("in");
+  expect(await browse(address, limited).signIn(OWN)).toBe("in");
 });
 
 test("a user has some sessions at most: a new one ends that which was not seen for longest", async () => {
   await join(OWN);
   const first = await signedIn(OWN);
-  const { id } = await first.user();
+  const { id } = await userOf(first);
   await postgres.sql`
     update sessions set updated_at = now() - interval '1 hour' where user_id = ${id}`;
   await postgres.sql`
@@ -302,45 +256,41 @@ test("a user has some sessions at most: a new one ends that which was not seen f
   const [{ count } = { count: 0 }] = await postgres.sql<{ count: number }[]>`
     select count(*)::integer as count from sessions where user_id = ${id}`;
   expect(count).toBe(50);
-  expect(await first.see()).toBe("unauthorized");
-  for (const other of others) expect(await other.see()).toBeObject();
+  expect(await see(first)).toBe("unauthorized");
+  for (const other of others) expect(await see(other)).toBeObject();
 });
 
-test.each([
-  ["their session ends", "unauthorized", (browser: Browser) => signOut(browser)],
-  ["they are removed", "not_found", (_, account: Uuid, id: Uuid) => remove(account, id)],
+test.each<[string, string, (of: Browser, account: Uuid, id: Uuid) => Promise<unknown>]>([
+  [
+    "their session ends",
+    "unauthorized",
+    async (of) => await services.sessions.signOut(await of.session(), of.client, true),
+  ],
+  [
+    "they are removed",
+    "not_found",
+    (_, account, id) =>
+      postgres.sql`delete from members where account_id = ${account} and user_id = ${id}`,
+  ],
   [
     "their role allows it no longer",
     "forbidden",
-    (_, account: Uuid, id: Uuid) => demote(account, id),
+    (_, account, id) => services.members.add(account, id, "viewer"),
   ],
-] as [string, string, (browser: Browser, account: Uuid, id: Uuid) => Promise<unknown>][])(
-  "what lasts longer than a request is no longer a user's when %s",
-  async (_, reason, happens) => {
-    await join(OWN);
-    const browser = await signedIn(OWN);
-    const { id } = await browser.user();
-    const account = await postgres.addAccount();
-    await services.members.add(account, id, "owner");
-    const authenticator = new SessionAuthenticator(services.sessions, services.members);
-    const call: Call = { address: elsewhere(), requestId: "" };
-    const url = `http://localhost/api/${encodeId("acct", account)}/live/v1/events`;
-    const request = new Request(url, { headers: browser.headers() });
-    const access = { scope: "events:read", limit: null, cost: 1 } as const;
-    await authenticator.authenticate({ call, request, headers: {} }, access);
-    const confirm = confirmOf(call);
-    await confirm();
-    await happens(browser, account, id);
-    expect(await confirm().catch(reasonOf)).toBe(reason);
-  },
-);
-
-async function signOut(browser: Browser): Promise<void> {
-  const client = { address: elsewhere(), origin: ORIGIN, headers: browser.headers() };
-  await services.sessions.signOut(await services.sessions.find(client.headers), client, true);
-}
-
-const remove = (account: Uuid, id: Uuid) =>
-  postgres.sql`delete from members where account_id = ${account} and user_id = ${id}`;
-
-const demote = (account: Uuid, id: Uuid) => services.members.add(account, id, "viewer");
+])("what lasts longer than a request is no longer a user's when %s", async (_, reason, happens) => {
+  await join(OWN);
+  const browser = await signedIn(OWN);
+  const { id } = await userOf(browser);
+  const account = await postgres.addAccount();
+  await services.members.add(account, id, "owner");
+  const authenticator = new SessionAuthenticator(services.sessions, services.members);
+  const call: Call = { address: newNetwork(), requestId: "" };
+  const url = `http://localhost/api/${encodeId("acct", account)}/live/v1/events`;
+  const request = new Request(url, { headers: browser.client.headers });
+  const access = { scope: "events:read", limit: null, cost: 1 } as const;
+  await authenticator.authenticate({ call, request, headers: {} }, access);
+  const confirm = confirmOf(call);
+  await confirm();
+  await happens(browser, account, id);
+  expect(await confirm().catch(reasonOf)).toBe(reason);
+});

@@ -11,6 +11,7 @@ import { processLog } from "../../shared/log.ts";
 import { Authenticator } from "../../test/harness/authenticator.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { passProvider, type Person, TestProvider } from "../../test/harness/oidc-provider.ts";
+import { reasonOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { People } from "../dashboard/app.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
@@ -123,8 +124,6 @@ const roles = async (): Promise<Record<string, Role>> => {
   return Object.fromEntries(members.map(({ email, role }) => [email, role]));
 };
 
-const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
-
 const REFUSED = { headers: new Headers({ cookie: "" }) };
 
 describe("somebody of the provider", () => {
@@ -192,18 +191,6 @@ describe("a sign-in", () => {
   beforeEach(() => void meet());
   const FAILED = { path: "/?sign-in=failed", ...REFUSED };
 
-  test("is refused with another state, or in another browser", async () => {
-    expect(await signIn(people, { back: replaced("state", "another") })).toEqual(FAILED);
-    const { url } = await oidcOf(people).begin(new Headers());
-    const callback = await passProvider(url, ORIGIN);
-    const elsewhere = await oidcOf(people).finish(queryOf(callback), clientOf());
-    expect(elsewhere).toEqual({ path: "/?sign-in=failed", cookies: [] });
-    const other = await oidcOf(people).begin(new Headers());
-    const mixed = await oidcOf(people).finish(queryOf(callback), clientOf(cookieOf(other.cookies)));
-    expect(mixed.path).toBe("/?sign-in=failed");
-    expect(await roles()).toEqual({});
-  });
-
   test("is refused with an ID token that another sign-in asked for", async () => {
     expect(await signIn(people, { there: replaced("nonce", "another") })).toEqual(FAILED);
     expect(await roles()).toEqual({});
@@ -234,14 +221,6 @@ describe("a sign-in", () => {
 
   test("that somebody cancels says so", async () => {
     expect((await signIn(people, { back: cancel })).path).toBe("/?sign-in=access_denied");
-  });
-
-  test("is not possible while the provider is down", async () => {
-    provider.state = "down";
-    const down = peopleWith();
-    expect(await oidcOf(down).begin(new Headers()).catch(reasonOf)).toBe("unavailable");
-    provider.state = "up";
-    expect((await signIn(down)).path).toBe("/");
   });
 });
 

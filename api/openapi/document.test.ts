@@ -10,7 +10,6 @@ import * as z from "zod";
 
 import { FakeApi, type FakeOptions } from "../../test/harness/fake-api.ts";
 import { dirForFile } from "../../test/harness/for-file.ts";
-import { filterParameters } from "../analytics/filters.ts";
 import { PLACEHOLDERS } from "./document.ts";
 
 const parameterSchema = z.object({
@@ -46,24 +45,6 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   })),
 );
 
-/** The ledger is filtered by a link, which may be gone: its events stay. */
-const FILTERS: ReadonlySet<string> = new Set(["get /v1/events"]);
-
-test("an operation that takes a link's id in its query documents 404", () => {
-  const taking = operations.filter(
-    ({ name, parameters }) =>
-      !FILTERS.has(name) &&
-      parameters.some((parameter) => parameter.in === "query" && parameter.name === "link_id"),
-  );
-  expect(taking.map(({ name }) => name).toSorted()).toEqual([
-    "get /v1/analytics/failures",
-    "get /v1/clicks",
-    "get /v1/clicks/export",
-  ]);
-  for (const { name, responses } of taking)
-    expect([name, "404" in responses]).toEqual([name, true]);
-});
-
 test("of a response in CSV, JSON comes first and has a schema of its own", () => {
   const contents = operations
     .map(({ responses }) => responses["200"]?.content ?? {})
@@ -76,30 +57,6 @@ test("of a response in CSV, JSON comes first and has a schema of its own", () =>
     });
     expect(content["text/csv"]?.schema).toMatchObject({ type: "string" });
   }
-});
-
-test("every filter of every operation has an example, and says how to repeat, exclude and escape values", () => {
-  const withFilters = operations.filter(({ parameters }) =>
-    parameters.some(({ name }) => name === "country"),
-  );
-  expect(withFilters.length).toBeGreaterThan(15);
-  for (const { name: operation, parameters: described } of withFilters) {
-    const texts = new Map(described.map(({ name, description }) => [name, description]));
-    const filters = described.filter(({ name }) => name in filterParameters);
-    expect(filters.filter(({ schema }) => schema.examples.length === 0)).toEqual([]);
-    for (const name of Object.keys(filterParameters)) {
-      expect([operation, name, texts.get(name)]).toEqual([
-        operation,
-        name,
-        expect.stringMatching(/Repeat it .*`-` before a value excludes.* backslash/),
-      ]);
-    }
-  }
-});
-
-test("the guide has examples of what filters can say", () => {
-  for (const text of ["country=DE&country=AT", "country=-DE", "tag=\\-odd", "utm_source="])
-    expect(document.info.description).toContain(`\`${text}\``);
 });
 
 const OWN = { apiUrl: "https://links-api.acme.test", shortUrl: "https://acme.test:8443" };

@@ -9,9 +9,8 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { createLinksOn, startPostgres } from "../../test/harness/postgres.ts";
+import { createLinksOn, startPostgres, upsertLink } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
-import { SYSTEM, type Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import { SharedService } from "../shares/reading.ts";
 import { ShareService } from "../shares/service.ts";
@@ -26,11 +25,8 @@ const passwords = new PasswordHashing();
 const links = createLinksOn(sql, { passwords });
 const shares = new ShareService(sql, links, passwords);
 
-const newOwner = async (): Promise<Writer & { scopes: string[] }> => ({
-  accountId: await postgres.addAccount("free"),
-  mode: "live",
-  plan: "free",
-  actor: SYSTEM,
+const newOwner = async () => ({
+  ...(await postgres.addWriter("free")),
   scopes: ["analytics:read", "links:read"],
 });
 
@@ -77,12 +73,7 @@ test("an account that has set as many passwords as it may waits with every way t
         links.createMany(owner, newUuid(), [{ url, password }, { url }]),
         links.update(owner, id, { password }),
         links.updateMany(owner, [{ id: encodeId("link", id), password }]),
-        links.upsert(owner, {
-          externalId: "one",
-          body: { url, password },
-          requireVersion: () => undefined,
-          mustExist: false,
-        }),
+        upsertLink(links, owner, "one", { url, password }),
         shares.create(owner, newUuid(), { password }),
         shares.update(owner, share.id, { password }),
       ].map(refusalOf),

@@ -8,10 +8,9 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { newUuid } from "../../shared/ids.ts";
 import { Authenticator } from "../../test/harness/authenticator.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { outcomeOf, reasonOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { SessionServices } from "../../test/harness/session-services.ts";
-import type { Session } from "../http/principal.ts";
-import type { ClientInfo } from "./attempts.ts";
+import { Browser, SessionServices } from "../../test/harness/session-services.ts";
 
 const PASSWORD = "tomato-harbor-lantern";
 const HERE = { origin: "http://localhost" };
@@ -20,57 +19,53 @@ const ELSEWHERE = { origin: "http://localhost.evil.example" };
 const postgres = await forFile(startPostgres());
 const services = new SessionServices(postgres);
 
-const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
-const outcomeOf = (work: Promise<unknown>): Promise<string> => work.then(() => "done", reasonOf);
-
 let people = 0;
-const clientWith = (...cookies: readonly string[]): ClientInfo => ({
-  address: `198.51.100.${++people % 250}`,
-  origin: { network: "198.51.100.0/24", request_id: "test" },
-  headers: new Headers({ cookie: cookies.map((cookie) => cookie.split(";")[0]).join("; ") }),
-});
 
-type Person = { email: string; session: Session; cookies: string[] };
-
-async function addPerson(): Promise<Person> {
+async function addPerson(): Promise<Browser> {
   const email = `person-${++people}@example.com`;
   await services.users.create({ email, name: "Somebody", password: PASSWORD });
-  const { cookies } = await services.sessions.signIn({ email, password: PASSWORD }, clientWith());
-  const session = await services.sessions.find(clientWith(...cookies).headers);
-  return { email, session, cookies };
+  const browser = new Browser(services, email);
+  await browser.signIn(PASSWORD);
+  return browser;
 }
 
+/** Makes a passkey for who is signed in at `by`, and adds it for who is at `to`. */
 async function add(
-  { session, cookies }: Person,
+  by: Browser,
   authenticator: Authenticator,
   settings: { origin: string; isVerified?: boolean } = HERE,
+  to = by,
 ): Promise<void> {
-  const client = clientWith(...cookies);
-  const { options, cookies: more } = await services.passkeys.begin(session, PASSWORD, client);
-  const made = authenticator.create(options["challenge"], settings);
-  const body = { response: made, name: "This machine" };
-  await services.passkeys.add(session, body, clientWith(...cookies, ...more));
+  const { passkeys } = services;
+  const { options, cookies } = await passkeys.begin(await by.session(), PASSWORD, by.client);
+  to.keep(cookies);
+  const response = authenticator.create(options["challenge"], settings);
+  await passkeys.add(await to.session(), { response, name: "This machine" }, to.client);
 }
 
-const challenge = () => services.passkeys.challenge(clientWith());
+/** A browser of nobody that has been asked for a passkey. */
+async function challenge() {
+  const browser = new Browser(services, "");
+  const { options, cookies } = await services.passkeys.challenge(browser.client);
+  browser.keep(cookies);
+  return { browser, challenge: options["challenge"] };
+}
 
 /** The address of who is signed in, or the error's code. */
 async function signIn(
   authenticator: Authenticator,
   settings: { origin: string; isVerified?: boolean } = HERE,
 ): Promise<string> {
-  const { options, cookies } = await challenge();
-  const answer = authenticator.get(options["challenge"], settings);
-  try {
-    const signedIn = await services.passkeys.signIn(answer, clientWith(...cookies));
-    return (await services.sessions.find(clientWith(...signedIn).headers)).user.email;
-  } catch (error) {
-    return reasonOf(error);
-  }
+  const asked = await challenge();
+  const answer = authenticator.get(asked.challenge, settings);
+  return await services.passkeys.signIn(answer, asked.browser.client).then(async (cookies) => {
+    asked.browser.keep(cookies);
+    return (await asked.browser.session()).user.email;
+  }, reasonOf);
 }
 
 describe("a passkey", () => {
-  let person: Person;
+  let person: Browser;
   let authenticator: Authenticator;
   beforeEach(async () => {
     person = await addPerson();
@@ -83,20 +78,18 @@ describe("a passkey", () => {
     expect(await signIn(authenticator)).toBe(person.email);
     await postgres.sql`update users set has_second_factor = true where email = ${person.email}`;
     expect(await signIn(authenticator)).toBe(person.email);
-    const rows = await services.passkeys.list(person.session);
+    const rows = await services.passkeys.list(await person.session());
     expect(rows.map(({ name }) => name)).toEqual(["This machine"]);
   });
 
   test("answers one challenge once, and for this site alone", async () => {
-    const { options, cookies } = await challenge();
-    const answer = authenticator.get(options["challenge"], HERE);
-    const use = () => outcomeOf(services.passkeys.signIn(answer, clientWith(...cookies)));
-    expect([await use(), await use()]).toEqual(["done", "unauthorized"]);
-    const other = await challenge();
-    expect(await outcomeOf(services.passkeys.signIn(answer, clientWith(...other.cookies)))).toBe(
-      "unauthorized",
-    );
-    expect(await outcomeOf(services.passkeys.signIn(answer, clientWith()))).toBe("unauthorized");
+    const asked = await challenge();
+    const answer = authenticator.get(asked.challenge, HERE);
+    const use = ({ client }: Browser) => outcomeOf(services.passkeys.signIn(answer, client));
+    expect([await use(asked.browser), await use(asked.browser)]).toEqual(["done", "unauthorized"]);
+    const { browser: other } = await challenge();
+    expect(await use(other)).toBe("unauthorized");
+    expect(await use(new Browser(services, ""))).toBe("unauthorized");
     expect(await signIn(authenticator, ELSEWHERE)).toBe("unauthorized");
     expect(await signIn(new Authenticator())).toBe("unauthorized");
     expect(await signIn(authenticator)).toBe(person.email);
@@ -113,29 +106,29 @@ describe("a passkey", () => {
 
   test("is added and removed with the password, and only by its user", async () => {
     const { passkeys } = services;
-    const [row] = await passkeys.list(person.session);
+    const [row] = await passkeys.list(await person.session());
     const stranger = await addPerson();
-    const remove = ({ session, cookies }: Person, password: string, id = row?.id) =>
-      outcomeOf(passkeys.remove(session, id, password, clientWith(...cookies)));
+    const remove = async (by: Browser, password: string, id = row?.id) =>
+      await outcomeOf(passkeys.remove(await by.session(), id, password, by.client));
     expect(await remove(stranger, PASSWORD)).toBe("not_found");
     expect(await remove(person, "not the password")).toBe("invalid_request");
     expect(await remove(person, PASSWORD, newUuid())).toBe("not_found");
     expect(await remove(person, PASSWORD)).toBe("done");
     expect(await signIn(authenticator)).toBe("unauthorized");
-    const begin = passkeys.begin(person.session, "wrong", clientWith(...person.cookies));
+    const begin = passkeys.begin(await person.session(), "wrong", person.client);
     expect(await outcomeOf(begin)).toBe("invalid_request");
   });
 
   test("is in the ledger: added, used, refused and removed", async () => {
     const accountId = await postgres.addAccount();
-    await services.members.add(accountId, person.session.user.id, "member");
+    const session = await person.session();
+    await services.members.add(accountId, session.user.id, "member");
     const other = new Authenticator();
     await add(person, other);
     await signIn(other);
     await signIn(other, { ...HERE, isVerified: false });
-    const [, row] = await services.passkeys.list(person.session);
-    const client = clientWith(...person.cookies);
-    await services.passkeys.remove(person.session, row?.id, PASSWORD, client);
+    const [, row] = await services.passkeys.list(session);
+    await services.passkeys.remove(session, row?.id, PASSWORD, person.client);
     const events = await postgres.sql<{ type: string; what: string }[]>`
       select type, coalesce(data->>'change', data->>'method') as what from events
        where account_id = ${accountId} and type <> 'member.joined' order by id`;
@@ -149,14 +142,9 @@ describe("a passkey", () => {
 
   test("that another user has made is not added to one's own", async () => {
     const other = await addPerson();
-    const client = clientWith(...person.cookies);
-    const { options, cookies } = await services.passkeys.begin(person.session, PASSWORD, client);
-    const made = new Authenticator().create(options["challenge"], HERE);
-    const body = { response: made, name: "X" };
-    const mixedClient = clientWith(...other.cookies, ...cookies);
-    const mixed = services.passkeys.add(other.session, body, mixedClient);
+    const mixed = add(person, new Authenticator(), HERE, other);
     expect(await outcomeOf(mixed)).toBe("invalid_request");
-    expect(await services.passkeys.list(other.session)).toEqual([]);
+    expect(await services.passkeys.list(await other.session())).toEqual([]);
   });
 
   test("is one of a bounded number", async () => {

@@ -11,8 +11,9 @@ import type { Uuid } from "../../shared/ids.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { mailQueue } from "../../test/harness/mail-queue.ts";
+import { outcomeOf, reasonOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { SessionServices } from "../../test/harness/session-services.ts";
+import { Browser, ORIGIN, SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
 import { hashToken } from "../auth/api-key.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
@@ -35,25 +36,15 @@ async function addPerson(accountId?: Uuid, role: Role = "member"): Promise<Perso
   return { id, email };
 }
 
-const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
-const outcomeOf = (work: Promise<unknown>): Promise<string> => work.then(() => "done", reasonOf);
-
-let networks = 0;
-const ORIGIN = { network: "198.51.100.0/24", request_id: "test" };
-
-/** The session's cookie, or the error's code. */
-async function signIn({ email }: Person, password: string): Promise<Headers | string> {
-  const client = { address: `198.51.100.${++networks}`, origin: ORIGIN, headers: new Headers() };
-  try {
-    const { cookies } = await services.sessions.signIn({ email, password }, client);
-    return new Headers({ cookie: cookies.map((cookie) => cookie.split(";")[0]).join("; ") });
-  } catch (error) {
-    return reasonOf(error);
-  }
+/** A browser that is signed in, or the error's code. */
+async function signIn({ email }: Person, password: string): Promise<Browser | string> {
+  const browser = new Browser(services, email);
+  const outcome = await browser.signIn(password);
+  return outcome === "in" ? browser : outcome;
 }
 
-const isSignedIn = (session: Headers | string): Promise<string> =>
-  session instanceof Headers ? outcomeOf(services.sessions.find(session)) : Promise.resolve("none");
+const isSignedIn = (browser: Browser | string): Promise<string> =>
+  browser instanceof Browser ? outcomeOf(browser.session()) : Promise.resolve("none");
 
 const use = (token: string, password = NEXT) =>
   outcomeOf(services.resets.use(token, password, ORIGIN));

@@ -8,9 +8,9 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { Enrolment } from "../../shared/contracts/user-responses.ts";
 import { codeOf } from "../../test/harness/authenticator.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { reasonOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import { SessionServices } from "../../test/harness/session-services.ts";
-import type { Session } from "../http/principal.ts";
+import { Browser, SessionServices } from "../../test/harness/session-services.ts";
 
 const PASSWORD = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";
@@ -18,65 +18,20 @@ const NEXT = "pepper-anchor-window";
 const postgres = await forFile(startPostgres());
 const services = new SessionServices(postgres);
 
-const reasonOf = (error: unknown): string => (error as { reason: string }).reason;
-
 let people = 0;
 
-/** A browser of a user, which keeps the cookies that it gets. */
-class Browser {
-  readonly email: string;
-  readonly #cookies = new Map<string, string>();
-
-  constructor(email: string) {
-    this.email = email;
-  }
-
-  get client() {
-    const cookie = [...this.#cookies].map((pair) => pair.join("=")).join("; ");
-    const origin = { network: "198.51.100.0/24", request_id: "test" };
-    return { address: `198.51.100.${++people % 250}`, origin, headers: new Headers({ cookie }) };
-  }
-
-  keep(cookies: readonly string[]): void {
-    for (const cookie of cookies) {
-      const [name = "", value = ""] = (cookie.split(";")[0] ?? "").split("=");
-      if (/max-age=0/i.test(cookie)) this.#cookies.delete(name);
-      else this.#cookies.set(name, value);
-    }
-  }
-
-  /** "in", "code" if one is needed, or the error's code. */
-  async signIn(password = PASSWORD): Promise<string> {
-    try {
-      const signIn = { email: this.email, password };
-      const { cookies, needsCode } = await services.sessions.signIn(signIn, this.client);
-      this.keep(cookies);
-      return needsCode ? "code" : "in";
-    } catch (error) {
-      return reasonOf(error);
-    }
+/** A browser of a user, whom a password lets in. */
+class CodeBrowser extends Browser {
+  override signIn(password = PASSWORD): Promise<string> {
+    return super.signIn(password);
   }
 
   /** "in", or the error's code. */
-  async sendCode(code: string): Promise<string> {
-    try {
-      this.keep(await services.sessions.signInByCode(code, this.client));
+  sendCode(code: string): Promise<string> {
+    return services.sessions.signInByCode(code, this.client).then((cookies) => {
+      this.keep(cookies);
       return "in";
-    } catch (error) {
-      return reasonOf(error);
-    }
-  }
-
-  session(): Promise<Session> {
-    return services.sessions.find(this.client.headers);
-  }
-
-  /** Whether a session is open. */
-  isIn(): Promise<boolean> {
-    return this.session().then(
-      () => true,
-      () => false,
-    );
+    }, reasonOf);
   }
 
   async begin(password = PASSWORD): Promise<Enrolment> {
@@ -84,16 +39,18 @@ class Browser {
   }
 }
 
-async function addPerson(): Promise<Browser> {
+const browserOf = (email: string) => new CodeBrowser(services, email);
+
+async function addPerson(): Promise<CodeBrowser> {
   const email = `person-${++people}@example.com`;
   await services.users.create({ email, name: "Somebody", password: PASSWORD });
-  const browser = new Browser(email);
+  const browser = browserOf(email);
   expect(await browser.signIn()).toBe("in");
   return browser;
 }
 
 /** Sets up a second factor, with the code of the step before this one. */
-async function enrol(browser: Browser): Promise<Enrolment> {
+async function enrol(browser: CodeBrowser): Promise<Enrolment> {
   const made = await browser.begin();
   browser.keep(
     await services.factors.confirm(await browser.session(), codeOf(made.uri, -1), browser.client),
@@ -103,19 +60,19 @@ async function enrol(browser: Browser): Promise<Enrolment> {
 
 /** The cookie of a sign-in that waits for a code. */
 async function challengeOf(email: string): Promise<string> {
-  const browser = new Browser(email);
+  const browser = browserOf(email);
   expect(await browser.signIn()).toBe("code");
   return /[^ ]*two_factor=[^;]*/.exec(browser.client.headers.get("cookie") ?? "")?.[0] ?? "";
 }
 
 describe("a user with a second factor", () => {
-  let person: Browser;
+  let person: CodeBrowser;
   let made: Enrolment;
-  let elsewhere: Browser;
+  let elsewhere: CodeBrowser;
   beforeEach(async () => {
     person = await addPerson();
     made = await enrol(person);
-    elsewhere = new Browser(person.email);
+    elsewhere = browserOf(person.email);
   });
 
   test("signs in with password and code, and with neither alone", async () => {
@@ -131,7 +88,7 @@ describe("a user with a second factor", () => {
 
   test("can use a code once", async () => {
     const code = codeOf(made.uri);
-    const thief = new Browser(person.email);
+    const thief = browserOf(person.email);
     expect([await elsewhere.signIn(), await thief.signIn()]).toEqual(["code", "code"]);
     const outcomes = await Promise.all([elsewhere.sendCode(code), thief.sendCode(code)]);
     expect(outcomes.toSorted()).toEqual(["in", "unauthorized"]);
@@ -142,7 +99,7 @@ describe("a user with a second factor", () => {
     const [one = "", two = ""] = made.recovery_codes;
     expect(made.recovery_codes).toHaveLength(10);
     expect([await elsewhere.signIn(), await elsewhere.sendCode(one)]).toEqual(["code", "in"]);
-    const again = new Browser(person.email);
+    const again = browserOf(person.email);
     expect([await again.signIn(), await again.sendCode(one)]).toEqual(["code", "unauthorized"]);
     expect(await again.sendCode(two)).toBe("in");
     const session = await again.session();
@@ -152,7 +109,7 @@ describe("a user with a second factor", () => {
     });
     const made2 = await services.factors.replaceCodes(session, PASSWORD, again.client);
     expect(made2).toHaveLength(10);
-    const third = new Browser(person.email);
+    const third = browserOf(person.email);
     expect(await third.signIn()).toBe("code");
     expect(await third.sendCode(made.recovery_codes[2] ?? "")).toBe("unauthorized");
     expect(await third.sendCode(made2[0] ?? "")).toBe("in");
@@ -172,7 +129,7 @@ describe("a user with a second factor", () => {
   });
 
   test("is not guessed by many at once", async () => {
-    const thieves = Array.from({ length: 40 }, () => new Browser(person.email));
+    const thieves = Array.from({ length: 40 }, () => browserOf(person.email));
     for (const thief of thieves) expect(await thief.signIn()).toBe("code");
     const outcomes = await Promise.all(thieves.map((thief) => thief.sendCode("000000")));
     expect(outcomes.filter((outcome) => outcome !== "rate_limited").length).toBeLessThanOrEqual(10);
@@ -220,7 +177,7 @@ describe("a user with a second factor", () => {
     expect(await elsewhere.signIn()).toBe("code");
     await remove(PASSWORD);
     expect(await person.isIn()).toBe(true);
-    expect(await new Browser(person.email).signIn()).toBe("in");
+    expect(await browserOf(person.email).signIn()).toBe("in");
   });
 
   test("loses it, and every session, by the operator", async () => {
@@ -242,20 +199,20 @@ describe("setting it up", () => {
   test("changes nothing before a code of the app has come", async () => {
     const person = await addPerson();
     await person.begin();
-    expect(await new Browser(person.email).signIn()).toBe("in");
+    expect(await browserOf(person.email).signIn()).toBe("in");
     const { uri } = await person.begin();
     const session = await person.session();
     const confirm = (code: string) => services.factors.confirm(session, code, person.client);
     expect(await confirm("000000").catch(reasonOf)).toBe("invalid_request");
-    expect(await new Browser(person.email).signIn()).toBe("in");
+    expect(await browserOf(person.email).signIn()).toBe("in");
     person.keep(await confirm(codeOf(uri)));
-    expect(await new Browser(person.email).signIn()).toBe("code");
+    expect(await browserOf(person.email).signIn()).toBe("code");
     expect(await person.begin().catch(reasonOf)).toBe("invalid_request");
   });
 
   test("ends the sessions that a password alone has begun", async () => {
     const person = await addPerson();
-    const other = new Browser(person.email);
+    const other = browserOf(person.email);
     expect(await other.signIn()).toBe("in");
     await enrol(person);
     expect([await person.isIn(), await other.isIn()]).toEqual([true, false]);
@@ -272,7 +229,7 @@ describe("setting it up", () => {
     const changes = await postgres.sql`
       select from events where object_id = ${session.user.id} and type = 'user.second_factor_changed'`;
     expect(changes.count).toBe(1);
-    expect(await new Browser(person.email).signIn()).toBe("code");
+    expect(await browserOf(person.email).signIn()).toBe("code");
   });
 
   test("needs the password, whose wrong attempts count", async () => {

@@ -13,7 +13,7 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
 import { readMailSettings } from "../mail/settings.ts";
-import { deleteOldMails, enqueueMails } from "./mails.ts";
+import { deleteOldMails } from "./mails.ts";
 import { updateWebhook } from "./service.ts";
 
 const postgres = await forFile(startPostgres());
@@ -35,17 +35,6 @@ async function pass(minutes: number): Promise<void> {
 const sendTo = (url: string): Promise<number> =>
   mailQueue(postgres.sql, url, outcomes).sendWaiting();
 
-let people = 0;
-
-async function addMember(accountId: Uuid, role: string, confirmed = true): Promise<string> {
-  const email = `person-${++people}@example.com`;
-  const [user] = await postgres.sql<[{ id: Uuid }]>`
-    insert into users (email, name, email_verified) values (${email}, 'n', ${confirmed}) returning id`;
-  await postgres.sql`
-    insert into members (account_id, user_id, role) values (${accountId}, ${user.id}, ${role})`;
-  return email;
-}
-
 const WORKER = newUuid();
 
 async function insertWebhook(accountId: Uuid): Promise<Uuid> {
@@ -61,7 +50,8 @@ async function insertWebhook(accountId: Uuid): Promise<Uuid> {
 async function addWebhook(owners = 1) {
   const accountId = await postgres.addAccount();
   const emails: string[] = [];
-  for (let i = 0; i < owners; i++) emails.push(await addMember(accountId, "owner"));
+  for (let i = 0; i < owners; i++)
+    emails.push((await postgres.addMember(accountId, "owner")).email);
   return { accountId, id: await insertWebhook(accountId), emails };
 }
 
@@ -101,9 +91,9 @@ const recipientsOf = ({ received }: { received: readonly { to: string[] }[] }) =
 test("each owner with a confirmed address gets a mail, and nobody else", async () => {
   await using smtp = await SmtpServer.start();
   const { accountId, id, emails } = await addWebhook(2);
-  await addMember(accountId, "member");
-  await addMember(accountId, "viewer");
-  await addMember(accountId, "owner", false);
+  await postgres.addMember(accountId, "member");
+  await postgres.addMember(accountId, "viewer");
+  await postgres.addMember(accountId, "owner", false);
   const send = () => sendTo(smtp.url);
   expect(await send()).toBe(0);
   await disableAsWorker(id);
@@ -197,18 +187,6 @@ test("what is disabled while a mail waits is in the next one", async () => {
   ]);
 });
 
-test("two processes that add mails at the same moment add each once", async () => {
-  const { sql } = postgres;
-  await addDisabled(2);
-  await sql.begin(async (transaction) => {
-    await enqueueMails(transaction);
-    // Adds nothing, and waits for nobody.
-    await sql.begin(enqueueMails);
-  });
-  await sql.begin(enqueueMails);
-  expect(await statuses()).toEqual(["waiting", "waiting"]);
-});
-
 test("a webhook that is continued and disabled again is told again, once an hour at most", async () => {
   await using smtp = await SmtpServer.start();
   const webhook = await addDisabled();
@@ -296,23 +274,4 @@ test("mails about webhooks are deleted after 30 days", async () => {
     update report_mails set created_at = now() - interval '31 days' where run_id is null`;
   await deleteOldMails(postgres.sql, 100);
   expect(await statuses()).toEqual([]);
-});
-
-test("a mail is about the run of a report, or webhooks, or a password in some language", async () => {
-  const { emails } = await addDisabled();
-  const add = (kind: string, run: Uuid | null, report: Uuid | null) => postgres.sql`
-    insert into report_mails (id, kind, run_id, report_id, user_id)
-    select gen_random_uuid(), ${kind}, ${run}, ${report}, id from users where email = ${emails[0] ?? ""}`;
-  for (const [kind, run, report] of [
-    ["report", newUuid(), null],
-    ["report", null, null],
-    ["webhook", null, newUuid()],
-    ["webhook", newUuid(), newUuid()],
-    ["password_reset", null, null],
-    ["another", null, null],
-  ] as const) {
-    const error: unknown = await add(kind, run, report).catch((cause: unknown) => cause);
-    expect(error).toMatchObject({ code: "23514" });
-  }
-  await add("webhook", null, null);
 });

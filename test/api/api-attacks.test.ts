@@ -1,5 +1,5 @@
 /** Goal: a request costs no more than reading it, and other clients do not wait for it. */
-import { beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Socket } from "node:net";
 
 import { admin, createAccount, runAdmin, UNLIMITED } from "../harness/admin.ts";
@@ -25,6 +25,7 @@ const OTHER_REQUESTS = 4;
 const OTHER_INTERVAL_MS = 10;
 
 const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
+const url = (path: string): string => `${stack.info().api_url}${path}`;
 
 /**
  * Runs `attack` beside another client's requests. Returns its response, and by how many
@@ -32,12 +33,11 @@ const stack = await forFile(ApiInProcess.start({ clickhouse: true }));
  */
 async function measureAddedDelay(
   attack: () => Promise<ApiResponse>,
-  sendOther: () => Promise<ApiResponse>,
 ): Promise<{ response: ApiResponse; delayMs: number }> {
   let response: ApiResponse | undefined;
   const delayMs = await smallest(async () => {
-    const baseline = await measureSlowest(sendOther);
-    const [attacked, slowest] = await Promise.all([attack(), measureSlowest(sendOther)]);
+    const baseline = await measureSlowest();
+    const [attacked, slowest] = await Promise.all([attack(), measureSlowest()]);
     response = attacked;
     return Math.round(slowest - baseline);
   }, ADDED_DELAY_MS_MAX);
@@ -45,59 +45,18 @@ async function measureAddedDelay(
   return { response, delayMs };
 }
 
-async function measureSlowest(sendOther: () => Promise<ApiResponse>): Promise<number> {
+async function measureSlowest(): Promise<number> {
   const times = Array.from({ length: OTHER_REQUESTS }, async (_, i) => {
     await Bun.sleep(i * OTHER_INTERVAL_MS);
     const start = performance.now();
-    const { status } = await sendOther();
+    const { status } = await readLink();
     expect(status).toBe(200);
     return performance.now() - start;
   });
   return Math.max(...(await Promise.all(times)));
 }
 
-describe("a nested body", () => {
-  let key: string;
-  beforeAll(async () => {
-    ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
-  });
-
-  const listLinks = () => call(url("/v1/links"), { key });
-
-  test.each([
-    ["arrays in a field", `{"email":${nested(DEPTH)}}`],
-    ["arrays", nested(DEPTH)],
-    ["objects", `${'{"a":'.repeat(DEPTH)}1${"}".repeat(DEPTH)}`],
-    ["a value in brackets that never end", `{"email":${"[".repeat(DEPTH)}`],
-  ])(
-    "of 100 KB without a key, of %s, is rejected without delaying other clients",
-    async (_name, body) => {
-      const { response, delayMs } = await measureAddedDelay(
-        () =>
-          call(`${stack.info().dashboard_url}/auth/sign-in`, {
-            body,
-            headers: browserHeaders(stack),
-          }),
-        listLinks,
-      );
-      expect(codeOf(response)).toEqual([400, "invalid_request"]);
-      expect(delayMs).toBeLessThan(ADDED_DELAY_MS_MAX);
-    },
-  );
-
-  test("with a key is rejected without delaying other clients", async () => {
-    const { response, delayMs } = await measureAddedDelay(
-      () => call(url("/v1/links"), { key, body: `{"url":${nested(DEPTH)}}` }),
-      listLinks,
-    );
-    expect(response.status).toBe(400);
-    expect(delayMs).toBeLessThan(ADDED_DELAY_MS_MAX);
-  });
-});
-
 const MEBIBYTE = 1024 * 1024;
-
-const url = (path: string): string => `${stack.info().api_url}${path}`;
 
 /** Sends raw bytes; returns what arrives until the connection closes. */
 function sendRaw(url: string, text: string): Promise<string> {
@@ -112,102 +71,106 @@ function sendRaw(url: string, text: string): Promise<string> {
   });
 }
 
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const target = await call(url("/v1/links"), { key, body: { url: "https://example.com/" } });
+const link = linkSchema.parse(target.body).id;
+
+const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  call(url(path), { key, body, headers });
+const get = (path: string, headers: Record<string, string> = {}) =>
+  call(url(path), { key, headers });
+const readLink = () => get(`/v1/links/${link}`);
+const signIn = (body: unknown) =>
+  call(`${stack.info().dashboard_url}/auth/sign-in`, { body, headers: browserHeaders(stack) });
+
 describe("an expensive request", () => {
-  let key: string;
-  let link: string;
-  beforeAll(async () => {
-    ({ key } = await createAccount(stack, "enterprise", UNLIMITED));
-    const { body } = await call(url("/v1/links"), { key, body: { url: "https://example.com/" } });
-    link = linkSchema.parse(body).id;
-  });
-
-  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
-    call(url(path), { key, body, headers });
-  const get = (path: string, headers: Record<string, string> = {}) =>
-    call(url(path), { key, headers });
-  const readLink = () => get(`/v1/links/${link}`);
-
-  const attacks: [string, number[], () => Promise<ApiResponse>][] = [
-    ["100,000 values", [400], () => post("/v1/links", { url: Array(100_000).fill(0) })],
-    ["60,000 fields", [400], () => post("/v1/links", manyFields(60_000))],
-    ["9,000 unknown fields", [400], () => post("/v1/links", manyFields(9_000))],
+  const attacks: [string, number, () => Promise<ApiResponse>][] = [
+    ["arrays in arrays, with a key", 400, () => post("/v1/links", `{"url":${nested(DEPTH)}}`)],
+    ["arrays in arrays", 400, () => signIn(nested(DEPTH))],
+    ["arrays in a field", 400, () => signIn(`{"email":${nested(DEPTH)}}`)],
+    ["objects in objects", 400, () => signIn(`${'{"a":'.repeat(DEPTH)}1${"}".repeat(DEPTH)}`)],
+    ["brackets that never end", 400, () => signIn(`{"email":${"[".repeat(DEPTH)}`)],
     [
-      "wrong link ids",
-      [400],
-      () => post("/v1/analytics/bulk", { link_ids: Array(19_000).fill(0) }),
+      "an e-mail address of a mebibyte",
+      400,
+      () => signIn({ email: `a@${"a.".repeat(500_000)}`, password: "whatever it is" }),
     ],
+    ["100,000 values", 400, () => post("/v1/links", { url: Array(100_000).fill(0) })],
+    ["60,000 fields", 400, () => post("/v1/links", manyFields(60_000))],
+    ["9,000 unknown fields", 400, () => post("/v1/links", manyFields(9_000))],
+    ["wrong link ids", 400, () => post("/v1/analytics/bulk", { link_ids: Array(19_000).fill(0) })],
     [
       "wrong metrics",
-      [400],
+      400,
       () => post("/v1/analytics/bulk", { link_ids: ["a"], metrics: Array(19_000).fill(0) }),
     ],
-    ["wrong links", [400], () => post("/v1/links/bulk", { links: manyLinks(9_000, {}) })],
-    ["wrong scopes", [400], () => post("/v1/keys", { name: "x", scopes: Array(19_000).fill("x") })],
-    ["a host of many labels", [400], () => post("/v1/links", { url: urlWithLabels(MEBIBYTE / 4) })],
+    ["wrong links", 400, () => post("/v1/links/bulk", { links: manyLinks(9_000, {}) })],
+    ["wrong scopes", 400, () => post("/v1/keys", { name: "x", scopes: Array(19_000).fill("x") })],
+    ["a host of many labels", 400, () => post("/v1/links", { url: urlWithLabels(MEBIBYTE / 4) })],
     [
       "a hundred hosts of many labels",
-      [200],
+      200,
       () => post("/v1/links/bulk", { links: manyLinks(100, { url: urlWithLabels(2_000) }) }),
     ],
     [
       "a URL of dots",
-      [400],
+      400,
       () => post("/v1/links", { url: `https://a.de/${"../".repeat(300_000)}` }),
     ],
     [
       "an expiry of many digits",
-      [400],
+      400,
       () =>
         post("/v1/links", { url: 1, expires_at: `2030-01-01T00:00:00.${"0".repeat(900_000)}Z` }),
     ],
-    ["a long domain", [400], () => post("/v1/domains", { domain: "ü.".repeat(300_000) })],
+    ["a long domain", 400, () => post("/v1/domains", { domain: "ü.".repeat(300_000) })],
     [
       "a link on a long domain",
-      [400],
+      400,
       () => post("/v1/links", { url: "https://a.de", domain: "ü.".repeat(300_000) }),
     ],
-    ["a megabyte of header", [431], () => get("/v1/limits", { "x-a": "a".repeat(MEBIBYTE) })],
-    ["a long key", [401], () => call(url("/v1/limits"), { key: "x".repeat(15_000) })],
+    ["a megabyte of header", 431, () => get("/v1/limits", { "x-a": "a".repeat(MEBIBYTE) })],
+    ["a long key", 401, () => call(url("/v1/limits"), { key: "x".repeat(15_000) })],
     [
       "a long Idempotency-Key",
-      [400],
+      400,
       () => post("/v1/links", { url: "https://a.de" }, { "idempotency-key": "k".repeat(15_000) }),
     ],
-    ["a long Accept", [200], () => get(`/v1/analytics/${link}`, { accept: ";q=,".repeat(3_500) })],
-    ["many cookies", [200], () => get("/v1/limits", { cookie: "a=b;".repeat(3_500) })],
-    ["many proxies", [200], () => get("/v1/limits", { "x-forwarded-for": "1,".repeat(7_000) })],
-    ["100,000 parameters", [431], () => get(`/v1/links?${"a=1&".repeat(100_000)}`)],
-    ["3,000 parameters", [400], () => get(`/v1/links?${"a=1&".repeat(3_000)}`)],
-    ["brackets in a parameter", [200], () => get(`/v1/links?search=${"%5B".repeat(250)}`)],
-    ["a search of wildcards", [200], () => get(`/v1/links?search=${"%25_".repeat(120)}`)],
-    ["a long search", [400], () => get(`/v1/links?search=${"a".repeat(15_000)}`)],
+    ["a long Accept", 200, () => get(`/v1/analytics/${link}`, { accept: ";q=,".repeat(3_500) })],
+    ["many cookies", 200, () => get("/v1/limits", { cookie: "a=b;".repeat(3_500) })],
+    ["many proxies", 200, () => get("/v1/limits", { "x-forwarded-for": "1,".repeat(7_000) })],
+    ["100,000 parameters", 431, () => get(`/v1/links?${"a=1&".repeat(100_000)}`)],
+    ["3,000 parameters", 400, () => get(`/v1/links?${"a=1&".repeat(3_000)}`)],
+    ["brackets in a parameter", 200, () => get(`/v1/links?search=${"%5B".repeat(250)}`)],
+    ["a search of wildcards", 200, () => get(`/v1/links?search=${"%25_".repeat(120)}`)],
+    ["a long search", 400, () => get(`/v1/links?search=${"a".repeat(15_000)}`)],
     [
       "a long time zone",
-      [400],
+      400,
       () => get(`/v1/analytics/${link}?timezone=${"Europe/".repeat(2_000)}`),
     ],
     [
       "a long date",
-      [400],
+      400,
       () => get(`/v1/analytics/${link}?start_date=2026-01-01${"[a]".repeat(4_000)}`),
     ],
-    ["a path of slashes", [404], () => get(`/${"/".repeat(15_000)}`)],
+    ["a path of slashes", 404, () => get(`/${"/".repeat(15_000)}`)],
     [
       "a multipart body",
-      [415],
+      415,
       () =>
         post("/v1/links", "--x\r\n".repeat(100_000), {
           "content-type": "multipart/form-data; boundary=x",
         }),
     ],
-    ["the largest image", [200], () => get(`/v1/links/${link}/qr?format=png&size=2048`)],
+    ["the largest image", 200, () => get(`/v1/links/${link}/qr?format=png&size=2048`)],
   ];
 
   test.each(attacks)(
     "with %s gets its documented status without delaying other clients",
-    async (_name, statuses, attack) => {
-      const { response, delayMs } = await measureAddedDelay(attack, readLink);
-      expect(statuses).toContain(response.status);
+    async (_name, status, attack) => {
+      const { response, delayMs } = await measureAddedDelay(attack);
+      expect(response.status).toBe(status);
       expect(delayMs).toBeLessThan(ADDED_DELAY_MS_MAX);
     },
   );
@@ -231,7 +194,6 @@ describe("an expensive request", () => {
       const explain = () => post(`/v1/links/${id}/explain`, request);
       const { response, delayMs } = await measureAddedDelay(
         async () => (await Promise.all([explain(), explain(), explain(), explain()]))[0],
-        readLink,
       );
       expect(response.status).toBe(200);
       const { length } = JSON.stringify(response.body);
@@ -240,20 +202,6 @@ describe("an expensive request", () => {
       expect(delayMs).toBeLessThan(ADDED_DELAY_MS_MAX);
     },
   );
-
-  test("with an e-mail address of a mebibyte is rejected before its form is checked", async () => {
-    const body = { email: `a@${"a.".repeat(500_000)}`, password: "whatever it is" };
-    const { response, delayMs } = await measureAddedDelay(
-      () =>
-        call(`${stack.info().dashboard_url}/auth/sign-in`, {
-          body,
-          headers: browserHeaders(stack),
-        }),
-      readLink,
-    );
-    expect(codeOf(response)).toEqual([400, "invalid_request"]);
-    expect(delayMs).toBeLessThan(ADDED_DELAY_MS_MAX);
-  });
 
   test("with a body that its route does not use is handled without reading it, authenticated or not", async () => {
     const unread = { body: "{", headers: { "content-type": "application/json" } };
@@ -306,17 +254,6 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf"])
     expect(codeOf(await call(`${stack.info().api_url}/docs/${name}`))).toEqual([404, "not_found"]);
   },
 );
-
-test("a search may contain a comma", async () => {
-  const { api_url, api_key } = stack.info();
-  const body = { url: "https://example.com/comma", title: "one, two" };
-  await call(`${api_url}/v1/links`, { key: api_key, body });
-  const found = await call(`${api_url}/v1/links?search=${encodeURIComponent("one, two")}`, {
-    key: api_key,
-  });
-  expect(found.status).toBe(200);
-  expect(JSON.stringify(found.body)).toContain("one, two");
-});
 
 test("a request with two Host headers is rejected by the API and the dashboard", async () => {
   const { api_url, dashboard_url } = stack.info();

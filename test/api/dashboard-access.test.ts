@@ -328,16 +328,6 @@ describe("a session", () => {
     expect((await trySignIn(stack, { ...user, password: "a new password" })).status).toBe(200);
   });
 
-  test("lists all sessions of its user", async () => {
-    const user = await createUser(stack, account.id);
-    await signIn(stack, user);
-    const session = await signIn(stack, user);
-    const { body } = await session.send("/auth/devices");
-    const devices = z.object({ data: z.array(z.object({ current: z.boolean() })) }).parse(body);
-    expect(devices.data.filter(({ current }) => current)).toHaveLength(1);
-    expect(devices.data).toHaveLength(2);
-  });
-
   test("ends another session of its user by id, and none of others", async () => {
     const user = await createUser(stack, account.id);
     const [one, two] = [await signIn(stack, user), await signIn(stack, user)];
@@ -356,23 +346,6 @@ describe("a session", () => {
       expect(codeOf(await end(two, path))).toEqual([404, "not_found"]);
   });
 
-  test("is named by its browser and system, as far as its user agent tells them", async () => {
-    const user = await createUser(stack, account.id);
-    const namesOf = async (agent: string) => {
-      const response = await trySignIn(stack, user, { "user-agent": agent });
-      const session = new Session(stack, readSessionCookie(response) ?? "");
-      const { body } = await session.send("/auth/devices");
-      const name = z.string().nullable();
-      const { data } = z
-        .object({ data: z.array(z.object({ current: z.boolean(), browser: name, os: name })) })
-        .parse(body);
-      return data.flatMap(({ current, browser, os }) => (current ? [[browser, os]] : []));
-    };
-    const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
-    expect(await namesOf(firefox)).toEqual([["Firefox", "Linux"]]);
-    expect(await namesOf("something else")).toEqual([[null, null]]);
-  });
-
   test("stores no more of its user agent than names the device", async () => {
     const user = await createUser(stack, account.id);
     const response = await trySignIn(stack, user, { "user-agent": "x".repeat(10_000) });
@@ -382,33 +355,12 @@ describe("a session", () => {
     expect(body).toMatchObject({ data: [{ user_agent: "x".repeat(512) }] });
   });
 
-  test("that streams a link's clicks is closed when its user is removed", async () => {
-    const user = await createUser(stack, account.id);
-    const session = await signIn(stack, user);
-    const created = await session.send(`/api/${account.id}/live/v1/links`, {
-      body: { url: "https://example.com/followed" },
-    });
-    const { id } = z.object({ id: z.string() }).parse(created.body);
-    const stream = await fetch(url(`/api/${account.id}/live/v1/analytics/${id}/stream`), {
-      headers: { cookie: session.cookie },
-    });
-    expect(stream.status).toBe(200);
-    await admin(stack, ["users", "remove", "--email", user.email]);
-    // Reads until the stream ends, which it does at the next check.
-    expect(await stream.text()).toStartWith("retry:");
-  });
-
   test("stores neither passwords nor client addresses in the database", async () => {
     const user = await createUser(stack, account.id);
     const from = "203.0.113.77";
     await trySignIn(stack, { ...user, password: "a wrong password" }, { "x-forwarded-for": from });
     await trySignIn(stack, user, { "x-forwarded-for": from });
-    const tables = await sql<{ name: string }[]>`
-      select table_name as name from information_schema.tables where table_schema = 'public'`;
-    const rows = await Promise.all(
-      tables.map(({ name }) => sql`select row_to_json(t)::text as row from ${sql(name)} t`),
-    );
-    const dump = JSON.stringify(rows);
+    const dump = await stack.database.dump();
     expect(dump).toContain(user.email);
     expect(dump).not.toContain(user.password);
     expect(dump).not.toContain(from);
@@ -441,34 +393,6 @@ const accept = (token: string, body: unknown, cookie = "") =>
   });
 
 describe("invited users", () => {
-  test("without an account join with a new password, once", async () => {
-    const { id, owner } = await createAccountWithOwner();
-    const { token } = await invite(owner, id, "New.Person@example.com");
-    const offer = await call(url(`/auth/invitations/${token}`), { headers: fromElsewhere() });
-    expect(offer.body).toEqual({
-      account_name: "Account on pro",
-      email: "new.person@example.com",
-      role: "member",
-      known: false,
-    });
-    expect((await accept(token, { name: "New" })).status).toBe(401);
-    const responses = await Promise.all(
-      Array.from({ length: 5 }, () => accept(token, { name: "New", password: "a new password" })),
-    );
-    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
-    expect(responses.filter(({ status }) => status >= 500)).toHaveLength(0);
-    expect(codeOf(await accept(token, { name: "New", password: "a new password" }))).toEqual([
-      404,
-      "not_found",
-    ]);
-    const session = await signIn(stack, {
-      id: "",
-      email: "new.person@example.com",
-      password: "a new password",
-    });
-    expect((await session.send(`/api/${id}/live/v1/links`)).status).toBe(200);
-  });
-
   test("cannot join by an invitation that was withdrawn, has expired or was replaced", async () => {
     const { id, owner } = await createAccountWithOwner();
     const withdrawn = await invite(owner, id, "one@example.com");
@@ -593,45 +517,33 @@ describe("the dashboard's responses", () => {
   });
 });
 
-describe("the operator's command line", () => {
-  test("creates users, sets their passwords and removes them", async () => {
-    const user = await createUser(stack, account.id);
-    const session = await signIn(stack, user);
-    const duplicate = await runAdmin(stack, [
-      "users",
-      "create",
-      "--email",
-      user.email.toUpperCase(),
-      "--name",
-      "Again",
-    ]);
-    expect([duplicate.code, duplicate.stderr]).toEqual([
-      1,
-      expect.stringContaining("There is somebody with this e-mail address."),
-    ]);
-    const nowhere = ["--account", "acct_01m7ythg6eex4vpp1yqjbwvn70"];
-    const create = ["users", "create", "--email", "nowhere@example.com", "--name", "N"];
-    const failed = await runAdmin(stack, [...create, ...nowhere]);
-    expect([failed.code, failed.stderr]).toEqual([1, "The account does not exist.\n"]);
-    expect((await runAdmin(stack, ["users", "join", "--email", user.email, ...nowhere])).code).toBe(
-      1,
-    );
-    const users = await admin<{ email: string; accounts: string[] }[]>(stack, ["users", "list"]);
-    expect(users.find(({ email }) => email === user.email)?.accounts).toEqual([account.id]);
-    expect(users.some(({ email }) => email === "nowhere@example.com")).toBe(false);
-    const { password } = await admin<{ password: string }>(stack, [
-      "users",
-      "set-password",
-      "--email",
-      user.email,
-    ]);
-    expect((await session.send("/auth/session")).status).toBe(401);
-    const newSession = await signIn(stack, { ...user, password });
-    await admin(stack, ["users", "remove", "--email", user.email]);
-    expect((await newSession.send("/auth/session")).status).toBe(401);
-    expect((await runAdmin(stack, ["users", "remove", "--email", user.email])).code).toBe(1);
-    expect((await runAdmin(stack, ["users", "create", "--email", "x", "--name", "X"])).code).toBe(
-      2,
-    );
-  });
+test("the operator's command line creates users, sets their passwords and removes them", async () => {
+  const user = await createUser(stack, account.id);
+  const session = await signIn(stack, user);
+  /** The exit code and the error of a command, of which no word has a blank. */
+  const run = async (words: string) => {
+    const { code, stderr } = await runAdmin(stack, words.split(" "));
+    return [code, stderr];
+  };
+  const nowhere = "--account acct_01m7ythg6eex4vpp1yqjbwvn70";
+  const exists = expect.stringContaining("There is somebody with this e-mail address.");
+  const missing = "The account does not exist.\n";
+  for (const [words, error, code] of [
+    [`users create --email ${user.email.toUpperCase()} --name Again`, exists, 1],
+    [`users create --email nowhere@example.com --name N ${nowhere}`, missing, 1],
+    [`users join --email ${user.email} ${nowhere}`, expect.any(String), 1],
+    ["users create --email x --name X", expect.any(String), 2],
+  ] as const)
+    expect([words, ...(await run(words))]).toEqual([words, code, error]);
+  const users = await admin<{ email: string; accounts: string[] }[]>(stack, ["users", "list"]);
+  expect(users.find(({ email }) => email === user.email)?.accounts).toEqual([account.id]);
+  expect(users.some(({ email }) => email === "nowhere@example.com")).toBe(false);
+  const setting = ["users", "set-password", "--email", user.email];
+  const { password } = await admin<{ password: string }>(stack, setting);
+  expect(await isAlive(session)).toBe(false);
+  const newSession = await signIn(stack, { ...user, password });
+  const removal = `users remove --email ${user.email}`;
+  expect((await run(removal))[0]).toBe(0);
+  expect(await isAlive(newSession)).toBe(false);
+  expect((await run(removal))[0]).toBe(1);
 });

@@ -247,6 +247,57 @@ export function toSpan(
   return { from, to, labels, labelOf };
 }
 
+const isMidnight = (at: DateTime): boolean => at.startOf("day").toMillis() === at.toMillis();
+
+/**
+ * The same local time a year earlier; of a day that begins at another time than midnight, the start
+ * of that day.
+ */
+function yearBefore(at: DateTime): DateTime {
+  const before = at.minus({ years: 1 });
+  return isMidnight(at) ? before.startOf("day") : before;
+}
+
+/** The span that a span is compared with: while it lasts, up to the same moment as `now`. */
+export function comparedSpan(query: Query, span: Span, kind: string, now: number): Span {
+  const zone = query.timezone ?? "UTC";
+  const [from, to, at] = [span.from, span.to, Math.max(now, span.from)].map((instant) =>
+    DateTime.fromMillis(instant, { zone }),
+  );
+  if (from === undefined || to === undefined || at === undefined) throw new Error("No span.");
+  if (query.period === "24h") {
+    // From the hour before, or from the last hour a year earlier.
+    const last = kind === "previous" ? span.from - 1 : to.minus({ years: 1 }).toMillis() - 1;
+    const before = toSpan(query, 0, last);
+    return { ...before, to: before.to - (span.to - now) };
+  }
+  const [start, end] =
+    kind === "year"
+      ? [yearBefore(from), yearBefore(DateTime.min(at, to))]
+      : previous(query, from, to, at);
+  const custom = { start_date: start.toUTC().toISO() ?? "", end_date: end.toUTC().toISO() ?? "" };
+  return toSpan({ timezone: zone, ...custom }, 0, now);
+}
+
+/** The start and the end of the period before, as far as the period has come `at` an instant. */
+function previous({ period }: Query, from: DateTime, to: DateTime, at: DateTime) {
+  if (!isMidnight(from) || !isMidnight(to)) {
+    const start = from.minus({ milliseconds: to.toMillis() - from.toMillis() });
+    return [start, DateTime.min(from, start.plus({ milliseconds: +at - +from }))] as const;
+  }
+  const daysTo = (instant: DateTime) =>
+    Math.round(instant.startOf("day").diff(from.startOf("day"), "days").days);
+  const areMonths = period === undefined && from.day === 1 && to.day === 1;
+  const length = areMonths
+    ? { months: (to.year - from.year) * 12 + to.month - from.month }
+    : { days: daysTo(to) };
+  const start = from.minus(length).startOf("day");
+  if (at >= to) return [start, from] as const;
+  const { hour, minute, second, millisecond } = at;
+  const moment = start.plus({ days: daysTo(at) }).set({ hour, minute, second, millisecond });
+  return [start, DateTime.min(from, moment)] as const;
+}
+
 export const countUnique = (found: readonly Click[]): number =>
   new Set(found.map(({ visitor, link }) => `${link} ${visitor}`)).size;
 
@@ -274,7 +325,7 @@ export function summarize(
   };
 }
 
-export const DAY_TEXT = fc
+const DAY_TEXT = fc
   .integer({ min: 0, max: 800 })
   .map((day) => new Date(Date.parse("2024-09-01") + day * DAY_MS).toISOString().slice(0, 10));
 
@@ -292,7 +343,7 @@ const instantText = (quarters: number, offMs: number) =>
     .map(([at, steps, off]) => new Date(at + steps * quarters * 900_000 + off).toISOString());
 
 /** Instants to the quarter of an hour or to the millisecond. */
-export const INSTANT_TEXT = fc.oneof(instantText(1, 0), instantText(1, 1), instantText(1, 123_457));
+const INSTANT_TEXT = fc.oneof(instantText(1, 0), instantText(1, 1), instantText(1, 123_457));
 
 /** Both ends of a range: of whole hours, which tables hold, chance would hardly ever make two. */
 const INSTANT_TEXTS = fc.oneof(
@@ -318,11 +369,14 @@ export const anyRangeToChange = fc
     return { start_date, end_date, timezone };
   });
 
+/** Days or instants from which to which a range is. */
+export const anyDates = fc
+  .oneof(fc.tuple(DAY_TEXT, DAY_TEXT), INSTANT_TEXTS)
+  .map(([a, b]) => [a, b].toSorted())
+  .filter(([a = "", b = ""]) => a.length === 10 || a < b)
+  .map(([start_date = "", end_date = ""]) => ({ start_date, end_date }));
+
 export const anyRange = fc.oneof(
   fc.record({ period: fc.constantFrom("24h", "7d", "30d", "90d", "all") }),
-  fc
-    .oneof(fc.tuple(DAY_TEXT, DAY_TEXT), INSTANT_TEXTS)
-    .map(([a, b]) => [a, b].toSorted())
-    .filter(([a = "", b = ""]) => a.length === 10 || a < b)
-    .map(([start_date = "", end_date = ""]) => ({ start_date, end_date })),
+  anyDates,
 );

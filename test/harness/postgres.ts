@@ -5,11 +5,14 @@ import { DomainService } from "../../api/domains/service.ts";
 import { SYSTEM, type Writer } from "../../api/http/principal.ts";
 import { KeyService } from "../../api/keys/service.ts";
 import type { LinksPublisher } from "../../api/links-log/publisher.ts";
+import type { CreateLinkBody } from "../../api/links/model.ts";
 import { LinkService } from "../../api/links/service.ts";
 import type { UsedClicks } from "../../api/links/used-clicks.ts";
 import { PasswordHashing } from "../../api/passwords/hashing.ts";
 import { postgresPool, type Sql } from "../../api/postgres.ts";
 import { TagService } from "../../api/tags/service.ts";
+import type { LinkRecord } from "../../shared/contracts/link-record.ts";
+import type { Role } from "../../shared/contracts/users.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { createDatabase, PostgresServer, SHARED_POSTGRES } from "./postgres-server.ts";
 
@@ -49,6 +52,14 @@ export function createLinksOn(
   return new LinkService(sql, publisher, changed, rules, passwords, usedClicks);
 }
 
+/** Creates the link with an external id, or replaces it. */
+export const upsertLink = (
+  links: LinkService,
+  owner: Writer,
+  externalId: string,
+  body: CreateLinkBody,
+) => links.upsert(owner, { externalId, body, requireVersion: () => undefined, mustExist: false });
+
 /** A database in which all migrations are applied, and services that work on it. */
 export class TestPostgres implements AsyncDisposable {
   readonly sql: Sql;
@@ -77,8 +88,52 @@ export class TestPostgres implements AsyncDisposable {
   }
 
   /** Creates an account; returns it as who writes in its live mode. */
-  async addWriter(): Promise<Writer> {
-    return { accountId: await this.addAccount(), mode: "live", plan: "pro", actor: SYSTEM };
+  async addWriter(plan: "free" | "pro" = "pro"): Promise<Writer> {
+    return { accountId: await this.addAccount(plan), mode: "live", plan, actor: SYSTEM };
+  }
+
+  /** Adds somebody to an account. */
+  async addMember(
+    accountId: Uuid,
+    role: Role,
+    isConfirmed = true,
+  ): Promise<{ id: Uuid; email: string }> {
+    const [user] = await this.sql<[{ id: Uuid; email: string }]>`
+      insert into users (email, name, email_verified)
+      values (${`${newUuid()}@example.com`}, 'n', ${isConfirmed}) returning id, email`;
+    await this.sql`
+      insert into members (account_id, user_id, role) values (${accountId}, ${user.id}, ${role})`;
+    return user;
+  }
+
+  /** Adds a verified domain of an account. */
+  async addDomain(
+    accountId: Uuid,
+    host = `${newUuid()}.example`,
+    caseSensitive = true,
+  ): Promise<{ id: Uuid; host: string }> {
+    const id = newUuid();
+    await this.sql`
+      insert into domains (id, account_id, mode, host, verification_value, verified_at, case_sensitive)
+      values (${id}, ${accountId}, 'live', ${host}, 'x', now(), ${caseSensitive})`;
+    return { id, host };
+  }
+
+  /** What is published of an alias, oldest first. */
+  async outboxOf(alias: string): Promise<LinkRecord[]> {
+    const rows = await this.sql<{ state: LinkRecord }[]>`
+      select state::jsonb as state from link_outbox where alias = ${alias} order by id`;
+    return rows.map(({ state }) => state);
+  }
+
+  /** All rows of all tables, as text. */
+  async dump(): Promise<string> {
+    const tables = await this.sql<{ name: string }[]>`
+      select table_name as name from information_schema.tables where table_schema = 'public'`;
+    const rows = tables.map(
+      ({ name }) => this.sql<{ row: string }[]>`select t::text as row from ${this.sql(name)} t`,
+    );
+    return (await Promise.all(rows)).flatMap((all) => all.map(({ row }) => row)).join("\n");
   }
 
   /** Stops its own server and its connections until they are resumed. */

@@ -212,7 +212,7 @@ const ROWS: readonly Row[] = [
   },
   {
     name: "analytics",
-    files: ["test/api/analytics-filters.test.ts", "test/api/analytics-reference.test.ts"],
+    files: ["test/api/analytics.test.ts"],
     env: LONG,
     seconds: 600,
     paths: ["api/analytics/**", "api/clicks/**", ...CLICKS_STORE],
@@ -247,7 +247,7 @@ const ROWS: readonly Row[] = [
     files: ["test/api/fuzz.test.ts", "api/limits/windows.test.ts"],
     env: LONG,
     seconds: 60,
-    paths: ["api/http/**", "api/links/*.ts", "api/limits/**"],
+    paths: ["api/http/**", "api/links/*.ts", "api/limits/**", "api/compat/**"],
     proves: "malformed requests get a clear error, and limits are exact, in many random cases",
   },
   {

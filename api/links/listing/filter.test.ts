@@ -4,8 +4,7 @@
 import { expect, test } from "bun:test";
 
 import { newUuid } from "../../../shared/ids.ts";
-import { linkConditions } from "../model.ts";
-import { selectsAll, selectsUnarchived, toFilter } from "./filter.ts";
+import { toFilter } from "./filter.ts";
 
 const owner = { accountId: newUuid(), mode: "live" as const };
 
@@ -14,38 +13,6 @@ const RULES = {
   shortUrl: new URL("https://sho.rt"),
   ownHosts: new Set(["sho.rt"]),
 };
-
-const VALUES: Readonly<Record<keyof typeof linkConditions.shape, unknown>> = {
-  search: "x",
-  tag: ["a"],
-  alias: "a",
-  domain: "sho.rt",
-  url: "https://example.com/",
-  external_id: "a",
-  utm_source: { anyOf: ["a"], noneOf: [] },
-  utm_medium: { anyOf: ["a"], noneOf: [] },
-  utm_campaign: { anyOf: ["a"], noneOf: [] },
-  utm_term: { anyOf: [], noneOf: ["a"] },
-  utm_content: { anyOf: [], noneOf: [""] },
-  created_by: "key_1",
-  created_after: "2026-01-01T00:00:00Z",
-  created_before: "2026-01-01T00:00:00Z",
-  expired: "false",
-  archived: "true",
-};
-
-test.each(Object.keys(linkConditions.shape))("a list by %s is not one of all links", (name) => {
-  for (const archived of ["any", "false"] as const) {
-    const all = toFilter(owner, { archived }, RULES);
-    const some = toFilter(owner, { archived, [name]: Reflect.get(VALUES, name) }, RULES);
-    if (all === undefined || some === undefined) throw new Error("No link can match.");
-    expect([selectsAll(all), selectsUnarchived(all)]).toEqual([
-      archived === "any",
-      archived !== "any",
-    ]);
-    expect([selectsAll(some), selectsUnarchived(some)]).toEqual([false, false]);
-  }
-});
 
 test("a NUL in any text is in no link", () => {
   for (const name of ["search", "tag", "alias", "external_id", "created_by"])

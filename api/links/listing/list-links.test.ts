@@ -144,23 +144,6 @@ describe("a list by page", () => {
     },
   );
 
-  test.each(ORDERS)("reads what it passes over, from the nearer end: %p", async (order) => {
-    const readOf = async (page: number) =>
-      (await findPage(order, page, MANY_LINKS, MANY_LINKS)).read;
-    expect(await Promise.all([1, 2, 30, 110, 111].map(readOf))).toEqual([0, 100, 2_900, 0, 0]);
-  });
-
-  test("reads each match of an index, and each again that it counts", async () => {
-    const query = { sort: "created_at", order: "desc", tag: "third" } as const;
-    const { total = 0, read } = await findPage(query, 1, MANY_LINKS, MANY_LINKS);
-    expect([total, read]).toEqual([Math.floor(MANY_LINKS / 3), total]);
-    const all = { sort: "created_at", order: "desc", search: "example.com" } as const;
-    expect(await findPage(all, 2, MANY_LINKS, MANY_LINKS)).toMatchObject({
-      total: MANY_LINKS,
-      read: 10_001 + MANY_LINKS + 100,
-    });
-  });
-
   test("of an account that has read as many links as it may has to wait, by cursor it does not", async () => {
     const { links } = postgres;
     const [owner, other] = [await postgres.addWriter(), await postgres.addWriter()];
@@ -321,10 +304,7 @@ test("the service's own domain selects no link of a custom one", async () => {
   const url = "https://example.com/";
   const { link: own } = await postgres.links.create(owner, newUuid(), { url });
   const { link: custom } = await postgres.links.create(owner, newUuid(), { url });
-  const id = newUuid();
-  await postgres.sql`
-    insert into domains (id, account_id, mode, host, verification_value, verified_at)
-    values (${id}, ${owner.accountId}, ${owner.mode}, 'own.example.com', '', now())`;
+  const { id } = await postgres.addDomain(owner.accountId, "own.example.com");
   await postgres.sql`update links set domain_id = ${id} where id = ${custom.id}`;
   for (const archived of ["any", "false"] as const) {
     for (const [domain, link] of [

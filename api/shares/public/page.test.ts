@@ -21,8 +21,6 @@ import { renderStatistics } from "./page.tsx";
 import { SharedPages } from "./routes.ts";
 
 const ENGLISH = pageLanguageOf("en");
-const GERMAN = pageLanguageOf("de-AT");
-
 const HOSTILE = `"><script>alert(1)</script>&'`;
 
 const statistics: SharedStatistics = {
@@ -94,45 +92,11 @@ describe("texts of owners and visitors", () => {
   });
 });
 
-test("numbers, days and values can be read without scripts", () => {
-  const html = htmlOf(toView()).replaceAll(/<script>.*<\/script>/gs, "");
-  expect(html).toContain('<span class="stat-value">12,345</span>');
-  expect(html).toContain('<span class="stat-value">1.4</span>');
-  expect(html).toContain('<th scope="row">Jan 1</th><td>5</td><td>2</td>');
-  expect(html).toContain("<title>Jan 1: 5 clicks, 2 unique</title>");
-  expect(html).toContain('<span class="breakdown-clicks">4</span>');
-});
-
 test("a page without clicks has a chart and no division by zero", () => {
   const empty = { clicks_over_time: [{ date: "2026-01-01", clicks: 0, unique: 0 }] };
   for (const change of [empty, { ...empty, breakdowns: [] }, { clicks_over_time: [] }]) {
     expect(htmlOf(toView(change))).not.toMatch(/NaN|Infinity/);
   }
-});
-
-test.each([
-  ["country", "DE", "Germany"],
-  ["language", "de", "German"],
-  ["language", "", "Unknown"],
-  ["referrer", "xn--bcher-kva.de", "bücher.de"],
-  ["host", "xn--80ak6aa92e.com", "xn--80ak6aa92e.com"],
-])("a %s of %p is shown as %p", (by, value, text) => {
-  const data = [{ values: { [by]: value }, clicks: 1, percentage: 100 }];
-  const html = htmlOf(toView({ breakdowns: [{ by, data }] }));
-  expect(html).toContain(`<span class="breakdown-name">${text}</span>`);
-});
-
-test("a share of countries has a map of all of them, and the list of the first ones", () => {
-  const data = [{ values: { country: "DE" }, clicks: 9, percentage: 90 }];
-  const countries = [
-    { country: "DE", clicks: 9 },
-    { country: "FR", clicks: 1 },
-  ];
-  const html = htmlOf(toView({ breakdowns: [{ by: "country", data }] }, { countries }));
-  expect(html).toContain("<title>Germany: 9 clicks</title>");
-  expect(html).toContain("<title>France: 1 click</title>");
-  expect(html.match(/class="breakdown-name"/g)).toHaveLength(1);
-  expect(htmlOf(toView())).not.toContain("<figure");
 });
 
 test("what is not over is marked, and drawn dotted", () => {
@@ -148,26 +112,6 @@ test("what is not over is marked, and drawn dotted", () => {
   expect(html).toContain('<th scope="row">Jan 2 (so far)</th><td>1</td>');
   expect(html).not.toContain("Jan 3");
   expect(html).toMatch(/<path class="line-clicks line-unfinished" d="M0,/);
-});
-
-describe("the brand", () => {
-  const logo = Buffer.from("image");
-
-  test("is name and logo above the title, and the colour in place of ours", () => {
-    const brand = { name: "Acme", color: "#fbbf24", logo };
-    const html = htmlOf(toView({ name: "Campaign" }, { brand }));
-    expect(html).toContain(`<img src="data:image/webp;base64,${btoa("image")}" alt=""/>`);
-    expect(html).toContain("<span>Acme</span>");
-    expect(html).toContain("<title>Campaign · Acme</title>");
-    expect(html).toContain("--second: var(--muted)");
-    expect(html).toMatch(/--accent: light-dark\(#(?!fbbf24)\w{6}, #fbbf24\)/);
-  });
-
-  test("is absent without one", () => {
-    const html = htmlOf(toView({}, { brand: { name: null, color: null, logo: null } }));
-    expect(html).not.toContain('class="brand"');
-    expect(contentsOf(html, "style")).toHaveLength(2);
-  });
 });
 
 const policyOf = (headers: Record<string, string>): string =>
@@ -202,53 +146,6 @@ describe("the policy", () => {
       expect(html).not.toContain("<script");
     }
   });
-
-  test("allows only the chosen frames", () => {
-    expect(policyOf(pageHeaders(ENGLISH, []))).toContain("frame-ancestors 'none'");
-    const embedded = pageHeaders(ENGLISH, ["https://a.example", "https://b.example:8443"]);
-    expect(policyOf(embedded)).toContain(
-      "frame-ancestors https://a.example https://b.example:8443;",
-    );
-    expect(embedded["x-robots-tag"]).toBe("noindex, nofollow");
-  });
-});
-
-test("a page is rendered once in each language as long as its statistics are kept", () => {
-  const view = toView();
-  const [english, german] = [renderStatistics(view, ENGLISH), renderStatistics(view, GERMAN)];
-  expect(renderStatistics(view, pageLanguageOf("en-GB,de"))).toBe(english);
-  expect(renderStatistics(view, pageLanguageOf("fr,de;q=0.5"))).toBe(german);
-  expect(german).not.toBe(english);
-});
-
-test("a German page has German texts, numbers, dates and names", () => {
-  const breakdowns = [
-    { by: "country", data: [{ values: { country: "DE" }, clicks: 1_234, percentage: 33.3 }] },
-    { by: "os", data: [{ values: { os: "Unknown" }, clicks: 1, percentage: 1 }] },
-    { by: "utm_source", data: [{ values: { utm_source: "Unknown" }, clicks: 1, percentage: 1 }] },
-  ];
-  const countries = [
-    { country: "DE", clicks: 1_234 },
-    { country: "FR", clicks: 1 },
-  ];
-  const change = { breakdowns, complete_from: "2026-01-02T00:00:00Z", timezone: "UTC" };
-  const html = htmlOf(toView(change, { countries }), GERMAN);
-  for (const text of [
-    '<html lang="de" dir="ltr">',
-    "<h2>Klicks im Zeitverlauf</h2>",
-    '<span class="stat-value">12.345</span>',
-    '<span class="stat-value">1,4</span>',
-    "<title>1. Jan.: 5 Klicks, 2 eindeutige Besucher</title>",
-    '<span class="breakdown-name">Deutschland</span>',
-    '<span class="breakdown-share">33,3 %</span>',
-    "<title>Frankreich: 1 Klick</title>",
-    "<h2>Betriebssysteme</h2>",
-    '<span class="breakdown-name">Unbekannt</span>',
-    '<span class="breakdown-name">Unknown</span>',
-    'aria-current="page">7 Tage</a>',
-    "Die Aufschlüsselungen zählen Klicks ab 02.01.2026.",
-  ])
-    expect(html).toContain(text);
 });
 
 /** Opens a page of shared statistics whose reading fails. */
@@ -271,22 +168,6 @@ const FAILURES: readonly ApiError[] = [
     (reason) => new ApiError(reason, "The message of the API.", { retryAfterSeconds: 7 }),
   ),
 ];
-
-test("why there are no statistics is said in the language of the page", async () => {
-  for (const error of FAILURES) {
-    const [shown, unlocked] = await openFailing(GERMAN, error);
-    for (const { status, headers, body } of [shown, unlocked]) {
-      expect(status).toBe(error.status);
-      expect(headers["content-language"]).toBe("de");
-      expect(body).toContain('<html lang="de" dir="ltr">');
-      expect(body).not.toContain(error.message);
-    }
-  }
-  const limited = new ApiError("rate_limited", "", { retryAfterSeconds: 1 });
-  const [shown, unlocked] = await openFailing(GERMAN, limited);
-  expect(shown.body).toContain("Der nächste kann in 1 Sekunde abgerufen werden.");
-  expect(unlocked.body).toContain("Bitte versuchen Sie es in 1 Sekunde noch einmal.");
-});
 
 /** A breakdown with these values. */
 const breakdownOf = (by: string, ...values: string[]) => ({
