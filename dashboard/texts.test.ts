@@ -8,8 +8,8 @@ import { join } from "node:path";
 
 import compile from "icu-minify/compile";
 
-import statistics from "../shared/languages/statistics/en.json";
 import type { Messages } from "../shared/languages/messages.ts";
+import statistics from "../shared/languages/statistics/en.json";
 import { listMessages } from "../test/harness/marked-catalogue.ts";
 import { readTexts, type Texts } from "../test/harness/read-texts.ts";
 import en from "./src/languages/en.json";

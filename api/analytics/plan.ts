@@ -389,7 +389,7 @@ export async function readWithVisitors<Row>(
  * has few, or as many as a rollup says that one of its filters can select in the days of the range.
  * False if that is known only after counting them.
  */
-export async function areFew(query: AnalyticsQuery): Promise<boolean> {
+async function areFew(query: AnalyticsQuery): Promise<boolean> {
   if (isCountedExactly(query)) return true;
   const sums = sourcesOfSums(query).map(async ({ table, where }) => {
     const [row] = await readRows<{ clicks: string }>(

@@ -183,7 +183,7 @@ type Refusal = { result: AuthorizationResult; until: number; clockAhead: number 
  * Recent refusals by a rate limit or a suspension. A client beyond its limit gets the same refusal
  * again, without a query; then the database is asked again, and told how often that was.
  */
-export class Refusals {
+class Refusals {
   readonly #now: () => number;
   readonly #refusals = new LRUCache<string, Refusal>({ max: REFUSED_KEYS_MAX });
   readonly #counts = new LRUCache<string, number>({ max: REFUSED_KEYS_MAX });

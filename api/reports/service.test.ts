@@ -302,10 +302,10 @@ describe("a report that is requested", () => {
   });
 });
 
-describe("recipients", () => {
-  const addMember = ({ accountId }: Principal, isConfirmed = true) =>
-    postgres.addMember(accountId, "viewer", isConfirmed);
+const addMember = ({ accountId }: Principal, isConfirmed = true) =>
+  postgres.addMember(accountId, "viewer", isConfirmed);
 
+describe("recipients", () => {
   test("are members of the account with confirmed addresses, and nobody else", async () => {
     const [owner, other] = [await addOwner(), await addOwner()];
     const [member, stranger] = [await addMember(owner), await addMember(other)];

@@ -158,7 +158,7 @@ const isTold = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
  * webhook that was disabled recently, one an hour at most. What tells is the mail, so none is lost
  * or made twice. One process at a time adds them: another one has seen what this one adds.
  */
-export async function enqueueMails(sql: Transaction): Promise<void> {
+async function enqueueMails(sql: Transaction): Promise<void> {
   const now = sql`clock_timestamp()`;
   const [lock] = await sql<[{ held: boolean }]>`
     select pg_try_advisory_xact_lock(hashtextextended('mails about webhooks', 4)) as held`;

@@ -3,7 +3,7 @@ import { readThreadCpu } from "../../test/harness/process-usage.ts";
 import { median, round } from "../../test/harness/report.ts";
 import { redirectorEnv } from "./links.ts";
 
-export const SERVER_CORE = "0";
+const SERVER_CORE = "0";
 export const LOAD_CORE = "1";
 
 export type Server = {

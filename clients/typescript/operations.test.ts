@@ -1,8 +1,8 @@
 /** Goal: whatever the API can do, the client can do. */
 import { expect, test } from "bun:test";
 
-import { fakeFetch } from "../../test/harness/fake-fetch.ts";
 import { listFunctions, membersOf } from "../../test/harness/client-functions.ts";
+import { fakeFetch } from "../../test/harness/fake-fetch.ts";
 import { readDocument } from "./generate.ts";
 import { type Client, createClient } from "./src/index.ts";
 import type { operations } from "./src/schema.ts";

@@ -151,7 +151,7 @@ const isNoSuchPart = (error: unknown): boolean =>
 /**
  * How a statement names the tables that store clicks and rollups: on a cluster those of each shard.
  */
-export async function clickTables(
+async function clickTables(
   clickhouse: ClickHouseReader,
 ): Promise<{ suffix: "" | "_local"; onCluster: string }> {
   const [row] = await queryRows<{ cluster: string }>(

@@ -239,6 +239,12 @@ const countedClasses = (filters: readonly Filter[]): string[] => {
   });
 };
 
+/** Compares lists of names, byte by byte. */
+const compareNames = (a: string[], b: string[]): number => {
+  const i = a.findIndex((name, at) => name !== b[at]);
+  return i < 0 ? 0 : Buffer.compare(Buffer.from(a[i] ?? ""), Buffer.from(b[i] ?? ""));
+};
+
 /**
  * Counts clicks by what is read of them: most clicks first, ties in the order of their names, byte
  * by byte, as `toKey` has them.
@@ -251,10 +257,6 @@ function rank(
 ) {
   const keysOf = (values: Record<string, string>) =>
     Object.entries(values).map(([column, name]) => toKey(name, column));
-  const compare = (a: string[], b: string[]): number => {
-    const i = a.findIndex((name, at) => name !== b[at]);
-    return i < 0 ? 0 : Buffer.compare(Buffer.from(a[i] ?? ""), Buffer.from(b[i] ?? ""));
-  };
   return [...Map.groupBy(counted, (click) => JSON.stringify(read(click)))]
     .map(([key, group]) => ({
       values: z.record(z.string(), z.string()).parse(JSON.parse(key)),
@@ -262,7 +264,7 @@ function rank(
       unique_clicks: countUnique(group),
       percentage: Math.round((group.length / counted.length) * 1_000) / 10,
     }))
-    .toSorted((a, b) => b.clicks - a.clicks || compare(keysOf(a.values), keysOf(b.values)))
+    .toSorted((a, b) => b.clicks - a.clicks || compareNames(keysOf(a.values), keysOf(b.values)))
     .slice(0, limit);
 }
 
@@ -444,6 +446,12 @@ test("bots and prefetches count on a day on which no person follows the selected
   }
 });
 
+/** The analytics of all clicks with each of these values of a filter. */
+const ask = (name: string, values: readonly string[]) => {
+  const query = values.map((value) => `&${name}=${encodeURIComponent(value)}`).join("");
+  return get(`?start_date=2024-09-01&end_date=2026-12-31${query}`);
+};
+
 describe("a filter", () => {
   const from = Date.parse("2024-09-01");
   const names = Object.keys(FILTERS) as Filter["name"][]; // The type has no other keys.
@@ -459,11 +467,6 @@ describe("a filter", () => {
         (name === "class" || passes(click, filters)),
     ).length;
   }
-
-  const ask = (name: string, values: readonly string[]) => {
-    const query = values.map((value) => `&${name}=${encodeURIComponent(value)}`).join("");
-    return get(`?start_date=2024-09-01&end_date=2026-12-31${query}`);
-  };
 
   test.each(names)(
     "%s counts right however its value is written, excluded and repeated",

@@ -99,6 +99,16 @@ const ROWS: readonly Row[] = [
     proves: "the local stack starts, stops and recovers, and leaves no process behind",
   },
   {
+    name: "links-failover",
+    seconds: 40,
+    paths: [
+      "api/links-log/publisher.ts",
+      "redirector/links/{log-follower,stream-pull,log-health}.ts",
+      "shared/nats.ts",
+    ],
+    proves: "changes reach every redirector soon after the leader of the links log has died",
+  },
+  {
     name: "managed-stores",
     seconds: 30,
     paths: ["shared/{nats,nats-files,postgres,postgres-parameters}.ts", "worker/clickhouse.ts"],
