@@ -271,7 +271,7 @@ const selectEdges = (
     dimensions,
   );
 
-/** The columns of a location's row beside its value: a region or city is not unique without them. */
+/** Columns of a location's row beside its value: a region or city is not unique without them. */
 const ENCLOSING = ["country", "region", "region_name"] as const;
 
 const ENCLOSING_OF: Readonly<Partial<Record<Dimension, readonly string[]>>> = {

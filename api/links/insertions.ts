@@ -12,7 +12,7 @@ import { DOMAIN_CHANGED, type Insertion, insertLinks } from "./sql.ts";
 /** Links of one statement, unless a single creation has more. */
 const LINKS_AT_ONCE = 100;
 
-/** What became of a creation: all of its links are written, or none as the quota did not suffice. */
+/** What became of a creation: all of its links are written, or none, as the quota is used up. */
 export type Inserted = {
   consumption: Consumption;
   /** Of the links, in their order; undefined if the quota was not granted. */

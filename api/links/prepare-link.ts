@@ -172,7 +172,7 @@ export class LinkPreparation {
 
 type VerifiedDomain = { id: Uuid; host: string; caseSensitive: boolean };
 
-/** The owner's domains that one request names, each of which is looked up once for all its links. */
+/** The owner's domains that one request names, each looked up once for all its links. */
 class RequestDomains {
   readonly #domains: DomainService;
   readonly #verified = new Map<string, Promise<VerifiedDomain>>();

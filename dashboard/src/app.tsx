@@ -14,7 +14,7 @@ import { Empty, ErrorState, lazyPart, Loading } from "./ui/states.tsx";
 // Pages that share most of their code are one script: each then needs few requests.
 // `startup/page-needs.ts` names the modules as well.
 const loadAdministration = () => import("./pages/administration.ts");
-const loadStatistics = () => import("./pages/analytics/analytics-pages.tsx");
+const loadStatistics = () => import("./pages/statistics.ts");
 const loadImport = () => import("./pages/links/import/import-page.tsx");
 const loadRules = () => import("./pages/rules/rules-page.tsx");
 

@@ -1,5 +1,5 @@
+/** The services of people and their sessions, with cheap hashes of passwords; and browsers. */
 import type { Session } from "../../api/http/principal.ts";
-/** The services of people and their sessions, with passwords that are hashed cheaply; and browsers. */
 import { MemberService } from "../../api/members/service.ts";
 import type { UserPasswords } from "../../api/passwords/hashing.ts";
 import { Attempts, DeviceCookies } from "../../api/sessions/attempts.ts";

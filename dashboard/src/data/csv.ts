@@ -9,7 +9,7 @@ import { saveFile } from "./http.ts";
 /** Objects, whose names are the header; or lists, of which the first is the header. */
 type Rows = readonly (Record<string, unknown> | string[])[];
 
-/** Writes rows as CSV. Prefixes cells that a spreadsheet would run as formulas with an apostrophe. */
+/** Writes rows as CSV. Cells that a spreadsheet would run as formulas begin with an apostrophe. */
 export const printCsv = (rows: Rows): string =>
   Papa.unparse([...rows], { escapeFormulae: ESCAPED_FORMULA });
 

@@ -2,6 +2,9 @@
 
 export type Mode = "live" | "test";
 
+/** The longest text to search links for, as the API takes it. */
+export const SEARCH_LENGTH_MAX = 255;
+
 /** The account and mode that requests are scoped to. */
 export type AccountScope = { account: string; mode: Mode };
 

@@ -1,8 +1,8 @@
-import { type AccountScope, getBasePath } from "../data/scope.ts";
 /**
- * What a page needs first, by its path: the requests that most of it waits for, and the modules that
- * it loads with `import()`, beside the application.
+ * What a page needs first, by its path: the requests that most of it waits for, and the modules
+ * that it loads with `import()`, beside the application.
  */
+import { type AccountScope, getBasePath } from "../data/scope.ts";
 import type { Language } from "../languages/preference.ts";
 import {
   countsPath,
@@ -51,7 +51,7 @@ function decodeSegment(segment: string | undefined): string | undefined {
 }
 
 const ADMINISTRATION = "dashboard/src/pages/administration.ts";
-const STATISTICS = "dashboard/src/pages/analytics/analytics-pages.tsx";
+const STATISTICS = "dashboard/src/pages/statistics.ts";
 const MAP = "shared/statistics/world-map.tsx";
 
 /** Modules by the part of a page's path behind account and mode. */

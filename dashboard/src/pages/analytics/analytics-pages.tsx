@@ -1,6 +1,5 @@
 /**
- * The pages of analytics: of one link, of all together, and of those with a tag or on a domain; one
- * script with the other pages that show counts of clicks.
+ * The pages of analytics: of one link, of all together, and of those with a tag or on a domain.
  */
 import { ArrowLeft, ExternalLink, Pencil, QrCode, Split } from "lucide-react";
 import { useMemo } from "react";
@@ -27,9 +26,6 @@ import { useReadAnalyticsQuery } from "./analytics-query.ts";
 import { TopLinks } from "./breakdown-cards.tsx";
 import { LiveClicks } from "./live-page.tsx";
 import { ShareButton } from "./share-button.tsx";
-
-export { LivePage } from "./live-page.tsx";
-export { TagsPage } from "../tags/page.tsx";
 
 export function LinkAnalyticsPage({ id }: { id: string }) {
   const analyticsQuery = useReadAnalyticsQuery(id);

@@ -1,7 +1,13 @@
 /** The query of the list of links, in the form of the page's URL and of the API. */
 import type { Query } from "../../../../clients/typescript/src/index.ts";
 import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
-import { type AccountScope, getBasePath, type SearchUpdate, toSearch } from "../../data/scope.ts";
+import {
+  type AccountScope,
+  getBasePath,
+  SEARCH_LENGTH_MAX,
+  type SearchUpdate,
+  toSearch,
+} from "../../data/scope.ts";
 import { toLocalTime } from "../../ui/local-time.ts";
 
 const SORTS = ["created_at", "clicks", "last_click_at"] as const;
@@ -33,8 +39,6 @@ export type ListQuery = {
   limit: (typeof PAGE_SIZES)[number];
 };
 
-/** The API's bounds; a longer value would be rejected. */
-export const SEARCH_LENGTH_MAX = 255;
 const TAG_LENGTH_MAX = 50;
 const TAGS_MAX = 20;
 const DOMAIN_LENGTH_MAX = 253;

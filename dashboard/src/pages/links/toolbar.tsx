@@ -5,7 +5,7 @@ import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
-import { readValue, type SearchUpdate, writeValue } from "../../data/scope.ts";
+import { readValue, SEARCH_LENGTH_MAX, type SearchUpdate, writeValue } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { fieldName } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
@@ -25,7 +25,6 @@ import {
   readStatus,
   removeTag,
   replaceConditions,
-  SEARCH_LENGTH_MAX,
   STATUSES,
   toConditions,
 } from "./list-query.ts";

@@ -1,6 +1,6 @@
 /**
- * What an import makes of a file: the field of each column, the links of its rows by the mapping and
- * the options, and what is said of each.
+ * What an import makes of a file: the field of each column, the links of its rows by the mapping
+ * and the options, and what is said of each.
  */
 import type { NewLink } from "../../../../../clients/typescript/src/index.ts";
 import { aliasProblem } from "../../../../../shared/contracts/alias.ts";
