@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
-import { useCommands } from "./commands/shortcuts.ts";
+import { useCommands } from "./data/commands.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";

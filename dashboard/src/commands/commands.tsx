@@ -15,21 +15,14 @@ import {
 } from "react";
 import { useLocation } from "wouter";
 
+import { type Commands, CommandsContext, type CreatedLink } from "../data/commands.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { CopyButton, IconButton, type RenderDialog, useDialog } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { lazyPart, Loading } from "../ui/states.tsx";
-import {
-  type Command,
-  type Commands,
-  CommandsContext,
-  type CreatedLink,
-  readShortcut,
-  readSingleKeys,
-  takesKeys,
-} from "./shortcuts.ts";
+import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
 const loadDialogs = () => import("./palette.tsx");
 

@@ -9,6 +9,7 @@ import { useLocation } from "wouter";
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
+import { useCommands } from "../data/commands.ts";
 import { getJson } from "../data/http.ts";
 import { getBasePath, SEARCH_LENGTH_MAX } from "../data/scope.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
@@ -20,7 +21,7 @@ import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
 import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toastError } from "../ui/toast.tsx";
-import { readSingleKeys, saveSingleKeys, SHORTCUTS, useCommands } from "./shortcuts.ts";
+import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
 
 /** Maximum links shown by a search; the page of links shows all. */
 const LINKS_MAX = 6;

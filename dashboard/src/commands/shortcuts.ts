@@ -1,9 +1,4 @@
-/**
- * The commands that every page can run, the key of each, and where keys are typed text instead.
- */
-import { createContext, useContext } from "react";
-
-import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
+/** The key of each command, and where keys are typed text instead. */
 import type { TextKey } from "../languages/translate.ts";
 
 export type Command = "create" | "palette" | "search" | "shortcuts";
@@ -88,29 +83,4 @@ export const readSingleKeys = (): boolean => localStorage.getItem(SETTING) !== "
 export function saveSingleKeys(on: boolean): void {
   if (on) localStorage.removeItem(SETTING);
   else localStorage.setItem(SETTING, "off");
-}
-
-/** What a new link starts from: a destination, or another link by its id. */
-export type NewLinkStart = { url?: string; copyOf?: string };
-
-/** A link that was just created, for the panel that shows it. */
-export type CreatedLink = {
-  link: ResponseBody<"createLink">;
-  /** Whether its short URL is in the clipboard. */
-  copied: Promise<boolean>;
-};
-
-export type Commands = {
-  createLink: (start?: NewLinkStart) => void;
-  openPalette: () => void;
-  openShortcuts: () => void;
-};
-
-export const CommandsContext = createContext<Commands | undefined>(undefined);
-
-/** Returns the commands. Throws outside of an account's pages. */
-export function useCommands(): Commands {
-  const commands = useContext(CommandsContext);
-  if (commands === undefined) throw new Error("There are no commands here.");
-  return commands;
 }

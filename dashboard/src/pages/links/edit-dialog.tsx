@@ -10,8 +10,8 @@ import {
   ShorthopError,
 } from "../../../../clients/typescript/src/index.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
-import type { CreatedLink, NewLinkStart } from "../../commands/shortcuts.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
+import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
 import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
 import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";

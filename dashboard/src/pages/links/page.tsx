@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download, Plus, Upload } from "lucide-react";
 import { Link as PageLink } from "wouter";
 
-import { useCommands } from "../../commands/shortcuts.ts";
+import { useCommands } from "../../data/commands.ts";
 import type { SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";

@@ -18,8 +18,8 @@ import { Link as PageLink, useLocation } from "wouter";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl, withReadableHost } from "../../../../shared/contracts/host-names.ts";
-import { useCommands } from "../../commands/shortcuts.ts";
 import { type TagClass, useTagClass } from "../../data/account-lists.ts";
+import { useCommands } from "../../data/commands.ts";
 import { useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { CopyButton } from "../../ui/button.tsx";
