@@ -382,7 +382,9 @@ const ROUTES: Readonly<Record<string, Recorded>> = {
 const ELSEWHERE = "It needs streams or another machine; Installation.recordCommand records it.";
 
 /** Runs a command, of which no word has a blank. */
-const run = (words: string): Promise<unknown> => admin(stack, words.split(" "));
+/** Runs a command of words; the last argument may have spaces. */
+const run = (words: string, ...last: string[]): Promise<unknown> =>
+  admin(stack, [...words.split(" "), ...last]);
 
 const emailOfMember = async (): Promise<string> => (await addMember()).email;
 
@@ -407,7 +409,7 @@ const COMMANDS: Readonly<Record<string, Recorded>> = {
   ),
   "accounts create": { none: "The account has no feed before; its own begins with it." },
   "accounts set-plan": records("account.updated", nothing, () =>
-    run(`accounts set-plan ${account.id} --plan enterprise --limits ${JSON.stringify(UNLIMITED)}`),
+    run(`accounts set-plan ${account.id} --plan enterprise --limits`, JSON.stringify(UNLIMITED)),
   ),
   "accounts suspend": records("account.updated", nothing, () =>
     run(`accounts suspend ${account.id} --minutes 0`),
