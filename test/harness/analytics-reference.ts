@@ -178,7 +178,7 @@ function readDays(zone: string): Day[] {
   const known = DAYS.get(zone);
   if (known !== undefined) return known;
   const days: Day[] = [];
-  const end = DateTime.now().plus({ years: 1 });
+  const end = DateTime.now().plus({ years: 2 });
   let day = DateTime.fromISO("2019-01-01", { zone }).startOf("day");
   for (; day < end; day = day.plus({ days: 1 }).startOf("day"))
     days.push({ start: day.toMillis(), label: day.toISODate() ?? "" });

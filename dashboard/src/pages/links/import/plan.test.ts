@@ -8,6 +8,7 @@ import fc from "fast-check";
 
 import { findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
 import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
+import { printCsv } from "../../../data/csv.ts";
 import { splitIntoBatches } from "../batches.ts";
 import {
   changeTarget,
