@@ -81,7 +81,7 @@ const Counts = memo(function Counts({ counts }: { counts: Counts }) {
 const NEUTRAL: ReadonlySet<StatName> = new Set(["bot_clicks"]);
 
 /** Whether a change is displayed as good news (up), as bad news (down), or as neither. */
-const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
+export const toneOf = (direction: Direction, isNeutral: boolean): "up" | "down" | "neutral" =>
   isNeutral || direction === "none" ? "neutral" : direction;
 
 function Change({ from, to, isNeutral }: { from: number; to: number; isNeutral: boolean }) {
