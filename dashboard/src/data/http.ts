@@ -69,7 +69,7 @@ const AGE_MAX_MS = 15_000;
 export const forgetEarlyResponses = (): void => globalThis.earlyResponses?.clear();
 
 /** `fetch` of the application, which uses the response of an early request, each once. */
-export const fetchOrUseEarly: typeof fetch = (input, init) =>
+export const fetchOrUseEarly = (input: RequestInfo | URL, init?: RequestInit): Promise<Response> =>
   takeEarly(input, init) ?? fetch(input, init);
 
 function takeEarly(input: RequestInfo | URL, init?: RequestInit): Promise<Response> | undefined {

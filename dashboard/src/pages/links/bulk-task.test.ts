@@ -17,6 +17,10 @@ const newLink = (id: string, settings: Partial<Link> = {}): Link => ({
   domain: null,
   tags: [],
   external_id: null,
+  created_by: null,
+  notes: null,
+  has_password: false,
+  status: "active",
   ...settings,
 });
 
@@ -24,7 +28,11 @@ const [a, b, c] = [newLink("a"), newLink("b"), newLink("c")] as const;
 
 describe("the outcome of a bulk action", () => {
   test("names each link that failed, with the reason, whatever the order of the response", () => {
-    const entries = [{ index: 2 }, { index: 0, error: { message: "Taken down." } }, { index: 1 }];
+    const entries = [
+      { index: 2 },
+      { index: 0, error: { code: "forbidden" as const, message: "Taken down." } },
+      { index: 1 },
+    ];
     expect(toOutcome([a, b, c], entries)).toEqual({
       done: [b, c],
       failed: [{ link: a, reason: "Taken down." }],

@@ -25,6 +25,9 @@ function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword =
     clicks: 7,
     created_at: "2026-01-01T00:00:00.000Z",
     has_password: hasPassword,
+    created_by: null,
+    last_click_at: null,
+    status: "active",
   };
   // A response has the settings that a request set, as far as they are on.
   return { ...settings, ...link } as Link;

@@ -38,15 +38,17 @@ describe("the state of a link", () => {
 
 describe("the features of a link", () => {
   test("are none for a plain link", () => {
-    expect(describeFeatures({})).toEqual([]);
-    expect(describeFeatures({ has_password: false, rules: [], confirm: false })).toEqual([]);
+    expect(describeFeatures({ expires_at: null })).toEqual([]);
+    expect(describeFeatures({ expires_at: null, has_password: false, rules: [] })).toEqual([]);
   });
 
   test("name password, rules, split and confirmation", () => {
     const rule = { id: "rule_1", url: "https://example.com/", conditions: [] };
     const split = { arms: [], until: null };
-    const link = { has_password: true, rules: [rule, rule], split, confirm: true };
-    const labels = describeFeatures(link).map(({ label }) => label);
+    const features = { has_password: true, rules: [rule, rule], split };
+    const labels = describeFeatures({ ...features, confirm: true, expires_at: null }).map(
+      ({ label }) => label,
+    );
     expect(labels).toEqual(["Password", "2 rules", "Split", "Asks first"]);
   });
 });

@@ -19,6 +19,9 @@ const FIELDS = {
   expires_at: null,
   external_id: null,
   has_password: false,
+  created_by: null,
+  notes: null,
+  status: "active" as const,
 };
 
 test("what the API returns survives editing without a change", () => {

@@ -21,7 +21,7 @@ function encodeUtf16(text: string, littleEndian: boolean): Uint8Array {
 
 const quote = (text: string) => `"${text.replaceAll('"', '""')}"`;
 
-function read(content: string | Uint8Array) {
+function read(content: string | Uint8Array): unknown {
   const file = parseImportFile("f.csv", typeof content === "string" ? encode(content) : content);
   if ("problem" in file) return file.problem;
   const { columns, rows, delimiter, encoding } = file;
