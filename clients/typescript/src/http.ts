@@ -22,7 +22,7 @@ export type ClientOptions = {
   /** Timeout of a single attempt, 30 s when left out; of a stream, until it begins. */
   timeoutMs?: number;
   /** Replaces the global `fetch`: for tests, proxies or instrumentation. */
-  fetch?: (...request: Parameters<typeof fetch>) => Promise<Response>;
+  fetch?: (url: URL | string, init?: RequestInit) => Promise<Response>;
 };
 
 export type ApiRequest = {
