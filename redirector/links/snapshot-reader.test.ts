@@ -95,6 +95,20 @@ describe("a snapshot", () => {
     expect(existsSync(join(dir(), "read"))).toBe(true);
   });
 
+  test("with more chunks than its manifest says is read no further", async () => {
+    await store(4 * CHUNK_BYTES);
+    const [snapshot] = await listSnapshots(manager, SIGNER);
+    if (snapshot === undefined) throw new Error("There is no such snapshot.");
+    const shorter = { ...snapshot, manifest: { ...snapshot.manifest, bytes: CHUNK_BYTES } };
+    const parts: number[] = [];
+    const reading = readSnapshot(nats, shorter, join(dir(), "longer"), {
+      signal: new AbortController().signal,
+      onPercent: (percent) => void parts.push(percent),
+    });
+    expect(await reading.catch(String)).toContain("is not what was stored");
+    expect(parts).toEqual([100]);
+  });
+
   test("goes when two later ones are stored, and so does what was never completed", async () => {
     await store(10);
     await connection.jetstream().publish(chunkSubject("begun", 0), "x");

@@ -74,13 +74,17 @@ async function* readWhole(
       throw new NoRoomError(`The disk has no room for the snapshot ${name}.`);
     hash.update(chunk);
     bytes += chunk.length;
+    // Whoever may add chunks makes a host read no more than what was signed.
+    if (bytes > manifest.bytes) throw otherThanStored(name);
     onPercent(Math.floor((100 * bytes) / manifest.bytes));
     yield chunk;
   }
   // Before the end of the file: what is not whole does not get one.
-  if (hash.digest("hex") !== manifest.sha256)
-    throw new BrokenSnapshotError(`The snapshot ${name} is not what was stored.`);
+  if (hash.digest("hex") !== manifest.sha256) throw otherThanStored(name);
 }
+
+const otherThanStored = (name: string): Error =>
+  new BrokenSnapshotError(`The snapshot ${name} is not what was stored.`);
 
 /** The chunks of the file, in the order in which they were stored, before the manifest. */
 async function* readChunks(nats: Nats, name: string): AsyncGenerator<Uint8Array> {
