@@ -190,8 +190,7 @@ export function readLogState(db: Database): LogState {
   if (row === null) return EMPTY_LOG;
   try {
     const state: LogState = JSON.parse(row.state);
-    // An earlier version did not write all members.
-    return { ...EMPTY_LOG, ...state };
+    return state;
   } catch (error) {
     throw new DamagedRecordError("The state of the links log is no JSON.", { cause: error });
   }
