@@ -42,18 +42,17 @@ const COLUMNS = [
 /** Columns that rows have as they are stored; the others are null for no. */
 const READ_COLUMNS = COLUMNS.filter((name) => name !== "folded" && name !== "archived");
 
-/** A list of columns. A statement of its own, because the library guesses by the text before it. */
-const listColumns = (sql: Sql | Transaction, columns: readonly string[]) => sql`${sql(columns)}`;
-
-const columnsOf = (sql: Sql | Transaction, table: string, columns: readonly string[]) =>
-  listColumns(
-    sql,
-    columns.map((name) => `${table}.${name}`),
-  );
+/** Lists of columns as text, once: the library would quote each name for each statement. */
+const listed = (columns: readonly string[], table?: string): string =>
+  columns.map((name) => (table === undefined ? name : `${table}.${name}`)).join(", ");
+const NEW = listed(COLUMNS);
+const NEW_FIELDS = listed(COLUMNS, "fields");
+const CHANGED = listed([...CHANGED_COLUMNS, "version"]);
+const READ = listed(READ_COLUMNS, "link");
 
 /** The SELECT and FROM clauses that read a whole {@link LinkRow}. */
 export const selectLinks = (sql: Sql | Transaction) => sql`
-    select ${columnsOf(sql, "link", READ_COLUMNS)}, domain.host as domain_host, link.archived is true as archived,
+    select ${sql.unsafe(READ)}, domain.host as domain_host, link.archived is true as archived,
            link.taken_down is true as taken_down, link.folded is true as folded,
            (link.domain_id is null or domain.verified_at is not null) as served, link.version::float8 as version,
            counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks,
@@ -206,8 +205,8 @@ export async function insertLinks(
                with ordinality as given (link_id, domain, alias, state, event_id, data, actor, origin, place) using (place)
        order by place
     ), link as (
-      insert into links (${listColumns(sql, COLUMNS)}, version)
-      select ${columnsOf(sql, "fields", COLUMNS)}, drawn.version
+      insert into links (${sql.unsafe(NEW)}, version)
+      select ${sql.unsafe(NEW_FIELDS)}, drawn.version
         from json_populate_recordset(null::links, ${fields}::text::json) fields
         join drawn on drawn.link_id = fields.id
     ), counters as (
@@ -352,7 +351,7 @@ export async function updateLinkRows(
   transaction: Transaction,
   rows: readonly LinkRow[],
 ): Promise<void> {
-  const columns = listColumns(transaction, [...CHANGED_COLUMNS, "version"]);
+  const columns = transaction.unsafe(CHANGED);
   const ids = rows.map(({ id }) => id);
   // With the ids by themselves, because PostgreSQL takes any array for one of a hundred elements.
   await transaction`
