@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 
-import { instant } from "../../shared/contracts/text.ts";
+import { instant } from "../../shared/contracts/text-schemas.ts";
 import { errorCodeOf, FakeApi } from "../../test/harness/fake-api.ts";
 import { writeCursor } from "./pagination.ts";
 

@@ -5,7 +5,7 @@ import { truncateBytes } from "../../shared/bytes.ts";
 import { CLICK_TEXT_BYTES_MAX } from "../../shared/contracts/click-text.ts";
 import { RULE_ID } from "../../shared/contracts/examples.ts";
 import { targetFields } from "../../shared/contracts/link-fields.ts";
-import { instant, plainText } from "../../shared/contracts/text.ts";
+import { instant, plainText } from "../../shared/contracts/text-schemas.ts";
 import { findCountryProblem } from "../../shared/countries.ts";
 import { CachedFacts, type RequestFacts, toAgentNames } from "../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../shared/decision/language.ts";

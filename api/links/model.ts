@@ -21,7 +21,7 @@ import {
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/query-string.ts";
-import { instant } from "../../shared/contracts/text.ts";
+import { instant } from "../../shared/contracts/text-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";

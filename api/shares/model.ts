@@ -17,7 +17,7 @@ import {
   shareOrigin,
   sharePassword,
 } from "../../shared/contracts/share-schemas.ts";
-import { instant } from "../../shared/contracts/text.ts";
+import { instant } from "../../shared/contracts/text-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
 import { boundaryProblem, periodField, timezoneField } from "../analytics/period.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { DAY_SECONDS } from "../durations.ts";
 import { EXPIRES_AT } from "./examples.ts";
-import { instant, plainText } from "./text.ts";
+import { instant, plainText } from "./text-schemas.ts";
 
 /** The permissions of a key. */
 export const SCOPES = [

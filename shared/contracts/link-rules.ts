@@ -5,7 +5,7 @@ import { findCountryProblem } from "../countries.ts";
 import { RULE_ID } from "./examples.ts";
 import { toReferringSite } from "./host-names.ts";
 import { destination } from "./link-fields.ts";
-import { instant, plainText } from "./text.ts";
+import { instant, plainText } from "./text-schemas.ts";
 
 /** Most rules of a link, conditions of a rule, and values of a condition. */
 const RULES_MAX = 20;

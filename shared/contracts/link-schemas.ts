@@ -13,7 +13,7 @@ import {
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
 import { toUtmValue, type UtmName } from "./query-string.ts";
-import { instant, linesOfText, plainText } from "./text.ts";
+import { instant, linesOfText, plainText } from "./text-schemas.ts";
 
 /** Most links that one bulk request creates. */
 export const BULK_LINKS_MAX = 100;

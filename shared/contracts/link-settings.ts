@@ -8,7 +8,8 @@ import { ARM_ID, EXPIRES_AT } from "./examples.ts";
 import { destination } from "./link-fields.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { REDIRECT_STATUSES } from "./redirect-status.ts";
-import { instant, plainText, trimInvisible } from "./text.ts";
+import { instant, plainText } from "./text-schemas.ts";
+import { trimInvisible } from "./text.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /** Most arms of a split, and characters of an arm's id and of its label. */

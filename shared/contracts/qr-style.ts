@@ -1,7 +1,7 @@
 /** How QR codes look, shared by the API and the dashboard's dialog. */
 import * as z from "zod";
 
-import { hexColor, luminanceOf } from "./colors.ts";
+import { HEX_COLOR, luminanceOf } from "./colors.ts";
 
 /** Maximum width of the quiet zone, in modules. */
 export const MARGIN_MAX = 16;
@@ -12,6 +12,8 @@ export const MARGIN_MAX = 16;
  * also in poor light.
  */
 const SYMBOL_CONTRAST_MIN = 0.55;
+
+export const hexColor = z.string().regex(HEX_COLOR, "must be a colour such as #1d4ed8");
 
 const color = hexColor.toLowerCase();
 

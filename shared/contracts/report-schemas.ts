@@ -1,7 +1,7 @@
 /** Rules for reports, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
-import { plainText } from "./text.ts";
+import { plainText } from "./text-schemas.ts";
 
 const NAME_LENGTH_MAX = 100;
 

@@ -1,11 +1,11 @@
 /** Requests about shared statistics, and about the branding of their pages. */
 import * as z from "zod";
 
-import { hexColor } from "./colors.ts";
 import { LOGO } from "./examples.ts";
 import { toAsciiHost } from "./host-names.ts";
-import { DEFAULT_QR_STYLE, qrStyle } from "./qr-style.ts";
-import { plainText, trimInvisible } from "./text.ts";
+import { DEFAULT_QR_STYLE, hexColor, qrStyle } from "./qr-style.ts";
+import { plainText } from "./text-schemas.ts";
+import { trimInvisible } from "./text.ts";
 
 const NAME_LENGTH_MAX = 255;
 

@@ -1,5 +1,7 @@
-/** Rules for text that people enter, and for instants in requests. */
-import * as z from "zod";
+/**
+ * Rules for text that people enter. Imports nothing, because the first script of the dashboard has
+ * them; schemas are in `text-schemas.ts`.
+ */
 
 /** Control characters, and bidirectional controls, which can make a text look like another one. */
 const INVISIBLE = /[\p{Cc}\p{Bidi_Control}]/u;
@@ -46,24 +48,6 @@ function characterBefore(text: string, end: number): string {
   return pair.length === 2 ? pair : text.charAt(end - 1);
 }
 
-/** A single line of text, without control characters. */
-export const plainText = (lengthMax: number) =>
-  z
-    .string()
-    .max(lengthMax)
-    .refine((text) => !hasControlCharacter(text), "must not hold control characters");
-
-/** Control characters of texts of several lines, which have line feeds and tabs. */
-const CONTROL_IN_LINES = /(?![\n\t])\p{Cc}/u;
-
-/** Several lines of text; lines end with a line feed, whatever the device writes. */
-export const linesOfText = (lengthMax: number) =>
-  z
-    .string()
-    .overwrite((text) => text.replaceAll(/\r\n?/g, "\n"))
-    .max(lengthMax)
-    .refine((text) => !CONTROL_IN_LINES.test(text), "must not hold control characters");
-
 /**
  * Beginnings that a spreadsheet can interpret as a formula (OWASP, "CSV injection"): also in full
  * width, and after spaces and invisible characters, which some spreadsheets ignore.
@@ -75,21 +59,3 @@ export const FORMULA = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
  * texts stay distinct.
  */
 export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
-
-/**
- * The instants that every store and every response can write: those whose year in UTC has four
- * digits and is not 0.
- */
-const EARLIEST = Date.parse("0001-01-01T00:00:00Z");
-const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
-
-/** Accepts text that is no date: the schema before this check rejects it. */
-const isWithinYears = (text: string): boolean => {
-  const instant = Date.parse(text);
-  return !(instant < EARLIEST || instant > LATEST);
-};
-
-/** A date and time with `Z` or an offset. */
-export const instant = z.iso
-  .datetime({ offset: true })
-  .refine(isWithinYears, "must be in the years 1 to 9999");

@@ -1,7 +1,7 @@
 /** Rules for users who sign in, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
-import { plainText } from "./text.ts";
+import { plainText } from "./text-schemas.ts";
 
 /** Length of a password, in characters. */
 export const PASSWORD_LENGTH = { min: 10, max: 128 };

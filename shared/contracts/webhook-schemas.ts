@@ -4,7 +4,8 @@ import * as z from "zod";
 import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
 import { toAsciiHost } from "./host-names.ts";
 import { tag } from "./link-schemas.ts";
-import { plainText, trimInvisible } from "./text.ts";
+import { plainText } from "./text-schemas.ts";
+import { trimInvisible } from "./text.ts";
 
 const EVENT_TYPES = {
   "link.created": "A link was created.",

@@ -11,7 +11,7 @@ import {
 } from "react";
 import type { FieldValues, Path, RegisterOptions, UseFormReturn } from "react-hook-form";
 
-import { hexColor } from "../../../shared/contracts/colors.ts";
+import { HEX_COLOR } from "../../../shared/contracts/colors.ts";
 import { useTags } from "../data/account-lists.ts";
 import { completeList, type ListOption } from "../data/complete-list.ts";
 import { t } from "../languages/translate.ts";
@@ -325,7 +325,7 @@ export function Disclosure({
   );
 }
 
-export const isColor = (text: string): boolean => hexColor.safeParse(text).success;
+export const isColor = (text: string): boolean => HEX_COLOR.test(text);
 
 type ColorFieldProps = {
   label: string;

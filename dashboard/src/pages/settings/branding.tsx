@@ -2,7 +2,8 @@
 import { useState } from "react";
 
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { hexColor, toBrandColors } from "../../../../shared/contracts/colors.ts";
+import { toBrandColors } from "../../../../shared/contracts/colors.ts";
+import { hexColor } from "../../../../shared/contracts/qr-style.ts";
 import { brandName, LOGO_BYTES_MAX } from "../../../../shared/contracts/share-schemas.ts";
 import { useApiQuery, useClient } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
