@@ -163,7 +163,7 @@ const REMEDIES: Record<PartName, string> = {
   process: "It is stopping: journalctl says what it waits for.",
   readiness: "A store accepts connections and does not respond: see its log.",
   postgres:
-    "Start PostgreSQL; run shorthop migrate if it lacks a migration; make room if its disk is full (docs/runbook.md#shorthopnotready).",
+    "Start PostgreSQL; run shorthop migrate if it lacks a migration; make room if its disk is full (docs/runbook.md#shorthopwarning).",
   links_feed:
     "Start NATS and the API if they are away: a host that lacks links takes a snapshot by itself (docs/runbook.md#shorthopfeedincomplete).",
   links_log:
@@ -188,7 +188,7 @@ const REMEDIES: Record<PartName, string> = {
   provider:
     "Start the provider of OIDC_ISSUER, or let this host reach it; meanwhile the owner of OIDC_BREAK_GLASS signs in (docs/sign-in.md#with-a-provider).",
   click_limits:
-    "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopnotready).",
+    "Start NATS if it is away, and give its users the rights of nats/users.conf (docs/runbook.md#shorthopwarning).",
 };
 
 /**
