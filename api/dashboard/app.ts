@@ -21,7 +21,7 @@ import { OidcService } from "../oidc/service.ts";
 import { type OidcSettings, readOidcSettings } from "../oidc/settings.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
-import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
+import { resourceRoutes } from "../resource-routes.ts";
 import type { Services } from "../services.ts";
 import { Attempts, DeviceCookies } from "../sessions/attempts.ts";
 import { AuthLibrary, librarySettings } from "../sessions/better-auth.ts";
@@ -119,7 +119,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 /** `origin` is the dashboard's, without a trailing slash. */
 export function dashboardSite(
   context: SiteContext,
-  services: SiteServices,
+  services: Services,
   { sessions, factors, passkeys, resets, members, oidc, methods }: People,
   { assets, origin }: { assets: Assets; origin: string },
 ) {
