@@ -15,15 +15,16 @@ import { keyReportRoutes } from "./keys/routes.ts";
 import { describeApi } from "./openapi/document.ts";
 import { referenceRoutes } from "./openapi/routes.ts";
 import { unsubscribeRoutes } from "./reports/routes.ts";
-import { resourceRoutes, type SiteServices } from "./resource-routes.ts";
+import { resourceRoutes } from "./resource-routes.ts";
 import { linkReportRoutes } from "./reviews/report-routes.ts";
+import type { Services } from "./services.ts";
 import { sharedRoutes } from "./shares/public/routes.ts";
 import { Site, type SiteContext } from "./site.ts";
 
 /** `compat` names the other products' APIs that are served beside `/v1`. */
 export function apiSite(
   context: SiteContext,
-  services: SiteServices,
+  services: Services,
   compat: readonly CompatName[] = [],
 ) {
   const { shortUrl, apiUrl, clientFile, stores } = context;

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { CoalescedCalls } from "../shared/coalesced-calls.ts";
 import { HOUR_MS } from "../shared/durations.ts";
 import { count, text } from "./http/common-schemas.ts";
+import type { AccountScope } from "./http/principal.ts";
 import { principalOf } from "./http/request-context.ts";
 import { budgets, type BudgetState } from "./limits/budgets.ts";
 import { QUOTAS, type QuotaState } from "./limits/quotas.ts";
@@ -83,14 +84,15 @@ const limitsResponse = z
   .meta({ id: "Limits", description: "The state of all rate limits, quotas and budgets." });
 
 export function limitRoutes(auth: AccessPlugin, stores: Stores) {
-  const calls = new CoalescedCalls<[LimitWindow[], QuotaState[]]>();
+  const calls = new CoalescedCalls<AccountScope, [LimitWindow[], QuotaState[]]>(([owner]) =>
+    Promise.all([stores.listWindows(owner), stores.listQuotas(owner)]),
+  );
   return new Elysia({ name: "limits", prefix: "/v1/limits", tags: ["Limits"] }).use(auth).get(
     "",
     async ({ call }) => {
       const principal = principalOf(call);
-      const [windows, quotas] = await calls.run(`${principal.accountId} ${principal.mode}`, () =>
-        Promise.all([stores.listWindows(principal), stores.listQuotas(principal)]),
-      );
+      const { accountId, mode } = principal;
+      const [windows, quotas] = await calls.run(principal, `${accountId} ${mode}`);
       return {
         plan: principal.plan,
         limits: windows.map((window) => ({

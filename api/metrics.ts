@@ -92,24 +92,26 @@ export class ApiMetrics {
   /** Registers what is read from PostgreSQL; the metrics of one scrape share a query. */
   #watchStore(sql: Sql): void {
     const { gauge } = this.#process;
-    const outboxes = new CoalescedCalls<{ pending: number; oldest: number | null }>();
-    const outbox = () => outboxes.join("", () => readOutbox(sql));
+    const outbox = new CoalescedCalls<void, { pending: number; oldest: number | null }>(() =>
+      readOutbox(sql),
+    );
     const pendingHelp = "Changes of links that redirectors have not received; absent when unknown";
-    gauge("outbox_pending", pendingHelp, async () => (await outbox()).pending);
+    gauge("outbox_pending", pendingHelp, async () => (await outbox.run()).pending);
     const oldestHelp = "When the oldest of those changes was made; absent when there is none";
     gauge(
       "outbox_oldest_timestamp_seconds",
       oldestHelp,
-      async () => (await outbox()).oldest ?? undefined,
+      async () => (await outbox.run()).oldest ?? undefined,
     );
-    const backupTimes = new CoalescedCalls<BackupTimes>();
-    const backups = () => backupTimes.join("", () => readBackups(sql));
+    const backups = new CoalescedCalls<void, BackupTimes>(() => readBackups(sql));
     const madeHelp = "When the newest backup was made; absent when none is known";
-    gauge("backup_timestamp_seconds", madeHelp, async () => toSeconds((await backups()).madeAt));
+    gauge("backup_timestamp_seconds", madeHelp, async () =>
+      toSeconds((await backups.run()).madeAt),
+    );
     const provenHelp =
       "When the newest backup was made that a drill has restored; absent without one";
     gauge("backup_proven_timestamp_seconds", provenHelp, async () =>
-      toSeconds((await backups()).provenAt),
+      toSeconds((await backups.run()).provenAt),
     );
     const delayHelp = "How long the oldest mail has waited; 0 while none waits";
     gauge("mails_delay_seconds", delayHelp, () => readDelay(sql));

@@ -77,16 +77,14 @@ export class OwnedRows<Found extends { id: Uuid; created_at: Date }> {
        where account_id = ${accountId} and mode = ${mode} ${newestFirst(sql, limit, start)}`;
   }
 
-  /** Deletes a row, and returns it; undefined when there is none. */
-  async delete(
-    sql: Sql | Transaction,
-    { accountId, mode }: AccountScope,
-    id: Uuid,
-  ): Promise<Found | undefined> {
+  /** Deletes a row, and returns it; throws as {@link missing}. */
+  async delete(sql: Transaction, owner: AccountScope, id: Uuid | undefined): Promise<Found> {
+    const { accountId, mode } = owner;
     const [row] = await sql<Found[]>`
-      delete from ${sql(this.#table)} where id = ${id} and account_id = ${accountId} and mode = ${mode}
+      delete from ${sql(this.#table)}
+       where id = ${id ?? null} and account_id = ${accountId} and mode = ${mode}
       returning ${this.#columns(sql)}`;
-    return row;
+    return await this.require(row, sql, owner, id);
   }
 
   /**
@@ -113,6 +111,27 @@ export class OwnedRows<Found extends { id: Uuid; created_at: Date }> {
       select count(*)::integer as total from ${sql(this.#table)}
        where account_id = ${accountId} and mode = ${mode}`;
     return total;
+  }
+}
+
+/** What callers read of rows that they own, in the same way of each kind. */
+export abstract class OwnedService<Found extends { id: Uuid; created_at: Date }> {
+  readonly #sql: Sql;
+  readonly #rows: OwnedRows<Found>;
+
+  constructor(sql: Sql, rows: OwnedRows<Found>) {
+    this.#sql = sql;
+    this.#rows = rows;
+  }
+
+  /** Finds one of the owner's; throws `not_found`. */
+  get(owner: AccountScope, id: Uuid | undefined): Promise<Found> {
+    return this.#rows.get(this.#sql, owner, id);
+  }
+
+  /** Lists the owner's, newest first. */
+  list(owner: AccountScope, request: ListRequest): Promise<ListPart<Found>> {
+    return this.#rows.list(this.#sql, owner, request);
   }
 }
 

@@ -7,7 +7,7 @@ import { processLog } from "../shared/log.ts";
 import { apiSite } from "./app.ts";
 import { PLACEHOLDERS } from "./openapi/document.ts";
 import { postgresPool } from "./postgres.ts";
-import type { SiteServices } from "./resource-routes.ts";
+import type { Services } from "./services.ts";
 import type { SiteContext } from "./site.ts";
 import { PostgresStores } from "./stores.ts";
 
@@ -28,7 +28,7 @@ const context: SiteContext = {
 };
 
 // Routes take their services when they are declared, and use them when they are called.
-const services = {} as SiteServices;
+const services = {} as Services;
 
 const app = apiSite(context, services);
 const response = await app.handle(new Request("http://localhost/v1/openapi.json"));

@@ -26,7 +26,6 @@ import { PasswordHashing } from "./passwords/hashing.ts";
 import { ReportMails, Unsubscriber, UnsubscribeTokens } from "./reports/mails.ts";
 import { ReportMaker, ReportStatistics } from "./reports/maker.ts";
 import { ReportService } from "./reports/service.ts";
-import type { SiteServices } from "./resource-routes.ts";
 import { HostListWatch, LinkReports } from "./reviews/service.ts";
 import { ResetMails } from "./sessions/resets.ts";
 import { SharedService } from "./shares/reading.ts";
@@ -36,7 +35,7 @@ import { ViewService } from "./views/service.ts";
 import { WebhookMails } from "./webhooks/mails.ts";
 import { WebhookService } from "./webhooks/service.ts";
 
-export class Services implements SiteServices {
+export class Services {
   /** Host names of the service's own short domain. */
   readonly hosts: ReadonlySet<string>;
   readonly passwords = new PasswordHashing();

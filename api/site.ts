@@ -368,7 +368,6 @@ const overloaded = (cause?: unknown): ApiError =>
     cause,
   });
 
-/** An account that has too much waiting has itself to wait for; a full queue is the service's. */
 /**
  * Lets go of a body that nobody has read. The runtime would keep its bytes until the collector
  * runs, which knows nothing of their size.
@@ -377,6 +376,7 @@ function dropBody(request: Request): void {
   if (!request.bodyUsed) request.body?.cancel().catch(() => undefined);
 }
 
+/** An account that has too much waiting has itself to wait for; a full queue is the service's. */
 const busy = (error: QueueFull): ApiError =>
   error.of === "all"
     ? overloaded(error)

@@ -2,13 +2,13 @@
 import type { KeyStore } from "./auth/authorizer.ts";
 import { authorizeAll, type BatchResult, type RequestGroup } from "./auth/sql.ts";
 import type { AccountScope } from "./http/principal.ts";
-import { type IdempotencyStore, PostgresRequests } from "./idempotency/idempotency.ts";
+import { PostgresRequests } from "./idempotency/idempotency.ts";
 import type { QuotaState } from "./limits/quotas.ts";
 import type { LimitWindow } from "./limits/windows.ts";
 import type { Sql } from "./postgres.ts";
 
 export interface Stores extends KeyStore {
-  readonly requests: IdempotencyStore;
+  readonly requests: PostgresRequests;
   /** Lists every rate-limit window of an account and mode, the plan's first; consumes nothing. */
   listWindows(scope: AccountScope): Promise<LimitWindow[]>;
   /** Lists every quota of an account and mode; consumes nothing. */

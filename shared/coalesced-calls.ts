@@ -1,33 +1,73 @@
-/** Shares one call between concurrent callers for the same key. */
+/**
+ * Shares calls between concurrent callers: one call at a time, for all who asked before it began.
+ * What it reads is never older than a caller's question, and however many ask, at most two calls
+ * are made while one takes.
+ */
 
-type Pending<Value> = { current: Promise<Value>; next?: Promise<Value> };
+type Caller<Item, Value> = {
+  item: Item;
+  resolve: (value: Value) => void;
+  reject: (error: unknown) => void;
+};
 
-export class CoalescedCalls<Value> {
-  readonly #pending = new Map<string, Pending<Value>>();
+export class CoalescedCalls<Item, Value> {
+  readonly #call: (items: readonly [Item, ...Item[]]) => Promise<Value>;
+  readonly #sizeMax: number;
+  readonly #sizeOf: (item: Item) => number;
+  /** Who waits for the next call, by key; those of a key without callers are absent. */
+  readonly #waiting = new Map<string, Caller<Item, Value>[]>();
 
   /**
-   * Runs `call` for a key, at most once at a time. Callers that arrive while one is in flight share
-   * the next one, so none gets what was read before it asked. Throws what `call` throws.
+   * `call` gets the items of its callers, in the order in which they asked: as many as have
+   * `sizeMax` together, or a single one.
    */
-  run(key: string, call: () => Promise<Value>): Promise<Value> {
-    const pending = this.#pending.get(key);
-    if (pending === undefined) return this.#start(key, call);
-    const startNext = () => this.#start(key, call);
-    return (pending.next ??= pending.current.then(startNext, startNext));
+  constructor(
+    call: (items: readonly [Item, ...Item[]]) => Promise<Value>,
+    sizeMax = Infinity,
+    sizeOf: (item: Item) => number = () => 1,
+  ) {
+    this.#call = call;
+    this.#sizeMax = sizeMax;
+    this.#sizeOf = sizeOf;
   }
 
-  /** As {@link run}, but shares the call in flight: for values that may be a moment old. */
-  join(key: string, call: () => Promise<Value>): Promise<Value> {
-    return this.#pending.get(key)?.current ?? this.#start(key, call);
+  /**
+   * Resolves with the value of a call that has the item and begins from now on; throws what it
+   * throws. Who asks in the same turn of the event loop, or while a call for the key is in flight,
+   * shares the next one. Calls for different keys do not wait for each other.
+   */
+  run(item: Item, key = ""): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      const caller = { item, resolve, reject };
+      const waiting = this.#waiting.get(key);
+      if (waiting === undefined) void this.#serve(key, [caller]);
+      else waiting.push(caller);
+    });
   }
 
-  #start(key: string, call: () => Promise<Value>): Promise<Value> {
-    const pending: Pending<Value> = { current: call() };
-    this.#pending.set(key, pending);
-    const end = () => {
-      if (pending.next === undefined) this.#pending.delete(key);
-    };
-    pending.current.then(end, end);
-    return pending.current;
+  async #serve(key: string, waiting: Caller<Item, Value>[]): Promise<void> {
+    this.#waiting.set(key, waiting);
+    // Others may ask in this turn.
+    await Promise.resolve();
+    while (waiting.length > 0) {
+      const callers = this.#takeNext(waiting);
+      try {
+        const items = callers.map(({ item }) => item);
+        // At least one waits.
+        const value = await this.#call(items as [Item, ...Item[]]);
+        for (const { resolve } of callers) resolve(value);
+      } catch (error) {
+        for (const { reject } of callers) reject(error);
+      }
+    }
+    this.#waiting.delete(key);
+  }
+
+  #takeNext(waiting: Caller<Item, Value>[]): Caller<Item, Value>[] {
+    let size = 0;
+    const end = waiting.findIndex(
+      ({ item }, i) => (size += this.#sizeOf(item)) > this.#sizeMax && i > 0,
+    );
+    return waiting.splice(0, end < 0 ? waiting.length : end);
   }
 }

@@ -89,7 +89,7 @@ export const SPAN_YEARS_MAX = 5;
  */
 export function resolveRange(query: PeriodQuery, createdAt: number, now: number): Range {
   const zone = parseZone(query.timezone ?? "UTC");
-  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(zone).toPlainDate();
+  const today = localDate(now, zone);
   if (query.start_date !== undefined || query.end_date !== undefined) {
     return customRange(query.start_date, query.end_date, zone, today, now);
   }
@@ -134,8 +134,7 @@ export type Offset = { from: number; seconds: number };
 export function resolveOffsets(query: PeriodQuery, { from, to }: Span): Offset[] {
   const zone = parseZone(query.timezone ?? "UTC");
   const offsets: Offset[] = [];
-  let at: Temporal.ZonedDateTime | null =
-    Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO(zone);
+  let at: Zoned | null = zoned(from, zone);
   // A range spans few years, and clocks change a few times a year.
   while (at !== null && at.epochMilliseconds < to) {
     offsets.push({ from: at.epochMilliseconds, seconds: at.offsetNanoseconds / 1e9 });
@@ -149,7 +148,7 @@ export function resolveOffsets(query: PeriodQuery, { from, to }: Span): Offset[]
  * Lord Howe, at a quarter to three on Chatham), each part of it counts as an hour.
  */
 function hourAt(instant: number, zone: string): Bucket & { end: number } {
-  const local = Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone);
+  const local = zoned(instant, zone);
   const elapsed = (local.minute * 60 + local.second) * 1_000 + local.millisecond;
   const previousChange = local.getTimeZoneTransition("previous")?.epochMilliseconds ?? -Infinity;
   const nextChange = local.getTimeZoneTransition("next")?.epochMilliseconds ?? Infinity;
@@ -259,8 +258,9 @@ function findZone(text: string): string | undefined {
 const startOfDay = (date: Temporal.PlainDate, zone: string): number =>
   date.toZonedDateTime(zone).epochMilliseconds;
 
-const localDate = (instant: number, zone: string): Temporal.PlainDate =>
-  Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).toPlainDate();
+/** The local date of an instant, in Unix milliseconds. */
+export const localDate = (instant: number, zone: string): Temporal.PlainDate =>
+  zoned(instant, zone).toPlainDate();
 
 const earlier = (a: Temporal.PlainDate, b: Temporal.PlainDate) =>
   Temporal.PlainDate.compare(a, b) <= 0 ? a : b;

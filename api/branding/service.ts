@@ -9,6 +9,7 @@ import {
   qrStyleMeta,
 } from "../../shared/contracts/share-schemas.ts";
 import { recordEvents } from "../events/record.ts";
+import { presentFields } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { drawInTurn, type Payer } from "../limits/budgets.ts";
@@ -97,15 +98,15 @@ export class BrandingService {
    */
   async change(owner: Author & Payer, body: ChangeBrandingBody): Promise<Branding> {
     const { name, color, logo, qr_style } = body;
-    const change: Partial<Branding> = {};
-    if (name !== undefined) change.name = name;
-    if (color !== undefined) change.color = color?.toLowerCase() ?? null;
-    if (logo === null) change.logo = null;
-    else if (logo !== undefined) {
-      const bytes = Buffer.from(logo, "base64");
-      change.logo = await drawInTurn(owner, () => encodeLogo(bytes));
-    }
-    if (qr_style !== undefined) change.qrStyle = qr_style;
+    const change = presentFields({
+      name,
+      color: typeof color === "string" ? color.toLowerCase() : color,
+      logo:
+        typeof logo === "string"
+          ? await drawInTurn(owner, () => encodeLogo(Buffer.from(logo, "base64")))
+          : logo,
+      qrStyle: qr_style,
+    });
     return await this.#sql.begin(async (sql) => {
       const branding = await changeBranding(sql, owner, change);
       const data = { branding: { fields: Object.keys(change) } };

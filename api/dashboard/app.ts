@@ -10,6 +10,7 @@ import { Elysia } from "elysia";
 import type { SignInMethods } from "../../shared/contracts/user-responses.ts";
 import type { Log } from "../../shared/log.ts";
 import type { ApiContext } from "../context.ts";
+import { acceptsCoding } from "../http/compression.ts";
 import { notFound } from "../http/errors.ts";
 import { addressOf } from "../http/request-context.ts";
 import { FileBudget } from "../limits/windows.ts";
@@ -20,7 +21,7 @@ import { OidcService } from "../oidc/service.ts";
 import { type OidcSettings, readOidcSettings } from "../oidc/settings.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import type { Sql } from "../postgres.ts";
-import { resourceRoutes, type SiteServices } from "../resource-routes.ts";
+import { resourceRoutes } from "../resource-routes.ts";
 import type { Services } from "../services.ts";
 import { Attempts, DeviceCookies } from "../sessions/attempts.ts";
 import { AuthLibrary, librarySettings } from "../sessions/better-auth.ts";
@@ -118,7 +119,7 @@ const NOT_PAGES = /^\/(api|auth)(\/|$)/;
 /** `origin` is the dashboard's, without a trailing slash. */
 export function dashboardSite(
   context: SiteContext,
-  services: SiteServices,
+  services: Services,
   { sessions, factors, passkeys, resets, members, oidc, methods }: People,
   { assets, origin }: { assets: Assets; origin: string },
 ) {
@@ -147,20 +148,21 @@ export function dashboardSite(
   const files = new FileBudget();
   return app.get("/*", ({ path, request, server, set }) => {
     if (NOT_PAGES.test(path)) throw notFound("resource");
-    const { headers, body } = findAsset(assets, path, request.headers.get("accept-encoding"));
+    const { headers, body } = findAsset(assets, path, request.headers);
     files.charge(addressOf(request, server, context.proxies), body.length);
     Object.assign(set.headers, headers);
     return new Response(body);
   });
 }
 
-type Encoding = "br" | "gzip" | "identity";
+/** How files are compressed, the smallest first. */
+const CODINGS = ["br", "gzip"] as const;
 
 type Asset = {
   type: string;
   /** The file's name contains a hash of its content, so it never changes. */
   immutable: boolean;
-  bodies: Readonly<Record<Encoding, Uint8Array<ArrayBuffer>>>;
+  bodies: Readonly<Record<(typeof CODINGS)[number] | "identity", Uint8Array<ArrayBuffer>>>;
 };
 
 type Assets = ReadonlyMap<string, Asset>;
@@ -206,10 +208,10 @@ type AssetResponse = { headers: Record<string, string>; body: Uint8Array<ArrayBu
  * Finds the file of a path. Returns `index.html` for every other path, which the client-side router
  * resolves.
  */
-function findAsset(assets: Assets, path: string, acceptEncoding: string | null): AssetResponse {
+function findAsset(assets: Assets, path: string, headers: Headers): AssetResponse {
   const asset = assets.get(path) ?? assets.get(PAGE);
   if (asset === undefined) throw new Error("The dashboard has no page.");
-  const encoding = chooseEncoding(acceptEncoding ?? "");
+  const encoding = CODINGS.find((coding) => acceptsCoding(headers, coding)) ?? "identity";
   return {
     body: asset.bodies[encoding],
     headers: {
@@ -219,11 +221,4 @@ function findAsset(assets: Assets, path: string, acceptEncoding: string | null):
       ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
     },
   };
-}
-
-function chooseEncoding(accepted: string): Encoding {
-  const parts = accepted.split(",").filter((part) => !/;\s*q=0(\.0*)?\s*$/.test(part));
-  const names = new Set(parts.map((part) => part.split(";")[0]?.trim().toLowerCase()));
-  if (names.has("br")) return "br";
-  return names.has("gzip") ? "gzip" : "identity";
 }

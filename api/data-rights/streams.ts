@@ -8,7 +8,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { type JetStreamManager, type NatsConnection, NatsError, type StoredMsg } from "nats";
+import type { JetStreamManager, NatsConnection, StoredMsg } from "nats";
 
 import { toSlice } from "../../shared/bytes.ts";
 import { listQuarantine } from "../../shared/clicks/quarantine.ts";
@@ -28,20 +28,17 @@ import {
   CLICKS_STREAM,
   CLICKS_SUBJECT,
   DEAD_LETTERS_STREAM,
-  jetStreamErrorCode,
+  findMessage,
   LIMITS_STREAM,
   limitSubject,
-  NO_MESSAGE,
-  STREAM_NOT_FOUND,
+  readMessages,
+  unlessNoStream,
 } from "../../shared/contracts/streams.ts";
 import { ID_BYTES, type Uuid } from "../../shared/ids.ts";
 
 export type IsErased = (click: Click) => boolean;
 
 const SEGMENT_STREAMS = [CLICKS_STREAM, DEAD_LETTERS_STREAM];
-
-/** Messages that are read at once. */
-const READ_AT_ONCE = 16;
 
 /** The ids of a click whose link and account are nobody's. */
 const NOBODYS_IDS = toSlice(Buffer.alloc(2 * ID_BYTES));
@@ -107,7 +104,7 @@ async function findLedgers(
   const found: StoredMsg[] = [];
   for (const ledger of ledgers) {
     const query = { last_by_subj: limitSubject(ledger) };
-    const message = await findMessage(manager, LIMITS_STREAM, query);
+    const message = await unlessNoStream(findMessage(manager, LIMITS_STREAM, query));
     if (message !== undefined) found.push(message);
   }
   return found;
@@ -136,37 +133,6 @@ function encodeNobodys(time: number): Buffer {
   const record = Buffer.alloc(RECORD_BYTES_MAX);
   const click = { ...newRawClick(), time, ids: NOBODYS_IDS };
   return record.subarray(0, encodeRawClick(record, 0, click));
-}
-
-/** The messages that a stream has now, oldest first; none if there is no such stream. */
-async function* readMessages(
-  manager: JetStreamManager,
-  stream: string,
-): AsyncGenerator<StoredMsg, void, undefined> {
-  const info = await unlessMissing(manager.streams.info(stream));
-  if (info === undefined || info.state.messages === 0) return;
-  const { state } = info;
-  for (let first = state.first_seq; first <= state.last_seq; first += READ_AT_ONCE) {
-    const length = Math.min(READ_AT_ONCE, state.last_seq - first + 1);
-    const read = Array.from({ length }, (_, i) => findMessage(manager, stream, { seq: first + i }));
-    for (const message of await Promise.all(read)) if (message !== undefined) yield message;
-  }
-}
-
-const findMessage = (
-  manager: JetStreamManager,
-  stream: string,
-  query: { seq: number } | { last_by_subj: string },
-): Promise<StoredMsg | undefined> => unlessMissing(manager.streams.getMessage(stream, query));
-
-async function unlessMissing<T>(request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    const code = error instanceof NatsError ? jetStreamErrorCode(error) : undefined;
-    if (code === NO_MESSAGE || code === STREAM_NOT_FOUND) return undefined;
-    throw error;
-  }
 }
 
 // Clicks in the journals of redirectors on this host; those of other hosts are waited for.

@@ -4,7 +4,7 @@ import { Elysia } from "elysia";
 import { changeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
@@ -18,9 +18,6 @@ import {
 } from "./model.ts";
 import type { DomainService } from "./service.ts";
 
-/** Names the list in its cursors. */
-const LIST = "domains";
-
 /** `shortUrl` is the origin of short links. */
 export const domainRoutes = (
   auth: AccessPlugin,
@@ -32,14 +29,11 @@ export const domainRoutes = (
     .use(auth)
     .post(
       "",
-      async ({ call, request, body, set }) => {
-        const principal = principalOf(call);
-        const create = async (id: string) => {
+      ({ call, request, body, set }) =>
+        idempotency.run({ call, request, body, set }, async (principal, id) => {
           const row = await domains.create(principal, id, body.domain);
           return created("/v1/domains", toDomainResponse(row, shortUrl));
-        };
-        return await idempotency.run({ principal, request, body, set }, create);
-      },
+        }),
       {
         access: { scope: "domains:write", limit: "POST /v1/domains", cost: 1 },
         idempotent: true,
@@ -56,10 +50,9 @@ export const domainRoutes = (
     )
     .get(
       "",
-      async ({ call, query }) => {
-        const listRequest = readListRequest(query, LIST);
-        const part = await domains.list(principalOf(call), listRequest);
-        return listResponse(listRequest, part, LIST, (row) => toDomainResponse(row, shortUrl));
+      ({ call, query }) => {
+        const read = (request: ListRequest) => domains.list(principalOf(call), request);
+        return respondWithList(query, "domains", read, (row) => toDomainResponse(row, shortUrl));
       },
       {
         access: "domains:read",

@@ -1,14 +1,15 @@
 /** The operations on custom domains. */
 import { randomBytes } from "node:crypto";
 
+import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import type { ChangeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { changesBetween, recordEvents, toJson } from "../events/record.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
-import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
+import { OwnedService } from "../owned-rows.ts";
 import {
   isForeignKeyViolation,
   isUniqueViolation,
@@ -34,15 +35,14 @@ import {
   verifyDomain,
 } from "./verification.ts";
 
-export class DomainService {
+export class DomainService extends OwnedService<DomainRow> {
   readonly #sql: Sql;
   readonly #publisher: LinksPublisher;
   readonly #readTxt: ReadTxt;
   readonly #ownHosts: ReadonlySet<string>;
   readonly #checkDestination: (url: string) => Promise<string>;
-  /** The look-up of hosts in flight, and the next one. */
-  #lookUp: Promise<unknown> = Promise.resolve();
-  #nextLookUp: HostLookUp | undefined;
+  /** Hosts that are asked for at once are looked up together, as those of a link's many URLs. */
+  readonly #verified: CoalescedCalls<string, ReadonlyMap<string, VerifiedHost>>;
 
   /**
    * `ownHosts` are those of the service's own short domain. `checkDestination` returns a URL
@@ -55,11 +55,13 @@ export class DomainService {
     ownHosts: ReadonlySet<string>,
     checkDestination: (url: string) => Promise<string>,
   ) {
+    super(sql, domainRows);
     this.#sql = sql;
     this.#publisher = publisher;
     this.#readTxt = readTxt;
     this.#ownHosts = ownHosts;
     this.#checkDestination = checkDestination;
+    this.#verified = new CoalescedCalls((hosts) => findVerifiedHosts(sql, hosts));
   }
 
   /**
@@ -71,7 +73,7 @@ export class DomainService {
     if ("problem" in parsed) throw invalidDomain(parsed.problem);
     const { host } = parsed;
     if (this.#ownHosts.has(host)) throw invalidDomain("is the service's own");
-    const holder = await findVerifiedHost(this.#sql, host);
+    const holder = await this.#findVerified(host);
     if (holder !== undefined && !isStale(holder.missingSince)) throw domainTaken(host);
     const verificationValue = `shorthop-verification=${randomBytes(20).toString("hex")}`;
     try {
@@ -87,16 +89,6 @@ export class DomainService {
       if (!isUniqueViolation(error, "domains_by_account")) throw error;
       throw new ApiError("domain_taken", `The account has added ${host} already.`);
     }
-  }
-
-  /** Finds one of the owner's domains; throws `not_found`. */
-  get(owner: AccountScope, id: Uuid | undefined): Promise<DomainRow> {
-    return domainRows.get(this.#sql, owner, id);
-  }
-
-  /** Lists the owner's domains, newest first. */
-  list(owner: AccountScope, request: ListRequest): Promise<ListPart<DomainRow>> {
-    return domainRows.list(this.#sql, owner, request);
   }
 
   /** Verifies one of the owner's domains: see `verification.ts`. Throws also `not_found`. */
@@ -185,7 +177,7 @@ export class DomainService {
   async requireVerified(owner: AccountScope, text: string): Promise<OwnDomain> {
     const parsed = parseDomain(text);
     const host = "host" in parsed ? parsed.host : "";
-    const found = host === "" ? undefined : await findVerifiedHost(this.#sql, host);
+    const found = host === "" ? undefined : await this.#findVerified(host);
     if (found?.accountId !== owner.accountId || found.mode !== owner.mode) {
       throw invalidDomain("must be a verified domain of the account");
     }
@@ -218,44 +210,19 @@ export class DomainService {
     return { known, others: hosts.slice(known.length, known.length + othersMax) };
   }
 
-  /**
-   * Whether a host is a verified domain of any account, which means that it serves short links.
-   * Hosts that are asked for while others are looked up are looked up together after these.
-   */
+  /** Whether a host is a verified domain of any account, which means that it serves short links. */
   async isCustom(host: string): Promise<boolean> {
-    const { hosts, custom } = (this.#nextLookUp ??= this.#prepareLookUp());
-    hosts.add(host);
-    return (await custom).has(host);
+    return (await this.#findVerified(host)) !== undefined;
   }
 
-  #prepareLookUp(): HostLookUp {
-    const hosts = new Set<string>();
-    const custom = this.#lookUp.then(() => {
-      this.#nextLookUp = undefined;
-      return findCustom(this.#sql, [...hosts]);
-    });
-    // Whoever asked for a host gets the error.
-    this.#lookUp = custom.catch(() => undefined);
-    return { hosts, custom };
+  async #findVerified(host: string): Promise<VerifiedHost | undefined> {
+    return (await this.#verified.run(host)).get(host);
   }
 
   /** Looks up proofs that are due, at most `limit`. Returns how many were due. */
   checkProofs(limit: number): Promise<number> {
     return checkProofs(this.#sql, this.#readTxt, limit);
   }
-}
-
-/** Hosts that are looked up together; those that are custom domains are found. */
-type HostLookUp = { hosts: Set<string>; custom: Promise<ReadonlySet<string>> };
-
-/** The verified domains of any account among these hosts. */
-async function findCustom(sql: Sql, hosts: readonly string[]): Promise<ReadonlySet<string>> {
-  // A single host is compared, so that its plan is reused.
-  const isOneOf =
-    hosts.length === 1 ? sql`host = ${hosts[0] ?? ""}` : sql`host = any (${[...hosts]}::text[])`;
-  const rows = await sql<{ host: string }[]>`
-    select host from domains where ${isOneOf} and verified_at is not null`;
-  return new Set(rows.map(({ host }) => host));
 }
 
 /** A verified domain of an account. */
@@ -284,13 +251,25 @@ async function insertDomain(sql: Transaction, domain: NewDomain): Promise<Domain
   return row;
 }
 
-type VerifiedHost = AccountScope & { id: Uuid; caseSensitive: boolean; missingSince: Date | null };
+type VerifiedHost = AccountScope & {
+  id: Uuid;
+  host: string;
+  caseSensitive: boolean;
+  missingSince: Date | null;
+};
 
-/** Finds the verified domain with a host, of any account, by the index `domains_verified_host`. */
-async function findVerifiedHost(sql: Sql, host: string): Promise<VerifiedHost | undefined> {
-  const [row] = await sql<VerifiedHost[]>`
-    select id, account_id as "accountId", mode, case_sensitive as "caseSensitive",
+/** Finds the verified domains among hosts, of any account, by the index `domains_verified_host`. */
+async function findVerifiedHosts(
+  sql: Sql,
+  hosts: readonly [string, ...string[]],
+): Promise<ReadonlyMap<string, VerifiedHost>> {
+  const distinct = [...new Set(hosts)];
+  // A single host is compared, so that its plan is reused.
+  const isOneOf =
+    distinct.length === 1 ? sql`host = ${hosts[0]}` : sql`host = any (${distinct}::text[])`;
+  const rows = await sql<VerifiedHost[]>`
+    select id, host, account_id as "accountId", mode, case_sensitive as "caseSensitive",
            missing_since as "missingSince" from domains
-     where host = ${host} and verified_at is not null`;
-  return row;
+     where ${isOneOf} and verified_at is not null`;
+  return new Map(rows.map((row) => [row.host, row]));
 }

@@ -219,8 +219,8 @@ export class EventPositions {
 const cursorExpired = (first: "oldest" | "newest"): ApiError =>
   new ApiError(
     "cursor_expired",
-    `Events after this cursor have been deleted. Leave out \`after\` to begin with the ${first} event that is kept.`,
-    { param: "after" },
+    `Events after this cursor have been deleted. Leave out \`starting_after\` to begin with the ${first} event that is kept.`,
+    { param: "starting_after" },
   );
 
 function toFilter({ type, link_id, actor_id: actorId }: EventsQuery, reader: Reader): EventFilter {

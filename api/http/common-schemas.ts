@@ -31,6 +31,13 @@ export function futureInstant(
   return instant;
 }
 
+/** The fields that a request has: one that is left out, and so undefined, is not there. */
+export const presentFields = <Fields extends object>(fields: Fields) =>
+  // The same fields, or fewer.
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Fields]?: Exclude<Fields[Name], undefined>;
+  };
+
 /** The response of an operation that returns no resource. */
 export const successResponse = z
   .object({

@@ -33,7 +33,7 @@ async function respondToRead(handle: Handle, request: Request): Promise<unknown>
   if (!(response instanceof Response) || !isCompressible(response)) return response;
   const { headers } = response;
   headers.append("vary", "Accept-Encoding");
-  if (!acceptsGzip(request.headers.get("accept-encoding") ?? "")) return response;
+  if (!acceptsCoding(request.headers, "gzip")) return response;
   if (request.method === "HEAD") {
     // HEAD may omit it, but it must not differ from that of GET.
     headers.delete("content-length");
@@ -50,9 +50,9 @@ const isCompressible = ({ status, headers }: Response): boolean =>
   !headers.has("etag") &&
   headers.get("content-type")?.startsWith("application/json") === true;
 
-/** Whether a client accepts gzip: it names the coding, with a weight other than 0. */
-export const acceptsGzip = (accepted: string): boolean =>
-  accepted.split(",").some((part) => {
-    const [coding, weight] = part.split(";").map((piece) => piece.trim().toLowerCase());
-    return coding === "gzip" && Number(weight?.split("=")[1] ?? 1) > 0;
+/** Whether a client accepts a coding: it names it, with a weight other than 0. */
+export const acceptsCoding = (headers: Headers, coding: "br" | "gzip"): boolean =>
+  (headers.get("accept-encoding") ?? "").split(",").some((part) => {
+    const [name, weight] = part.split(";").map((piece) => piece.trim().toLowerCase());
+    return name === coding && Number(weight?.split("=")[1] ?? 1) > 0;
   });

@@ -105,10 +105,27 @@ export type ListPart<Row> = {
 };
 
 /**
- * Reads the requested part of a list. `list` names the list and its order; cursors of another one
- * are rejected. Throws `invalid_request`.
+ * The response to the query of a list, whose part `read` reads. `list` names the list and its
+ * order; cursors of another one are rejected. Throws `invalid_request`.
  */
-export function readListRequest(
+export async function respondWithList<Row, Item>(
+  query: ListQuery,
+  list: string,
+  read: (request: ListRequest) => Promise<ListPart<Row>>,
+  toItem: (row: Row) => Item,
+) {
+  const request = readListRequest(query, list);
+  const { rows, total, isEstimate = false, next } = await read(request);
+  return {
+    data: rows.map((row) => toItem(row)),
+    ...("page" in request && total !== undefined
+      ? { pagination: paginationOf(request.page, request.limit, total, isEstimate) }
+      : {}),
+    next_cursor: next === null ? null : writeCursor([list, next.key, next.id]),
+  };
+}
+
+function readListRequest(
   { page, limit, starting_after: cursor }: ListQuery,
   list: string,
 ): ListRequest {
@@ -119,20 +136,6 @@ export function readListRequest(
   }
   return { limit, after: cursor === "" ? null : readPosition(cursor, list) };
 }
-
-/** The body of a list's response. */
-export const listResponse = <Row, Item>(
-  request: ListRequest,
-  { rows, total, isEstimate = false, next }: ListPart<Row>,
-  list: string,
-  toItem: (row: Row) => Item,
-) => ({
-  data: rows.map((row) => toItem(row)),
-  ...("page" in request && total !== undefined
-    ? { pagination: paginationOf(request.page, request.limit, total, isEstimate) }
-    : {}),
-  next_cursor: next === null ? null : writeCursor([list, next.key, next.id]),
-});
 
 /** The `pagination` member of a list response. */
 const paginationOf = (page: number, limit: number, total: number, isEstimate: boolean) => ({

@@ -14,7 +14,7 @@ import {
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, type ErrorCode, type ErrorDetail } from "../http/errors.ts";
 import type { AccountScope, Principal } from "../http/principal.ts";
-import type { ResponseSettings } from "../http/request-context.ts";
+import { type Call, principalOf, type ResponseSettings } from "../http/request-context.ts";
 import type { Sql } from "../postgres.ts";
 
 /** Errors that depend on the time rather than on the request: a retry is executed again. */
@@ -36,6 +36,12 @@ type IdempotentRequest = {
   body: unknown;
   set: ResponseSettings;
 };
+
+/** A request before it is known who sends it. */
+type IdempotentCall = Omit<IdempotentRequest, "principal"> & { call: Call };
+
+/** Creates a resource of this id for the caller. */
+type Work<Body> = (principal: Principal, id: Uuid) => Promise<Result<Body>>;
 
 /** The response of a creating request. */
 type Result<Body> = { status: 200 | 201; headers?: Record<string, string>; body: Body };
@@ -60,24 +66,38 @@ type StoredResult<Body> =
 
 /** Executes creating requests at most once. */
 export class Idempotency {
-  readonly #store: IdempotencyStore;
+  readonly #store: PostgresRequests;
 
-  constructor(store: IdempotencyStore) {
+  constructor(store: PostgresRequests) {
     this.#store = store;
   }
 
   /**
-   * Executes `work`, which receives the id of the resource to create, or replays its stored result.
-   * A response that holds a `secret` is replayed only to the API key or session that made the
-   * request. Throws `idempotency_conflict` and `idempotency_in_progress`.
+   * Executes `work`, or replays its stored result. Throws `idempotency_conflict` and
+   * `idempotency_in_progress`.
    */
-  async run<Body>(
-    context: IdempotentRequest,
-    work: (id: Uuid) => Promise<Result<Body>>,
-    { secret = false }: { secret?: boolean } = {},
+  run<Body>(call: IdempotentCall, work: Work<Body>): Promise<Body> {
+    return this.#run(call, work, (_, key) => key);
+  }
+
+  /**
+   * As `run`, for a response with a secret, which must not be readable in the database while it is
+   * stored: it is replayed only to the API key or session that made the request.
+   */
+  runSecret<Body>(call: IdempotentCall, work: Work<Body>): Promise<Body> {
+    return this.#run(call, work, (context, key) => `${key}\n${callerSecret(context)}`);
+  }
+
+  /** The result is stored encrypted with what `toPassphrase` returns. */
+  async #run<Body>(
+    { call, ...rest }: IdempotentCall,
+    work: Work<Body>,
+    toPassphrase: (context: IdempotentRequest, key: string) => string,
   ): Promise<Body> {
+    const principal = principalOf(call);
+    const context = { ...rest, principal };
     const key = context.request.headers.get("idempotency-key");
-    if (key === null) return applyResult(context, await work(newUuid()));
+    if (key === null) return applyResult(context, await work(principal, newUuid()));
     if (!KEY_FORM.test(key)) {
       throw new ApiError(
         "invalid_request",
@@ -85,10 +105,12 @@ export class Idempotency {
       );
     }
     const request = hashRequest(context, key);
-    const passphrase = secret ? `${key}\n${callerSecret(context)}` : key;
+    const passphrase = toPassphrase(context, key);
     const lease = await this.#store.claim(request, newUuid());
     if (lease.claimed) {
-      return await this.#execute(context, request, passphrase, () => work(lease.resource_id));
+      return await this.#execute(context, request, passphrase, () =>
+        work(principal, lease.resource_id),
+      );
     }
     if (!Buffer.from(lease.request_hash).equals(request.requestHash)) throw conflict();
     if (lease.result === null) throw inProgress();
@@ -222,35 +244,25 @@ type LeaseResult = {
   result: Uint8Array | null;
 };
 
-/** Stores idempotent requests and their results. */
-export interface IdempotencyStore {
-  /**
-   * Leases a request that is new or expired, or whose lease has expired without a result; a
-   * takeover keeps the id of the resource being created. Returns the stored request when it cannot
-   * be leased.
-   */
-  claim(request: StoredRequest, resourceId: Uuid): Promise<LeaseResult>;
-  save(request: StoredRequest, result: Uint8Array): Promise<void>;
-  /** Ends the lease, so that a retry can take over the request at once. */
-  release(request: StoredRequest): Promise<void>;
-  /** Deletes a leased request, so that another one can use its key. */
-  forget(request: StoredRequest): Promise<void>;
-}
-
 /** How long a stored result is replayed. */
 const TTL_HOURS = 24;
 
 /** How long a request may run before a retry takes over its lease. */
 const LEASE_SECONDS = 60;
 
-/** Stores requests in PostgreSQL, shared by all processes. */
-export class PostgresRequests implements IdempotencyStore {
+/** Stores idempotent requests and their results in PostgreSQL, shared by all processes. */
+export class PostgresRequests {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
     this.#sql = sql;
   }
 
+  /**
+   * Leases a request that is new or expired, or whose lease has expired without a result; a
+   * takeover keeps the id of the resource being created. Returns the stored request when it cannot
+   * be leased.
+   */
   async claim(
     { accountId, mode, keyHash, requestHash }: StoredRequest,
     resourceId: Uuid,
@@ -284,12 +296,14 @@ export class PostgresRequests implements IdempotencyStore {
        where account_id = ${accountId} and mode = ${mode} and key_hash = ${keyHash}`;
   }
 
+  /** Ends the lease, so that a retry can take over the request at once. */
   async release({ accountId, mode, keyHash }: StoredRequest): Promise<void> {
     await this.#sql`
       update idempotency_keys set claimed_until = '-infinity'
        where account_id = ${accountId} and mode = ${mode} and key_hash = ${keyHash}`;
   }
 
+  /** Deletes a leased request, so that another one can use its key. */
   async forget({ accountId, mode, keyHash, requestHash }: StoredRequest): Promise<void> {
     await this.#sql`
       delete from idempotency_keys

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { newKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
 import { originOf, principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import { NetworkWindow } from "../limits/windows.ts";
@@ -20,28 +20,16 @@ import {
   toKeyResponse,
 } from "./service.ts";
 
-/**
- * The value of a new key must not be readable in the database, not even while its response is
- * stored.
- */
-const SECRET = { secret: true };
-
-/** Names the list in its cursors. */
-const LIST = "keys";
-
 export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: KeyService) =>
   new Elysia({ name: "keys", prefix: "/v1/keys", tags: ["Keys"] })
     .use(auth)
     .post(
       "",
-      async ({ call, request, body, set }) => {
-        const principal = principalOf(call);
-        const create = async () => {
+      ({ call, request, body, set }) =>
+        idempotency.runSecret({ call, request, body, set }, async (principal) => {
           const { row, key } = await keys.create(principal, body);
           return created("/v1/keys", { ...toKeyResponse(row), key });
-        };
-        return await idempotency.run({ principal, request, body, set }, create, SECRET);
-      },
+        }),
       {
         access: "keys:write",
         idempotent: true,
@@ -58,10 +46,9 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
     )
     .get(
       "",
-      async ({ call, query }) => {
-        const listRequest = readListRequest(query, LIST);
-        const part = await keys.list(principalOf(call), listRequest);
-        return listResponse(listRequest, part, LIST, toKeyResponse);
+      ({ call, query }) => {
+        const read = (request: ListRequest) => keys.list(principalOf(call), request);
+        return respondWithList(query, "keys", read, toKeyResponse);
       },
       {
         access: "keys:read",
@@ -101,15 +88,12 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
     )
     .post(
       "/:id/rotate",
-      async ({ call, params, request, body, set }) => {
-        const principal = principalOf(call);
-        const rotate = async () => {
+      ({ call, params, request, body, set }) =>
+        idempotency.runSecret({ call, request, body, set }, async (principal) => {
           const id = decodeId("key", params.id);
           const { row, key } = await keys.rotate(principal, id, body);
           return { status: 200 as const, body: { ...toKeyResponse(row), key } };
-        };
-        return await idempotency.run({ principal, request, body, set }, rotate, SECRET);
-      },
+        }),
       {
         access: "keys:write",
         optionalBody: true,

@@ -18,10 +18,10 @@ import { actorSchema } from "../events/model.ts";
 import { actorJson, type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import { createdAt, expiresAt, futureInstant, idParameter, text } from "../http/common-schemas.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
-import { listOf, type ListPart, type ListRequest } from "../http/pagination.ts";
+import { listOf } from "../http/pagination.ts";
 import { type AccountScope, type Actor, OPERATOR, type Principal } from "../http/principal.ts";
 import { type Claim, requireClaimed } from "../limits/quotas.ts";
-import { OwnedRows } from "../owned-rows.ts";
+import { OwnedRows, OwnedService } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 
 // Request and response bodies of API keys. Only the response that creates a key contains its value.
@@ -136,10 +136,11 @@ export type CreatedKey = { row: KeyRow; key: string };
 /** Maximum keys of one mode in an operator's list. */
 const OPERATOR_LIST_MAX = 10_000;
 
-export class KeyService {
+export class KeyService extends OwnedService<KeyRow> {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
+    super(sql, keyRows);
     this.#sql = sql;
   }
 
@@ -169,16 +170,6 @@ export class KeyService {
       await recordKey(sql, grantor.actor, created.row, "key.created");
       return created;
     });
-  }
-
-  /** Finds a key of the caller's account and mode; throws `not_found`. */
-  get(grantor: Grantor, id: Uuid | undefined): Promise<KeyRow> {
-    return keyRows.get(this.#sql, grantor, id);
-  }
-
-  /** Lists the keys of the caller's account and mode, newest first. */
-  list(grantor: Grantor, request: ListRequest): Promise<ListPart<KeyRow>> {
-    return keyRows.list(this.#sql, grantor, request);
   }
 
   /**

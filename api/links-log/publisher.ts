@@ -98,9 +98,8 @@ export class LinksLogPublisher implements LinksPublisher {
   readonly #context: LogContext;
   readonly #strangersLog: LimitedLog;
   #jetStream: JetStream | undefined;
-  /** One run at a time, whoever asks; and that of those who have just asked. */
-  readonly #runs = new CoalescedCalls<void>();
-  #asked: Promise<void> | undefined;
+  /** Links that were written together are published by one run, as their requests ask at once. */
+  readonly #runs = new CoalescedCalls<void, void>(() => this.#run());
   /** The last entry that is known to have been in the tail, and the head at the last run. */
   #acknowledged: Position | undefined;
   /** The recording of it, one after the other. */
@@ -147,7 +146,7 @@ export class LinksLogPublisher implements LinksPublisher {
     const deadline = performance.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
       try {
-        await withTimeout(this.#runNext(), Math.max(1, deadline - performance.now()));
+        await withTimeout(this.#runs.run(), Math.max(1, deadline - performance.now()));
         return true;
       } catch (error) {
         if (performance.now() + RETRY_MS >= deadline) {
@@ -181,9 +180,9 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 
   async #poll(): Promise<number> {
-    await this.#runNext().catch((error: unknown) =>
-      this.#context.log.warn({ error }, "links_log_poll_failed"),
-    );
+    await this.#runs
+      .run()
+      .catch((error: unknown) => this.#context.log.warn({ error }, "links_log_poll_failed"));
     return POLL_MS;
   }
 
@@ -192,14 +191,6 @@ export class LinksLogPublisher implements LinksPublisher {
     if (this.#isHeartbeatRequested) return;
     this.#isHeartbeatRequested = true;
     this.#polling?.wake();
-  }
-
-  /** Links that were written together are published by one run, as their requests ask at once. */
-  #runNext(): Promise<void> {
-    return (this.#asked ??= Promise.resolve().then(() => {
-      this.#asked = undefined;
-      return this.#runs.run("", () => this.#run());
-    }));
   }
 
   /** Publishes everything that was committed before the call. */

@@ -107,21 +107,48 @@ test("as many links are created as the quota has left", async () => {
   expect(await usedOf(owner)).toBe(10);
 });
 
-test("links of one account do not wait for those of another, whose alias is locked", async () => {
-  const [waiting, owner] = [await postgres.addWriter(), await postgres.addWriter()];
+/** Locks an alias until the returned function is called. */
+async function lockAlias(alias: string): Promise<() => Promise<void>> {
   const locked = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const holding = postgres.sql.begin(async (transaction) => {
-    await lockAliases(transaction, [{ domain: DEFAULT_DOMAIN, alias: "held-0" }]);
+    await lockAliases(transaction, [{ domain: DEFAULT_DOMAIN, alias }]);
     locked.resolve();
     await release.promise;
   });
   await locked.promise;
+  return async () => {
+    release.resolve();
+    await holding;
+  };
+}
+
+test("links of one account do not wait for those of another, whose alias is locked", async () => {
+  const [waiting, owner] = [await postgres.addWriter(), await postgres.addWriter()];
+  const release = await lockAlias("held-0");
   const held = createAtOnce(waiting, aliases("held", 4));
   expect(await createAtOnce(owner, aliases("free", 4))).toEqual(namesOf(aliases("free", 4)));
-  release.resolve();
-  await holding;
+  await release();
   expect(await held).toEqual(namesOf(aliases("held", 4)));
+});
+
+test("links do not wait for those of the same account whose alias, or its first segment, is locked", async () => {
+  const owner = await postgres.addWriter();
+  const release = await lockAlias("behind-1");
+  const bodies = [...aliases("behind", 6), { alias: "behind-1/below" }];
+  const created: string[] = [];
+  const all = Promise.all(
+    bodies.map(async (body) => created.push(...(await createAtOnce(owner, [body])))),
+  );
+  const free = namesOf(bodies).filter((name) => !name.startsWith("behind-1"));
+  while (created.length < free.length) await Bun.sleep(5);
+  const others = aliases("meanwhile", 3);
+  expect(await createAtOnce(owner, others)).toEqual(namesOf(others));
+  expect(created.toSorted()).toEqual(free);
+  await release();
+  await all;
+  expect(created.toSorted()).toEqual(namesOf(bodies).toSorted());
+  expect(await usedOf(owner)).toBe(bodies.length + others.length);
 });
 
 test("links whose commit is not heard of are found, each by its request", async () => {

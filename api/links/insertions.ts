@@ -2,12 +2,16 @@
  * Inserts the links of creations. In PostgreSQL those of an account follow one another, as each
  * holds the account's quota until it has committed. So creations that arrive while others are being
  * written are written together after these, with one statement and one commit.
+ *
+ * Such a statement waits for no alias that somebody else has locked, as all others would wait with
+ * it. A creation that finds its alias locked goes to a second lane, whose statements wait.
  */
+import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import type { Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { Consumption } from "../limits/quotas.ts";
 import { errorCode, isUnavailable, type Sql } from "../postgres.ts";
-import { DOMAIN_CHANGED, type Insertion, insertLinks } from "./sql.ts";
+import { DOMAIN_CHANGED, type Insertion, insertLinks, lockNamesOf } from "./sql.ts";
 
 /** Links of one statement, unless a single creation has more. */
 const LINKS_AT_ONCE = 100;
@@ -28,8 +32,8 @@ type Waiting = {
 
 export class LinkInsertions {
   readonly #sql: Sql;
-  /** The creations that wait for those in flight, by account and mode. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #first = new Lane((creations) => this.#insertTogether(creations, "unless locked"));
+  readonly #second = new Lane((creations) => this.#insertTogether(creations, "after locks"));
 
   constructor(sql: Sql) {
     this.#sql = sql;
@@ -38,32 +42,25 @@ export class LinkInsertions {
   /** As {@link insertLinks}, and takes from the account's budgets what is written. */
   insert(owner: Writer, insertions: readonly Insertion[]): Promise<Inserted> {
     return new Promise((resolve, reject) => {
-      const creation = { owner, insertions, resolve, reject };
-      const key = `${owner.accountId} ${owner.mode}`;
-      const waiting = this.#waiting.get(key);
-      if (waiting === undefined) void this.#run(key, creation);
-      else waiting.push(creation);
+      this.#first.enter({ owner, insertions, resolve, reject });
     });
-  }
-
-  async #run(key: string, first: Waiting): Promise<void> {
-    const waiting = [first];
-    this.#waiting.set(key, waiting);
-    while (waiting.length > 0) await this.#insertTogether(takeNext(waiting));
-    this.#waiting.delete(key);
   }
 
   /**
    * Inserts the links of creations; each half by itself where all together fail, as one of them may
    * have a taken name, or the quota suffices for some.
    */
-  async #insertTogether(creations: readonly Waiting[]): Promise<void> {
+  async #insertTogether(
+    creations: readonly Waiting[],
+    when: "unless locked" | "after locks",
+  ): Promise<void> {
     const [first] = creations;
     if (first === undefined) return;
     const isOne = creations.length === 1;
     try {
       const insertions = creations.flatMap((creation) => creation.insertions);
-      const inserted = await insertLinks(this.#sql, first.owner, insertions);
+      const inserted = await insertLinks(this.#sql, first.owner, insertions, when);
+      if ("locked" in inserted) return await this.#pass(creations, inserted.locked);
       const { consumption, ledgerBytes, versions } = inserted;
       if (versions !== undefined) {
         budgets.spend(first.owner, "changed_links", versions.length);
@@ -79,18 +76,35 @@ export class LinkInsertions {
       }
     }
     const half = creations.length / 2;
-    await this.#insertTogether(creations.slice(0, half));
-    await this.#insertTogether(creations.slice(half));
+    await this.#insertTogether(creations.slice(0, half), when);
+    await this.#insertTogether(creations.slice(half), when);
+  }
+
+  /** Inserts what stands behind none of these locks; the others go to the second lane. */
+  async #pass(creations: readonly Waiting[], locked: ReadonlySet<string>): Promise<void> {
+    const { behind = [], free = [] } = Object.groupBy(creations, ({ insertions }) =>
+      lockNamesOf(insertions).some((name) => locked.has(name)) ? "behind" : "free",
+    );
+    for (const creation of behind) this.#second.enter(creation);
+    await this.#insertTogether(free, "unless locked");
   }
 }
 
-/** Takes creations with as many links as one statement may have. */
-function takeNext(waiting: Waiting[]): Waiting[] {
-  let links = 0;
-  const end = waiting.findIndex(
-    ({ insertions }, i) => (links += insertions.length) > LINKS_AT_ONCE && i > 0,
-  );
-  return waiting.splice(0, end < 0 ? waiting.length : end);
+const countLinks = ({ insertions }: Waiting): number => insertions.length;
+
+/** Where creations of an account and mode are inserted, one statement after the other. */
+class Lane {
+  readonly #statements: CoalescedCalls<Waiting, void>;
+
+  /** `insert` settles creations. */
+  constructor(insert: (creations: readonly Waiting[]) => Promise<void>) {
+    this.#statements = new CoalescedCalls(insert, LINKS_AT_ONCE, countLinks);
+  }
+
+  enter(creation: Waiting): void {
+    const { accountId, mode } = creation.owner;
+    this.#statements.run(creation, `${accountId} ${mode}`).catch(creation.reject);
+  }
 }
 
 function settle(

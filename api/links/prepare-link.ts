@@ -7,7 +7,7 @@ import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";
 import { actorJson } from "../events/record.ts";
-import { futureInstant } from "../http/common-schemas.ts";
+import { futureInstant, presentFields } from "../http/common-schemas.ts";
 import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
@@ -66,9 +66,8 @@ export class LinkPreparation {
     creations: readonly (Creation | Failure)[],
     purpose: "created" | "checked",
   ): Promise<(PreparedCreation | Failure)[]> {
-    const domains = new RequestDomains(this.#domains);
     return await prepareAll(creations, async ({ id, body }) => {
-      const link = await this.#prepareLink(domains, owner, id, body);
+      const link = await this.#prepareLink(owner, id, body);
       // Last, because hashing is the only costly step.
       if (purpose === "created") link.password_hash = await this.#hash(owner, body.password);
       // Checked here, so that of several links only this one fails.
@@ -82,9 +81,8 @@ export class LinkPreparation {
     owner: AccountScope,
     updates: readonly (Update | Failure)[],
   ): Promise<((Update & { change: LinkChange }) | Failure)[]> {
-    const domains = new RequestDomains(this.#domains);
     return await prepareAll(updates, async (update) => {
-      const change = await this.#prepareChange(domains, owner, update.body);
+      const change = await this.#prepareChange(owner, update.body);
       const { password } = update.body;
       // Last, because hashing is the only costly step.
       if (password !== undefined) change.columns.password_hash = await this.#hash(owner, password);
@@ -97,17 +95,12 @@ export class LinkPreparation {
     await findPlace(this.#domains, owner, domain ?? null);
   }
 
-  async #prepareLink(
-    domains: RequestDomains,
-    owner: Author,
-    id: Uuid,
-    body: CreateLinkBody,
-  ): Promise<PreparedLink> {
+  async #prepareLink(owner: Author, id: Uuid, body: CreateLinkBody): Promise<PreparedLink> {
     const created_at = new Date();
     const [, place, destination, settings, expires_at] = await checkAll([
       () =>
         typeof body.alias === "string" ? requireAlias(body.alias, body.domain ?? null) : undefined,
-      () => findPlace(domains, owner, body.domain ?? null),
+      () => findPlace(this.#domains, owner, body.domain ?? null),
       () => requireDestination(body.url, this.#rules, this.#domains),
       () => prepareSettings(body, this.#rules, this.#domains),
       () => readExpiry(body, created_at),
@@ -133,30 +126,24 @@ export class LinkPreparation {
     };
   }
 
-  async #prepareChange(
-    domains: RequestDomains,
-    owner: AccountScope,
-    body: ManyChangeBody,
-  ): Promise<LinkChange> {
+  async #prepareChange(owner: AccountScope, body: ManyChangeBody): Promise<LinkChange> {
     const { url, alias, password: _, expires_at, domain, ...rest } = withoutSettings(body);
     const [settings, destination, place, , expires] = await checkAll([
       () => prepareSettings(body, this.#rules, this.#domains),
       () => (url === undefined ? undefined : requireDestination(url, this.#rules, this.#domains)),
-      () => (domain === undefined ? undefined : findPlace(domains, owner, domain)),
+      () => (domain === undefined ? undefined : findPlace(this.#domains, owner, domain)),
       // Its reserved words are refused by `applyChange`.
       () => (alias === undefined ? undefined : requireAlias(alias, "")),
       () => futureInstant("expires_at", expires_at, new Date()),
     ]);
-    const columns: Partial<LinkRow> = {
-      ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
+    const columns = presentFields({
+      ...rest,
       ...place,
-    };
-    if (destination !== undefined) {
-      columns.original_url = destination.original;
-      columns.target_url = destination.href;
-    }
-    if (alias !== undefined) columns.alias = alias;
-    if (expires_at !== undefined) columns.expires_at = expires;
+      original_url: destination?.original,
+      target_url: destination?.href,
+      alias,
+      expires_at: expires_at === undefined ? undefined : expires,
+    });
     return { columns, settings };
   }
 
@@ -170,33 +157,11 @@ export class LinkPreparation {
   }
 }
 
-type VerifiedDomain = { id: Uuid; host: string; caseSensitive: boolean };
-
-/** The owner's domains that one request names, each looked up once for all its links. */
-class RequestDomains {
-  readonly #domains: DomainService;
-  readonly #verified = new Map<string, Promise<VerifiedDomain>>();
-
-  constructor(domains: DomainService) {
-    this.#domains = domains;
-  }
-
-  requireVerified(owner: AccountScope, name: string): Promise<VerifiedDomain> {
-    const known = this.#verified.get(name) ?? this.#domains.requireVerified(owner, name);
-    this.#verified.set(name, known);
-    return known;
-  }
-}
-
 /**
  * The fields of a link by the custom domain that a request names, or the service's own for null.
  * Throws `invalid_request` for a domain that is no verified one of the owner.
  */
-async function findPlace(
-  domains: RequestDomains | DomainService,
-  owner: AccountScope,
-  name: string | null,
-) {
+async function findPlace(domains: DomainService, owner: AccountScope, name: string | null) {
   const domain = name === null ? null : await domains.requireVerified(owner, name);
   return {
     domain_id: domain?.id ?? null,
@@ -285,7 +250,7 @@ export function replaceBy(
     ...NOTHING_SET,
     // As in a creation.
     ...(typeof fields.max_clicks === "number" ? { limit_counts: "human" as const } : {}),
-    ...withoutAbsent(fields),
+    ...presentFields(fields),
     ...(typeof alias === "string" ? { alias } : {}),
   };
 }
@@ -313,10 +278,3 @@ function offValueOf(name: string, setting: z.ZodType): unknown {
   if (off === undefined) throw new Error(`No request switches ${name} off.`);
   return off;
 }
-
-/** The fields that a request has: one that is left out is not there. */
-const withoutAbsent = <Fields extends object>(fields: Fields): Partial<Fields> =>
-  // The same fields, or fewer.
-  Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined),
-  ) as Partial<Fields>;

@@ -10,7 +10,7 @@ import { decodeId, encodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import { readIfMatch } from "../http/etag.ts";
-import { listResponse, readListRequest } from "../http/pagination.ts";
+import { type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf, type ResponseSettings } from "../http/request-context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
@@ -68,9 +68,8 @@ export const linkRoutes = (
     .use(auth)
     .post(
       "",
-      async ({ call, request, query: { include }, body, set }) => {
-        const principal = principalOf(call);
-        return await idempotency.run({ principal, request, body, set }, async (id) => {
+      ({ call, request, query: { include }, body, set }) =>
+        idempotency.run({ call, request, body, set }, async (principal, id) => {
           const { link, propagated } = await links.create(principal, id, body);
           const created = toLink(link, shortUrl, include);
           const headers = {
@@ -79,8 +78,7 @@ export const linkRoutes = (
             ...propagationHeaders(propagated),
           };
           return { status: 201, headers, body: created };
-        });
-      },
+        }),
       {
         access: { scope: "links:write", limit: "POST /v1/links", cost: 1 },
         idempotent: true,
@@ -136,11 +134,10 @@ export const linkRoutes = (
     )
     .get(
       "",
-      async ({ call, query }) => {
-        const name = listName(query);
-        const listRequest = readListRequest(query, name);
-        const part = await links.list(principalOf(call), query, listRequest);
-        return listResponse(listRequest, part, name, (row) => toLink(row, shortUrl, query.include));
+      ({ call, query }) => {
+        const read = (request: ListRequest) => links.list(principalOf(call), query, request);
+        const toItem = (row: LinkRow) => toLink(row, shortUrl, query.include);
+        return respondWithList(query, listName(query), read, toItem);
       },
       {
         access: "links:read",
@@ -335,9 +332,8 @@ export const bulkLinkRoutes = (
     .use(auth)
     .post(
       "/bulk",
-      async ({ call, request, query: { include }, body, set }) => {
-        const principal = principalOf(call);
-        return await idempotency.run({ principal, request, body, set }, async (id) => {
+      ({ call, request, query: { include }, body, set }) =>
+        idempotency.run({ call, request, body, set }, async (principal, id) => {
           const { results, propagated } = await links.createMany(principal, id, body.links);
           const { data, failed, succeeded } = toEntries(results, (row) => ({
             link: toLink(row, shortUrl, include),
@@ -347,8 +343,7 @@ export const bulkLinkRoutes = (
             headers: propagationHeaders(propagated),
             body: { data, created: succeeded, failed },
           };
-        });
-      },
+        }),
       {
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
         idempotent: true,

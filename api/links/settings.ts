@@ -9,7 +9,8 @@ import * as z from "zod";
 import { settingsFields, settingsResponse } from "../../shared/contracts/link-settings.ts";
 import { decodeId, encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { siteOf } from "../../shared/visitors/referrer.ts";
-import { ApiError, DETAILS_MAX, invalidField } from "../http/errors.ts";
+import { presentFields } from "../http/common-schemas.ts";
+import { ApiError, checkAll, invalidField } from "../http/errors.ts";
 import { type CustomHosts, type DestinationRules, requireDestination } from "./destinations.ts";
 
 const response = z.object(settingsResponse);
@@ -139,11 +140,6 @@ function prepareIds(
   return [...ids];
 }
 
-/**
- * Concurrent lookups: a link may have more than thirty URLs, and each lookup can take a connection.
- */
-const LOOKUPS_MAX = 8;
-
 /** A URL by the name of its field, such as `rules.0.url`. */
 type UrlField = readonly [field: string, url: string];
 
@@ -156,22 +152,7 @@ export async function requireUrls(
   rules: DestinationRules,
   hosts: CustomHosts,
 ): Promise<void> {
-  const fields = urlsOf(body);
-  const problems: (ApiError | undefined)[] = [];
-  const next = fields.entries();
-  // Each worker takes the next field. Collects all errors, so that their order does not depend on
-  // the lookups.
-  const workers = Array.from({ length: Math.min(LOOKUPS_MAX, fields.length) }, async () => {
-    for (const [i, field] of next) problems[i] = await findProblem(field, rules, hosts);
-  });
-  await Promise.all(workers);
-  const [first, ...others] = problems.filter((one) => one !== undefined);
-  if (first === undefined) return;
-  const details = [first, ...others].slice(0, DETAILS_MAX).map(({ param = "", message }) => ({
-    param,
-    message,
-  }));
-  throw new ApiError("invalid_url", first.message, { param: first.param, details });
+  await checkAll(urlsOf(body).map((field) => () => requireUrl(field, rules, hosts)));
 }
 
 /** The URLs of settings: all but the destination to which a link leads. */
@@ -190,24 +171,23 @@ export function urlsOf({
   return fields.flatMap(([field, url]) => (typeof url === "string" ? [[field, url] as const] : []));
 }
 
-async function findProblem(
+async function requireUrl(
   [field, url]: UrlField,
   rules: DestinationRules,
   hosts: CustomHosts,
-): Promise<ApiError | undefined> {
-  try {
-    const { href } = await requireDestination(url, rules, hosts);
-    return field === "preview.image" && !href.startsWith("https:")
-      ? invalidUrl(field, "The URL must be an https URL.")
-      : undefined;
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.reason !== "invalid_url") throw error;
-    return invalidUrl(field, error.message);
-  }
+): Promise<void> {
+  const { href } = await requireDestination(url, rules, hosts).catch((error: unknown) => {
+    const isInvalid = error instanceof ApiError && error.reason === "invalid_url";
+    throw isInvalid ? invalidUrl(field, error.message) : error;
+  });
+  if (field === "preview.image" && !href.startsWith("https:"))
+    throw invalidUrl(field, "The URL must be an https URL.");
 }
 
-const invalidUrl = (field: string, problem: string): ApiError =>
-  new ApiError("invalid_url", `Invalid value for "${field}": ${problem}`, { param: field });
+function invalidUrl(param: string, problem: string): ApiError {
+  const message = `Invalid value for "${param}": ${problem}`;
+  return new ApiError("invalid_url", message, { param, details: [{ param, message }] });
+}
 
 /**
  * The settings after a change; null when all are off. `clicks` is the link's click count so far.
@@ -230,8 +210,8 @@ export function changeSettings(
     // Otherwise the first program that looks at a one-time link would use it up.
     if (old?.max_clicks === undefined && !("limit_counts" in change)) merged.limit_counts = "human";
   }
-  const settings = Object.entries(merged).filter(([, value]) => value !== undefined);
-  return settings.length === 0 ? null : Object.fromEntries(settings);
+  const settings = presentFields(merged);
+  return Object.keys(settings).length === 0 ? null : settings;
 }
 
 /** Whether a link has the paths beneath its alias. */

@@ -84,16 +84,19 @@ export async function findLinksInOrder(
      order by array_position(${[...ids]}::uuid[], link.id)`;
 }
 
-/** Takes the advisory locks of short links, in their order, until the transaction ends. */
-const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[]) => sql`
-  select pg_advisory_xact_lock(hashtextextended(name, 1)) is not null as held
+/**
+ * Takes the advisory locks of short links, in their order, until the transaction ends. Waits for
+ * those that others hold, or says that they are not held.
+ */
+const selectLocks = (sql: Sql | Transaction, shortLinks: readonly ShortLink[], waits = true) => sql`
+  select name, ${waits ? sql`pg_advisory_xact_lock(hashtextextended(name, 1)) is not null` : sql`pg_try_advisory_xact_lock(hashtextextended(name, 1))`} as held
     from (select name from unnest(${lockNamesOf(shortLinks)}::text[]) with ordinality as sorted (name, place) order by place) names`;
 
 /**
  * Names of locks: each once and sorted, so that no two transactions wait for each other. A link at
  * the first segment of an alias may forward its path (`refuse_foreign_path`).
  */
-const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] => {
+export const lockNamesOf = (shortLinks: readonly ShortLink[]): string[] => {
   const links = shortLinks.flatMap(({ domain, alias }) => {
     const first = domain === DEFAULT_DOMAIN ? alias.split("/", 1).join("") : alias;
     return [alias, first].map((name) => keyOf({ domain, alias: name }));
@@ -142,8 +145,12 @@ export type Insertion = ShortLink & {
 /** The SQLSTATE of a link whose domain has changed since it was looked up. */
 export const DOMAIN_CHANGED = "57P03";
 
-/** Whether links consume one of the daily quota each. An operator's imports do not. */
-export type QuotaUse = "consumed" | "unlimited";
+/**
+ * When links are inserted: `after locks` that others hold of their aliases, or `unless locked`.
+ * Each consumes one of the daily quota, except the `unlimited` ones of an operator's imports, which
+ * wait as well.
+ */
+export type InsertionTerms = "after locks" | "unless locked" | "unlimited";
 
 /** What was inserted; nothing if the quota was not granted. */
 type Inserted = {
@@ -154,32 +161,35 @@ type Inserted = {
   versions: number[] | undefined;
 };
 
+/** Consumes the quota once all locks are held; has no row otherwise. */
 const consumeQuota = (sql: Sql, { accountId, mode }: AccountScope, links: number) => sql`
   select consumed.*
-    from (select count(held) from locked) locks
+    from (select bool_and(held) as held from locked) locks
    cross join lateral consume_quota(
-     ${accountId}, ${mode}, 'links_per_day', case when locks.count > 0 then ${links}::integer end
-   ) consumed`;
+     ${accountId}, ${mode}, 'links_per_day', case when locks.held then ${links}::integer end
+   ) consumed
+   where locks.held`;
 
 /** As {@link consumeQuota}, where nothing is consumed. The locks are taken all the same. */
 const grantAll = (sql: Sql) => sql`
   select true as granted, 0 as allowed, 0 as seconds, 0 as used, 0::float8 as resets_ms, 0::float8 as now_ms
-    from (select count(held) from locked) locks
-   where locks.count > 0`;
+    from (select bool_and(held) as held from locked) locks
+   where locks.held`;
 
 /**
  * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
  * daily quota for each, unless it is unlimited. If the quota does not suffice, inserts none. A
  * taken name or path violates `links_alias_key`, `links_folded_alias_key` or
  * `links_external_id_key`; then nothing is written or consumed. Locks the short links first and the
- * quota second, so that all creations lock in the same order.
+ * quota second, so that all creations lock in the same order. `locked` are the names of locks that
+ * others hold, for which it does not wait: then it has inserted nothing.
  */
 export async function insertLinks(
   sql: Sql,
   { accountId, mode }: AccountScope,
   insertions: readonly Insertion[],
-  quota: QuotaUse = "consumed",
-): Promise<Inserted> {
+  terms: InsertionTerms,
+): Promise<Inserted | { locked: ReadonlySet<string> }> {
   const fields = JSON.stringify(insertions.map(({ row }) => filledColumns(row)));
   // Each value once, and of text only: PostgreSQL copies the parameters of a statement to plan it.
   const ids = insertions.map(({ row }) => row.id);
@@ -190,11 +200,11 @@ export async function insertLinks(
   const data = insertions.map(({ event }) => event.data);
   const actors = insertions.map(({ event }) => event.actor);
   const origins = insertions.map(({ event }) => event.origin);
-  type Row = Consumption & { versions: number[]; ledger_bytes: number };
+  type Row = Consumption & { versions: number[]; ledger_bytes: number; locked: string[] };
   const [row] = await sql<[Row]>`
-    with locked as materialized (${selectLocks(sql, insertions)}
+    with locked as materialized (${selectLocks(sql, insertions, terms !== "unless locked")}
     ), quota as materialized (
-      ${quota === "consumed" ? consumeQuota(sql, { accountId, mode }, insertions.length) : grantAll(sql)}
+      ${terms === "unlimited" ? grantAll(sql) : consumeQuota(sql, { accountId, mode }, insertions.length)}
     ), drawn as materialized (
       select given.*, version
         from quota
@@ -223,9 +233,11 @@ export async function insertLinks(
     )
     select quota.*, array(select version::float8 from drawn order by place) as versions,
            (select coalesce(sum(bytes), 0) + count(*) * ledger_cost(${accountId}, ${mode}, 'link.created', 0)
-              from recorded)::float8 as ledger_bytes
-      from quota`;
-  const { versions, ledger_bytes: ledgerBytes, ...consumption } = row;
+              from recorded)::float8 as ledger_bytes,
+           array(select name from locked where not held) as locked
+      from (select) always left join quota on true`;
+  const { versions, ledger_bytes: ledgerBytes, locked, ...consumption } = row;
+  if (locked.length > 0) return { locked: new Set(locked) };
   return { consumption, ledgerBytes, versions: consumption.granted ? versions : undefined };
 }
 

@@ -19,6 +19,7 @@ import { type Actor, OPERATOR, type Origin, SYSTEM, type User } from "../http/pr
 import { type Consumption, requireConsumed } from "../limits/quotas.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { endResets, makeReset, type Reset } from "../sessions/resets.ts";
+import type { Membership } from "../sessions/session-auth.ts";
 import { addressTaken, type NewUser, type UserService } from "../sessions/users.ts";
 import {
   addMember,
@@ -74,12 +75,6 @@ export const toInvitationResponse = (
 });
 
 const INVITATION_MS = 7 * DAY_MS;
-
-/**
- * A user's membership of an account; `barred` means that an operator has suspended the account,
- * and `lacks_factor` that the role needs a second factor.
- */
-type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
 
 export class MemberService {
   readonly #sql: Sql;

@@ -10,6 +10,7 @@ import {
   type ZodOpenApiOverride,
 } from "zod-openapi";
 
+import type { Schema } from "../../shared/contracts/json-schema.ts";
 import { components, errorResponseComponents } from "./components.ts";
 import guide from "./guide.md" with { type: "text" };
 import { clickEvent, describeOperation, type Route, routeSchema } from "./operations.ts";
@@ -156,7 +157,7 @@ function refineParameter(parameter: ParameterObject): void {
   delete schema.description;
 }
 
-function refineSchema(schema: SchemaObject): void {
+function refineSchema(schema: Schema): void {
   // zod repeats this of an object that has a description of its own beside the reference.
   if (schema.$ref !== undefined) delete schema.additionalProperties;
   mergeNull(schema);
@@ -171,7 +172,7 @@ function refineSchema(schema: SchemaObject): void {
 }
 
 /** Converts `anyOf: [X, null]` to X with null among its types. */
-function mergeNull(schema: SchemaObject): void {
+function mergeNull(schema: Schema): void {
   const [first, second, ...others] = schema.anyOf ?? [];
   if (second?.type !== "null" || others.length > 0) return;
   if (first === undefined || typeof first.type !== "string" || first.enum !== undefined) return;
@@ -181,42 +182,22 @@ function mergeNull(schema: SchemaObject): void {
 }
 
 /** Adds an example to a field or parameter that has none, if its schema provides one. */
-function addExample(schema: SchemaObject): void {
+function addExample(schema: Schema): void {
   if (schema.$ref !== undefined || schema.type === "object") return;
   const example = schema.default ?? schema.const ?? schema.enum?.[0];
   if (example !== undefined) schema.examples ??= [example];
 }
 
-/** A schema of JSON Schema 2020-12, as OpenAPI 3.1 uses it. */
-type SchemaObject = {
-  $ref?: string;
-  type?: string | string[];
-  description?: string;
-  examples?: unknown[];
-  default?: unknown;
-  enum?: unknown[];
-  const?: unknown;
-  format?: string;
-  pattern?: string;
-  minimum?: number;
-  maximum?: number;
-  properties?: Record<string, SchemaObject>;
-  additionalProperties?: boolean | SchemaObject;
-  items?: SchemaObject;
-  anyOf?: SchemaObject[];
-  oneOf?: SchemaObject[];
-};
-
-type ParameterObject = { description?: string; schema?: SchemaObject };
+type ParameterObject = { description?: string; schema?: Schema };
 
 /** The part of an OpenAPI document that is read and changed here, as plain JSON. */
 type DocumentObject = {
   paths: Record<string, Record<string, { parameters?: ParameterObject[] }>>;
-  components: { schemas: Record<string, SchemaObject> };
+  components: { schemas: Record<string, Schema> };
 };
 
 /** The direct subschemas of a schema. */
-const childrenOf = (schema: SchemaObject): SchemaObject[] => [
+const childrenOf = (schema: Schema): Schema[] => [
   ...Object.values(schema.properties ?? {}),
   ...(schema.items === undefined ? [] : [schema.items]),
   ...(schema.anyOf ?? []),
@@ -225,7 +206,7 @@ const childrenOf = (schema: SchemaObject): SchemaObject[] => [
 ];
 
 /** Calls `visit` for a schema after all its subschemas. */
-function visitSchema(schema: SchemaObject, visit: (schema: SchemaObject) => void): void {
+function visitSchema(schema: Schema, visit: (schema: Schema) => void): void {
   for (const child of childrenOf(schema)) visitSchema(child, visit);
   visit(schema);
 }

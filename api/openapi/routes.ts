@@ -10,7 +10,7 @@ import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "f
 import * as z from "zod";
 
 import { CLIENT_FILE } from "../../shared/version.ts";
-import { acceptsGzip } from "../http/compression.ts";
+import { acceptsCoding } from "../http/compression.ts";
 import { ApiError, ERRORS, notFound } from "../http/errors.ts";
 import { isNotModified } from "../http/etag.ts";
 import { addVary, type Call, type ResponseSettings } from "../http/request-context.ts";
@@ -25,43 +25,48 @@ type Bytes = Uint8Array<ArrayBuffer>;
 type Prepared = { etag: string; plain: Bytes; gzip: Bytes | undefined };
 
 /** A call of a route: its request, the settings of its response, and who pays for it. */
-type AssetCall = {
-  request: Request;
-  set: ResponseSettings;
-  /** Is called with the bytes of the response first, and may refuse it. */
-  charge: (bytes: number) => void;
-};
+type AssetCall = { call: Call; request: Request; set: ResponseSettings };
 
 /** A file of the reference: compressed and hashed on the first request, then served from memory. */
 class Asset {
   readonly #type: string;
   readonly #read: () => Promise<string | Bytes> | string;
+  readonly #headers: Readonly<Record<string, string>>;
   #prepared: Prepared | undefined;
 
   /**
    * `read` is called for the first request, and again while it throws. Bytes are compressed
-   * already.
+   * already. Responses have the further `headers`.
    */
-  constructor(type: string, read: () => Promise<string | Bytes> | string) {
+  constructor(
+    type: string,
+    read: () => Promise<string | Bytes> | string,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     this.#type = type;
     this.#read = read;
+    this.#headers = headers;
   }
 
-  /** Sends the file to a client, or 304 if the client's copy is current. */
-  async send({ request, set, charge }: AssetCall): Promise<Response> {
+  /**
+   * Sends the file to a client, or 304 if the client's copy is current. Its bytes are taken from
+   * the budget of the client's address, which throws when nothing is left.
+   */
+  async send({ call, request, set }: AssetCall, budget: FileBudget): Promise<Response> {
     this.#prepared ??= prepare(await this.#read());
     const { etag, plain, gzip } = this.#prepared;
+    Object.assign(set.headers, this.#headers);
     set.headers["etag"] = etag;
     addVary(set.headers, "Accept-Encoding");
     set.headers["cache-control"] = "no-cache";
     if (isNotModified(request.headers, etag)) {
-      charge(0);
+      budget.charge(call.address, 0);
       set.status = 304;
       return new Response(null, { status: 304 });
     }
-    const zipped = acceptsGzip(request.headers.get("accept-encoding") ?? "") ? gzip : undefined;
+    const zipped = acceptsCoding(request.headers, "gzip") ? gzip : undefined;
     const body = zipped ?? plain;
-    charge(body.length);
+    budget.charge(call.address, body.length);
     set.headers["content-type"] = this.#type;
     if (zipped !== undefined) set.headers["content-encoding"] = "gzip";
     return new Response(body);
@@ -75,22 +80,28 @@ function prepare(content: string | Bytes): Prepared {
   return { etag: `"${hash}"`, plain, gzip: isText ? Bun.gzipSync(plain) : undefined };
 }
 
-const PAGE = `<!doctype html>
+const documentOf = (title: string, head: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Shorthop API</title>
+<title>${title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
+${head}
 </head>
 <body>
-<div id="reference"></div>
-<script src="/docs/swagger-ui.js"></script>
-<script src="/docs/start.js"></script>
+${body}
 </body>
 </html>
 `;
+
+const PAGE = documentOf(
+  "Shorthop API",
+  `<link rel="stylesheet" href="/docs/swagger-ui.css">`,
+  `<div id="reference"></div>
+<script src="/docs/swagger-ui.js"></script>
+<script src="/docs/start.js"></script>`,
+);
 
 const toCode = (text: string): string => text.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 
@@ -102,30 +113,21 @@ const ENTRIES = Object.entries(ERRORS)
   .join("\n");
 
 /** The page behind the `doc_url` of errors: every code, when it occurs, and its status. */
-const ERROR_PAGE = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Errors of the Shorthop API</title>
-<link rel="icon" href="data:,">
-<style>
+const ERROR_PAGE = documentOf(
+  "Errors of the Shorthop API",
+  `<style>
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 45rem; padding: 0 1rem; }
 dt { margin-top: 1rem; }
 :target { background: #fff3b0; }
-</style>
-</head>
-<body>
-<h1>Errors</h1>
+</style>`,
+  `<h1>Errors</h1>
 <p>Every error has a stable <code>code</code> and a <code>message</code> for people. <code>param</code> names the field or
 query parameter that it is about, and <code>details</code> lists every problem that was found.
 See the <a href="/docs">reference</a>.</p>
 <dl>
 ${ENTRIES}
-</dl>
-</body>
-</html>
-`;
+</dl>`,
+);
 
 /** Collapses operations and renders schemas only when opened: the page loads faster. */
 const START_SCRIPT = `SwaggerUIBundle({
@@ -143,22 +145,34 @@ const JAVASCRIPT = "text/javascript; charset=utf-8";
 
 const HTML = "text/html; charset=utf-8";
 
+/**
+ * The headers of the pages and their files, which may load only the service's own; `unsafe-inline`
+ * because Swagger UI sets inline styles by script.
+ */
+const PAGE_HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  "referrer-policy": "no-referrer",
+};
+
+const pageFile = (type: string, read: () => Promise<string> | string): Asset =>
+  new Asset(type, read, PAGE_HEADERS);
+
+const page = pageFile(HTML, () => PAGE);
+const errorPage = pageFile(HTML, () => ERROR_PAGE);
+
 const ASSETS: ReadonlyMap<string, Asset> = new Map([
-  ["swagger-ui.js", new Asset(JAVASCRIPT, () => Bun.file(swaggerScript).text())],
-  ["swagger-ui.css", new Asset("text/css; charset=utf-8", () => Bun.file(swaggerStyle).text())],
-  ["start.js", new Asset(JAVASCRIPT, () => START_SCRIPT)],
+  ["swagger-ui.js", pageFile(JAVASCRIPT, () => Bun.file(swaggerScript).text())],
+  ["swagger-ui.css", pageFile("text/css; charset=utf-8", () => Bun.file(swaggerStyle).text())],
+  ["start.js", pageFile(JAVASCRIPT, () => START_SCRIPT)],
 ]);
-
-const page = new Asset(HTML, () => PAGE);
-const errorPage = new Asset(HTML, () => ERROR_PAGE);
-
-/** `unsafe-inline` because Swagger UI sets inline styles by script. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-  "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /** When to ask again for a client that is being packed. */
 const PACKED_AFTER_SECONDS = 2;
+
+/** The options of a route that the document leaves out; the framework changes them in place. */
+const hidden = () => ({ access: "static", detail: { hide: true } }) as const;
 
 /** `clientFile` is the path of the packed client; in no folder where there is none. */
 export const referenceRoutes = (
@@ -167,42 +181,26 @@ export const referenceRoutes = (
   clientFile: string,
 ) => {
   const budget = new FileBudget();
-  const chargeTo =
-    ({ address }: Call) =>
-    (bytes: number): void =>
-      budget.charge(address, bytes);
+  const serve =
+    (asset: Asset) =>
+    ({ call, request, set }: AssetCall): Promise<Response> =>
+      asset.send({ call, request, set }, budget);
   const json = new Asset("application/json", () => JSON.stringify(document()));
   const client = new Asset("application/gzip", () => readClient(clientFile));
   return new Elysia({ name: "reference" })
     .use(auth)
-    .get(
-      `/${CLIENT_FILE}`,
-      ({ call, request, set }) => client.send({ request, set, charge: chargeTo(call) }),
-      { access: "static", detail: { hide: true } },
-    )
-    .get(
-      "/v1/openapi.json",
-      ({ call, request, set }) => json.send({ request, set, charge: chargeTo(call) }),
-      { access: "static", detail: { hide: true } },
-    )
-    .get(
-      "/docs",
-      ({ call, request, set }) => sendPage(page, { request, set, charge: chargeTo(call) }),
-      { access: "static", detail: { hide: true } },
-    )
-    .get(
-      ERRORS_PATH,
-      ({ call, request, set }) => sendPage(errorPage, { request, set, charge: chargeTo(call) }),
-      { access: "static", detail: { hide: true } },
-    )
+    .get(`/${CLIENT_FILE}`, serve(client), hidden())
+    .get("/v1/openapi.json", serve(json), hidden())
+    .get("/docs", serve(page), hidden())
+    .get(ERRORS_PATH, serve(errorPage), hidden())
     .get(
       "/docs/:asset",
       ({ call, params, request, set }) => {
         const asset = ASSETS.get(params.asset);
         if (asset === undefined) throw notFound("page");
-        return sendPage(asset, { request, set, charge: chargeTo(call) });
+        return asset.send({ call, request, set }, budget);
       },
-      { access: "static", params: z.object({ asset: z.string() }), detail: { hide: true } },
+      { ...hidden(), params: z.object({ asset: z.string() }) },
     );
 };
 
@@ -215,11 +213,4 @@ async function readClient(path: string): Promise<Uint8Array<ArrayBuffer>> {
       retryAfterSeconds: PACKED_AFTER_SECONDS,
     });
   throw notFound("client");
-}
-
-/** Sends a file of the pages, which may load only the service's own. */
-function sendPage(asset: Asset, call: AssetCall): Promise<Response> {
-  call.set.headers["content-security-policy"] = CONTENT_SECURITY_POLICY;
-  call.set.headers["referrer-policy"] = "no-referrer";
-  return asset.send(call);
 }

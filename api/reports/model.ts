@@ -23,7 +23,7 @@ import {
 import { email } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { describeReport, type ReportContent } from "../../shared/reports/content.ts";
-import { timezoneField } from "../analytics/period.ts";
+import { localDate, timezoneField } from "../analytics/period.ts";
 import { count, createdAt, idParameter, text, updatedAt } from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import { shortUrlText } from "../links/model.ts";
@@ -319,7 +319,7 @@ type Day = Temporal.PlainDate;
 
 /** The last period that is over at `now`. */
 export function lastPeriod({ period, timezone: zone }: Schedule, now: number): ReportedPeriod {
-  const end = startOf(period, localDay(now, zone));
+  const end = startOf(period, localDate(now, zone));
   const first = before(period, end);
   return {
     first_day: first.toString(),
@@ -335,13 +335,10 @@ export function nextDue({ period, hour, timezone: zone }: Schedule, now: number)
   const dueOn = (day: Day): number =>
     // An hour that the clocks leave out is the one after it; of one that comes twice, the first.
     day.toZonedDateTime({ timeZone: zone, plainTime }).epochMilliseconds;
-  let day = startOf(period, localDay(now, zone));
+  let day = startOf(period, localDate(now, zone));
   while (dueOn(day) <= now) day = day.add(period === "weekly" ? { weeks: 1 } : { months: 1 });
   return dueOn(day);
 }
-
-const localDay = (instant: number, zone: string): Day =>
-  Temporal.Instant.fromEpochMilliseconds(instant).toZonedDateTimeISO(zone).toPlainDate();
 
 /** The Monday or the first of the month that a day belongs to. */
 const startOf = (period: ReportPeriod, day: Day): Day =>

@@ -6,16 +6,10 @@ import { decodeId } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
 import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
 import { originOf, principalOf, type ResponseSettings } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
-import {
-  pageHeaders,
-  type PageLanguage,
-  pageLanguageOf,
-  renderDocument,
-  sendPage,
-} from "../shares/public/document.ts";
+import { sendCard } from "../shares/public/document.ts";
 import type { AccessPlugin } from "../site.ts";
 import type { Unsubscriber } from "./mails.ts";
 import {
@@ -30,9 +24,6 @@ import {
   updateReportBody,
 } from "./model.ts";
 import type { ReportService } from "./service.ts";
-
-/** Names the list in its cursors. */
-const LIST = "reports";
 
 /** The requirement that the service checks, besides the route's scope. */
 const NEEDS_READER =
@@ -49,14 +40,11 @@ export const reportRoutes = (
     .use(auth)
     .post(
       "",
-      async ({ call, request, body, set }) => {
-        const principal = principalOf(call);
-        const create = async (id: string) => {
+      ({ call, request, body, set }) =>
+        idempotency.run({ call, request, body, set }, async (principal, id) => {
           const row = await reports.create(principal, id, body);
           return created("/v1/reports", toReportResponse(row, shortUrl));
-        };
-        return await idempotency.run({ principal, request, body, set }, create);
-      },
+        }),
       {
         access: "reports:write",
         idempotent: true,
@@ -72,10 +60,9 @@ export const reportRoutes = (
     )
     .get(
       "",
-      async ({ call, query }) => {
-        const listRequest = readListRequest(query, LIST);
-        const part = await reports.list(principalOf(call), listRequest);
-        return listResponse(listRequest, part, LIST, (row) => toReportResponse(row, shortUrl));
+      ({ call, query }) => {
+        const read = (request: ListRequest) => reports.list(principalOf(call), request);
+        return respondWithList(query, "reports", read, (row) => toReportResponse(row, shortUrl));
       },
       {
         access: "reports:read",
@@ -201,29 +188,14 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
 
 type Answer = "question" | "done" | "invalid";
 
-function respond(request: Request, set: ResponseSettings, answer: Answer): Response {
-  const language = pageLanguageOf(request.headers.get("accept-language") ?? "");
-  const page = {
-    status: answer === "invalid" ? 404 : 200,
-    headers: pageHeaders(language, []),
-    body: renderPage(language, answer),
-  };
-  return sendPage(page, request, set);
-}
-
 /** The texts in a language by its code; English for others. */
 const textsIn = inEachLanguage((code, { reports }) => textsOf(code, reports.unsubscribe));
 
-function renderPage(language: PageLanguage, answer: Answer): string {
-  const { title, submit, ...texts } = textsIn(language.code);
-  const form = `<form method="post"><button type="submit" class="button">${Bun.escapeHTML(submit())}</button></form>`;
-  return renderDocument(
-    language,
-    title(),
-    `<main class="message card">
-<h1>${Bun.escapeHTML(title())}</h1>
-<p role="status">${Bun.escapeHTML(texts[answer]())}</p>
-${answer === "question" ? form : ""}
-</main>`,
-  );
-}
+const respond = (request: Request, set: ResponseSettings, answer: Answer): Response =>
+  sendCard(request, set, answer === "invalid" ? 404 : 200, (code) => {
+    const { title, submit, ...texts } = textsIn(code);
+    const form = `<form method="post"><button type="submit" class="button">${Bun.escapeHTML(submit())}</button></form>`;
+    const content = `<p role="status">${Bun.escapeHTML(texts[answer]())}</p>
+${answer === "question" ? form : ""}`;
+    return { title: title(), content };
+  });

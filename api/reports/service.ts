@@ -3,12 +3,13 @@ import { DEFAULT_HOUR } from "../../shared/contracts/report-schemas.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseZone } from "../analytics/period.ts";
 import { recordEvents } from "../events/record.ts";
+import { presentFields } from "../http/common-schemas.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
-import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Principal } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
 import { requireShortUrl } from "../links/short-url.ts";
+import { OwnedService } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type ReportMaker, reportRows, runColumns } from "./maker.ts";
 import {
@@ -36,12 +37,13 @@ const DEFAULTS = {
   language: "en",
 } as const;
 
-export class ReportService {
+export class ReportService extends OwnedService<ReportRow> {
   readonly #sql: Sql;
   readonly #links: LinkService;
   readonly #maker: ReportMaker;
 
   constructor(sql: Sql, links: LinkService, maker: ReportMaker) {
+    super(sql, reportRows);
     this.#sql = sql;
     this.#links = links;
     this.#maker = maker;
@@ -52,13 +54,17 @@ export class ReportService {
    * for a link that the owner does not have, `invalid_request`, `quota_exceeded`, and `unavailable`
    * for recipients where no mails are sent.
    */
-  async create(owner: Caller, id: Uuid, body: NewReportBody): Promise<ReportRow> {
+  async create(
+    owner: Caller,
+    id: Uuid,
+    { emails = [], ...body }: NewReportBody,
+  ): Promise<ReportRow> {
     requireReader(owner);
     const change = await this.#readFields(owner, body);
     const report = { ...DEFAULTS, ...change, name: body.name, period: body.period };
     requireOneSubject(report);
     const dueAt = new Date(nextDue(report, Date.now()));
-    const recipients = await this.#findRecipients(owner, body.emails ?? []);
+    const recipients = await this.#findRecipients(owner, emails);
     return await this.#sql.begin(async (transaction) => {
       await reportRows.requireRoom(transaction, owner, REPORTS_MAX);
       // An earlier attempt of the same request may have inserted it.
@@ -72,16 +78,6 @@ export class ReportService {
       await recordReport(transaction, owner, "report.created", row);
       return row;
     });
-  }
-
-  /** Finds one of the owner's reports; throws `not_found`. */
-  get(owner: AccountScope, id: Uuid | undefined): Promise<ReportRow> {
-    return reportRows.get(this.#sql, owner, id);
-  }
-
-  /** Lists the owner's reports, newest first. */
-  list(owner: AccountScope, request: ListRequest): Promise<ListPart<ReportRow>> {
-    return reportRows.list(this.#sql, owner, request);
   }
 
   /** Changes the fields in the body; throws as `create`, and `not_found`. */
@@ -111,8 +107,7 @@ export class ReportService {
   /** Deletes a report with its runs; throws `not_found`. */
   async remove(owner: Author, id: Uuid | undefined): Promise<void> {
     await this.#sql.begin(async (sql) => {
-      const deleted = id === undefined ? undefined : await reportRows.delete(sql, owner, id);
-      const row = await reportRows.require(deleted, sql, owner, id);
+      const row = await reportRows.delete(sql, owner, id);
       await recordReport(sql, owner, "report.deleted", row);
     });
   }
@@ -142,24 +137,25 @@ export class ReportService {
     owner: AccountScope,
     { link_id, short_url, timezone, ...body }: Omit<UpdateReportBody, "status" | "emails">,
   ): Promise<Partial<ReportFields>> {
-    const change: Partial<ReportFields> = {};
-    if (link_id !== undefined)
-      change.link_id =
-        link_id === null ? null : (await this.#links.find(owner, decodeId("link", link_id))).id;
-    if (short_url !== undefined) {
-      if (link_id !== undefined) throw invalidField("short_url", "cannot be used with link_id");
-      change.link_id =
-        short_url === null
-          ? null
-          : (await this.#links.findByName(owner, requireShortUrl(short_url))).id;
-    }
-    if (timezone !== undefined) change.timezone = parseZone(timezone);
-    if (body.name !== undefined) change.name = body.name;
-    if (body.tag !== undefined) change.tag = body.tag;
-    if (body.period !== undefined) change.period = body.period;
-    if (body.hour !== undefined) change.hour = body.hour;
-    if (body.language !== undefined) change.language = body.language;
-    return change;
+    return presentFields({
+      ...body,
+      link_id: await this.#readLink(owner, link_id, short_url),
+      timezone: timezone === undefined ? undefined : parseZone(timezone),
+    });
+  }
+
+  /** The id of the link that a request names; null for none, undefined if it says nothing. */
+  async #readLink(
+    owner: AccountScope,
+    id: string | null | undefined,
+    shortUrl: string | null | undefined,
+  ): Promise<Uuid | null | undefined> {
+    if (id !== undefined && shortUrl !== undefined)
+      throw invalidField("short_url", "cannot be used with link_id");
+    if (typeof id === "string") return (await this.#links.find(owner, decodeId("link", id))).id;
+    if (typeof shortUrl === "string")
+      return (await this.#links.findByName(owner, requireShortUrl(shortUrl))).id;
+    return id === undefined ? shortUrl : id;
   }
 
   /**

@@ -13,13 +13,7 @@ import { requireSameOrigin } from "../http/origins.ts";
 import type { ResponseSettings } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import { SHORT_URL_LENGTH_MAX } from "../links/short-url.ts";
-import {
-  pageHeaders,
-  type PageLanguage,
-  pageLanguageOf,
-  renderDocument,
-  sendPage,
-} from "../shares/public/document.ts";
+import { sendCard } from "../shares/public/document.ts";
 import type { AccessPlugin } from "../site.ts";
 import { type LinkReports, REASON_LENGTH_MAX } from "./service.ts";
 
@@ -76,40 +70,26 @@ const STATUSES = {
 
 type Answer = keyof typeof STATUSES;
 
-/** `url` is that of the link, if the page has the form. */
-function respond(request: Request, set: ResponseSettings, answer: Answer, url?: string): Response {
-  const language = pageLanguageOf(request.headers.get("accept-language") ?? "");
-  const body = renderPage(language, answer, url);
-  return sendPage(
-    { status: STATUSES[answer], headers: pageHeaders(language, []), body },
-    request,
-    set,
-  );
-}
-
 /** The texts in a language by its code; English for others. */
 const textsIn = inEachLanguage((code, { report_link }) => textsOf(code, report_link));
 
-function renderPage(language: PageLanguage, answer: Answer, url: string | undefined): string {
-  const { title, ...texts } = textsIn(language.code);
-  const role = answer === "question" ? "" : ` role="${answer === "done" ? "status" : "alert"}"`;
-  const form =
-    url === undefined
-      ? ""
-      : `<p><code>${Bun.escapeHTML(url)}</code></p>
+/** `url` is that of the link, if the page has the form. */
+const respond = (request: Request, set: ResponseSettings, answer: Answer, url?: string): Response =>
+  sendCard(request, set, STATUSES[answer], (code) => {
+    const { title, ...texts } = textsIn(code);
+    const role = answer === "question" ? "" : ` role="${answer === "done" ? "status" : "alert"}"`;
+    const form =
+      url === undefined
+        ? ""
+        : `<p><code>${Bun.escapeHTML(url)}</code></p>
 <form method="post" action="/report-link" class="field">
 <input type="hidden" name="url" value="${Bun.escapeHTML(url)}">
 <label for="reason">${Bun.escapeHTML(texts.reason())}</label>
 <textarea id="reason" name="reason" rows="5" maxlength="${REASON_LENGTH_MAX}" required></textarea>
 <button type="submit" class="button button-plain">${Bun.escapeHTML(texts.submit())}</button>
 </form>`;
-  return renderDocument(
-    language,
-    title(),
-    `<main class="message card">
-<h1>${Bun.escapeHTML(title())}</h1>
-<p${role}>${Bun.escapeHTML(texts[answer]())}</p>
-${form}
-</main>`,
-  );
-}
+    return {
+      title: title(),
+      content: `<p${role}>${Bun.escapeHTML(texts[answer]())}</p>\n${form}`,
+    };
+  });

@@ -13,7 +13,7 @@ import { WINDOWS } from "../../shared/budgets.ts";
 import { DAY_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { recordOfUser } from "../events/record.ts";
-import type { Actor, Origin } from "../http/principal.ts";
+import type { Actor, Origin, Session } from "../http/principal.ts";
 import { KeyWindow, rateLimited } from "../limits/windows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type Credentials, findUserByEmail } from "./sql.ts";
@@ -282,3 +282,12 @@ export const recordOwn = (
   sql.begin((transaction) =>
     recordOfUser(transaction, userId, userActor(userId, origin), type, { change }),
   );
+
+/** Records what a user has done to a second factor, or a passkey. */
+export const recordFactorChange = (
+  sql: Sql,
+  { user }: Session,
+  { origin }: ClientInfo,
+  change: string,
+): Promise<void> =>
+  recordOwn(sql, "user.second_factor_changed", { userId: user.id, origin, change });

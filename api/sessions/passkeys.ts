@@ -8,7 +8,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import { type Attempts, type ClientInfo, recordOwn, recordSignIn } from "./attempts.ts";
+import { type Attempts, type ClientInfo, recordFactorChange, recordSignIn } from "./attempts.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import type { PasskeyAnswer, PasskeyAttestation } from "./model.ts";
 import type { PasswordRules } from "./password-rules.ts";
@@ -69,7 +69,7 @@ export class Passkeys {
       this.#library.api.verifyPasskeyRegistration({ body: { response, name }, headers }),
       notAdded,
     );
-    await this.#recordChange(session, client, "passkey added");
+    await recordFactorChange(this.#sql, session, client, "passkey added");
   }
 
   /** Removes a passkey. Throws `invalid_request` for a wrong password, and `not_found`. */
@@ -83,7 +83,7 @@ export class Passkeys {
     const { count } = await this.#sql`
       delete from passkeys where id = ${id ?? null} and user_id = ${session.user.id}`;
     if (count === 0) throw notFound("passkey");
-    await this.#recordChange(session, client, "passkey removed");
+    await recordFactorChange(this.#sql, session, client, "passkey removed");
   }
 
   /** Begins a sign-in with any passkey of the browser's. */
@@ -121,11 +121,6 @@ export class Passkeys {
     await record(isAllowed ? "session.started" : "session.refused");
     if (!isAllowed) throw notAccepted();
     return verified.headers.getSetCookie();
-  }
-
-  #recordChange({ user }: Session, { origin }: ClientInfo, change: string): Promise<void> {
-    const own = { userId: user.id, origin, change };
-    return recordOwn(this.#sql, "user.second_factor_changed", own);
   }
 
   /** Whoever changes how they sign in enters their password. */

@@ -10,7 +10,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Session } from "../http/principal.ts";
 import type { Sql } from "../postgres.ts";
-import { type Attempts, type ClientInfo, recordOwn } from "./attempts.ts";
+import { type Attempts, type ClientInfo, recordFactorChange } from "./attempts.ts";
 import { type AuthLibrary, translateErrors } from "./better-auth.ts";
 import { endSessions } from "./sql.ts";
 
@@ -64,7 +64,7 @@ export class SecondFactors {
     );
     const cookies = confirmed.headers.getSetCookie();
     await this.#endOthers(session, cookies);
-    await this.#record(session, client, "set up");
+    await recordFactorChange(this.#sql, session, client, "set up");
     return cookies;
   }
 
@@ -88,7 +88,7 @@ export class SecondFactors {
     const { result } = await this.#change(session, client, () =>
       this.#library.api.generateBackupCodes({ body: { password }, headers }),
     );
-    await this.#record(session, client, "other recovery codes");
+    await recordFactorChange(this.#sql, session, client, "other recovery codes");
     return result.backupCodes;
   }
 
@@ -97,7 +97,7 @@ export class SecondFactors {
     const { result, cookie } = await this.#change(session, client, () =>
       this.#library.api.disableTwoFactor({ body: { password }, headers, returnHeaders: true }),
     );
-    await this.#record(session, client, "removed");
+    await recordFactorChange(this.#sql, session, client, "removed");
     return [...result.headers.getSetCookie(), cookie];
   }
 
@@ -105,11 +105,6 @@ export class SecondFactors {
     const { count } = await this.#sql`
       select from users where id = ${userId} and has_second_factor`;
     return count > 0;
-  }
-
-  #record({ user }: Session, { origin }: ClientInfo, change: string): Promise<void> {
-    const own = { userId: user.id, origin, change };
-    return recordOwn(this.#sql, "user.second_factor_changed", own);
   }
 
   #change<Result>({ user }: Session, client: ClientInfo, work: () => Promise<Result>) {

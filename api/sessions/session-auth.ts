@@ -27,7 +27,7 @@ const ACCOUNT_PATH_FORM =
  * A user's membership of an account; `barred` means that an operator has suspended the account, and
  * `lacks_factor` that the role needs a second factor.
  */
-type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
+export type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
 
 export interface Memberships {
   findMembership(accountId: Uuid, userId: Uuid): Promise<Membership | undefined>;

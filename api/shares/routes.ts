@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
@@ -17,12 +17,6 @@ import {
   updateShareBody,
 } from "./model.ts";
 import type { ShareService } from "./service.ts";
-
-/** The token must not be readable in the database, not even while its response is stored. */
-const SECRET = { secret: true };
-
-/** Names the list in its cursors. */
-const LIST = "shares";
 
 /** The requirement that the service checks, besides the route's scope. */
 const NEEDS_READER =
@@ -42,15 +36,12 @@ export const shareRoutes = (
     .use(auth)
     .post(
       "",
-      async ({ call, request, body, set }) => {
-        const principal = principalOf(call);
-        const create = async (id: string) => {
+      ({ call, request, body, set }) =>
+        idempotency.runSecret({ call, request, body, set }, async (principal, id) => {
           const { row, token } = await shares.create(principal, id, body);
           const url = `${originOf(request)}/shared/${token}`;
           return created("/v1/shares", { ...toShareResponse(row), token, url });
-        };
-        return await idempotency.run({ principal, request, body, set }, create, SECRET);
-      },
+        }),
       {
         access: "shares:write",
         idempotent: true,
@@ -68,10 +59,9 @@ export const shareRoutes = (
     )
     .get(
       "",
-      async ({ call, query }) => {
-        const listRequest = readListRequest(query, LIST);
-        const part = await shares.list(principalOf(call), listRequest);
-        return listResponse(listRequest, part, LIST, toShareResponse);
+      ({ call, query }) => {
+        const read = (request: ListRequest) => shares.list(principalOf(call), request);
+        return respondWithList(query, "shares", read, toShareResponse);
       },
       {
         access: "shares:read",
@@ -111,15 +101,12 @@ export const shareRoutes = (
     )
     .post(
       "/:id/rotate",
-      async ({ call, params, request, set }) => {
-        const principal = principalOf(call);
-        const rotate = async () => {
+      ({ call, params, request, set }) =>
+        idempotency.runSecret({ call, request, body: null, set }, async (principal) => {
           const { row, token } = await shares.rotate(principal, decodeId("shr", params.id));
           const url = `${originOf(request)}/shared/${token}`;
           return { status: 200 as const, body: { ...toShareResponse(row), token, url } };
-        };
-        return await idempotency.run({ principal, request, body: null, set }, rotate, SECRET);
-      },
+        }),
       {
         access: "shares:write",
         idempotent: true,

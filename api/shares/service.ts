@@ -10,13 +10,12 @@ import {
   recordEvents,
   toJson,
 } from "../events/record.ts";
-import { futureInstant } from "../http/common-schemas.ts";
+import { futureInstant, presentFields } from "../http/common-schemas.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import type { ListPart, ListRequest } from "../http/pagination.ts";
 import type { AccountScope, Author, Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
 import type { LinkService } from "../links/service.ts";
-import { OwnedRows } from "../owned-rows.ts";
+import { OwnedRows, OwnedService } from "../owned-rows.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { isForeignKeyViolation, type Sql, type Transaction } from "../postgres.ts";
 import {
@@ -47,12 +46,13 @@ export const shareColumns = (sql: Sql | Transaction) => sql`
 
 const shareRows = new OwnedRows<ShareRow>("shares", shareColumns);
 
-export class ShareService {
+export class ShareService extends OwnedService<ShareRow> {
   readonly #sql: Sql;
   readonly #links: LinkService;
   readonly #passwords: PasswordHashing;
 
   constructor(sql: Sql, links: LinkService, passwords: PasswordHashing) {
+    super(sql, shareRows);
     this.#sql = sql;
     this.#links = links;
     this.#passwords = passwords;
@@ -96,16 +96,6 @@ export class ShareService {
     }
   }
 
-  /** Finds one of the owner's shares; throws `not_found`. */
-  get(owner: AccountScope, id: Uuid | undefined): Promise<ShareRow> {
-    return shareRows.get(this.#sql, owner, id);
-  }
-
-  /** Lists the owner's shares, newest first. */
-  list(owner: AccountScope, request: ListRequest): Promise<ListPart<ShareRow>> {
-    return shareRows.list(this.#sql, owner, request);
-  }
-
   /**
    * Changes the fields in the body; throws as `get`, `forbidden` as `create`, and
    * `invalid_request`.
@@ -117,7 +107,7 @@ export class ShareService {
     if (Object.keys(change).length === 0) return row;
     return await this.#sql.begin(async (transaction) => {
       const old = await shareRows.lock(transaction, owner, row.id);
-      const changed = requireShare(await updateShare(transaction, owner, row.id, change));
+      const changed = await updateShare(transaction, owner, row.id, change);
       const changes = shareChanges(old, changed);
       if (Object.keys(changes).length > 0)
         await recordEvents(transaction, owner, [shareEvent("share.updated", changed, changes)]);
@@ -138,7 +128,7 @@ export class ShareService {
     const { token, hash } = newToken();
     const row = await this.#sql.begin(async (transaction) => {
       const change = { token_hash: hash };
-      const rotated = requireShare(await updateShare(transaction, owner, share.id, change));
+      const rotated = await updateShare(transaction, owner, share.id, change);
       const changes = { token: { before: "old", after: "new" } };
       await recordEvents(transaction, owner, [shareEvent("share.updated", rotated, changes)]);
       return rotated;
@@ -149,9 +139,8 @@ export class ShareService {
   /** Revokes a share permanently, from the next request on; throws as `get`. */
   async revoke(owner: Author, id: Uuid | undefined): Promise<void> {
     await this.#sql.begin(async (transaction) => {
-      const row = id === undefined ? undefined : await shareRows.delete(transaction, owner, id);
-      const event = shareEvent("share.revoked", requireShare(row));
-      await recordEvents(transaction, owner, [event]);
+      const row = await shareRows.delete(transaction, owner, id);
+      await recordEvents(transaction, owner, [shareEvent("share.revoked", row)]);
     });
   }
 
@@ -161,36 +150,34 @@ export class ShareService {
    */
   async #readFields(
     owner: Writer,
-    { name, breakdowns, timezone, password, embed_origins, expires_at }: UpdateShareBody,
+    { timezone, password, expires_at, ...fields }: UpdateShareBody,
   ): Promise<Partial<ShareFields>> {
-    const change: Partial<ShareFields> = {};
-    if (name !== undefined) change.name = name;
-    if (breakdowns !== undefined) change.breakdowns = breakdowns;
-    if (timezone !== undefined) change.timezone = parseZone(timezone);
-    if (embed_origins !== undefined) change.embed_origins = embed_origins;
-    if (expires_at !== undefined)
-      change.expires_at = futureInstant("expires_at", expires_at, new Date());
-    if (password === null) change.password_hash = null;
-    else if (password !== undefined) {
-      budgets.take(owner, "link_passwords", 1);
-      change.password_hash = await this.#passwords.hashForLink(owner.accountId, password);
-    }
-    return change;
+    const change = presentFields({
+      ...fields,
+      timezone: timezone === undefined ? undefined : parseZone(timezone),
+      expires_at:
+        expires_at === undefined ? undefined : futureInstant("expires_at", expires_at, new Date()),
+    });
+    if (password === undefined) return change;
+    if (password === null) return { ...change, password_hash: null };
+    budgets.take(owner, "link_passwords", 1);
+    const password_hash = await this.#passwords.hashForLink(owner.accountId, password);
+    return { ...change, password_hash };
   }
 }
 
-/** Changes one of the owner's shares; undefined when there is none. */
+/** Changes one of the owner's shares; throws `not_found`. */
 async function updateShare(
   sql: Transaction,
-  { accountId, mode }: AccountScope,
+  owner: AccountScope,
   id: Uuid,
   change: Partial<ShareFields & { token_hash: Buffer }>,
-): Promise<ShareRow | undefined> {
+): Promise<ShareRow> {
   const [row] = await sql<ShareRow[]>`
     update shares set ${sql({ ...change, updated_at: new Date() })}
-     where id = ${id} and account_id = ${accountId} and mode = ${mode}
+     where id = ${id} and account_id = ${owner.accountId} and mode = ${owner.mode}
     returning ${shareColumns(sql)}`;
-  return row;
+  return await shareRows.require(row, sql, owner, id);
 }
 
 /**
@@ -228,8 +215,3 @@ const shareChanges = (old: ShareRow, row: ShareRow) => ({
   ...changesBetween(toShareResponse(old), toShareResponse(row), ["updated_at", "has_password"]),
   ...passwordChange(old, row),
 });
-
-function requireShare(row: ShareRow | undefined): ShareRow {
-  if (row === undefined) throw notFound("share");
-  return row;
-}

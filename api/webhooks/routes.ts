@@ -8,7 +8,7 @@ import {
 } from "../../shared/contracts/webhook-schemas.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, listResponse, readListRequest } from "../http/pagination.ts";
+import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
@@ -26,13 +26,6 @@ import {
 } from "./model.ts";
 import type { WebhookService } from "./service.ts";
 
-/** The secret must not be readable in the database, not even while its response is stored. */
-const SECRET = { secret: true };
-
-/** Name the lists in their cursors. */
-const WEBHOOKS = "webhooks";
-const DELIVERIES = "deliveries";
-
 export const webhookRoutes = (
   auth: AccessPlugin,
   idempotency: Idempotency,
@@ -42,14 +35,11 @@ export const webhookRoutes = (
     .use(auth)
     .post(
       "",
-      async ({ call, request, body, set }) => {
-        const principal = principalOf(call);
-        const create = async (id: string) => {
+      ({ call, request, body, set }) =>
+        idempotency.runSecret({ call, request, body, set }, async (principal, id) => {
           const { row, secret } = await webhooks.create(principal, id, body);
           return created("/v1/webhooks", { ...toWebhookResponse(row), secret });
-        };
-        return await idempotency.run({ principal, request, body, set }, create, SECRET);
-      },
+        }),
       {
         access: "webhooks:write",
         idempotent: true,
@@ -66,10 +56,9 @@ export const webhookRoutes = (
     )
     .get(
       "",
-      async ({ call, query }) => {
-        const listRequest = readListRequest(query, WEBHOOKS);
-        const part = await webhooks.list(principalOf(call), listRequest);
-        return listResponse(listRequest, part, WEBHOOKS, toWebhookResponse);
+      ({ call, query }) => {
+        const read = (request: ListRequest) => webhooks.list(principalOf(call), request);
+        return respondWithList(query, "webhooks", read, toWebhookResponse);
       },
       {
         access: "webhooks:read",
@@ -128,14 +117,11 @@ export const webhookRoutes = (
     )
     .post(
       "/:id/rotate",
-      async ({ call, params, request, body, set }) => {
-        const principal = principalOf(call);
-        const rotate = async () => {
+      ({ call, params, request, body, set }) =>
+        idempotency.runSecret({ call, request, body, set }, async (principal) => {
           const { row, secret } = await webhooks.rotate(principal, decodeId("wh", params.id));
           return { status: 200 as const, body: { ...toWebhookResponse(row), secret } };
-        };
-        return await idempotency.run({ principal, request, body, set }, rotate, SECRET);
-      },
+        }),
       {
         access: "webhooks:write",
         idempotent: true,
@@ -192,11 +178,11 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
     )
     .get(
       "/:id/deliveries",
-      async ({ call, params, query: { status, ...query } }) => {
-        const listRequest = readListRequest(query, DELIVERIES);
+      ({ call, params, query: { status, ...query } }) => {
         const id = decodeId("wh", params.id);
-        const part = await webhooks.listDeliveries(principalOf(call), id, status, listRequest);
-        return listResponse(listRequest, part, DELIVERIES, toDeliveryResponse);
+        const read = (request: ListRequest) =>
+          webhooks.listDeliveries(principalOf(call), id, status, request);
+        return respondWithList(query, "deliveries", read, toDeliveryResponse);
       },
       {
         access: "webhooks:read",

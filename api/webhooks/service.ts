@@ -16,11 +16,12 @@ import {
 } from "../../shared/webhooks.ts";
 import { actorJson, recordEvents } from "../events/record.ts";
 import type { EventPositions } from "../events/service.ts";
+import { presentFields } from "../http/common-schemas.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { type ListPart, type ListRequest, readPart } from "../http/pagination.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { classifyHost } from "../links/destinations.ts";
-import { newestFirst, OwnedRows } from "../owned-rows.ts";
+import { newestFirst, OwnedRows, OwnedService } from "../owned-rows.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import type {
   CreateWebhookBody,
@@ -49,7 +50,7 @@ const DEFAULTS = {
   format: "standard",
 } as const;
 
-export class WebhookService {
+export class WebhookService extends OwnedService<WebhookRow> {
   readonly #sql: Sql;
   readonly #positions: EventPositions;
   readonly #rules: ReceiverRules;
@@ -65,6 +66,7 @@ export class WebhookService {
     rules: ReceiverRules,
     ownSecret: string | undefined,
   ) {
+    super(sql, webhookRows);
     this.#sql = sql;
     this.#positions = positions;
     this.#rules = rules;
@@ -101,16 +103,6 @@ export class WebhookService {
     return { row, secret };
   }
 
-  /** Finds one of the owner's webhooks; throws `not_found`. */
-  get(owner: AccountScope, id: Uuid | undefined): Promise<WebhookRow> {
-    return webhookRows.get(this.#sql, owner, id);
-  }
-
-  /** Lists the owner's webhooks, newest first. */
-  list(owner: AccountScope, request: ListRequest): Promise<ListPart<WebhookRow>> {
-    return webhookRows.list(this.#sql, owner, request);
-  }
-
   /** Changes the fields in the body; throws `not_found`, `invalid_request` and `invalid_url`. */
   async update(
     owner: Author,
@@ -144,10 +136,9 @@ export class WebhookService {
   /** Deletes a webhook with its deliveries; throws `not_found`. */
   async remove(owner: Author, id: Uuid | undefined): Promise<void> {
     await this.#change(owner, id, "webhook.deleted", async (sql) => {
-      const row = id === undefined ? undefined : await webhookRows.find(sql, owner, id, true);
-      if (row === undefined) return undefined;
-      await lockDeliveries(sql, row.id, sql``);
-      return await webhookRows.delete(sql, owner, row.id);
+      const webhook = await webhookRows.lock(sql, owner, id);
+      await lockDeliveries(sql, webhook.id, sql``);
+      return await webhookRows.delete(sql, owner, webhook.id);
     });
   }
 
@@ -286,20 +277,15 @@ function requireActive({ status }: WebhookRow): void {
 
 /** Converts the fields of a request. Throws `invalid_request` and `invalid_url`. */
 function readFields(
-  { url, events, link_ids, ...others }: UpdateWebhookBody,
+  { url, events, link_ids, ...fields }: Omit<UpdateWebhookBody, "status">,
   rules: ReceiverRules,
 ): Partial<WebhookFields> {
-  const change: Partial<WebhookFields> = {};
-  if (url !== undefined) change.url = readUrl(url, rules);
-  if (events !== undefined) change.events = readEvents(events);
-  if (link_ids !== undefined) change.link_ids = link_ids?.map(readLinkId) ?? null;
-  for (const field of ["tags", "domains"] as const) {
-    const value = others[field];
-    if (value !== undefined) change[field] = value;
-  }
-  if (others.description !== undefined) change.description = others.description;
-  if (others.format !== undefined) change.format = others.format;
-  return change;
+  return presentFields({
+    ...fields,
+    url: url === undefined ? undefined : readUrl(url, rules),
+    events: events === undefined ? undefined : readEvents(events),
+    link_ids: link_ids === null ? null : link_ids?.map(readLinkId),
+  });
 }
 
 function readEvents(events: readonly string[]): string[] {

@@ -6,8 +6,8 @@
 import { connect, type JetStreamClient, type JetStreamManager, type NatsConnection } from "nats";
 
 import {
+  findMessage,
   jetStreamErrorCode,
-  NO_MESSAGE,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
@@ -101,17 +101,13 @@ export class BenchLog implements AsyncDisposable {
   }
 
   async #readEnd(): Promise<End> {
-    try {
-      const query = { last_by_subj: LINK_LOG_SUBJECT };
-      const { seq, data } = await this.#manager.streams.getMessage(LINK_LOG_STREAM, query);
-      const entry = decodeEntry(data);
-      if (entry === undefined) throw new Error("The tail does not end with an entry.");
-      const { database, term, position, hash } = entry;
-      return { database, head: { term, position, hash }, sequence: seq };
-    } catch (error) {
-      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
-      return { database: newUuid(), head: EMPTY_HEAD, sequence: 0 };
-    }
+    const query = { last_by_subj: LINK_LOG_SUBJECT };
+    const last = await findMessage(this.#manager, LINK_LOG_STREAM, query);
+    if (last === undefined) return { database: newUuid(), head: EMPTY_HEAD, sequence: 0 };
+    const entry = decodeEntry(last.data);
+    if (entry === undefined) throw new Error("The tail does not end with an entry.");
+    const { database, term, position, hash } = entry;
+    return { database, head: { term, position, hash }, sequence: last.seq };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

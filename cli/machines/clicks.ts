@@ -24,6 +24,7 @@ import {
   CLICKS_STREAM,
   CLICKS_WORKER,
   DEAD_LETTERS_STREAM,
+  readMessages,
 } from "../../shared/contracts/streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { parseCount } from "../arguments.ts";
@@ -284,13 +285,9 @@ async function countSegments(
   stream: string,
   after: number,
 ): Promise<Map<Uuid, ClicksBySegment>> {
-  const { streams } = await nats.jetstreamManager();
-  const { state } = await streams.info(stream);
   const counts = new Map<Uuid, ClicksBySegment>();
-  if (state.messages === 0) return counts;
-  for (let seq = Math.max(after + 1, state.first_seq); seq <= state.last_seq; seq++) {
-    const message = await streams.getMessage(stream, { seq }).catch(() => undefined);
-    const segment = message === undefined ? undefined : decodeSegment(Buffer.from(message.data));
+  for await (const { data } of readMessages(await nats.jetstreamManager(), stream, after)) {
+    const segment = decodeSegment(Buffer.from(data));
     if (segment === undefined) continue;
     const bySegment = counts.get(segment.journalId) ?? new Map<number, number>();
     bySegment.set(segment.segment, segment.clicks.length);

@@ -19,8 +19,7 @@ import {
 import {
   CLICKS_STREAM,
   ensureClicksStream,
-  jetStreamErrorCode,
-  STREAM_NOT_FOUND,
+  unlessNoStream,
 } from "../../shared/contracts/streams.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
@@ -277,10 +276,5 @@ async function findConfig(
   manager: JetStreamManager,
   name: string,
 ): Promise<StreamConfig | undefined> {
-  try {
-    return (await manager.streams.info(name)).config;
-  } catch (error) {
-    if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) return undefined;
-    throw error;
-  }
+  return (await unlessNoStream(manager.streams.info(name)))?.config;
 }

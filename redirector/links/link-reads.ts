@@ -35,7 +35,7 @@ export class LinkReads {
   readonly #verifier: LogVerifier;
   readonly #disk = new DiskSpeed();
   readonly #counts = { direct: 0, slow: 0 };
-  readonly #tailEnds = new CoalescedCalls<Entry>();
+  readonly #tailEnds = new CoalescedCalls<void, Entry>(() => this.#readTailEnd());
   #tail: TailReader | undefined;
   #isStopped = false;
 
@@ -137,7 +137,7 @@ export class LinkReads {
    */
   async #waitForTailEnd(isSuch: (state: LogState) => boolean): Promise<void> {
     if (!this.#nats.connected()) throw new Error("There is no connection to NATS.");
-    const end = await this.#tailEnds.run("", () => this.#readTailEnd());
+    const end = await this.#tailEnds.run();
     const deadline = performance.now() + CATCH_UP_TIMEOUT_MS;
     let state = this.#host.readState();
     while (!isSuch(state) || !hasEntry(state, end)) {

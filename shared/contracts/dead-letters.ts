@@ -2,10 +2,16 @@
  * The dead-letter queue: segments of clicks that ClickHouse rejected for good, to be listed,
  * retried or dropped.
  */
-import { type JetStreamClient, type JetStreamManager, NatsError, type StoredMsg } from "nats";
+import type { JetStreamClient, JetStreamManager, StoredMsg } from "nats";
 
 import { decodeSegment, formatSegmentId } from "./click-segment.ts";
-import { CLICKS_SUBJECT, DEAD_LETTERS_STREAM } from "./streams.ts";
+import {
+  CLICKS_SUBJECT,
+  DEAD_LETTERS_STREAM,
+  findMessage,
+  readMessages,
+  unlessNoStream,
+} from "./streams.ts";
 
 /** The message header in which the worker states why it dead-lettered a segment. */
 export const REASON_HEADER = "Shorthop-Reason";
@@ -24,7 +30,8 @@ export type DeadLetter = {
 /** Lists all dead letters, oldest first. */
 export async function listDeadLetters(manager: JetStreamManager): Promise<DeadLetter[]> {
   const letters: DeadLetter[] = [];
-  for await (const message of readMessages(manager)) letters.push(toDeadLetter(message));
+  for await (const message of readMessages(manager, DEAD_LETTERS_STREAM))
+    letters.push(toDeadLetter(message));
   return letters;
 }
 
@@ -38,7 +45,7 @@ export async function retryDeadLetter(
   client: JetStreamClient,
   sequence: number,
 ): Promise<boolean> {
-  const message = await findMessage(manager, sequence);
+  const message = await findLetter(manager, sequence);
   if (message === undefined) return false;
   await client.publish(CLICKS_SUBJECT, message.data, { msgID: `dlq:${sequence}:${Date.now()}` });
   return await manager.streams.deleteMessage(DEAD_LETTERS_STREAM, sequence);
@@ -49,9 +56,12 @@ export async function dropDeadLetter(
   manager: JetStreamManager,
   sequence: number,
 ): Promise<boolean> {
-  if ((await findMessage(manager, sequence)) === undefined) return false;
+  if ((await findLetter(manager, sequence)) === undefined) return false;
   return await manager.streams.deleteMessage(DEAD_LETTERS_STREAM, sequence);
 }
+
+const findLetter = (manager: JetStreamManager, seq: number): Promise<StoredMsg | undefined> =>
+  unlessNoStream(findMessage(manager, DEAD_LETTERS_STREAM, { seq }));
 
 function toDeadLetter({ seq, data, header, time }: StoredMsg): DeadLetter {
   const segment = decodeSegment(Buffer.from(data));
@@ -64,26 +74,3 @@ function toDeadLetter({ seq, data, header, time }: StoredMsg): DeadLetter {
     dead_lettered_at: time.toISOString(),
   };
 }
-
-async function* readMessages(manager: JetStreamManager): AsyncGenerator<StoredMsg> {
-  const { state } = await manager.streams.info(DEAD_LETTERS_STREAM);
-  if (state.messages === 0) return;
-  for (let sequence = state.first_seq; sequence <= state.last_seq; sequence++) {
-    const message = await findMessage(manager, sequence);
-    if (message !== undefined) yield message;
-  }
-}
-
-async function findMessage(
-  manager: JetStreamManager,
-  sequence: number,
-): Promise<StoredMsg | undefined> {
-  try {
-    return await manager.streams.getMessage(DEAD_LETTERS_STREAM, { seq: sequence });
-  } catch (error) {
-    if (error instanceof NatsError && error.api_error?.code === NOT_FOUND) return undefined;
-    throw error;
-  }
-}
-
-const NOT_FOUND = 404;

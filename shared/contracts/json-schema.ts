@@ -1,19 +1,22 @@
-/** The JSON Schema of our OpenAPI document, for the programs that read it. */
+/** A schema of JSON Schema 2020-12, as our OpenAPI document has it. */
 export type Schema = {
   $ref?: string;
-  type?: string | readonly string[];
+  type?: string | string[];
   description?: string;
+  examples?: unknown[];
+  default?: unknown;
   format?: string;
-  properties?: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
+  pattern?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
   items?: Schema;
   additionalProperties?: Schema | boolean;
-  enum?: readonly unknown[];
+  enum?: unknown[];
   const?: unknown;
   minimum?: number;
   maximum?: number;
   maxLength?: number;
   maxItems?: number;
-  anyOf?: readonly Schema[];
-  oneOf?: readonly Schema[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
 };

@@ -10,6 +10,7 @@ import {
   NatsError,
   RetentionPolicy,
   StorageType,
+  type StoredMsg,
   type StreamConfig,
 } from "nats";
 
@@ -65,7 +66,7 @@ const CLICKS_DUPLICATE_WINDOW_MINUTES = 60;
 export const STREAM_NOT_FOUND = 10_059;
 
 /** JetStream's error code for "no message found". */
-export const NO_MESSAGE = 10_037;
+const NO_MESSAGE = 10_037;
 
 /** JetStream's error code for a message that does not follow the one expected. */
 export const WRONG_LAST_SEQUENCE = 10_071;
@@ -175,6 +176,49 @@ export async function ensureStream(
       // Another process created it in between, perhaps with the operator's settings.
       if (jetStreamErrorCode(addError) !== STREAM_NAME_IN_USE) throw addError;
     }
+  }
+}
+
+/** Finds a message by its sequence, or the last one of a subject; undefined when there is none. */
+export async function findMessage(
+  manager: JetStreamManager,
+  stream: string,
+  query: { seq: number } | { last_by_subj: string },
+): Promise<StoredMsg | undefined> {
+  try {
+    return await manager.streams.getMessage(stream, query);
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    throw error;
+  }
+}
+
+/** Messages that are read at once: those with segments have the most bytes. */
+const READ_AT_ONCE = PULL_SEGMENTS;
+
+/** The messages that a stream has now after a sequence, oldest first; none without the stream. */
+export async function* readMessages(
+  manager: JetStreamManager,
+  stream: string,
+  after = 0,
+): AsyncGenerator<StoredMsg, void, undefined> {
+  const info = await unlessNoStream(manager.streams.info(stream));
+  if (info === undefined || info.state.messages === 0) return;
+  const { first_seq, last_seq } = info.state;
+  for (let first = Math.max(after + 1, first_seq); first <= last_seq; first += READ_AT_ONCE) {
+    const length = Math.min(READ_AT_ONCE, last_seq - first + 1);
+    const read = Array.from({ length }, (_, i) => findMessage(manager, stream, { seq: first + i }));
+    for (const message of await Promise.all(read)) if (message !== undefined) yield message;
+  }
+}
+
+/** Settles as a request to a stream does; undefined when there is no such stream. */
+export async function unlessNoStream<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) return undefined;
+    throw error;
   }
 }
 

@@ -9,10 +9,7 @@ import { decodeAliasPath } from "../contracts/alias.ts";
 import type { newLinkBody } from "../contracts/link-schemas.ts";
 import { ESCAPED_FORMULA } from "../contracts/text.ts";
 
-/**
- * Reads the cells of other services' exports. What cannot be read is returned unchanged, for
- * validation to reject.
- */
+/** Words for yes and no. */
 const FLAGS: ReadonlyMap<string, boolean> = new Map([
   ...["true", "yes", "y", "1", "on", "archived", "hidden"].map((text) => [text, true] as const),
   ...["ja", "wahr", "oui", "vrai", "sí", "si", "verdadero"].map((text) => [text, true] as const),
@@ -138,11 +135,10 @@ export const isMaskedPassword = (text: string): boolean =>
   /^[*•●]+$/.test(text) || /^\$(?:2[abxy]?|argon2(?:id|i|d)|5|6)\$/.test(text);
 
 /**
- * Reads dates as people write them: `31.12.2026`, `12/31/2026 14:30`. Dots mean that the day is
- * first; of other dates that could be read in two ways, the user is asked for the order.
+ * The part that comes first in dates as people write them: `31.12.2026`, `12/31/2026 14:30`. Dots
+ * mean that it is the day; of other dates that could be read in two ways, the user is asked.
  */
 export const DATE_ORDERS = ["day", "month"] as const;
-/** The part that comes first in a date. */
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
 const WRITTEN_DATE =

@@ -47,10 +47,7 @@ export function parseLinkFile(bytes: Uint8Array): LinkFile | Failed {
   };
 }
 
-/**
- * Decodes a text file: UTF-8, and what Excel writes: UTF-16 ("Unicode text") and Windows-1252
- * ("CSV").
- */
+/** A text file: UTF-8, or what Excel writes: UTF-16 ("Unicode text") and Windows-1252 ("CSV"). */
 type DecodedText = { text: string; encoding: "UTF-8" | "UTF-16" | "Windows-1252" };
 
 /** The first bytes of a ZIP archive, such as an .xlsx workbook. */

@@ -13,12 +13,7 @@
 import { DiscardPolicy, type JetStreamManager, nanos, RetentionPolicy, StorageType } from "nats";
 
 import { isCount, isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
-import {
-  ensureStream,
-  jetStreamErrorCode,
-  NO_MESSAGE,
-  STREAM_NOT_FOUND,
-} from "../contracts/streams.ts";
+import { ensureStream, findMessage, unlessNoStream } from "../contracts/streams.ts";
 import type { Uuid } from "../ids.ts";
 import {
   type Candidate,
@@ -90,14 +85,8 @@ export async function listSnapshots(
 
 /** The subjects that have messages; none while there is no stream. */
 export async function listSubjects(manager: JetStreamManager, filter: string): Promise<string[]> {
-  try {
-    const options = { subjects_filter: filter };
-    const { state } = await manager.streams.info(SNAPSHOTS_STREAM, options);
-    return Object.keys(state.subjects ?? {});
-  } catch (error) {
-    if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) return [];
-    throw error;
-  }
+  const request = manager.streams.info(SNAPSHOTS_STREAM, { subjects_filter: filter });
+  return Object.keys((await unlessNoStream(request))?.state.subjects ?? {});
 }
 
 async function readSnapshot(
@@ -106,17 +95,13 @@ async function readSnapshot(
   subject: string,
 ): Promise<StoredSnapshot | undefined> {
   const [, name = ""] = subject.split(".");
-  try {
-    const query = { last_by_subj: subject };
-    const { data, header, seq, time } = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
-    if (!verifier.verify(manifestStatement(name, data), header)) return undefined;
-    const manifest = decodeManifest(data);
-    return manifest && { name, manifest, sequence: seq, storedAt: time };
-  } catch (error) {
-    // Another process has removed it.
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
-    throw error;
-  }
+  const message = await findMessage(manager, SNAPSHOTS_STREAM, { last_by_subj: subject });
+  // Another process has removed it.
+  if (message === undefined) return undefined;
+  const { data, header, seq, time } = message;
+  if (!verifier.verify(manifestStatement(name, data), header)) return undefined;
+  const manifest = decodeManifest(data);
+  return manifest && { name, manifest, sequence: seq, storedAt: time };
 }
 
 export type Manifest = {

@@ -7,10 +7,10 @@ import { apiSite } from "../../api/app.ts";
 import { generateKey, type NewKey } from "../../api/auth/api-key.ts";
 import type { BatchResult, RequestGroup } from "../../api/auth/sql.ts";
 import type { CompatName } from "../../api/config.ts";
-import type { IdempotencyStore } from "../../api/idempotency/idempotency.ts";
+import type { PostgresRequests } from "../../api/idempotency/idempotency.ts";
 import type { QuotaState } from "../../api/limits/quotas.ts";
 import type { LimitWindow } from "../../api/limits/windows.ts";
-import type { SiteServices } from "../../api/resource-routes.ts";
+import type { Services } from "../../api/services.ts";
 import { listenOptions, type SiteContext } from "../../api/site.ts";
 import type { Stores } from "../../api/stores.ts";
 import { TrustedProxies } from "../../shared/client-address.ts";
@@ -44,7 +44,8 @@ type RequestOptions = {
   headers?: Record<string, string>;
 };
 
-type Services = { [Name in keyof SiteServices]?: Partial<SiteServices[Name]> };
+/** Parts of services, by the names of the services. */
+type Parts = { [Name in keyof Services]?: Partial<Services[Name]> };
 
 export type FakeOptions = Partial<Omit<SiteContext, "stores">> & {
   stores?: Partial<Stores>;
@@ -78,35 +79,21 @@ export const fakeContext = (stores: Stores): SiteContext => ({
 });
 
 /** Services of which only the given parts may be called. */
-export const fakeServices = (services: Services = {}): SiteServices => ({
-  links: fakeService("links", services.links),
-  analytics: fakeService("analytics", services.analytics),
-  failures: fakeService("failures", services.failures),
-  clicks: fakeService("clicks", services.clicks),
-  keys: fakeService("keys", services.keys),
-  domains: fakeService("domains", services.domains),
-  shares: fakeService("shares", services.shares),
-  tags: fakeService("tags", services.tags),
-  branding: fakeService("branding", services.branding),
-  views: fakeService("views", services.views),
-  webhooks: fakeService("webhooks", services.webhooks),
-  events: fakeService("events", services.events),
-  reports: fakeService("reports", services.reports),
-  unsubscriber: fakeService("unsubscriber", services.unsubscriber),
-  linkReports: fakeService("linkReports", services.linkReports),
-  keyReports: fakeService("keyReports", services.keyReports),
-  shared: fakeService("shared", services.shared),
-});
+export const fakeServices = (parts: Parts = {}): Services =>
+  // Every service can be asked for, so the cast is safe.
+  new Proxy(parts, {
+    get: (given, name: keyof Services) => fakeService(name, given[name]),
+  }) as Services;
 
 /** An API with the given partial services, and stores in place of those in memory. */
 export class FakeApi {
   readonly #memory = new MemoryStores();
   readonly #app: FakeSite;
 
-  constructor(services: Services = {}, { stores = {}, compat = [], ...options }: FakeOptions = {}) {
+  constructor(parts: Parts = {}, { stores = {}, compat = [], ...options }: FakeOptions = {}) {
     Object.assign(this.#memory, stores);
     const context = { ...fakeContext(this.#memory), ...options };
-    this.#app = apiSite(context, fakeServices(services), compat);
+    this.#app = apiSite(context, fakeServices(parts), compat);
   }
 
   /** Adds a key; by default of a new account, in live mode, with every scope. */
@@ -158,7 +145,7 @@ type FakeSite = {
 
 /** Keys in memory, without limits. */
 export class MemoryStores implements Stores {
-  readonly requests = fakeService<IdempotencyStore>("requests");
+  readonly requests = fakeService<PostgresRequests>("requests");
   readonly #keys = new Map<string, FakeKey & NewKey>();
 
   addKey(change: Partial<Omit<FakeKey, "key">> = {}): FakeKey {

@@ -13,7 +13,7 @@ import {
 } from "../../../shared/languages/catalogues.ts";
 import { type Texts, textsOf } from "../../../shared/languages/messages.ts";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
-import { acceptsGzip } from "../../http/compression.ts";
+import { acceptsCoding } from "../../http/compression.ts";
 import { addVary, type ResponseSettings } from "../../http/request-context.ts";
 
 import base from "../../../shared/statistics/base.css" with { type: "text" };
@@ -129,6 +129,17 @@ ${scripts.map(({ text }) => `<script>${text}</script>`).join("\n")}
 </html>
 `;
 
+/** A document of one card with a heading; `content` is HTML. */
+const renderCard = (language: PageLanguage, title: string, content: string): string =>
+  renderDocument(
+    language,
+    title,
+    `<main class="message card">
+<h1>${Bun.escapeHTML(title)}</h1>
+${content}
+</main>`,
+  );
+
 /** A page that explains why there are no statistics. `back` links to those that there are. */
 export const renderMessage = (
   language: PageLanguage,
@@ -136,32 +147,22 @@ export const renderMessage = (
   { back = false } = {},
 ): string => {
   const title = language.texts.title();
-  return renderDocument(
-    language,
-    title,
-    `<main class="message card">
-<h1>${Bun.escapeHTML(title)}</h1>
-<p role="alert">${Bun.escapeHTML(text)}</p>
-${back ? `<p><a href="?">${Bun.escapeHTML(language.texts.back())}</a></p>` : ""}
-</main>`,
-  );
+  const link = back ? `<p><a href="?">${Bun.escapeHTML(language.texts.back())}</a></p>` : "";
+  return renderCard(language, title, `<p role="alert">${Bun.escapeHTML(text)}</p>\n${link}`);
 };
 
 /** The form for the password; `alert` explains why the last attempt failed. */
 export const renderPasswordForm = (language: PageLanguage, alert: string): string => {
   const { title, label, submit } = language.texts.password;
-  return renderDocument(
+  return renderCard(
     language,
     title(),
-    `<main class="message card">
-<h1>${Bun.escapeHTML(title())}</h1>
-${alert === "" ? "" : `<p role="alert">${Bun.escapeHTML(alert)}</p>`}
+    `${alert === "" ? "" : `<p role="alert">${Bun.escapeHTML(alert)}</p>`}
 <form method="post" class="field">
 <label for="password">${Bun.escapeHTML(label())}</label>
 <input id="password" name="password" type="password" maxlength="128" autocomplete="off" required autofocus>
 <button type="submit" class="button button-plain">${Bun.escapeHTML(submit())}</button>
-</form>
-</main>`,
+</form>`,
   );
 };
 
@@ -185,9 +186,22 @@ export function sendPage(
   set.status = status;
   if (typeof body === "string") return new Response(body, { status });
   addVary(set.headers, "Accept-Encoding");
-  if (!acceptsGzip(request.headers.get("accept-encoding") ?? "")) {
+  if (!acceptsCoding(request.headers, "gzip")) {
     return new Response(Bun.gunzipSync(body.gzip), { status });
   }
   set.headers["content-encoding"] = "gzip";
   return new Response(body.gzip, { status });
+}
+
+/** Sends a page of one card in the reader's language, by whose code `render` makes it. */
+export function sendCard(
+  request: Request,
+  set: ResponseSettings,
+  status: number,
+  render: (code: string) => { title: string; content: string },
+): Response {
+  const language = pageLanguageOf(request.headers.get("accept-language") ?? "");
+  const { title, content } = render(language.code);
+  const body = renderCard(language, title, content);
+  return sendPage({ status, headers: pageHeaders(language, []), body }, request, set);
 }
