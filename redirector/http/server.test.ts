@@ -234,6 +234,14 @@ describe("a connection", () => {
     expect(handled.indexOf("/other")).toBeLessThan(count - 1_000);
   });
 
+  test("with thousands of requests behind one that waits for its response gets all responses", async () => {
+    const count = 10_000;
+    const others = get("/f").repeat(count);
+    const expected = ["302 /slow", ...Array<string>(2 * count).fill("302 /f"), "302 /last"];
+    for (const pieces of [[get("/slow") + others, others + LAST], [get("/slow"), others, others, LAST]])
+      expect(parseResponses(await exchange(pieces))).toEqual(expected);
+  });
+
   test("that pipelines more than there is room for is closed after the responses of its turn, and others are not", async () => {
     const small = start({}, {}, { pipelinedBytesMax: 40_000 });
     const at = Number(small.url.port);
@@ -370,6 +378,21 @@ describe("a connection", () => {
       expect(error).toBeUndefined();
       expect(parseResponses(received)).toHaveLength(1);
     }
+  });
+
+  test("that was idle before is not closed while it waits for its response", async () => {
+    const respond = () => Bun.sleep(400).then(() => redirectTo("/later"));
+    const quick = start({}, { handle: respond }, { secondMs: 10 });
+    const socket = await open(Number(quick.url.port));
+    let received = "";
+    socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    // Most of the time that a connection may be idle.
+    await Bun.sleep(400);
+    socket.write(get("/later", "Connection: close\r\n"));
+    await closed;
+    expect(parseResponses(received)).toEqual(["302 /later"]);
+    await quick.stop();
   });
 
   describe("on a server whose seconds are short", () => {
