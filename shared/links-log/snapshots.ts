@@ -10,7 +10,15 @@
  * snapshot is not complete. A host that needs one asks by a message of plain NATS, without a reply,
  * and looks at the list of snapshots.
  */
-import { DiscardPolicy, type JetStreamManager, nanos, RetentionPolicy, StorageType } from "nats";
+import {
+  DiscardPolicy,
+  headers as newHeaders,
+  type JetStreamManager,
+  type MsgHdrs,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+} from "nats";
 
 import { isCount, isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
 import {
@@ -25,6 +33,7 @@ import {
   comparePositions,
   EMPTY_STORE,
   formatHead,
+  hashOf,
   type Head,
   isHash,
   parseHead,
@@ -38,6 +47,9 @@ export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
 /** Bytes of a chunk but the last. */
 export const CHUNK_BYTES = 512 * 1024;
 
+/** The header of a chunk with its hash: that of the whole file does not say what is damaged. */
+const HASH_HEADER = "Shorthop-Hash";
+
 /** Bytes that are compressed or written at once: each part is a turn of the event loop. */
 export const PART_BYTES = 1024 * 1024;
 
@@ -49,6 +61,17 @@ const MANIFEST = "manifest";
 
 export const chunkSubject = (name: string, index: number): string => `${ROOT}.${name}.${index}`;
 export const manifestSubject = (name: string): string => `${ROOT}.${name}.${MANIFEST}`;
+
+/** Returns the headers of a chunk. */
+export function chunkHeaders(chunk: Uint8Array): MsgHdrs {
+  const headers = newHeaders();
+  headers.set(HASH_HEADER, hashOf(chunk));
+  return headers;
+}
+
+/** Whether a chunk is what was stored, as far as its headers say. */
+export const isWhole = (chunk: Uint8Array, headers: MsgHdrs | undefined): boolean =>
+  headers?.has(HASH_HEADER) !== true || headers.get(HASH_HEADER) === hashOf(chunk);
 
 /** All messages of a snapshot. */
 export const snapshotSubjects = (name: string): string => `${ROOT}.${name}.*`;
