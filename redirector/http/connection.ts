@@ -68,15 +68,16 @@ export const canRead = ({ awaitingResponse, closing, unsent }: Connection): bool
 export const hasMore = (connection: Connection): boolean =>
   connection.input !== undefined && canRead(connection);
 
-/** Whether the current state has lasted longer than its timeout. */
-export function isTimedOut(
-  { unsent, awaitingResponse, input, lingers, since }: Connection,
-  seconds: number,
-): boolean {
+/**
+ * Whether the current state has lasted longer than its timeout: that of a request does not count
+ * the time for which it waits for the server.
+ */
+export function isTimedOut(connection: Connection, seconds: number): boolean {
+  const { unsent, awaitingResponse, input, lingers, since } = connection;
   const age = seconds - since;
   if (unsent !== undefined) return age > RESPONSE_SECONDS;
   if (lingers && !awaitingResponse) return age > LINGER_SECONDS;
-  return age > (input !== undefined && !awaitingResponse ? REQUEST_SECONDS : IDLE_SECONDS);
+  return age > (input !== undefined && !isBusy(connection) ? REQUEST_SECONDS : IDLE_SECONDS);
 }
 
 /** Whether a response is under way, so that closing the connection would lose it. */

@@ -15,6 +15,7 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import type { Config } from "../config.ts";
+import { Connection, isTimedOut } from "./connection.ts";
 import type { IncomingRequest, RequestHandler } from "./request.ts";
 import type { LinkRedirect, RedirectorResponse } from "./response.ts";
 import { Server } from "./server.ts";
@@ -378,6 +379,14 @@ describe("a connection", () => {
       expect(error).toBeUndefined();
       expect(parseResponses(received)).toHaveLength(1);
     }
+  });
+
+  test("whose next request waits for its turn is not closed as one that is slow to send it", () => {
+    const connection = new Connection("203.0.113.1", false, 0);
+    Object.assign(connection, { input: Buffer.from("GET"), hadTurn: true });
+    expect(isTimedOut(connection, 6)).toBe(false);
+    connection.hadTurn = false;
+    expect(isTimedOut(connection, 6)).toBe(true);
   });
 
   test("that was idle before is not closed while it waits for its response", async () => {
