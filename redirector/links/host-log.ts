@@ -8,12 +8,7 @@ import { basename } from "node:path";
 
 import type { NatsConnection } from "nats";
 
-import {
-  type Candidate,
-  type Head,
-  judgeCandidate,
-  lacksEntries,
-} from "../../shared/links-log/entries.ts";
+import { type Head, judgeCandidate, lacksEntries } from "../../shared/links-log/entries.ts";
 import {
   chooseSnapshot,
   encodeSnapshotRequest,
@@ -21,7 +16,6 @@ import {
   listSnapshots,
   SNAPSHOT_REQUESTS,
   type StoredSnapshot,
-  toCandidate,
 } from "../../shared/links-log/snapshots.ts";
 import { type LogState, STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
@@ -171,7 +165,7 @@ export class HostLog {
       if (error instanceof BrokenSnapshotError) this.#drop(snapshot.name);
       throw error;
     });
-    if (await this.#waitForHead(candidate, toCandidate(snapshot.manifest))) {
+    if (await this.#waitForHead(candidate)) {
       await this.#swap(candidate);
       return POLL_MS;
     }
@@ -232,13 +226,13 @@ export class HostLog {
   }
 
   /** Whether a snapshot's store may replace the host's, as it is at the head. */
-  async #waitForHead(follower: LogFollower, candidate: Candidate): Promise<boolean> {
+  async #waitForHead(follower: LogFollower): Promise<boolean> {
     const { store } = follower;
     while (!this.#isStopped && lacksEntries(this.state) && !follower.hasFailed) {
-      const judged = { ...candidate, store: store.state, hasEnd: follower.hasAwaited };
+      const candidate = { store: store.state, hasEnd: follower.hasAwaited };
       // Until all of the tail was read, an end that is not new is that of a part of it.
       const isRead = follower.end?.isNew === true || store.state.pending === 0;
-      const verdict = judgeCandidate(judged, this.state, isRead ? follower.end : undefined);
+      const verdict = judgeCandidate(candidate, this.state, isRead ? follower.end : undefined);
       if (verdict !== "follow") return verdict === "swap";
       this.#waitFor(`a snapshot was read, and ${store.state.pending} changes are to follow`);
       await Bun.sleep(POLL_MS);

@@ -244,9 +244,7 @@ export const isCurrent = (store: StoreState, end: TailEnd | undefined): boolean 
 /** A store that was made from a snapshot, and that follows the log beside the store of the host. */
 export type Candidate = {
   store: StoreState;
-  /** The end of the snapshot: which states it has is certain only from here. */
-  end: Head;
-  /** Whether {@link end} is in its history. */
+  /** Whether it has the end of the snapshot, from which on its states are certain. */
   hasEnd: boolean;
 };
 

@@ -29,9 +29,7 @@ import {
 } from "../contracts/streams.ts";
 import type { Uuid } from "../ids.ts";
 import {
-  type Candidate,
   comparePositions,
-  EMPTY_STORE,
   formatHead,
   hashOf,
   type Head,
@@ -221,13 +219,6 @@ export async function findStarts(
   }
   return found;
 }
-
-/** Returns what begins to follow the log with the file of a snapshot. */
-export const toCandidate = ({ database, start, end }: Manifest): Candidate => ({
-  store: { ...EMPTY_STORE, database, head: start, written: start },
-  end,
-  hasEnd: start.hash === end.hash,
-});
 
 /**
  * Returns the first sequence that the tail must keep; undefined if all of it. A tail is truncated
