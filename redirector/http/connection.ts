@@ -21,7 +21,6 @@ const LINGER_SECONDS = 2;
 export class Connection {
   /** The client's address, normalized. */
   peer: string;
-  /** Whether the PROXY header has not arrived yet. */
   awaitingProxyHeader: boolean;
   /** The groups that count it; undefined when it is not counted. */
   groups: AddressGroups | undefined;
@@ -29,7 +28,6 @@ export class Connection {
   input: Buffer | undefined;
   /** Bytes of responses that the socket has not accepted yet. */
   unsent: Buffer | undefined;
-  /** Whether its input is being parsed. */
   parsing = false;
   /** Whether the handler has returned a promise that is pending. */
   awaitingResponse = false;
@@ -39,7 +37,6 @@ export class Connection {
   closing = false;
   /** Whether the client may still be sending, although its input is no longer read. */
   lingers = false;
-  /** Whether the peer has closed its sending side. */
   peerEnded = false;
   /** Others come first until its responses are sent, and its next turn comes. */
   hadTurn = false;

@@ -94,7 +94,6 @@ export type IncomingRequest = {
 
 /** Handles the requests of the server. */
 export interface RequestHandler {
-  /** Maximum bytes of a posted form. */
   readonly formBytesMax: number;
   /** Responds, if possible at once; then the response is valid until the next request. */
   handle(incoming: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse>;

@@ -57,7 +57,6 @@ export class HostLog {
   readonly #dir: string;
   readonly #source: LogSource;
   #current: LogFollower;
-  /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
   /** Since when the store has been at the end of the tail without its last entry. */
   #strayedAt: number | undefined;
@@ -78,7 +77,6 @@ export class HostLog {
     this.#rounds = repeat(() => this.#look());
   }
 
-  /** What the host's store has of the log. */
   get state(): LogState {
     return this.#current.store.state;
   }

@@ -107,9 +107,7 @@ export class LinkReads {
     this.#isStopped = true;
   }
 
-  /**
-   * Reads a link, in a thread if that could take long. Throws when a link may exist nevertheless.
-   */
+  /** Reads a link, however long that takes. Throws when a link may exist nevertheless. */
   async #read(domain: string, alias: string): Promise<LinkRecord | undefined> {
     if (!this.#host.isReadable) throw new Error("There is no links store yet.");
     const isSlow = this.#disk.isSlow(performance.now());
@@ -173,5 +171,4 @@ function hasEntry({ database, head }: LogState, entry: Entry): boolean {
   return database === entry.database && (order > 0 || (order === 0 && head.hash === entry.hash));
 }
 
-/** Whether a record is a deletion. */
 const isDeleted = (record: LinkRecord): boolean => record.state === "deleted" && !isNotice(record);

@@ -74,7 +74,6 @@ type Session = {
   since: number;
   /** Whether it began with the first message of the tail, so that nothing before was left out. */
   isWhole: boolean;
-  /** Messages that the consumer has delivered. */
   delivered: number;
 };
 
@@ -118,7 +117,6 @@ export class LogFollower {
     return this.#written;
   }
 
-  /** Whether the store has the awaited entry. */
   get hasAwaited(): boolean {
     return this.#awaited === undefined;
   }
@@ -128,7 +126,6 @@ export class LogFollower {
     return this.#refused;
   }
 
-  /** Whether {@link ended} is rejected. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
@@ -305,7 +302,6 @@ export class LogFollower {
     this.#skippedLog.error(reason, new TypeError(text), place);
   }
 
-  /** Writes what was read, if anything is new. */
   #flush(): void {
     if (this.#changes.length === 0 && this.#state === this.store.state) return;
     try {

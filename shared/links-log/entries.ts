@@ -148,7 +148,6 @@ export function parseHead(text: unknown): Head | undefined {
 export type StoreState = {
   /** The database that its links come from; undefined before the first entry. */
   database: Uuid | undefined;
-  /** The end of its history. */
   head: Head;
   /**
    * The last entry that was written to it: the head, or a later one, on top of which the store has

@@ -143,20 +143,17 @@ async function readSnapshot(
 export type Manifest = {
   /** The format of the file; hosts ignore other ones. */
   format: string;
-  /** The identity of the database. */
   database: Uuid;
   /** The last entry of which the file has everything. */
   start: Head;
   /** An entry after the last state that the file has. */
   end: Head;
-  /** Number of links. */
   links: number;
   /** Size of the file in bytes, and its SHA-256 in hexadecimal digits. */
   bytes: number;
   sha256: string;
 };
 
-/** Most bytes of a manifest. */
 const MANIFEST_BYTES_MAX = 4 * 1024;
 
 export const encodeManifest = ({ start, end, ...manifest }: Manifest): Uint8Array =>

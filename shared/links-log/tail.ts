@@ -116,7 +116,6 @@ export function decodeMessage(
 export type LastEntry = {
   /** `no entry` where only strangers' messages were found. */
   entry: TailEntry | "none" | "no entry";
-  /** The last sequence of the tail. */
   sequence: number;
   /** Messages of strangers after the entry. */
   strangers: number;
@@ -228,7 +227,6 @@ async function readEntry(
 
 const LAST = { last_by_subj: LINK_LOG_SUBJECT };
 
-/** Reads a message; undefined when there is none. */
 async function readMessage(
   manager: JetStreamManager,
   query: { seq: number } | { last_by_subj: string },
