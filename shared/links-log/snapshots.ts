@@ -10,15 +10,7 @@
  * snapshot is not complete. A host that needs one asks by a message of plain NATS, without a reply,
  * and looks at the list of snapshots.
  */
-import {
-  DiscardPolicy,
-  headers as newHeaders,
-  type JetStreamManager,
-  type MsgHdrs,
-  nanos,
-  RetentionPolicy,
-  StorageType,
-} from "nats";
+import { headers as newHeaders, type JetStreamManager, type MsgHdrs } from "nats";
 
 import { isCount, isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
 import {
@@ -38,7 +30,7 @@ import {
   type StoreState,
 } from "./entries.ts";
 import { type LogVerifier, manifestStatement } from "./signature.ts";
-import { findInTail } from "./tail.ts";
+import { findInTail, HEADERS_BYTES_MAX } from "./tail.ts";
 
 export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
 
@@ -50,9 +42,6 @@ const HASH_HEADER = "Shorthop-Hash";
 
 /** Bytes that are compressed or written at once: each part is a turn of the event loop. */
 export const PART_BYTES = 1024 * 1024;
-
-/** The headers of a message. */
-const HEADERS_BYTES_MAX = 512;
 
 const ROOT = "link_snapshots";
 const MANIFEST = "manifest";
@@ -85,12 +74,8 @@ export const ensureSnapshotsStream = (manager: JetStreamManager, replicas: numbe
     name: SNAPSHOTS_STREAM,
     description: "Snapshots of all links",
     subjects: [`${ROOT}.>`],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
     max_msg_size: CHUNK_BYTES + HEADERS_BYTES_MAX,
     allow_direct: true,
-    duplicate_window: nanos(1_000),
   });
 
 /** A snapshot that is stored completely; the sequence is that of its manifest. */
