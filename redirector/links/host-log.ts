@@ -8,6 +8,7 @@ import { basename } from "node:path";
 
 import type { NatsConnection } from "nats";
 
+import { SHORT_REQUESTS } from "../../shared/contracts/streams.ts";
 import { type Head, judgeCandidate, lacksEntries } from "../../shared/links-log/entries.ts";
 import {
   chooseSnapshot,
@@ -46,9 +47,6 @@ const NO_ROOM_RETRY_MS = 60_000;
  * while publishers begin a term.
  */
 const STRAYED_MS = 3_000;
-
-/** Maximum time of a request to JetStream. */
-const REQUEST_TIMEOUT_MS = 500;
 
 /** Snapshots that were of no use and are remembered; more are stored only over days. */
 const DROPPED_MAX = 1_000;
@@ -180,8 +178,7 @@ export class HostLog {
 
   /** Chooses the snapshot to take; undefined when the host has to ask for one. */
   async #choose(connection: NatsConnection): Promise<StoredSnapshot | undefined> {
-    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
+    const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     const { verifier } = this.#source;
     const stored = (await listSnapshots(manager, verifier)).filter(
       ({ name, manifest }) => manifest.format === STORE_FORMAT && !this.#dropped.has(name),

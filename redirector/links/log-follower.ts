@@ -18,6 +18,7 @@ import { isNotice } from "../../shared/contracts/notices.ts";
 import {
   jetStreamErrorCode,
   NO_MESSAGE,
+  SHORT_REQUESTS,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import {
@@ -47,11 +48,7 @@ import type { Nats } from "../../shared/nats.ts";
 import type { LogStore, Written } from "./store.ts";
 import { addConsumer, StreamPull } from "./stream-pull.ts";
 
-/**
- * During an election JetStream does not respond, and a request may have gone to a dead server: a
- * short timeout finds the new leader soon.
- */
-const REQUEST_TIMEOUT_MS = 500;
+/** Pause after following was interrupted. */
 const RETRY_MS = 100;
 
 /**
@@ -162,8 +159,7 @@ export class LogFollower {
   /** Follows the tail until its consumer, or the place in it, is lost. */
   async #follow(connection: NatsConnection): Promise<void> {
     const { nats } = this.#source;
-    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
+    const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     const session = await this.#begin(manager);
     connection.publish(HEARTBEAT_REQUESTS);
     while (!this.#isStopped && nats.connected()) {

@@ -29,6 +29,12 @@ export const PULL_BYTES_MAX = 8 * 1024 * 1024;
  */
 export const PULL_SEGMENTS = Math.floor(PULL_BYTES_MAX / SEGMENT_BYTES_MAX);
 
+/**
+ * During an election JetStream does not respond, and a request may have gone to a dead server: a
+ * short timeout finds the new leader soon.
+ */
+export const SHORT_REQUESTS = { timeout: 500, checkAPI: false };
+
 export const CLICKS_STREAM = "CLICKS";
 
 /** Subject of every segment of clicks. */
