@@ -20,7 +20,7 @@ import {
   DEAD_LETTERS_STREAM,
   jetStreamErrorCode,
   LIMITS_STREAM,
-  NO_MESSAGE,
+  readMessage,
   STREAM_NOT_FOUND,
 } from "./contracts/streams.ts";
 import { SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
@@ -205,16 +205,11 @@ const unreadableRemedy = (stream: string): string =>
  * Whether NATS returns the last message of a stream, or it has none. The user must be permitted to
  * read messages.
  */
-async function isReadable({ streams }: JetStreamManager, stream: string): Promise<boolean> {
+async function isReadable(manager: JetStreamManager, stream: string): Promise<boolean> {
   for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
-    const { state } = await streams.info(stream);
+    const { state } = await manager.streams.info(stream);
     if (state.messages === 0) return true;
-    try {
-      await streams.getMessage(stream, { seq: state.last_seq });
-      return true;
-    } catch (error) {
-      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
-    }
+    if ((await readMessage(manager, stream, { seq: state.last_seq })) !== undefined) return true;
   }
   return false;
 }

@@ -3,12 +3,7 @@
  * ledgers.
  */
 import { decodeLedger, EMPTY_LEDGER, usedClicks } from "../../shared/contracts/click-limits.ts";
-import {
-  jetStreamErrorCode,
-  LIMITS_STREAM,
-  limitSubject,
-  NO_MESSAGE,
-} from "../../shared/contracts/streams.ts";
+import { LIMITS_STREAM, limitSubject, readMessage } from "../../shared/contracts/streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
@@ -39,12 +34,11 @@ export class NatsUsedClicks implements UsedClicks {
     const limit = { id, before, stored: 0, max: 0 };
     try {
       const options = { timeout: TIMEOUT_MS, checkAPI: false };
-      const { streams } = await (await this.#nats.connection).jetstreamManager(options);
-      const message = { last_by_subj: limitSubject(id) };
-      const { data } = await streams.getMessage(LIMITS_STREAM, message);
-      return usedClicks(decodeLedger(data), limit);
+      const manager = await (await this.#nats.connection).jetstreamManager(options);
+      const query = { last_by_subj: limitSubject(id) };
+      const message = await readMessage(manager, LIMITS_STREAM, query);
+      return usedClicks(message === undefined ? EMPTY_LEDGER : decodeLedger(message.data), limit);
     } catch (error) {
-      if (jetStreamErrorCode(error) === NO_MESSAGE) return usedClicks(EMPTY_LEDGER, limit);
       this.#log.debug({ error }, "used_clicks_not_read");
       return undefined;
     }

@@ -15,7 +15,7 @@ import {
   jetStreamErrorCode,
   LIMITS_STREAM,
   limitSubject,
-  NO_MESSAGE,
+  readMessage,
   SHORT_REQUESTS,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
@@ -49,16 +49,11 @@ export class Ledgers implements LedgerStore, WatchedStream {
 
   async read(limit: Uuid): Promise<StoredLedger> {
     const { manager } = await this.#open();
-    try {
-      // The leader has every acknowledged message; a replica may lag.
-      const { data, seq } = await manager.streams.getMessage(LIMITS_STREAM, {
-        last_by_subj: limitSubject(limit),
-      });
-      return { ledger: decodeLedger(data), sequence: seq };
-    } catch (error) {
-      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
-      return { ledger: EMPTY_LEDGER, sequence: 0 };
-    }
+    const query = { last_by_subj: limitSubject(limit) };
+    const message = await readMessage(manager, LIMITS_STREAM, query);
+    return message === undefined
+      ? { ledger: EMPTY_LEDGER, sequence: 0 }
+      : { ledger: decodeLedger(message.data), sequence: message.seq };
   }
 
   async replace(limit: Uuid, ledger: Ledger, sequence: number): Promise<number | undefined> {

@@ -17,7 +17,7 @@ import { decodeLinkKey, decodeLinkRecord } from "../../shared/contracts/link-rec
 import { isNotice } from "../../shared/contracts/notices.ts";
 import {
   jetStreamErrorCode,
-  NO_MESSAGE,
+  readMessage,
   SHORT_REQUESTS,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
@@ -198,14 +198,8 @@ export class LogFollower {
 
   /** Whether the tail has the last entry of the store at a sequence. */
   async #hasLast(manager: JetStreamManager, seq: number): Promise<boolean> {
-    if (seq === 0) return false;
-    try {
-      const { data } = await manager.streams.getMessage(LINK_LOG_STREAM, { seq });
-      return hashOf(data) === this.store.state.written.hash;
-    } catch (error) {
-      if (jetStreamErrorCode(error) === NO_MESSAGE) return false;
-      throw error;
-    }
+    const message = seq === 0 ? undefined : await readMessage(manager, LINK_LOG_STREAM, { seq });
+    return message !== undefined && hashOf(message.data) === this.store.state.written.hash;
   }
 
   /** Whether the stream is the one of the session, and has not come back older. */

@@ -8,7 +8,7 @@ import { createZstdDecompress } from "node:zlib";
 
 import { DeliverPolicy, type JetStreamManager } from "nats";
 
-import { jetStreamErrorCode, NO_MESSAGE } from "../../shared/contracts/streams.ts";
+import { readMessage } from "../../shared/contracts/streams.ts";
 import { readFreeBytes } from "../../shared/disk.ts";
 import {
   CHUNK_BYTES,
@@ -140,12 +140,8 @@ async function readAgain(
   index: number,
 ): Promise<Uint8Array> {
   const query = { last_by_subj: chunkSubject(name, index) };
-  const { data, header } = await manager.streams
-    .getMessage(SNAPSHOTS_STREAM, query)
-    .catch((error: unknown) => {
-      if (jetStreamErrorCode(error) !== NO_MESSAGE) throw error;
-      throw new BrokenSnapshotError(`The chunk ${index} of the snapshot ${name} is lost.`);
-    });
-  if (isWhole(data, header)) return data;
-  throw new BrokenSnapshotError(`The chunk ${index} of the snapshot ${name} is damaged.`);
+  const message = await readMessage(manager, SNAPSHOTS_STREAM, query);
+  if (message !== undefined && isWhole(message.data, message.header)) return message.data;
+  const problem = message === undefined ? "lost" : "damaged";
+  throw new BrokenSnapshotError(`The chunk ${index} of the snapshot ${name} is ${problem}.`);
 }

@@ -10,6 +10,7 @@ import {
   NatsError,
   RetentionPolicy,
   StorageType,
+  type StoredMsg,
   type StreamConfig,
 } from "nats";
 
@@ -180,6 +181,23 @@ export async function ensureStream(
       // Another process created it in between, perhaps with the operator's settings.
       if (jetStreamErrorCode(addError) !== STREAM_NAME_IN_USE) throw addError;
     }
+  }
+}
+
+/**
+ * Reads a message, as the leader of its stream has it: a replica may lag. Returns undefined when
+ * there is none.
+ */
+export async function readMessage(
+  { streams }: JetStreamManager,
+  stream: string,
+  query: { seq: number } | { last_by_subj: string },
+): Promise<StoredMsg | undefined> {
+  try {
+    return await streams.getMessage(stream, query);
+  } catch (error) {
+    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
+    throw error;
   }
 }
 

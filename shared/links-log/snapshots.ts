@@ -16,7 +16,7 @@ import { isCount, isObject, isString, isUuid, type Members } from "../contracts/
 import {
   ensureStream,
   jetStreamErrorCode,
-  NO_MESSAGE,
+  readMessage,
   STREAM_NOT_FOUND,
 } from "../contracts/streams.ts";
 import type { Uuid } from "../ids.ts";
@@ -112,17 +112,13 @@ async function readSnapshot(
   subject: string,
 ): Promise<StoredSnapshot | undefined> {
   const [, name = ""] = subject.split(".");
-  try {
-    const query = { last_by_subj: subject };
-    const { data, header, seq, time } = await manager.streams.getMessage(SNAPSHOTS_STREAM, query);
-    if (!verifier.verify(manifestStatement(name, data), header)) return undefined;
-    const manifest = decodeManifest(data);
-    return manifest && { name, manifest, sequence: seq, storedAt: time };
-  } catch (error) {
-    // Another process has removed it.
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
-    throw error;
-  }
+  const message = await readMessage(manager, SNAPSHOTS_STREAM, { last_by_subj: subject });
+  // Another process has removed it.
+  if (message === undefined) return undefined;
+  const { data, header, seq, time } = message;
+  if (!verifier.verify(manifestStatement(name, data), header)) return undefined;
+  const manifest = decodeManifest(data);
+  return manifest && { name, manifest, sequence: seq, storedAt: time };
 }
 
 export type Manifest = {

@@ -4,7 +4,7 @@
  */
 import type { JetStreamManager, MsgHdrs, NatsConnection, StoredMsg } from "nats";
 
-import { ensureStream, jetStreamErrorCode, NO_MESSAGE } from "../contracts/streams.ts";
+import { ensureStream, readMessage } from "../contracts/streams.ts";
 import type { Uuid } from "../ids.ts";
 import {
   comparePositions,
@@ -113,7 +113,7 @@ export async function readLastMessage(
   manager: JetStreamManager,
 ): Promise<{ message: StoredMsg | undefined; sequence: number }> {
   const { state } = await manager.streams.info(LINK_LOG_STREAM);
-  const message = state.messages === 0 ? undefined : await readMessage(manager, LAST);
+  const message = state.messages === 0 ? undefined : await readMessage(manager, LINK_LOG_STREAM, LAST);
   return { message, sequence: message?.seq ?? state.last_seq };
 }
 
@@ -149,7 +149,7 @@ export class TailReader {
     const session = `${info?.server_id}.${info?.client_id}`;
     const isFilled = session === this.#session;
     this.#session = undefined;
-    const message = isFilled ? await readMessage(this.#manager, LAST) : undefined;
+    const message = isFilled ? await readMessage(this.#manager, LINK_LOG_STREAM, LAST) : undefined;
     const last =
       message === undefined
         ? await readLastMessage(this.#manager)
@@ -208,20 +208,8 @@ async function readEntry(
   verifier: LogVerifier,
   seq: number,
 ): Promise<TailEntry | undefined> {
-  const message = await readMessage(manager, { seq });
+  const message = await readMessage(manager, LINK_LOG_STREAM, { seq });
   return message && decodeMessage(verifier, message.data, message.header);
 }
 
 const LAST = { last_by_subj: LINK_LOG_SUBJECT };
-
-async function readMessage(
-  manager: JetStreamManager,
-  query: { seq: number } | { last_by_subj: string },
-): Promise<StoredMsg | undefined> {
-  try {
-    return await manager.streams.getMessage(LINK_LOG_STREAM, query);
-  } catch (error) {
-    if (jetStreamErrorCode(error) === NO_MESSAGE) return undefined;
-    throw error;
-  }
-}
