@@ -201,7 +201,9 @@ describe("a switch of case", () => {
       await domains.update(owner, id, { case_sensitive });
       const before = (await readPublished()).length;
       await finishJobs();
-      const published = (await readPublished()).slice(before).filter(({ domain }) => domain === host);
+      const published = (await readPublished())
+        .slice(before)
+        .filter(({ domain }) => domain === host);
       expect(published.map(({ alias, state }) => `${alias} ${state}`)).toEqual([
         ...names,
         "@domain deleted",

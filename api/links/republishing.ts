@@ -70,11 +70,7 @@ export class Republishing {
 type NamedLink = { id: Uuid; host: string; alias: string; version: number };
 
 /** A switch concerns only aliases that it changes: of those in lower case the state stays. */
-const selectAfter = async (
-  sql: Sql,
-  { id, republishing }: UnpublishedDomain,
-  after: Uuid | null,
-) =>
+const selectAfter = async (sql: Sql, { id, republishing }: UnpublishedDomain, after: Uuid | null) =>
   await sql<NamedLink[]>`
     select link.id, host, alias, version::float8 as version
       from links link join domains on domains.id = domain_id

@@ -239,7 +239,10 @@ describe("a connection", () => {
     const count = 10_000;
     const others = get("/f").repeat(count);
     const expected = ["302 /slow", ...Array<string>(2 * count).fill("302 /f"), "302 /last"];
-    for (const pieces of [[get("/slow") + others, others + LAST], [get("/slow"), others, others, LAST]])
+    for (const pieces of [
+      [get("/slow") + others, others + LAST],
+      [get("/slow"), others, others, LAST],
+    ])
       expect(parseResponses(await exchange(pieces))).toEqual(expected);
   });
 

@@ -121,11 +121,7 @@ test.each<[string, Beside, string]>([
     { store: storeAt(first, headAt(1, 9)) },
     "follow",
   ],
-  [
-    "is of no use at a head before its end",
-    { candidate: candidateAt(third, false) },
-    "drop",
-  ],
+  ["is of no use at a head before its end", { candidate: candidateAt(third, false) }, "drop"],
   ["is of no use where the tail ends otherwise", { end: endAt(headAt(1, 2, "b")) }, "drop"],
   [
     "is of no use when it lacks entries",

@@ -113,7 +113,8 @@ export async function readLastMessage(
   manager: JetStreamManager,
 ): Promise<{ message: StoredMsg | undefined; sequence: number }> {
   const { state } = await manager.streams.info(LINK_LOG_STREAM);
-  const message = state.messages === 0 ? undefined : await readMessage(manager, LINK_LOG_STREAM, LAST);
+  const message =
+    state.messages === 0 ? undefined : await readMessage(manager, LINK_LOG_STREAM, LAST);
   return { message, sequence: message?.seq ?? state.last_seq };
 }
 
