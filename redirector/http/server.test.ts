@@ -56,6 +56,8 @@ function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<R
   return redirectTo(text);
 }
 
+const respondLater = () => Bun.sleep(400).then(() => redirectTo("/later"));
+
 const redirectTo = (location: string): LinkRedirect => ({ location, status: 302 });
 
 const handler: RequestHandler = {
@@ -393,8 +395,7 @@ describe("a connection", () => {
   });
 
   test("that was idle before is not closed while it waits for its response", async () => {
-    const respond = () => Bun.sleep(400).then(() => redirectTo("/later"));
-    const quick = start({}, { handle: respond }, { secondMs: 10 });
+    const quick = start({}, { handle: respondLater }, { secondMs: 10 });
     const socket = await open(Number(quick.url.port));
     let received = "";
     socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
