@@ -20,19 +20,12 @@ export const checks: Checks<Config> = {
     {
       name: "JOURNAL_DIR",
       mend: "Make it a directory that the process may write to.",
-      run() {
-        mkdirSync(config.JOURNAL_DIR, { recursive: true, mode: 0o700 });
-        accessSync(config.JOURNAL_DIR, constants.W_OK);
-      },
+      run: () => requireWritable(config.JOURNAL_DIR),
     },
     {
       name: "LINKS_DIR",
       mend: "Make it a directory on a local disk that the process may write to.",
-      run() {
-        const dir = linksDirOf(config);
-        mkdirSync(dir, { recursive: true, mode: 0o700 });
-        accessSync(dir, constants.W_OK);
-      },
+      run: () => requireWritable(linksDirOf(config)),
     },
     {
       name: "PAGE_TEMPLATE_FILE",
@@ -63,3 +56,9 @@ export const checks: Checks<Config> = {
     ),
   ],
 };
+
+/** Creates a directory unless it exists; throws when the process may not write to it. */
+function requireWritable(dir: string): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  accessSync(dir, constants.W_OK);
+}

@@ -53,15 +53,12 @@ type ClicksBacklog = {
 export function clicksWarning(waiting: ClicksBacklog): string | undefined {
   const { segments, seconds, journalBytes, journalBytesMax } = waiting;
   const share = journalBytes / journalBytesMax;
-  const problems = [
-    ...(seconds < WAITING_WARNING_SECONDS
-      ? []
-      : [`NATS has taken none of ${segments} segments for ${Math.floor(seconds)} s`]),
-    ...(share < FULL_WARNING
-      ? []
-      : [`the journal is ${Math.floor(100 * share)} % full; when it is full, clicks are lost`]),
-  ];
-  return problems.length === 0 ? undefined : problems.join("; ");
+  return joinProblems([
+    seconds >= WAITING_WARNING_SECONDS &&
+      `NATS has taken none of ${segments} segments for ${Math.floor(seconds)} s`,
+    share >= FULL_WARNING &&
+      `the journal is ${Math.floor(100 * share)} % full; when it is full, clicks are lost`,
+  ]);
 }
 
 /** Less space is nearly none: the open segments, and the reserve of a links store. */
@@ -72,22 +69,28 @@ type DiskFolders = Readonly<Record<string, { dir: string; consequence: string }>
 
 /** Describes the folders on full disks and the consequences; undefined when there are none. */
 function diskWarning(folders: DiskFolders): string | undefined {
-  const problems = Object.entries(folders).flatMap(([variable, { dir, consequence }]) => {
+  const problems = Object.entries(folders).map(([variable, { dir, consequence }]) => {
     const bytes = readRoom(dir);
-    return bytes === undefined || bytes >= ROOM_BYTES_MIN
-      ? []
-      : [
-          `the disk of ${variable} has ${Math.floor(bytes / 1024 ** 2)} MiB left; when it is full, ${consequence}`,
-        ];
+    const mib = Math.floor(bytes / 1024 ** 2);
+    return (
+      bytes < ROOM_BYTES_MIN &&
+      `the disk of ${variable} has ${mib} MiB left; when it is full, ${consequence}`
+    );
   });
-  return problems.length === 0 ? undefined : problems.join("; ");
+  return joinProblems(problems);
 }
 
-/** Free bytes of a folder's disk; undefined while the folder does not exist. */
-function readRoom(dir: string): number | undefined {
+/** Free bytes of a folder's disk; without a folder nobody needs any. */
+function readRoom(dir: string): number {
   try {
     return readFreeBytes(dir);
   } catch {
-    return undefined;
+    return Infinity;
   }
+}
+
+/** Joins the problems that there are; undefined when there are none. */
+function joinProblems(problems: readonly (string | false)[]): string | undefined {
+  const found = problems.filter((problem) => problem !== false);
+  return found.length === 0 ? undefined : found.join("; ");
 }

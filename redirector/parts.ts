@@ -70,6 +70,7 @@ export class Parts {
     const thread = new LinksThread(config, failWith("The links thread failed."));
     const slowReadsFailed = failWith("The thread of slow reads failed.");
     const slowReads = new SlowReads(linksDir, slowReadsFailed);
+    slowReads.start();
     this.#host = new HostLinks(linksDir, this, this.logHealth, log);
     const verifier = new LogVerifier(config.LINKS_PUBLIC_KEYS);
     this.links = new LinkReads(this.#host, this.cache, slowReads, nats, verifier);

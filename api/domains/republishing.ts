@@ -59,49 +59,43 @@ async function requireDistinct(transaction: Transaction, id: Uuid): Promise<void
   throw new ApiError("aliases_collide", message, { param: "case_sensitive" });
 }
 
+/** A domain whose links must be published again: it has changed hands, or it switches. */
+export type UnpublishedDomain = {
+  id: Uuid;
+  republishing: boolean;
+  switching: boolean;
+  verified: boolean;
+};
+
 /**
  * Calls `work` with a domain whose links must be published or withdrawn, unless another process
- * holds it. If `work` returns true, the domain is marked as done.
+ * holds it. If `work` returns true, the domain is marked as done, and redirectors are told of a
+ * switch that is complete.
  */
 export async function withRepublishing(
   sql: Sql,
-  work: (id: Uuid) => Promise<boolean>,
-): Promise<void> {
-  if (!(await hasUnpublished(sql))) return;
-  await sql.begin(async (lock) => {
-    const [found] = await lock<{ id: Uuid; verified: boolean }[]>`
-      with republishing as materialized (
-        select id, verified_at is not null as verified from domains where republishing)
-      select id, verified from republishing
-       where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
-    if (found === undefined || !(await work(found.id))) return;
-    // Unless the domain has changed hands meanwhile.
-    await sql`
-      update domains set republishing = false
-       where id = ${found.id} and (verified_at is not null) = ${found.verified}`;
-  });
-}
-
-/**
- * Calls `work` with a domain that is switching, unless another process holds it. If `work`
- * returns true, the switch is complete, and its notice is published to the redirectors.
- */
-export async function withSwitching(
-  sql: Sql,
   publisher: LinksPublisher,
-  work: (id: Uuid) => Promise<boolean>,
+  work: (domain: UnpublishedDomain) => Promise<boolean>,
 ): Promise<void> {
   if (!(await hasUnpublished(sql))) return;
   await sql.begin(async (lock) => {
     // No lock of the row, which would block the creation of links.
-    const [found] = await lock<{ id: Uuid }[]>`
-      with switching as materialized (select id from domains where switching and verified_at is not null)
-      select id from switching where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
-    if (found === undefined || !(await work(found.id))) return;
+    const [found] = await lock<UnpublishedDomain[]>`
+      with unpublished as materialized (
+        select id, republishing, switching, verified_at is not null as verified
+          from domains where republishing or switching)
+      select * from unpublished
+       where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
+    if (found === undefined || !(await work(found))) return;
     await sql.begin(async (transaction) => {
+      // Unless the domain has changed hands meanwhile; what has begun meanwhile is not done.
       const [row] = await transaction<DomainRow[]>`
-        update domains set switching = false where id = ${found.id} returning ${domainColumns(transaction)}`;
-      if (row !== undefined) await enqueueNotice(transaction, row);
+        update domains
+           set republishing = republishing and not ${found.republishing},
+               switching = switching and not ${found.switching}
+         where id = ${found.id} and (verified_at is not null) = ${found.verified}
+        returning ${domainColumns(transaction)}`;
+      if (found.switching && row !== undefined) await enqueueNotice(transaction, row);
     });
     await publisher.publish();
   });

@@ -190,6 +190,27 @@ describe("a switch of case", () => {
     expect(String(error)).toContain("A, a");
     expect(await domains.get(owner, id)).toMatchObject({ case_sensitive: true, settings: null });
   });
+
+  test("publishes the aliases that it changes, and no others", async () => {
+    const { owner, id, host, create } = await addDomain();
+    for (const alias of ["plain", "Mixed"]) await create(alias);
+    for (const [case_sensitive, names] of [
+      [false, ["mixed active", "Mixed deleted"]],
+      [true, ["Mixed active", "mixed deleted"]],
+    ] as const) {
+      await domains.update(owner, id, { case_sensitive });
+      const before = (await readPublished()).length;
+      await finishJobs();
+      const published = (await readPublished())
+        .slice(before)
+        .filter(({ domain }) => domain === host);
+      expect(published.map(({ alias, state }) => `${alias} ${state}`)).toEqual([
+        ...names,
+        "@domain deleted",
+      ]);
+      expect(await domains.get(owner, id)).toMatchObject({ case_sensitive, switching: false });
+    }
+  });
 });
 
 /** Runs the job until links are published and withdrawn. */
@@ -197,7 +218,7 @@ async function finishJobs(): Promise<void> {
   const log = processLog("test", "silent");
   const republishing = new Republishing(postgres.sql, publisher, log);
   const isLeft = async () =>
-    (await postgres.sql`select from domains where republishing`).length > 0;
+    (await postgres.sql`select from domains where republishing or switching`).length > 0;
   while (await isLeft()) await Bun.sleep(20);
   await republishing.stop();
 }

@@ -102,7 +102,6 @@ export const selectEntries = async (sql: Sql, after: number): Promise<LogEntry[]
 const KEPT = "1 hour";
 const KEPT_LONGEST = "1 hour 30 seconds";
 
-/** Entries that are deleted at once. */
 const DELETED_AT_ONCE = 1_000;
 
 /** Records the last entry that was acknowledged, and deletes those that are no longer needed. */

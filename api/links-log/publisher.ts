@@ -13,6 +13,7 @@ import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } 
 import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import {
   jetStreamErrorCode,
+  SHORT_REQUESTS,
   STREAM_NOT_FOUND,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
@@ -52,11 +53,7 @@ import {
 /** How long a request waits for the tail before it responds with `X-Propagation: pending`. */
 const PUBLISH_TIMEOUT_MS = 2_000;
 
-/**
- * During an election JetStream does not respond, and a request may have gone to a dead server: a
- * short timeout finds the new leader soon.
- */
-const REQUEST_TIMEOUT_MS = 500;
+/** Pause before a request tries to publish again. */
 const RETRY_MS = 50;
 
 /** How often what dead publishers and commands left is looked for, and heartbeats that are due. */
@@ -208,11 +205,10 @@ export class LinksLogPublisher implements LinksPublisher {
 
   async #open(): Promise<JetStream> {
     const connection = await this.#context.nats;
-    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
+    const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     await ensureLinkLogStream(manager, this.#context.replicas);
     this.#acknowledged ??= await readAcknowledged(this.#context.sql);
-    const client = connection.jetstream({ timeout: REQUEST_TIMEOUT_MS });
+    const client = connection.jetstream(SHORT_REQUESTS);
     return { client, manager, tail: new TailReader(connection, manager, this.#context.signer) };
   }
 

@@ -35,7 +35,6 @@ import type { Sql, Transaction } from "../postgres.ts";
 import { removeOldSnapshots, type SnapshotContents, storeSnapshot } from "./snapshot.ts";
 import type { BuildCommand, BuildResult } from "./snapshot.worker.ts";
 
-/** Maximum time of a request to JetStream. */
 const REQUEST_TIMEOUT_MS = 5_000;
 
 /** How often a new term, or the first entry, is looked for, and how often age and tail are. */

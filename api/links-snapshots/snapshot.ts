@@ -20,6 +20,7 @@ import {
 } from "../../shared/links-log/signature.ts";
 import {
   CHUNK_BYTES,
+  chunkHeaders,
   chunkSubject,
   encodeManifest,
   listSnapshots,
@@ -124,7 +125,9 @@ export async function storeSnapshot(
     const chunk = await file.slice(start, start + CHUNK_BYTES).bytes();
     hash.update(chunk);
     if (waiting.length === WINDOW) await Promise.all(waiting.splice(0, WINDOW / 2));
-    const published = client.publish(chunkSubject(name, index), chunk);
+    const published = client.publish(chunkSubject(name, index), chunk, {
+      headers: chunkHeaders(chunk),
+    });
     // A failure is thrown when its turn comes.
     published.catch(() => undefined);
     waiting.push(published);

@@ -7,7 +7,7 @@ import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
-import { withRepublishing, withSwitching } from "../domains/republishing.ts";
+import { type UnpublishedDomain, withRepublishing } from "../domains/republishing.ts";
 import { addToOutbox } from "../links-log/log.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
 import type { Sql, Transaction } from "../postgres.ts";
@@ -43,8 +43,7 @@ export class Republishing {
 
   async #run(): Promise<number> {
     try {
-      await withRepublishing(this.#sql, (id) => this.#publish(id));
-      await withSwitching(this.#sql, this.#publisher, (id) => this.#publish(id));
+      await withRepublishing(this.#sql, this.#publisher, (domain) => this.#publish(domain));
     } catch (error) {
       this.#log.warn({ error }, "republishing_failed");
     }
@@ -55,7 +54,7 @@ export class Republishing {
    * Publishes the names of a domain's links, in the order of their ids. Returns false when stopped
    * or when the tail was unreachable; it must then be repeated.
    */
-  async #publish(domain: Uuid): Promise<boolean> {
+  async #publish(domain: UnpublishedDomain): Promise<boolean> {
     let after: Uuid | null = null;
     while (!this.#isStopped) {
       const links: readonly NamedLink[] = await selectAfter(this.#sql, domain, after);
@@ -70,11 +69,13 @@ export class Republishing {
 
 type NamedLink = { id: Uuid; host: string; alias: string; version: number };
 
-const selectAfter = async (sql: Sql, domain: Uuid, after: Uuid | null) =>
+/** A switch concerns only aliases that it changes: of those in lower case the state stays. */
+const selectAfter = async (sql: Sql, { id, republishing }: UnpublishedDomain, after: Uuid | null) =>
   await sql<NamedLink[]>`
     select link.id, host, alias, version::float8 as version
       from links link join domains on domains.id = domain_id
-     where domain_id = ${domain} and (${after}::uuid is null or link.id > ${after})
+     where domain_id = ${id} and (${after}::uuid is null or link.id > ${after})
+       and (${republishing} or alias <> fold_alias(alias))
      order by link.id limit ${BATCH}`;
 
 /**

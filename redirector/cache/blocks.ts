@@ -34,7 +34,6 @@ export class Blocks {
     return this.#memory[offset >>> OFFSET_BITS] ?? this.#newest.bytes;
   }
 
-  /** Whether the newest block has space for a record. */
   hasRoom(size: number): boolean {
     return this.#newest.end + size <= BLOCK_BYTES;
   }
@@ -47,7 +46,6 @@ export class Blocks {
     return toOffset(number, end);
   }
 
-  /** Releases the space that was reserved last. */
   giveBack(size: number): void {
     this.#newest.end -= size;
   }

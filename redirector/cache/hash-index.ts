@@ -1,8 +1,8 @@
 /**
- * Maps the hash of a key to the offset of its record: a hash table with open addressing and linear
- * probing (Knuth, The Art of Computer Programming 3, §6.4, algorithms L and R). A slot holds a hash
- * and an offset, so a lookup touches one cache line and growing reads no record. The index does not
- * store keys: it returns the slots of a hash one by one, and {@link KeyIndex} compares the keys.
+ * Maps a key to the offset of its record: a hash table with open addressing and linear probing
+ * (Knuth, The Art of Computer Programming 3, §6.4, algorithms L and R). A slot holds a hash and an
+ * offset, so a lookup touches one cache line and growing reads no record. The index does not store
+ * keys: of the slots of a hash it compares those of the records.
  */
 
 import { randomInt } from "node:crypto";
@@ -22,29 +22,55 @@ const SLOT_BYTES = SLOT_NUMBERS * Int32Array.BYTES_PER_ELEMENT;
 export const entriesThatFit = (bytes: number): number =>
   Math.max(SLOTS_MIN, 2 ** Math.floor(Math.log2(bytes / SLOT_BYTES))) / 2;
 
-/** An index of offsets from 0 to 2³¹ - 2. */
-class HashIndex {
+/** A domain name has at most 253 bytes (RFC 1035), an alias `ALIAS_BYTES_MAX`. */
+export const KEY_BYTES_MAX = 512;
+
+/**
+ * Finds records in blocks by their keys: a domain, and the bytes of a path. Offsets are from 0 to
+ * 2³¹ - 2.
+ */
+export class KeyIndex {
+  /** Memory for a key as text. */
+  readonly key = Buffer.alloc(KEY_BYTES_MAX);
+  readonly #blocks: Blocks;
   #slots = new Int32Array(SLOTS_MIN * SLOT_NUMBERS);
   #mask = SLOTS_MIN - 1;
   #size = 0;
 
-  /** The first slot of a hash, or -1. */
-  find(hash: number): number {
-    return this.#findFrom(hash & this.#mask, hash);
+  constructor(blocks: Blocks) {
+    this.#blocks = blocks;
   }
 
-  /** The next slot with the same hash, or -1. */
-  findNext(slot: number): number {
-    return this.#findFrom((slot + 1) & this.#mask, this.#hashAt(slot));
+  /** The slot of a key: `domain` and then the bytes from `start` to `end`; -1 for none. */
+  findKey(domain: string, bytes: Buffer, start: number, end: number): number {
+    let slot = this.#find(hashOf(domain, bytes, start, end));
+    while (slot >= 0 && !this.#hasKey(this.offsetAt(slot), domain, bytes, start, end)) {
+      slot = this.#findNext(slot);
+    }
+    return slot;
+  }
+
+  /** As `findKey`, by the key as text. */
+  findText(text: string): number {
+    return this.findKey("", this.key, 0, this.key.write(text));
+  }
+
+  /** The slot that points to the record at `at` of a block; -1 when the record is not live. */
+  findRecord({ number, bytes }: Block, at: number): number {
+    const offset = toOffset(number, at);
+    let slot = this.#find(hashAt(bytes, at));
+    while (slot >= 0 && this.offsetAt(slot) !== offset) slot = this.#findNext(slot);
+    return slot;
   }
 
   offsetAt(slot: number): number {
     return this.#tagAt(slot) - 1;
   }
 
-  insert(hash: number, offset: number): void {
+  /** Adds the record at an offset. */
+  add(offset: number): void {
     if (++this.#size > (this.#mask + 1) / 2) this.#grow();
-    this.#insertTag(hash, offset + 1);
+    this.#insertTag(hashAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)), offset + 1);
   }
 
   move(slot: number, offset: number): void {
@@ -78,6 +104,16 @@ class HashIndex {
 
   get bytes(): number {
     return this.#slots.byteLength;
+  }
+
+  /** The first slot of a hash, or -1. */
+  #find(hash: number): number {
+    return this.#findFrom(hash & this.#mask, hash);
+  }
+
+  /** The next slot with the same hash, or -1. */
+  #findNext(slot: number): number {
+    return this.#findFrom((slot + 1) & this.#mask, this.#hashAt(slot));
   }
 
   #findFrom(start: number, hash: number): number {
@@ -116,47 +152,6 @@ class HashIndex {
   #set(slot: number, hash: number, tag: number): void {
     this.#slots[slot * SLOT_NUMBERS] = hash;
     this.#slots[slot * SLOT_NUMBERS + 1] = tag;
-  }
-}
-
-/** A domain name has at most 253 bytes (RFC 1035), an alias `ALIAS_BYTES_MAX`. */
-export const KEY_BYTES_MAX = 512;
-
-/** Finds records in blocks by their keys: a domain, and the bytes of a path. */
-export class KeyIndex extends HashIndex {
-  /** Memory for a key as text. */
-  readonly key = Buffer.alloc(KEY_BYTES_MAX);
-  readonly #blocks: Blocks;
-
-  constructor(blocks: Blocks) {
-    super();
-    this.#blocks = blocks;
-  }
-
-  /** The slot of a key: `domain` and then the bytes from `start` to `end`; -1 for none. */
-  findKey(domain: string, bytes: Buffer, start: number, end: number): number {
-    let slot = this.find(hashOf(domain, bytes, start, end));
-    while (slot >= 0 && !this.#hasKey(this.offsetAt(slot), domain, bytes, start, end)) {
-      slot = this.findNext(slot);
-    }
-    return slot;
-  }
-
-  /** As `findKey`, by the key as text. */
-  findText(text: string): number {
-    return this.findKey("", this.key, 0, this.key.write(text));
-  }
-
-  /** The slot that points to the record at `at` of a block; -1 when the record is not live. */
-  findRecord({ number, bytes }: Block, at: number): number {
-    const offset = toOffset(number, at);
-    let slot = this.find(hashAt(bytes, at));
-    while (slot >= 0 && this.offsetAt(slot) !== offset) slot = this.findNext(slot);
-    return slot;
-  }
-
-  add(offset: number): void {
-    this.insert(hashAt(this.#blocks.bytesAt(offset), offsetInBlock(offset)), offset);
   }
 
   #hasKey(offset: number, domain: string, bytes: Buffer, start: number, end: number): boolean {

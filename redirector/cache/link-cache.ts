@@ -133,7 +133,6 @@ export class LinkCache {
     this.#isMarking = false;
   }
 
-  /** Number of records, and the bytes of blocks and index. */
   stats(): { entries: number; bytes: number } {
     return { entries: this.#index.size, bytes: this.#blocks.bytes + this.#index.bytes };
   }
@@ -212,7 +211,6 @@ export class LinkCache {
     this.#blocks.free(oldest);
   }
 
-  /** Copies the record in a slot to the newest block. */
   #copy(slot: number, bytes: Buffer, at: number, size: number): void {
     const offset = this.#blocks.reserve(size);
     const target = this.#blocks.bytesAt(offset);

@@ -157,7 +157,6 @@ class ReportQueue {
   }
 }
 
-/** How often requests of a link failed for a reason. */
 type LinkFailures = FailureReport["links"][number];
 type AliasFailures = FailureReport["aliases"][number];
 
@@ -213,7 +212,6 @@ export class FailureCounts {
     return true;
   }
 
-  /** Returns the counts and resets them. */
   drain(): Omit<FailureReport, "id" | "bucket"> {
     const drained = {
       links: [...this.#links.values()],
@@ -227,7 +225,6 @@ export class FailureCounts {
   }
 }
 
-/** Removes the aliases with the fewest requests. */
 function cut(counts: DomainFailures): void {
   counts.aliases = new Map([...counts.aliases].toSorted(byRequests).slice(0, ALIASES_PER_DOMAIN));
   counts.isCut = true;

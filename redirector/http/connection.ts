@@ -21,7 +21,6 @@ const LINGER_SECONDS = 2;
 export class Connection {
   /** The client's address, normalized. */
   peer: string;
-  /** Whether the PROXY header has not arrived yet. */
   awaitingProxyHeader: boolean;
   /** The groups that count it; undefined when it is not counted. */
   groups: AddressGroups | undefined;
@@ -29,7 +28,6 @@ export class Connection {
   input: Buffer | undefined;
   /** Bytes of responses that the socket has not accepted yet. */
   unsent: Buffer | undefined;
-  /** Whether its input is being parsed. */
   parsing = false;
   /** Whether the handler has returned a promise that is pending. */
   awaitingResponse = false;
@@ -39,7 +37,6 @@ export class Connection {
   closing = false;
   /** Whether the client may still be sending, although its input is no longer read. */
   lingers = false;
-  /** Whether the peer has closed its sending side. */
   peerEnded = false;
   /** Others come first until its responses are sent, and its next turn comes. */
   hadTurn = false;
@@ -68,15 +65,16 @@ export const canRead = ({ awaitingResponse, closing, unsent }: Connection): bool
 export const hasMore = (connection: Connection): boolean =>
   connection.input !== undefined && canRead(connection);
 
-/** Whether the current state has lasted longer than its timeout. */
-export function isTimedOut(
-  { unsent, awaitingResponse, input, lingers, since }: Connection,
-  seconds: number,
-): boolean {
+/**
+ * Whether the current state has lasted longer than its timeout: that of a request does not count
+ * the time for which it waits for the server.
+ */
+export function isTimedOut(connection: Connection, seconds: number): boolean {
+  const { unsent, awaitingResponse, input, lingers, since } = connection;
   const age = seconds - since;
   if (unsent !== undefined) return age > RESPONSE_SECONDS;
   if (lingers && !awaitingResponse) return age > LINGER_SECONDS;
-  return age > (input !== undefined && !awaitingResponse ? REQUEST_SECONDS : IDLE_SECONDS);
+  return age > (input !== undefined && !isBusy(connection) ? REQUEST_SECONDS : IDLE_SECONDS);
 }
 
 /** Whether a response is under way, so that closing the connection would lose it. */

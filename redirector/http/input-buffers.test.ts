@@ -46,6 +46,22 @@ test("a client that sends one request at a time is never disconnected for what o
   }
 });
 
+test("a client that sends more than a request while it waits for a response is paused until it comes", () => {
+  const inputs = new InputBuffers(PIPELINED_BYTES);
+  const socket = socketOf();
+  Object.assign(socket.data, { hadTurn: false, awaitingResponse: true });
+  const bytes = Buffer.alloc(400 * KIB);
+  inputs.buffer(socket, bytes, 0, 0);
+  expect([lengthOf(socket), socket.data.paused, socket.data.closing]).toEqual([
+    bytes.length,
+    true,
+    false,
+  ]);
+  socket.data.awaitingResponse = false;
+  inputs.buffer(socket, bytes, bytes.length - REQUEST_BYTES, 0);
+  expect([lengthOf(socket), socket.data.paused]).toEqual([REQUEST_BYTES, false]);
+});
+
 test("a client that goes on sending behind its last request is not reset for lack of room", () => {
   const inputs = new InputBuffers(PIPELINED_BYTES);
   inputs.buffer(socketOf(), Buffer.alloc(PIPELINED_BYTES), 0, 0);

@@ -5,13 +5,11 @@
 import { canRead, type Connection } from "./connection.ts";
 
 /**
- * Bytes of input that may be buffered while a request is incomplete or a response is awaited; a
- * client that sends more is disconnected. Input that only waits for the connection's next turn may
- * be as long as one read (512 KiB in Bun); beyond this bound the socket is paused.
+ * Bytes of any one request: its head, its form, and what chunks have around it. While more than
+ * that waits for a turn, for a response, or for the client to read one, the socket is paused: a
+ * host that is slow makes its clients wait, and disconnects none. What was read before may be as
+ * long as one read, which is 512 KiB in Bun.
  */
-const INPUT_BYTES_MAX = 64 * 1024;
-
-/** Bytes of any one request: its head, its form, and what chunks have around it. */
 const REQUEST_BYTES_MAX = 32 * 1024;
 
 /**
@@ -38,8 +36,8 @@ export class InputBuffers {
   }
 
   /**
-   * Buffers `bytes` from `from` on, until the request is complete or the connection's turn comes;
-   * pauses the socket while there is much of it. `seconds` is the time of the timeout clock.
+   * Buffers `bytes` from `from` on, until the request is complete or may be read; pauses the socket
+   * while there is much of it. `seconds` is the time of the timeout clock.
    */
   buffer(socket: BufferedSocket, bytes: Buffer, from: number, seconds: number): void {
     const connection = socket.data;
@@ -50,7 +48,8 @@ export class InputBuffers {
       return;
     }
     this.#bufferBytes(connection, bytes, from, seconds);
-    const shouldPause = connection.hadTurn && (connection.input?.length ?? 0) > INPUT_BYTES_MAX;
+    const waits = connection.hadTurn || !canRead(connection);
+    const shouldPause = waits && pipelinedIn(connection.input?.length) > 0;
     if (shouldPause === connection.paused) return;
     connection.paused = shouldPause;
     if (shouldPause) socket.pause();
@@ -77,8 +76,6 @@ export class InputBuffers {
 
   #bufferBytes(connection: Connection, bytes: Buffer, from: number, seconds: number): void {
     const length = bytes.length - from;
-    const waitsForTurn = connection.hadTurn && canRead(connection);
-    if (length > INPUT_BYTES_MAX && !waitsForTurn) connection.closing = true;
     if (connection.closing || length === 0) {
       this.#setInput(connection, undefined);
       if (length > 0) connection.lingers = true;

@@ -90,7 +90,6 @@ export class OpenConnections {
     socket.terminate();
   }
 
-  /** Discards the state of a closed connection. */
   discard(socket: Client): void {
     // A connection that was rejected, or failed before it was open, is not counted.
     if (!this.#open.delete(socket)) return;
@@ -106,7 +105,6 @@ export class OpenConnections {
     return this.#open;
   }
 
-  /** Open connections now; since the start those rejected, evicted, and ended by an error. */
   get stats() {
     return {
       open: this.#open.size,
@@ -116,7 +114,7 @@ export class OpenConnections {
     };
   }
 
-  /** Returns false for a connection that is rejected, because a cap is reached. */
+  /** Returns false for a connection that is rejected. */
   #countUnderCaps(socket: Client): boolean {
     const acquired = this.#caps.acquire(socket.data.peer);
     if (typeof acquired === "string") {

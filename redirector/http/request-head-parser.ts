@@ -30,7 +30,6 @@ import {
   setRange,
 } from "./request.ts";
 
-/** Maximum bytes of a head. */
 const HEAD_BYTES_MAX = 16 * 1024;
 
 const FIELDS_MAX = 100;

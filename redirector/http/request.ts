@@ -54,14 +54,9 @@ export type RejectionStatus = 400 | 413 | 417 | 431 | 501 | 505;
 
 export const COMPLETE: ParseResult = Object.freeze({ kind: "complete" });
 export const PARTIAL: ParseResult = Object.freeze({ kind: "partial" });
-const rejections = new Map<RejectionStatus, ParseResult>();
 
 /** Returns the result that rejects a request with `status`. */
-export function reject(status: RejectionStatus): ParseResult {
-  let rejection = rejections.get(status);
-  if (rejection === undefined) rejections.set(status, (rejection = { kind: "rejected", status }));
-  return rejection;
-}
+export const reject = (status: RejectionStatus): ParseResult => ({ kind: "rejected", status });
 
 /** Clears the values of the previous request. */
 export function clearHead(head: RequestHead): void {
@@ -99,7 +94,6 @@ export type IncomingRequest = {
 
 /** Handles the requests of the server. */
 export interface RequestHandler {
-  /** Maximum bytes of a posted form. */
   readonly formBytesMax: number;
   /** Responds, if possible at once; then the response is valid until the next request. */
   handle(incoming: IncomingRequest): RedirectorResponse | Promise<RedirectorResponse>;

@@ -28,21 +28,12 @@ export const redirectResponse = (location: string): PageResponse => ({
   body: EMPTY_BODY,
 });
 
-const rejectionResponses = new Map<number, PageResponse>();
-
 /** The plain-text response that rejects a malformed request. */
-export function rejectionResponse(status: number): PageResponse {
-  let response = rejectionResponses.get(status);
-  if (response === undefined) {
-    response = {
-      status,
-      headers: { "content-type": "text/plain; charset=utf-8" },
-      body: Buffer.from(`${STATUS_CODES[status] ?? ""}\n`),
-    };
-    rejectionResponses.set(status, response);
-  }
-  return response;
-}
+export const rejectionResponse = (status: number): PageResponse => ({
+  status,
+  headers: { "content-type": "text/plain; charset=utf-8" },
+  body: Buffer.from(`${STATUS_CODES[status] ?? ""}\n`),
+});
 
 /** Copies a response, so that it stays unchanged across an `await`. */
 export function copyResponse(response: RedirectorResponse): RedirectorResponse {

@@ -15,6 +15,7 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
 import type { Config } from "../config.ts";
+import { Connection, isTimedOut } from "./connection.ts";
 import type { IncomingRequest, RequestHandler } from "./request.ts";
 import type { LinkRedirect, RedirectorResponse } from "./response.ts";
 import { Server } from "./server.ts";
@@ -54,6 +55,8 @@ function handle({ head, body }: IncomingRequest): RedirectorResponse | Promise<R
   if (path === "/page") return { status: 404, headers: {}, body: Buffer.from("söme text") };
   return redirectTo(text);
 }
+
+const respondLater = () => Bun.sleep(400).then(() => redirectTo("/later"));
 
 const redirectTo = (location: string): LinkRedirect => ({ location, status: 302 });
 
@@ -234,6 +237,17 @@ describe("a connection", () => {
     expect(handled.indexOf("/other")).toBeLessThan(count - 1_000);
   });
 
+  test("with thousands of requests behind one that waits for its response gets all responses", async () => {
+    const count = 10_000;
+    const others = get("/f").repeat(count);
+    const expected = ["302 /slow", ...Array<string>(2 * count).fill("302 /f"), "302 /last"];
+    for (const pieces of [
+      [get("/slow") + others, others + LAST],
+      [get("/slow"), others, others, LAST],
+    ])
+      expect(parseResponses(await exchange(pieces))).toEqual(expected);
+  });
+
   test("that pipelines more than there is room for is closed after the responses of its turn, and others are not", async () => {
     const small = start({}, {}, { pipelinedBytesMax: 40_000 });
     const at = Number(small.url.port);
@@ -370,6 +384,28 @@ describe("a connection", () => {
       expect(error).toBeUndefined();
       expect(parseResponses(received)).toHaveLength(1);
     }
+  });
+
+  test("whose next request waits for its turn is not closed as one that is slow to send it", () => {
+    const connection = new Connection("203.0.113.1", false, 0);
+    Object.assign(connection, { input: Buffer.from("GET"), hadTurn: true });
+    expect(isTimedOut(connection, 6)).toBe(false);
+    connection.hadTurn = false;
+    expect(isTimedOut(connection, 6)).toBe(true);
+  });
+
+  test("that was idle before is not closed while it waits for its response", async () => {
+    const quick = start({}, { handle: respondLater }, { secondMs: 10 });
+    const socket = await open(Number(quick.url.port));
+    let received = "";
+    socket.on("data", (data: Buffer) => void (received += data.toString("latin1")));
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    // Most of the time that a connection may be idle.
+    await Bun.sleep(400);
+    socket.write(get("/later", "Connection: close\r\n"));
+    await closed;
+    expect(parseResponses(received)).toEqual(["302 /later"]);
+    await quick.stop();
   });
 
   describe("on a server whose seconds are short", () => {

@@ -16,11 +16,9 @@
  * - Size of a request: the bytes and fields of a head are bounded (`request-head-parser.ts`); a
  *   larger one is rejected with 431. The only body accepted is a small form. After a rejection the
  *   connection is closed, because it is no longer certain where the next request begins.
- * - Memory (`input-buffers.ts`): while a connection waits for a response or for the rest of a
- *   request, little of its input is buffered; a client that sends more is disconnected. If the
- *   input only waits for the connection's next turn, the socket is paused instead. What all
- *   connections together have buffered beyond one request each is bounded too; a connection that
- *   would exceed this is closed.
+ * - Memory (`input-buffers.ts`): while a connection waits for a response or for its next turn, its
+ *   socket is paused once more than one request is buffered. What all connections together have
+ *   buffered beyond one request each is bounded too; a connection that would exceed this is closed.
  * - Time (`connection.ts`): a request must arrive in time; the time for which it waits behind
  *   earlier responses does not count. The client must read a response in time, and an idle
  *   connection is closed.
@@ -298,6 +296,8 @@ export class Server {
     const connection = socket.data;
     const { startedMs } = this.#turn;
     connection.awaitingResponse = true;
+    // The client is idle no longer, whatever it did before.
+    connection.since = this.#seconds;
     try {
       const response = await pending;
       connection.awaitingResponse = false;

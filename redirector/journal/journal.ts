@@ -151,7 +151,6 @@ export class Journal implements ClickLog {
     };
   }
 
-  /** Current number of files in the quarantine. */
   countQuarantine(): Promise<number> {
     return countQuarantine(this.#dir);
   }
@@ -179,12 +178,10 @@ export class Journal implements ClickLog {
 
 type OpenSegment = SegmentId & { fd: number; end: number; clicks: number; openedAt: number };
 
-/** Writes clicks to the file of the open segment, and seals it. */
 class SegmentWriter {
   readonly #dir: string;
   readonly #journalId: Uuid;
   readonly #events: JournalEvents;
-  /** Paths of empty files. */
   readonly #freeFiles: string[] = [];
   #open: OpenSegment | undefined;
   #nextSegment = 0;

@@ -27,7 +27,6 @@ const POLL_MS = 50;
 /** Interval at which leases are checked whose used clicks must be reported. */
 const SWEEP_MS = 50;
 
-/** Maximum concurrent reports. */
 const REPORTS_MAX = 64;
 
 /** Lifetime of a lease: for this long, its unused clicks are unavailable to other redirectors. */

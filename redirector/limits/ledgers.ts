@@ -16,14 +16,12 @@ import {
   jetStreamErrorCode,
   LIMITS_STREAM,
   limitSubject,
+  SHORT_REQUESTS,
   WRONG_LAST_SEQUENCE,
 } from "../../shared/contracts/streams.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Nats } from "../../shared/nats.ts";
 import type { WatchedStream } from "./continuity.ts";
-
-/** As for the links log: during an election a short timeout finds the new leader soon. */
-const REQUEST_TIMEOUT_MS = 500;
 
 /** A ledger and the sequence of its message; 0 for none. */
 type StoredLedger = { ledger: Ledger; sequence: number };
@@ -51,7 +49,6 @@ export class Ledgers implements LedgerStore, WatchedStream {
 
   async read(limit: Uuid): Promise<StoredLedger> {
     const { manager } = await this.#open();
-    // The leader has every acknowledged message; a replica may lag.
     const query = { last_by_subj: limitSubject(limit) };
     const message = await findMessage(manager, LIMITS_STREAM, query);
     return message === undefined
@@ -86,10 +83,9 @@ export class Ledgers implements LedgerStore, WatchedStream {
   async #open() {
     if (!this.connected()) throw new Error("There is no connection to NATS.");
     const connection = await this.#nats.connection;
-    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     return (this.#opened ??= {
-      client: connection.jetstream(options),
-      manager: await connection.jetstreamManager(options),
+      client: connection.jetstream(SHORT_REQUESTS),
+      manager: await connection.jetstreamManager(SHORT_REQUESTS),
     });
   }
 }

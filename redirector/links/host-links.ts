@@ -84,7 +84,6 @@ export class HostLinks {
     return this.#state;
   }
 
-  /** Resolves when the state has changed. */
   get stateChanged(): Promise<void> {
     return this.#changed.promise;
   }
@@ -182,7 +181,6 @@ export class HostLinks {
     return true;
   }
 
-  /** Skips to the store's current state. */
   #skipChanges(reader: StoreReader): void {
     this.#number = reader.lastChange();
     this.#isOutdated = true;
@@ -224,9 +222,7 @@ export class HostLinks {
     return false;
   }
 
-  /**
-   * Applies the change of a link or notice. Entries that are not in memory are read on request.
-   */
+  /** Applies a change to what is in memory; the rest is read on request. */
   #apply(reader: StoreReader, key: string): void {
     const { cache, takedowns, domains } = this.#memory;
     const { domain, alias } = shortLinkOfKey(key);

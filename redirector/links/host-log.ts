@@ -8,12 +8,8 @@ import { basename } from "node:path";
 
 import type { NatsConnection } from "nats";
 
-import {
-  type Candidate,
-  type Head,
-  judgeCandidate,
-  lacksEntries,
-} from "../../shared/links-log/entries.ts";
+import { SHORT_REQUESTS } from "../../shared/contracts/streams.ts";
+import { type Head, judgeCandidate, lacksEntries } from "../../shared/links-log/entries.ts";
 import {
   chooseSnapshot,
   encodeSnapshotRequest,
@@ -21,7 +17,6 @@ import {
   listSnapshots,
   SNAPSHOT_REQUESTS,
   type StoredSnapshot,
-  toCandidate,
 } from "../../shared/links-log/snapshots.ts";
 import { type LogState, STORE_FORMAT } from "../../shared/links-store/schema.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
@@ -53,9 +48,6 @@ const NO_ROOM_RETRY_MS = 60_000;
  */
 const STRAYED_MS = 3_000;
 
-/** Maximum time of a request to JetStream. */
-const REQUEST_TIMEOUT_MS = 500;
-
 /** Snapshots that were of no use and are remembered; more are stored only over days. */
 const DROPPED_MAX = 1_000;
 
@@ -63,7 +55,6 @@ export class HostLog {
   readonly #dir: string;
   readonly #source: LogSource;
   #current: LogFollower;
-  /** Snapshots that were of no use. */
   readonly #dropped = new Set<string>();
   /** Since when the store has been at the end of the tail without its last entry. */
   #strayedAt: number | undefined;
@@ -84,7 +75,6 @@ export class HostLog {
     this.#rounds = repeat(() => this.#look());
   }
 
-  /** What the host's store has of the log. */
   get state(): LogState {
     return this.#current.store.state;
   }
@@ -171,7 +161,7 @@ export class HostLog {
       if (error instanceof BrokenSnapshotError) this.#drop(snapshot.name);
       throw error;
     });
-    if (await this.#waitForHead(candidate, toCandidate(snapshot.manifest))) {
+    if (await this.#waitForHead(candidate)) {
       await this.#swap(candidate);
       return POLL_MS;
     }
@@ -188,8 +178,7 @@ export class HostLog {
 
   /** Chooses the snapshot to take; undefined when the host has to ask for one. */
   async #choose(connection: NatsConnection): Promise<StoredSnapshot | undefined> {
-    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
+    const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     const { verifier } = this.#source;
     const stored = (await listSnapshots(manager, verifier)).filter(
       ({ name, manifest }) => manifest.format === STORE_FORMAT && !this.#dropped.has(name),
@@ -232,13 +221,13 @@ export class HostLog {
   }
 
   /** Whether a snapshot's store may replace the host's, as it is at the head. */
-  async #waitForHead(follower: LogFollower, candidate: Candidate): Promise<boolean> {
+  async #waitForHead(follower: LogFollower): Promise<boolean> {
     const { store } = follower;
     while (!this.#isStopped && lacksEntries(this.state) && !follower.hasFailed) {
-      const judged = { ...candidate, store: store.state, hasEnd: follower.hasAwaited };
+      const candidate = { store: store.state, hasEnd: follower.hasAwaited };
       // Until all of the tail was read, an end that is not new is that of a part of it.
       const isRead = follower.end?.isNew === true || store.state.pending === 0;
-      const verdict = judgeCandidate(judged, this.state, isRead ? follower.end : undefined);
+      const verdict = judgeCandidate(candidate, this.state, isRead ? follower.end : undefined);
       if (verdict !== "follow") return verdict === "swap";
       this.#waitFor(`a snapshot was read, and ${store.state.pending} changes are to follow`);
       await Bun.sleep(POLL_MS);

@@ -6,6 +6,7 @@
 import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isNotice } from "../../shared/contracts/notices.ts";
+import { SHORT_REQUESTS } from "../../shared/contracts/streams.ts";
 import { comparePositions, type Entry } from "../../shared/links-log/entries.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
 import { TailReader } from "../../shared/links-log/tail.ts";
@@ -16,12 +17,9 @@ import type { LinkCache } from "../cache/link-cache.ts";
 import type { HostLinks } from "./host-links.ts";
 import { DiskSpeed, type SlowReads } from "./slow-reads.ts";
 
-/** Maximum time for NATS to send the last entry of the tail. */
-const END_TIMEOUT_MS = 500;
-
 /**
- * Maximum time for the store to reach that entry, and to know that it is the last one: a follower
- * that has just begun learns that from the next heartbeat.
+ * Maximum time for the store to reach the last entry of the tail, and to know that it is the last
+ * one: a follower that has just begun learns that from the next heartbeat.
  */
 const CATCH_UP_TIMEOUT_MS = 3_000;
 
@@ -107,9 +105,7 @@ export class LinkReads {
     this.#isStopped = true;
   }
 
-  /**
-   * Reads a link, in a thread if that could take long. Throws when a link may exist nevertheless.
-   */
+  /** Reads a link, however long that takes. Throws when a link may exist nevertheless. */
   async #read(domain: string, alias: string): Promise<LinkRecord | undefined> {
     if (!this.#host.isReadable) throw new Error("There is no links store yet.");
     const isSlow = this.#disk.isSlow(performance.now());
@@ -156,8 +152,7 @@ export class LinkReads {
 
   async #openTail(): Promise<TailReader> {
     const connection = await this.#nats.connection;
-    const options = { timeout: END_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
+    const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     return new TailReader(connection, manager, this.#verifier);
   }
 }
@@ -173,5 +168,4 @@ function hasEntry({ database, head }: LogState, entry: Entry): boolean {
   return database === entry.database && (order > 0 || (order === 0 && head.hash === entry.hash));
 }
 
-/** Whether a record is a deletion. */
 const isDeleted = (record: LinkRecord): boolean => record.state === "deleted" && !isNotice(record);

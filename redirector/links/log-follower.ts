@@ -18,6 +18,7 @@ import { isNotice } from "../../shared/contracts/notices.ts";
 import {
   findMessage,
   jetStreamErrorCode,
+  SHORT_REQUESTS,
   STREAM_NOT_FOUND,
 } from "../../shared/contracts/streams.ts";
 import {
@@ -47,11 +48,7 @@ import type { Nats } from "../../shared/nats.ts";
 import type { LogStore, Written } from "./store.ts";
 import { addConsumer, StreamPull } from "./stream-pull.ts";
 
-/**
- * During an election JetStream does not respond, and a request may have gone to a dead server: a
- * short timeout finds the new leader soon.
- */
-const REQUEST_TIMEOUT_MS = 500;
+/** Pause after following was interrupted. */
 const RETRY_MS = 100;
 
 /**
@@ -74,7 +71,6 @@ type Session = {
   since: number;
   /** Whether it began with the first message of the tail, so that nothing before was left out. */
   isWhole: boolean;
-  /** Messages that the consumer has delivered. */
   delivered: number;
 };
 
@@ -118,7 +114,6 @@ export class LogFollower {
     return this.#written;
   }
 
-  /** Whether the store has the awaited entry. */
   get hasAwaited(): boolean {
     return this.#awaited === undefined;
   }
@@ -128,7 +123,6 @@ export class LogFollower {
     return this.#refused;
   }
 
-  /** Whether {@link ended} is rejected. */
   get hasFailed(): boolean {
     return this.#hasFailed;
   }
@@ -165,8 +159,7 @@ export class LogFollower {
   /** Follows the tail until its consumer, or the place in it, is lost. */
   async #follow(connection: NatsConnection): Promise<void> {
     const { nats } = this.#source;
-    const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
-    const manager = await connection.jetstreamManager(options);
+    const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     const session = await this.#begin(manager);
     connection.publish(HEARTBEAT_REQUESTS);
     while (!this.#isStopped && nats.connected()) {
@@ -299,7 +292,6 @@ export class LogFollower {
     this.#skippedLog.error(reason, new TypeError(text), place);
   }
 
-  /** Writes what was read, if anything is new. */
   #flush(): void {
     if (this.#changes.length === 0 && this.#state === this.store.state) return;
     try {

@@ -81,7 +81,6 @@ export class LogHealth {
     if (before !== EMPTY_LOG) this.#countSkipped(before, state);
   }
 
-  /** The store is up to date with the log. */
   onCurrent(): void {
     this.#wasCurrent = true;
   }
@@ -102,7 +101,6 @@ export class LogHealth {
     return this.#wasCurrent && this.ageSeconds() < SILENT_SECONDS ? this.#state.pending : undefined;
   }
 
-  /** Whether the store has every link. */
   complete(): boolean {
     return hasAllLinks(this.#state);
   }

@@ -37,11 +37,11 @@ test("more reads than the thread may have waiting fail at once", async () => {
   await slowReads.prefetch("", "link");
 });
 
-/** Notes a read that ends at 1,000 ms, and after which the process has read so many blocks. */
-function isSlowAfter(readMs: number, blocksAfter: number): (now: number) => boolean {
-  let blocks = 7;
-  const speed = new DiskSpeed(() => blocks);
-  blocks = blocksAfter;
+/** Notes a read that ends at 1,000 ms, and after which the thread has read so many bytes. */
+function isSlowAfter(readMs: number, bytesAfter: number): (now: number) => boolean {
+  let bytes = 7;
+  const speed = new DiskSpeed(() => bytes);
+  bytes = bytesAfter;
   speed.note(1_000 - readMs, 1_000);
   return (now) => speed.isSlow(now);
 }

@@ -5,11 +5,11 @@
 import { findStore } from "./store-files.ts";
 import { StoreReader } from "./store.ts";
 
-/** A message to the thread: the link to read, and the folder of the store. */
-export type SlowRead = { id: number; dir: string; domain: string; alias: string };
-
-/** A message from the thread: the pages of the link are in memory, if they could be read. */
-export type SlowReadEnd = { id: number };
+/**
+ * A message to the thread: the link to read, and the folder of the store. It sends one after each,
+ * when the pages of the link are in memory, if they could be read.
+ */
+export type SlowRead = { dir: string; domain: string; alias: string };
 
 declare const self: Worker;
 
@@ -38,6 +38,5 @@ function read({ dir, domain, alias }: SlowRead): void {
 
 self.addEventListener("message", ({ data }: MessageEvent<SlowRead>): void => {
   read(data);
-  const end: SlowReadEnd = { id: data.id };
-  self.postMessage(end);
+  self.postMessage(undefined);
 });

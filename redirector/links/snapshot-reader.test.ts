@@ -20,7 +20,7 @@ import { NatsClient } from "../../shared/nats.ts";
 import { dirForEach, forFile } from "../../test/harness/for-file.ts";
 import { SIGNER } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
-import { readSnapshot } from "./snapshot-reader.ts";
+import { BrokenSnapshotError, readSnapshot } from "./snapshot-reader.ts";
 
 const server = await forFile(startNats());
 const nats = await forFile(
@@ -58,6 +58,26 @@ const readTo = (path: string, snapshot: StoredSnapshot): Promise<void> =>
     onPercent: () => undefined,
   });
 
+/**
+ * Damages a chunk, of which the hash is known or not; returns how it is stored again as it was.
+ */
+async function damage(name: string, index: number, isHashKnown = true) {
+  const { state } = await manager.streams.info(SNAPSHOTS_STREAM);
+  const client = connection.jetstream();
+  const messages = [];
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++)
+    messages.push(await manager.streams.getMessage(SNAPSHOTS_STREAM, { seq }));
+  await manager.streams.purge(SNAPSHOTS_STREAM);
+  for (const { subject, data, header } of messages) {
+    const isDamaged = subject === chunkSubject(name, index);
+    const options = isDamaged && !isHashKnown ? {} : { headers: header };
+    await client.publish(subject, isDamaged ? new Uint8Array(data.length) : data, options);
+  }
+  const whole = messages[index];
+  if (whole === undefined) throw new Error("There is no such chunk.");
+  return () => client.publish(whole.subject, whole.data, { headers: whole.header });
+}
+
 const storedFile = () => readFileSync(join(dir(), "stored"));
 
 describe("a snapshot", () => {
@@ -93,6 +113,22 @@ describe("a snapshot", () => {
     expect(await gone.catch(String)).toContain("lacks chunks");
     expect((await read(other)).equals(storedFile())).toBe(true);
     expect(existsSync(join(dir(), "read"))).toBe(true);
+  });
+
+  test("with a damaged chunk is refused by the name of the chunk, until a whole one can be taken", async () => {
+    const name = await store(9 * CHUNK_BYTES);
+    const mend = await damage(name, 4);
+    expect(await read(name).catch(String)).toContain(`chunk 4 of the snapshot ${name} is damaged`);
+    await mend();
+    expect((await read(name)).equals(storedFile())).toBe(true);
+  });
+
+  test("with a damaged chunk of which no hash is known is not read, and not tried again", async () => {
+    const name = await store(9 * CHUNK_BYTES);
+    await damage(name, 4, false);
+    const failure: unknown = await read(name).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(BrokenSnapshotError);
+    expect(String(failure)).toContain("is not what was stored");
   });
 
   test("with more chunks than its manifest says is read no further", async () => {

@@ -6,11 +6,15 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createZstdDecompress } from "node:zlib";
 
-import { DeliverPolicy } from "nats";
+import { DeliverPolicy, type JetStreamManager } from "nats";
 
+import { findMessage } from "../../shared/contracts/streams.ts";
 import { readFreeBytes } from "../../shared/disk.ts";
 import {
+  CHUNK_BYTES,
   chunkIndex,
+  chunkSubject,
+  isWhole,
   manifestSubject,
   PART_BYTES,
   SNAPSHOTS_STREAM,
@@ -53,23 +57,32 @@ export async function readSnapshot(
   path: string,
   progress: SnapshotProgress,
 ): Promise<void> {
-  await pipeline(
-    Readable.from(readWhole(nats, snapshot, dirname(path), progress)),
-    createZstdDecompress({ chunkSize: PART_BYTES }),
-    createWriteStream(path, { mode: 0o600 }),
-    { signal: progress.signal },
-  );
+  try {
+    await pipeline(
+      Readable.from(readWhole(nats, snapshot, dirname(path), progress)),
+      createZstdDecompress({ chunkSize: PART_BYTES }),
+      createWriteStream(path, { mode: 0o600 }),
+      { signal: progress.signal },
+    );
+  } catch (error) {
+    // The decompressor may find before the hash of all chunks that somebody has added one.
+    throw isMalformed(error) ? otherThanStored(snapshot.name) : error;
+  }
 }
+
+const isMalformed = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && String(error.code).startsWith("ZSTD_");
 
 async function* readWhole(
   nats: Nats,
-  { name, manifest }: StoredSnapshot,
+  snapshot: StoredSnapshot,
   dir: string,
   { onPercent }: SnapshotProgress,
 ): AsyncGenerator<Uint8Array> {
+  const { name, manifest } = snapshot;
   const hash = createHash("sha256");
   let bytes = 0;
-  for await (const chunk of readChunks(nats, name)) {
+  for await (const chunk of readChunks(nats, snapshot)) {
     if (readFreeBytes(dir) < FREE_BYTES_MIN)
       throw new NoRoomError(`The disk has no room for the snapshot ${name}.`);
     hash.update(chunk);
@@ -86,8 +99,14 @@ async function* readWhole(
 const otherThanStored = (name: string): Error =>
   new BrokenSnapshotError(`The snapshot ${name} is not what was stored.`);
 
-/** The chunks of the file, in the order in which they were stored, before the manifest. */
-async function* readChunks(nats: Nats, name: string): AsyncGenerator<Uint8Array> {
+/**
+ * The chunks of the file in their order. The consumer may be on a server whose copy is damaged, so
+ * a chunk that is lost or damaged there is taken again.
+ */
+async function* readChunks(
+  nats: Nats,
+  { name, manifest }: StoredSnapshot,
+): AsyncGenerator<Uint8Array> {
   const connection = await nats.connection;
   const manager = await connection.jetstreamManager({ checkAPI: false });
   const consumer = await addConsumer(manager, SNAPSHOTS_STREAM, {
@@ -98,13 +117,31 @@ async function* readChunks(nats: Nats, name: string): AsyncGenerator<Uint8Array>
     throw new BrokenSnapshotError(`The snapshot ${name} lacks chunks.`);
   let next = 0;
   for (let empty = 0; empty < EMPTY_PULLS_MAX; empty++) {
-    for await (const { subject, data } of new StreamPull(connection, consumer, nats.inboxPrefix)) {
-      if (subject === manifestSubject(name)) return;
-      if (chunkIndex(subject) !== next++)
-        throw new BrokenSnapshotError(`A chunk of the snapshot ${name} is lost.`);
+    const pull = new StreamPull(connection, consumer, nats.inboxPrefix);
+    for await (const { subject, data, headers } of pull) {
+      const isEnd = subject === manifestSubject(name);
+      const index = isEnd ? Math.ceil(manifest.bytes / CHUNK_BYTES) : chunkIndex(subject);
+      while (next < index) yield await readAgain(manager, name, next++);
+      if (isEnd) return;
+      // Whoever may add chunks adds some that are no part of the file.
+      if (index !== next) continue;
+      yield isWhole(data, headers) ? data : await readAgain(manager, name, index);
+      next++;
       empty = 0;
-      yield data;
     }
   }
   throw new Error(`The snapshot ${name} does not come.`);
+}
+
+/** Reads a chunk as the leader of the stream has it. */
+async function readAgain(
+  manager: JetStreamManager,
+  name: string,
+  index: number,
+): Promise<Uint8Array> {
+  const query = { last_by_subj: chunkSubject(name, index) };
+  const message = await findMessage(manager, SNAPSHOTS_STREAM, query);
+  if (message !== undefined && isWhole(message.data, message.header)) return message.data;
+  const problem = message === undefined ? "lost" : "damaged";
+  throw new BrokenSnapshotError(`The chunk ${index} of the snapshot ${name} is ${problem}.`);
 }

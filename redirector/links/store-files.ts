@@ -5,17 +5,15 @@
  * Their names begin with the format, so that versions with different ones leave each other's alone.
  */
 import {
-  closeSync,
+  appendFileSync,
   existsSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
-  writeSync,
 } from "node:fs";
 import { join, resolve } from "node:path";
 
@@ -169,12 +167,7 @@ export function keepReserve(dir: string, bytes: number): boolean {
   if (existsSync(path)) return true;
   try {
     if (readFreeBytes(dir) < RESERVE_SHARE * bytes) return false;
-    const file = openSync(path, "w");
-    try {
-      for (let at = 0; at < bytes; at += RESERVE_PART.length) writeSync(file, RESERVE_PART);
-    } finally {
-      closeSync(file);
-    }
+    for (let at = 0; at < bytes; at += RESERVE_PART.length) appendFileSync(path, RESERVE_PART);
     return true;
   } catch {
     rmSync(path, { force: true });

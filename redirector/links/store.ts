@@ -219,7 +219,6 @@ export class StoreReader implements Disposable {
     return this.#db.transaction(calls)();
   }
 
-  /** What the store has of the links log. */
   state(): LogState {
     return readLogState(this.#db);
   }
@@ -252,7 +251,6 @@ export class StoreReader implements Disposable {
     return this.#dataVersion.get()?.data_version ?? 0;
   }
 
-  /** The number of the last change. */
   lastChange(): number {
     return this.#lastChange.get()?.last ?? 0;
   }
@@ -286,7 +284,6 @@ function verifyRow(key: string, record: Uint8Array): void {
   }
 }
 
-/** Decodes the record of a key. */
 function decodeRow(key: string, record: Uint8Array): LinkRecord {
   const decoded = decodeStoredRecord(record);
   // The index of keys has no checksums: a damaged entry leads to another row, which is whole.

@@ -58,11 +58,6 @@ export class StreamPull {
   readonly #inbox: string;
   readonly #subscription: Subscription;
   readonly #overdue: Timer;
-  #messages: JsMsg[] = [];
-  #left = MESSAGES_MAX;
-  #isOver = false;
-  #error: Error | undefined;
-  #changed = Promise.withResolvers<void>();
 
   constructor(
     connection: NatsConnection,
@@ -70,11 +65,8 @@ export class StreamPull {
     inboxPrefix: string | undefined,
   ) {
     this.#inbox = createInbox(inboxPrefix);
+    this.#subscription = connection.subscribe(this.#inbox);
     this.#overdue = setTimeout(() => this.stop(), EXPIRES_MS + GRACE_MS);
-    this.#subscription = connection.subscribe(this.#inbox, {
-      callback: (error, message) => this.#take(error, message),
-    });
-    void this.#subscription.closed.then(() => this.stop());
     const request = { batch: MESSAGES_MAX, max_bytes: PULL_BYTES_MAX, expires: nanos(EXPIRES_MS) };
     connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(request), {
       reply: this.#inbox,
@@ -82,45 +74,32 @@ export class StreamPull {
   }
 
   /** Ends the pull, after the messages that have arrived. */
-  stop(error?: Error): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#error = error;
+  stop(): void {
     clearTimeout(this.#overdue);
     this.#subscription.unsubscribe();
-    this.#changed.resolve();
   }
 
   /** The messages, until the pull ends; throws at the end when it has failed. */
   async *[Symbol.asyncIterator](): AsyncGenerator<JsMsg> {
+    let left = MESSAGES_MAX;
     try {
-      for (;;) {
-        const messages = this.#messages;
-        this.#messages = [];
-        yield* messages;
-        if (this.#messages.length > 0) continue;
-        if (this.#error !== undefined) throw this.#error;
-        if (this.#isOver) return;
-        await this.#changed.promise;
-        this.#changed = Promise.withResolvers();
+      for await (const message of this.#subscription) {
+        // A status has the inbox as its subject, a message that of its stream.
+        if (message.subject === this.#inbox) {
+          requireSuccess(message);
+          return;
+        }
+        yield toJsMsg(message);
+        if (--left === 0) return;
       }
     } finally {
       this.stop();
     }
   }
+}
 
-  #take(error: Error | null, message: Msg): void {
-    if (error !== null) return this.stop(error);
-    // A status has the inbox as its subject, a message that of its stream.
-    if (message.subject === this.#inbox) return this.#end(message);
-    this.#messages.push(toJsMsg(message));
-    this.#changed.resolve();
-    if (--this.#left === 0) this.stop();
-  }
-
-  /** The server ends a pull that has enough messages or bytes, or has waited long enough. */
-  #end({ headers }: Msg): void {
-    const code = headers?.code ?? 0;
-    this.stop(FAILURES.has(code) ? new NatsError(`${headers?.description}`, `${code}`) : undefined);
-  }
+/** The server ends a pull that has enough messages or bytes, or has waited long enough. */
+function requireSuccess({ headers }: Msg): void {
+  const code = headers?.code ?? 0;
+  if (FAILURES.has(code)) throw new NatsError(`${headers?.description}`, `${code}`);
 }

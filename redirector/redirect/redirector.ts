@@ -137,7 +137,6 @@ export class Redirector implements RequestHandler {
     this.#journal.commit();
   }
 
-  /** Responses by their kind since the start. */
   get responses(): Readonly<Record<string, number>> {
     return this.#redirects.counts;
   }

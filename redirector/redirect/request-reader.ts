@@ -169,12 +169,10 @@ export class RequestReader implements ShortRequest {
 /** A host as clicks record it, and its domain; undefined when nothing is served there. */
 type HostResolution = { host: string; domain: string | undefined };
 
-/** Maximum hosts whose resolution is cached. */
 const HOSTS_MAX = 10_000;
 
 const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/** Resolves hosts as they were sent. */
 class HostResolver {
   readonly #ownHosts: ReadonlySet<string>;
   readonly #resolutions = new Map<string, HostResolution>();

@@ -30,6 +30,12 @@ export const PULL_BYTES_MAX = 8 * 1024 * 1024;
  */
 export const PULL_SEGMENTS = Math.floor(PULL_BYTES_MAX / SEGMENT_BYTES_MAX);
 
+/**
+ * During an election JetStream does not respond, and a request may have gone to a dead server: a
+ * short timeout finds the new leader soon.
+ */
+export const SHORT_REQUESTS = { timeout: 500, checkAPI: false };
+
 export const CLICKS_STREAM = "CLICKS";
 
 /** Subject of every segment of clicks. */
@@ -87,13 +93,8 @@ export const ensureLimitsStream = (manager: JetStreamManager, replicas: number):
     name: LIMITS_STREAM,
     description: "Clicks that redirectors have leased of limited links",
     subjects: ["limits.*"],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
     max_msgs_per_subject: 1,
     max_msg_size: LEDGER_BYTES_MAX,
-    // Replacements carry an expected sequence, so the shortest window is enough.
-    duplicate_window: nanos(1_000),
   });
 
 /**
@@ -111,9 +112,6 @@ export async function ensureClicksStream(
     name: CLICKS_STREAM,
     description: "Segments of clicks on their way to ClickHouse",
     subjects: [CLICKS_SUBJECT],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
     max_age: nanos(CLICKS_MAX_AGE_HOURS * HOUR_MS),
     max_bytes: bytesMax,
     duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
@@ -153,15 +151,16 @@ export const ensureDeadLettersStream = (
     name: DEAD_LETTERS_STREAM,
     description: "Segments of clicks that ClickHouse rejected, with the reason",
     subjects: [DEAD_LETTERS_SUBJECT],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
     duplicate_window: nanos(CLICKS_DUPLICATE_WINDOW_MINUTES * MINUTE_MS),
   });
 
 type StreamSettings = Partial<StreamConfig> & { name: string; subjects: string[] };
 
-/** Creates a stream unless it exists. */
+/**
+ * Creates a stream unless it exists, on disk, which refuses messages when it is full. Unless the
+ * settings say more, its messages carry an expected sequence or a name of their own, so that the
+ * shortest window for duplicates is enough.
+ */
 export async function ensureStream(
   manager: JetStreamManager,
   settings: StreamSettings,
@@ -171,7 +170,13 @@ export async function ensureStream(
   } catch (error) {
     if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
     try {
-      await manager.streams.add(settings);
+      await manager.streams.add({
+        storage: StorageType.File,
+        retention: RetentionPolicy.Limits,
+        discard: DiscardPolicy.New,
+        duplicate_window: nanos(1_000),
+        ...settings,
+      });
     } catch (addError) {
       // Another process created it in between, perhaps with the operator's settings.
       if (jetStreamErrorCode(addError) !== STREAM_NAME_IN_USE) throw addError;

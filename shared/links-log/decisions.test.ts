@@ -19,13 +19,7 @@ import {
   type StoreState,
   type TailEnd,
 } from "./entries.ts";
-import {
-  chooseSnapshot,
-  firstKept,
-  type Manifest,
-  SNAPSHOTS_KEPT,
-  toCandidate,
-} from "./snapshots.ts";
+import { chooseSnapshot, firstKept, type Manifest, SNAPSHOTS_KEPT } from "./snapshots.ts";
 
 const DATABASE = newUuid();
 
@@ -56,11 +50,7 @@ const endAt = (head: Head, change: Partial<TailEnd> = {}): TailEnd => ({
 
 const [first, second, third, fourth] = [headAt(1, 1), headAt(1, 2), headAt(1, 3), headAt(2, 4)];
 
-const candidateAt = (head: Head, end: Head, hasEnd = true): Candidate => ({
-  store: storeAt(head),
-  end,
-  hasEnd,
-});
+const candidateAt = (head: Head, hasEnd = true): Candidate => ({ store: storeAt(head), hasEnd });
 
 const nothing = storeAt(EMPTY_HEAD, third);
 const oldEnd = endAt(third, { isNew: false });
@@ -117,12 +107,12 @@ test.each<[string, Beside, string]>([
   ["replaces nothing with what the tail ends with", { store: nothing, end: oldEnd }, "swap"],
   [
     "goes on before the end of an old tail, also where there was nothing",
-    { candidate: candidateAt(second, second), store: nothing, end: oldEnd },
+    { candidate: candidateAt(second), store: nothing, end: oldEnd },
     "follow",
   ],
   [
     "goes on before its end, also where there was nothing",
-    { candidate: candidateAt(third, fourth, false), store: nothing, end: oldEnd },
+    { candidate: candidateAt(third, false), store: nothing, end: oldEnd },
     "follow",
   ],
   ["goes on before the head", { end: endAt(third, { announced: fourth }) }, "follow"],
@@ -131,19 +121,15 @@ test.each<[string, Beside, string]>([
     { store: storeAt(first, headAt(1, 9)) },
     "follow",
   ],
-  [
-    "is of no use at a head before its end",
-    { candidate: candidateAt(third, fourth, false) },
-    "drop",
-  ],
+  ["is of no use at a head before its end", { candidate: candidateAt(third, false) }, "drop"],
   ["is of no use where the tail ends otherwise", { end: endAt(headAt(1, 2, "b")) }, "drop"],
   [
     "is of no use when it lacks entries",
-    { candidate: { ...candidateAt(first, first), store: storeAt(first, third) } },
+    { candidate: { ...candidateAt(first), store: storeAt(first, third) } },
     "drop",
   ],
 ])("a snapshot's store %s", (_, change, verdict) => {
-  const beside = { candidate: candidateAt(third, second), store: storeAt(first), ...change };
+  const beside = { candidate: candidateAt(third), store: storeAt(first), ...change };
   const end = "end" in change ? change.end : endAt(third);
   expect(judgeCandidate(beside.candidate, beside.store, end)).toBe(verdict as never);
 });
@@ -216,11 +202,6 @@ describe("snapshots", () => {
     expect(choose(({ position }) => position < 3)).toEqual(second);
     expect(choose(() => false)).toBeUndefined();
     expect(chooseSnapshot(stored, EMPTY_STORE, () => true)?.start).toEqual(fourth);
-  });
-
-  test("one whose end is its start can be used at once", () => {
-    expect(toCandidate(manifest(first)).hasEnd).toBe(true);
-    expect(toCandidate(manifest(first, { end: second })).hasEnd).toBe(false);
   });
 
   test("the tail is truncated behind those that are kept, and not at all without any", () => {

@@ -148,7 +148,6 @@ export function parseHead(text: unknown): Head | undefined {
 export type StoreState = {
   /** The database that its links come from; undefined before the first entry. */
   database: Uuid | undefined;
-  /** The end of its history. */
   head: Head;
   /**
    * The last entry that was written to it: the head, or a later one, on top of which the store has
@@ -244,9 +243,7 @@ export const isCurrent = (store: StoreState, end: TailEnd | undefined): boolean 
 /** A store that was made from a snapshot, and that follows the log beside the store of the host. */
 export type Candidate = {
   store: StoreState;
-  /** The end of the snapshot: which states it has is certain only from here. */
-  end: Head;
-  /** Whether {@link end} is in its history. */
+  /** Whether it has the end of the snapshot, from which on its states are certain. */
   hasEnd: boolean;
 };
 

@@ -38,7 +38,6 @@ export class LogVerifier {
   /** The message that was verified last: the end of the tail is read again and again. */
   #last = "";
 
-  /** Takes public keys as `LINKS_PUBLIC_KEYS` has them. */
   constructor(publicKeys: readonly string[]) {
     this.#keys = [...new Set(publicKeys)].map(readPublicKey);
   }

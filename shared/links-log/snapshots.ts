@@ -10,40 +10,50 @@
  * snapshot is not complete. A host that needs one asks by a message of plain NATS, without a reply,
  * and looks at the list of snapshots.
  */
-import { DiscardPolicy, type JetStreamManager, nanos, RetentionPolicy, StorageType } from "nats";
+import { headers as newHeaders, type JetStreamManager, type MsgHdrs } from "nats";
 
 import { isCount, isObject, isString, isUuid, type Members } from "../contracts/member-checks.ts";
 import { ensureStream, findMessage, unlessNoStream } from "../contracts/streams.ts";
 import type { Uuid } from "../ids.ts";
 import {
-  type Candidate,
   comparePositions,
-  EMPTY_STORE,
   formatHead,
+  hashOf,
   type Head,
   isHash,
   parseHead,
   type StoreState,
 } from "./entries.ts";
 import { type LogVerifier, manifestStatement } from "./signature.ts";
-import { findInTail } from "./tail.ts";
+import { findInTail, HEADERS_BYTES_MAX } from "./tail.ts";
 
 export const SNAPSHOTS_STREAM = "LINK_SNAPSHOTS";
 
 /** Bytes of a chunk but the last. */
 export const CHUNK_BYTES = 512 * 1024;
 
+/** The header of a chunk with its hash: that of the whole file does not say what is damaged. */
+const HASH_HEADER = "Shorthop-Hash";
+
 /** Bytes that are compressed or written at once: each part is a turn of the event loop. */
 export const PART_BYTES = 1024 * 1024;
-
-/** The headers of a message. */
-const HEADERS_BYTES_MAX = 512;
 
 const ROOT = "link_snapshots";
 const MANIFEST = "manifest";
 
 export const chunkSubject = (name: string, index: number): string => `${ROOT}.${name}.${index}`;
 export const manifestSubject = (name: string): string => `${ROOT}.${name}.${MANIFEST}`;
+
+/** Returns the headers of a chunk. */
+export function chunkHeaders(chunk: Uint8Array): MsgHdrs {
+  const headers = newHeaders();
+  headers.set(HASH_HEADER, hashOf(chunk));
+  return headers;
+}
+
+/** Whether a chunk is what was stored, as far as its headers say. */
+export const isWhole = (chunk: Uint8Array, headers: MsgHdrs | undefined): boolean =>
+  headers?.has(HASH_HEADER) !== true || headers.get(HASH_HEADER) === hashOf(chunk);
 
 /** All messages of a snapshot. */
 export const snapshotSubjects = (name: string): string => `${ROOT}.${name}.*`;
@@ -59,12 +69,8 @@ export const ensureSnapshotsStream = (manager: JetStreamManager, replicas: numbe
     name: SNAPSHOTS_STREAM,
     description: "Snapshots of all links",
     subjects: [`${ROOT}.>`],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
     max_msg_size: CHUNK_BYTES + HEADERS_BYTES_MAX,
     allow_direct: true,
-    duplicate_window: nanos(1_000),
   });
 
 /** A snapshot that is stored completely; the sequence is that of its manifest. */
@@ -107,20 +113,17 @@ async function readSnapshot(
 export type Manifest = {
   /** The format of the file; hosts ignore other ones. */
   format: string;
-  /** The identity of the database. */
   database: Uuid;
   /** The last entry of which the file has everything. */
   start: Head;
   /** An entry after the last state that the file has. */
   end: Head;
-  /** Number of links. */
   links: number;
   /** Size of the file in bytes, and its SHA-256 in hexadecimal digits. */
   bytes: number;
   sha256: string;
 };
 
-/** Most bytes of a manifest. */
 const MANIFEST_BYTES_MAX = 4 * 1024;
 
 export const encodeManifest = ({ start, end, ...manifest }: Manifest): Uint8Array =>
@@ -183,13 +186,6 @@ export async function findStarts(
   }
   return found;
 }
-
-/** Returns what begins to follow the log with the file of a snapshot. */
-export const toCandidate = ({ database, start, end }: Manifest): Candidate => ({
-  store: { ...EMPTY_STORE, database, head: start, written: start },
-  end,
-  hasEnd: start.hash === end.hash,
-});
 
 /**
  * Returns the first sequence that the tail must keep; undefined if all of it. A tail is truncated

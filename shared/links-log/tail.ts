@@ -2,16 +2,7 @@
  * The tail of the links log: the stream with its last entries, all under one subject. A message
  * that no API process signed counts as if it were not there.
  */
-import {
-  DiscardPolicy,
-  type JetStreamManager,
-  type MsgHdrs,
-  nanos,
-  type NatsConnection,
-  RetentionPolicy,
-  StorageType,
-  type StoredMsg,
-} from "nats";
+import type { JetStreamManager, MsgHdrs, NatsConnection, StoredMsg } from "nats";
 
 import { ensureStream, findMessage } from "../contracts/streams.ts";
 import type { Uuid } from "../ids.ts";
@@ -56,8 +47,8 @@ const STRANGERS_MAX = 100;
 /** Messages that a look in the whole tail reads: a damaged block of NATS hides thousands. */
 const READS_MAX = 2_000;
 
-/** The headers of an entry's message: a head, a signature, and what its publisher expected. */
-const HEADERS_BYTES_MAX = 512;
+/** The headers of a message: hashes, a signature, and what its publisher expected. */
+export const HEADERS_BYTES_MAX = 512;
 
 /**
  * Creates the stream unless it exists. Each publish expects the last sequence, so the stream never
@@ -70,12 +61,8 @@ export const ensureLinkLogStream = (manager: JetStreamManager, replicas: number)
     name: LINK_LOG_STREAM,
     description: "The last entries of the links log",
     subjects: [LINK_LOG_SUBJECT],
-    storage: StorageType.File,
-    retention: RetentionPolicy.Limits,
-    discard: DiscardPolicy.New,
     max_msg_size: MESSAGE_BYTES_MAX + HEADERS_BYTES_MAX,
     allow_direct: true,
-    duplicate_window: nanos(1_000),
   });
 
 /** Whether the tail is long: so long that a snapshot is due, behind which it is truncated. */
@@ -116,7 +103,6 @@ export function decodeMessage(
 export type LastEntry = {
   /** `no entry` where only strangers' messages were found. */
   entry: TailEntry | "none" | "no entry";
-  /** The last sequence of the tail. */
   sequence: number;
   /** Messages of strangers after the entry. */
   strangers: number;

@@ -277,7 +277,6 @@ export const withEncodedRules = (record: ActiveLink): ActiveLink =>
     ? record
     : { ...record, extras: { ...record.extras, rules: encodeRules(record.extras.rules) } };
 
-/** Bytes that {@link writeSettings} writes. */
 const settingsSize = ({ json, rules }: EncodedSettings): number =>
   JSON_LENGTH_BYTES + json.length + RULES_LENGTH_BYTES + (rules?.size() ?? 0);
 
@@ -289,7 +288,6 @@ function writeSettings(bytes: Buffer, at: number, { json, rules }: EncodedSettin
   rules?.writeTo(bytes, rulesAt + RULES_LENGTH_BYTES);
 }
 
-/** The JSON of the settings at `at`. */
 function readSettings(bytes: Buffer, at: number): ByteSlice {
   const start = at + JSON_LENGTH_BYTES;
   return { bytes, start, end: start + u16At(bytes, at) };
@@ -302,7 +300,6 @@ function readRules(bytes: Buffer, at: number): EncodedRules | null {
   return start === end ? null : new EncodedRules({ bytes, start, end });
 }
 
-/** Returns the end of the settings at `at`. */
 function settingsEnd(bytes: Buffer, at: number): number {
   const rules = rulesLengthAt(bytes, at);
   return rules + RULES_LENGTH_BYTES + u32At(bytes, rules);

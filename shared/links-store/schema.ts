@@ -153,7 +153,6 @@ export type LogState = StoreState & {
   isFilled: boolean;
   /** What of the tail was skipped: states and messages, by reason. */
   skipped: Readonly<Record<SkippedReason, number>>;
-  /** Number of links in the store. */
   links: number;
   /** What the host waits for to have all entries, for operators; null when nothing is missing. */
   obstacle: string | null;

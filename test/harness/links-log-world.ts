@@ -35,7 +35,6 @@ import {
   firstKept,
   type Manifest,
   SNAPSHOTS_KEPT,
-  toCandidate,
 } from "../../shared/links-log/snapshots.ts";
 import { encodeEntry } from "./links-log.ts";
 import { createRandom, type Random } from "./random.ts";
@@ -170,6 +169,8 @@ type Host = {
   candidate:
     | {
         state: Candidate;
+        /** The end of the snapshot. */
+        awaited: Head;
         links: Map<number, number>;
         read: number;
         end: TailEnd | undefined;
@@ -596,12 +597,8 @@ export class World {
       if (entry === undefined) continue;
       const step = this.#rules.decideStep(candidate.state.store, entry);
       const store = advance(candidate.state.store, entry, step);
-      const { end, hasEnd } = candidate.state;
-      candidate.state = {
-        ...candidate.state,
-        store,
-        hasEnd: hasEnd || store.head.hash === end.hash,
-      };
+      const hasEnd = candidate.state.hasEnd || store.head.hash === candidate.awaited.hash;
+      candidate.state = { store, hasEnd };
       if (step !== "apply") continue;
       for (const state of entry.states) candidate.links.set(this.#keyOf(state), this.#idOf(state));
     }
@@ -622,8 +619,13 @@ export class World {
     const snapshot = snapshots.find(({ manifest }) => manifest === chosen);
     if (snapshot === undefined) return undefined;
     this.trace.push(`snapshot ${name(snapshot.manifest.start)} is taken`);
+    const { database, start, end } = snapshot.manifest;
     return {
-      state: toCandidate(snapshot.manifest),
+      state: {
+        store: { database, head: start, written: start },
+        hasEnd: start.hash === end.hash,
+      },
+      awaited: end,
       links: new Map(snapshot.links),
       read: 0,
       end: undefined,
