@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import { createAccount, createKey } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
-import { call } from "../../test/harness/api.ts";
+import { type ApiResponse, call } from "../../test/harness/api.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 
 const LONG_URL = "https://example.com/a?b=c";
@@ -113,68 +113,49 @@ describe("statistics", () => {
   });
 });
 
+const expectRefused = async (work: Promise<ApiResponse>, status: number, message: string) => {
+  const response = await work;
+  expect([response.status, response.body]).toEqual([
+    status,
+    {
+      message,
+      description: expect.any(String),
+      resource: "bitlinks",
+      errors: expect.any(Array),
+    },
+  ]);
+};
+
 describe("refused, with our status, is", () => {
   const long_url = LONG_URL;
-  test.each<[string, string, Options, number, string]>([
-    ["no key", "/v4/user", { key: "" }, 401, "UNAUTHORIZED"],
-    ["an unknown path", "/v4/campaigns", {}, 404, "NOT_FOUND"],
-    ["an inherited name", "/v4/constructor", {}, 404, "NOT_FOUND"],
-    ["an unknown question", "/v4/bitlinks/bit.ly/known/cities", {}, 404, "NOT_FOUND"],
-    ["an unknown link", "/v4/bitlinks/bit.ly/none", {}, 404, "NOT_FOUND"],
-    ["a link without an alias", "/v4/bitlinks/bit.ly", {}, 404, "NOT_FOUND"],
-    ["a link on a domain of strangers", "/v4/bitlinks/example.com/known", {}, 404, "NOT_FOUND"],
-    ["a path that is not encoded", "/v4/bitlinks/%ff", {}, 404, "NOT_FOUND"],
-    ["another method", "/v4/bitlinks/bit.ly/known", { method: "DELETE" }, 404, "NOT_FOUND"],
-    ["no destination", "/v4/shorten", { body: {} }, 400, "INVALID_ARG_LONG_URL"],
-    [
-      "a destination that is none",
-      "/v4/shorten",
-      { body: { long_url: "x" } },
-      400,
-      "INVALID_ARG_LONG_URL",
-    ],
-    ["a body that is no JSON", "/v4/shorten", { body: "{" }, 400, "INVALID_REQUEST"],
-    [
-      "an unknown domain",
-      "/v4/shorten",
-      { body: { long_url, domain: "example.com" } },
-      400,
-      "INVALID_ARG_DOMAIN",
-    ],
-    [
-      "deep links",
-      "/v4/bitlinks",
-      { body: { long_url, deeplinks: [{}] } },
-      400,
-      "INVALID_ARG_DEEPLINKS",
-    ],
-    [
-      "a taken keyword",
-      "/v4/bitlinks",
-      { body: { long_url, keyword: "known" } },
-      400,
-      "INVALID_ARG_KEYWORD",
-    ],
-    ["hours", "/v4/bitlinks/bit.ly/known/clicks?unit=hour", {}, 400, "INVALID_ARG_UNIT"],
-    ["too many units", "/v4/bitlinks/bit.ly/known/clicks?units=9999", {}, 400, "INVALID_ARG_UNITS"],
-    [
-      "a date that is none",
-      "/v4/bitlinks/bit.ly/known/clicks?unit_reference=x",
-      {},
-      400,
-      "INVALID_ARG_UNIT_REFERENCE",
-    ],
-  ])("%s", async (_, path, options, status, message) => {
-    const response = await ask(path, options);
-    expect([response.status, response.body]).toEqual([
-      status,
-      {
-        message,
-        description: expect.any(String),
-        resource: "bitlinks",
-        errors: expect.any(Array),
-      },
-    ]);
+  const CLICKS = "/v4/bitlinks/bit.ly/known/clicks";
+
+  test.each([
+    ["an unknown path", "/v4/campaigns"],
+    ["an inherited name", "/v4/constructor"],
+    ["an unknown question", "/v4/bitlinks/bit.ly/known/cities"],
+    ["an unknown link", "/v4/bitlinks/bit.ly/none"],
+    ["a link without an alias", "/v4/bitlinks/bit.ly"],
+    ["a link on a domain of strangers", "/v4/bitlinks/example.com/known"],
+    ["a path that is not encoded", "/v4/bitlinks/%ff"],
+  ])("%s", (_, path) => expectRefused(ask(path), 404, "NOT_FOUND"));
+
+  test.each<[what: string, path: string, body: unknown, message: string]>([
+    ["no destination", "/v4/shorten", {}, "INVALID_ARG_LONG_URL"],
+    ["a destination that is none", "/v4/shorten", { long_url: "x" }, "INVALID_ARG_LONG_URL"],
+    ["a body that is no JSON", "/v4/shorten", "{", "INVALID_REQUEST"],
+    ["an unknown domain", "/v4/shorten", { long_url, domain: "a.example" }, "INVALID_ARG_DOMAIN"],
+    ["deep links", "/v4/bitlinks", { long_url, deeplinks: [{}] }, "INVALID_ARG_DEEPLINKS"],
+    ["a taken keyword", "/v4/bitlinks", { long_url, keyword: "known" }, "INVALID_ARG_KEYWORD"],
+    ["hours", `${CLICKS}?unit=hour`, undefined, "INVALID_ARG_UNIT"],
+    ["too many units", `${CLICKS}?units=9999`, undefined, "INVALID_ARG_UNITS"],
+    ["a date that is none", `${CLICKS}?unit_reference=x`, undefined, "INVALID_ARG_UNIT_REFERENCE"],
+  ])("%s", (_, path, body, message) => expectRefused(ask(path, { body }), 400, message));
+
+  test("no key, and another method", async () => {
+    await expectRefused(ask("/v4/user", { key: "" }), 401, "UNAUTHORIZED");
+    const deletion = ask("/v4/bitlinks/bit.ly/known", { method: "DELETE" });
+    await expectRefused(deletion, 404, "NOT_FOUND");
   });
 
   test("a key without the scope, or of another account", async () => {

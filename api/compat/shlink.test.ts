@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 
 import { createAccount, createKey } from "../../test/harness/admin.ts";
 import { ApiInProcess } from "../../test/harness/api-in-process.ts";
-import { call } from "../../test/harness/api.ts";
+import { type ApiResponse, call } from "../../test/harness/api.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 
 const ORIGIN = "https://app.shlink.example";
@@ -240,26 +240,58 @@ test("pages of allowed origins may send X-Api-Key", async () => {
   expect(response.headers.get("access-control-allow-origin")).toBe(ORIGIN);
 });
 
+async function expectRefused(work: Promise<ApiResponse>, status: number, type: string) {
+  const response = await work;
+  expect([response.status, response.body]).toMatchObject([
+    status,
+    {
+      type: `https://shlink.io/api/error/${type}`,
+      title: expect.any(String),
+      detail: expect.any(String),
+      status,
+    },
+  ]);
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+}
+
 describe("refused, with our status, is", () => {
   const longUrl = LONG_URL;
-  const invalid = "invalid-data";
+  const RULES = "short-urls/known/redirect-rules";
+  const rule = (condition: object) => ({ redirectRules: [{ longUrl, conditions: [condition] }] });
+
+  test.each([
+    ["an unknown path", "nothing", "not-found"],
+    ["an earlier version", "../v2/short-urls", "not-found"],
+    ["an unknown short code", "short-urls/none", "short-url-not-found"],
+    ["a short code with slashes", "short-urls/a/b/c/visits", "short-url-not-found"],
+    ["a path that is not encoded", "short-urls/%ff", "short-url-not-found"],
+  ])("%s", (_, path, type) => expectRefused(ask(path), 404, type));
+
+  test.each([
+    ["any of several tags", "short-urls?tags[]=a&tags[]=b"],
+    ["an order of titles", "short-urls?orderBy=title-ASC"],
+    ["a page that is none", "short-urls?page=0"],
+    ["what has no limit left", "short-urls?excludeMaxVisitsReached=true"],
+    ["a period that is none", "visits/non-orphan?startDate=x"],
+    ["a period of decades", "visits/non-orphan?startDate=2001-01-01"],
+  ])("%s", (_, path) => expectRefused(ask(path), 400, "invalid-data"));
+
+  test.each<[what: string, body: unknown, path?: string]>([
+    ["no destination", {}],
+    ["a destination that is none", { longUrl: "x" }],
+    ["a slug that is none", { longUrl, customSlug: "a//b" }],
+    ["a crawlable link", { longUrl, crawlable: true }],
+    ["a prefix of the path", { longUrl, pathPrefix: "a" }],
+    ["a date that is none", { longUrl, validUntil: "x" }],
+    ["a body that is no JSON", "["],
+    ["a rule by city", rule({ type: "geolocation-city-name", matchValue: "x" }), RULES],
+    ["a rule of an unknown device", rule({ type: "device", matchValue: "toString" }), RULES],
+  ])("%s", (_, body, path = "short-urls") =>
+    expectRefused(ask(path, { body }), 400, "invalid-data"),
+  );
+
   test.each<[string, string, Options, number, string]>([
     ["a text that is no key", "tags", { key: "x" }, 401, "invalid-api-key"],
-    ["an unknown path", "nothing", {}, 404, "not-found"],
-    ["an earlier version", "../v2/short-urls", {}, 404, "not-found"],
-    ["an unknown short code", "short-urls/none", {}, 404, "short-url-not-found"],
-    ["a short code with slashes", "short-urls/a/b/c/visits", {}, 404, "short-url-not-found"],
-    ["a path that is not encoded", "short-urls/%ff", {}, 404, "short-url-not-found"],
-    [
-      "an unknown domain",
-      "domains/redirects",
-      { method: "PATCH", body: { domain: "example.com" } },
-      404,
-      "domain-not-found",
-    ],
-    ["no destination", "short-urls", { body: {} }, 400, invalid],
-    ["a destination that is none", "short-urls", { body: { longUrl: "x" } }, 400, invalid],
-    ["a slug that is none", "short-urls", { body: { longUrl, customSlug: "a//b" } }, 400, invalid],
     [
       "a taken slug",
       "short-urls",
@@ -267,41 +299,14 @@ describe("refused, with our status, is", () => {
       400,
       "non-unique-slug",
     ],
-    ["a crawlable link", "short-urls", { body: { longUrl, crawlable: true } }, 400, invalid],
-    ["a prefix of the path", "short-urls", { body: { longUrl, pathPrefix: "a" } }, 400, invalid],
-    ["a date that is none", "short-urls", { body: { longUrl, validUntil: "x" } }, 400, invalid],
-    ["a body that is no JSON", "short-urls", { body: "[" }, 400, invalid],
-    ["any of several tags", "short-urls?tags[]=a&tags[]=b", {}, 400, invalid],
-    ["an order of titles", "short-urls?orderBy=title-ASC", {}, 400, invalid],
-    ["a page that is none", "short-urls?page=0", {}, 400, invalid],
-    ["what has no limit left", "short-urls?excludeMaxVisitsReached=true", {}, 400, invalid],
+    ["many tags", `tags?${"tags[]=x&".repeat(11)}`, { method: "DELETE" }, 400, "invalid-data"],
     [
-      "a rule by city",
-      "short-urls/known/redirect-rules",
-      {
-        body: {
-          redirectRules: [
-            { longUrl, conditions: [{ type: "geolocation-city-name", matchValue: "x" }] },
-          ],
-        },
-      },
-      400,
-      invalid,
+      "an unknown domain",
+      "domains/redirects",
+      { method: "PATCH", body: { domain: "example.com" } },
+      404,
+      "domain-not-found",
     ],
-    [
-      "a rule of an unknown device",
-      "short-urls/known/redirect-rules",
-      {
-        body: {
-          redirectRules: [{ longUrl, conditions: [{ type: "device", matchValue: "toString" }] }],
-        },
-      },
-      400,
-      invalid,
-    ],
-    ["many tags at once", `tags?${"tags[]=x&".repeat(11)}`, { method: "DELETE" }, 400, invalid],
-    ["a period that is none", "visits/non-orphan?startDate=x", {}, 400, invalid],
-    ["a period of decades", "visits/non-orphan?startDate=2001-01-01", {}, 400, invalid],
     [
       "the deletion of visits",
       "short-urls/known/visits",
@@ -310,19 +315,9 @@ describe("refused, with our status, is", () => {
       "short-url-not-found",
     ],
     ["a Mercure hub", "mercure-info", {}, 501, "mercure-not-configured"],
-  ])("%s", async (_, path, options, status, type) => {
-    const response = await ask(path, options);
-    expect([response.status, response.body]).toMatchObject([
-      status,
-      {
-        type: `https://shlink.io/api/error/${type}`,
-        title: expect.any(String),
-        detail: expect.any(String),
-        status,
-      },
-    ]);
-    expect(response.headers.get("content-type")).toBe("application/problem+json");
-  });
+  ])("%s", async (_, path, options, status, type) =>
+    expectRefused(ask(path, options), status, type),
+  );
 
   test("no key, a key without the scope, or of another account", async () => {
     const missing = await api.send("/rest/v3/tags");

@@ -234,6 +234,93 @@ async function prove(host: string) {
   return { owner, id, host, create };
 }
 
+describe("a domain", () => {
+  test("is the account's that finds its TXT record there first, and stays so without the record", async () => {
+    const [owner, other, late] = [
+      await postgres.addWriter(),
+      await postgres.addWriter(),
+      await postgres.addWriter(),
+    ];
+    const { id, host, verification_value } = await domains.create(
+      owner,
+      newUuid(),
+      " First.Example.COM. ",
+    );
+    expect(host).toBe("first.example.com");
+    const { id: theirs } = await domains.create(other, newUuid(), host);
+    const name = `_shorthop.${host}`;
+    for (const records of [[], [`${verification_value}x`]]) {
+      txt.set(name, records);
+      const { row, problem } = await domains.verify(owner, id);
+      expect([row.verified_at, problem]).toEqual([null, expect.stringContaining("TXT record")]);
+    }
+    txt.set(name, "fail");
+    expect(domains.verify(owner, id)).rejects.toThrow("DNS does not answer.");
+    expect((await domains.get(owner, id)).verified_at).toBeNull();
+    txt.set(name, ["v=spf1 -all", verification_value]);
+    const { row, problem } = await domains.verify(owner, id);
+    expect([row.verified_at, problem]).toEqual([expect.any(Date), null]);
+    txt.set(name, [(await domains.get(other, theirs)).verification_value]);
+    expect(await domains.verify(owner, id)).toMatchObject({ row, problem: null, askedAt: null });
+    expect(await outcomeOf(domains.verify(other, theirs))).toBe("domain_taken");
+    for (const again of [late, owner])
+      expect(await outcomeOf(domains.create(again, newUuid(), host))).toBe("domain_taken");
+  });
+
+  test("has links once it is verified, of its own account and mode alone", async () => {
+    const { owner, host, create } = await prove("mine.example.com");
+    const { host: pending } = await domains.create(owner, newUuid(), "pending.example.com");
+    expect(await outcomeOf(create("mine"))).toBe("done");
+    const url = "https://example.com/";
+    for (const [by, domain] of [
+      [owner, pending],
+      [owner, "nowhere.example.com"],
+      [owner, "nonsense"],
+      [owner, ""],
+      [{ ...owner, mode: "test" as const }, host],
+      [await postgres.addWriter(), host],
+    ] as const)
+      expect([domain, await problemOf(links.create(by, newUuid(), { url, domain }))]).toEqual([
+        domain,
+        ["invalid_request", "domain"],
+      ]);
+  });
+
+  test("stays while it has links, and is anybody's once it is removed", async () => {
+    const { owner, id, host, create } = await prove("busy.example.com");
+    const { link } = await create("busy");
+    expect(await outcomeOf(domains.remove(owner, id))).toBe("domain_in_use");
+    await links.remove(owner, link.id);
+    await domains.remove(owner, id);
+    expect(await outcomeOf(domains.get(owner, id))).toBe("not_found");
+    expect(await problemOf(create("late"))).toEqual(["invalid_request", "domain"]);
+    await prove(host);
+  });
+
+  test("is no destination, because its links would lead in circles", async () => {
+    const { host, owner } = await prove("circle.example.com");
+    const { link } = await links.create(owner, newUuid(), { url: "https://example.com/" });
+    for (const url of [`https://${host}/x`, `http://${host.toUpperCase()}.:81/`])
+      for (const work of [
+        links.create(owner, newUuid(), { url }),
+        links.update(owner, link.id, { url }),
+      ])
+        expect(await problemOf(work)).toEqual(["invalid_url", "url"]);
+  });
+
+  test("is listed for its account and mode alone, newest first", async () => {
+    const owner = await postgres.addWriter();
+    const add = (by: typeof owner, host: string) => domains.create(by, newUuid(), host);
+    for (const host of ["one.list.example", "two.list.example"]) await add(owner, host);
+    await add({ ...owner, mode: "test" }, "three.list.example");
+    const { rows, total } = await domains.list(owner, { page: 1, limit: 10 });
+    expect([rows.map(({ host }) => host), total]).toEqual([
+      ["two.list.example", "one.list.example"],
+      2,
+    ]);
+  });
+});
+
 const makeDue = (id: Uuid) =>
   postgres.sql`update domains set checked_at = now() - interval '25 hours' where id = ${id}`;
 

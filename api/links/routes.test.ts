@@ -200,6 +200,15 @@ test.each(["limit=0", "limit=1e9", "page=-1", "sort=alias", "order=up", "page=1&
   async (query) => expect(codeOf(await send(`?${query}`))).toEqual([400, "invalid_request"]),
 );
 
+test("a list has 20 links of a page where the request says nothing, and the number of pages", async () => {
+  const { key: own } = await createAccount(api, "enterprise", UNLIMITED);
+  const links = Array.from({ length: 21 }, () => ({ url }));
+  await send("/bulk", { key: own, body: { links } });
+  const { body } = await send("", { key: own });
+  expect((body as { data: unknown[] }).data).toHaveLength(20);
+  expect(body).toMatchObject({ pagination: { page: 1, limit: 20, total: 21, total_pages: 2 } });
+});
+
 test("a link is changed and deleted by the account's own id", async () => {
   const id = await create({ external_id: "mine" });
   const changed = await send("/external/mine", { method: "PATCH", body: { title: "New" } });
@@ -244,10 +253,15 @@ test.each<object>([
   expect((await send(`/${id}`)).body).toMatchObject({ max_clicks: 3, clicks_left: 3 });
 });
 
-test("a field that cannot be changed is rejected", async () => {
-  const body = { domain: "go.example.com" };
-  const response = await send(`/${await create()}`, { method: "PATCH", body });
-  expect(codeOf(response)).toEqual([400, "invalid_request"]);
+test.each<[object, string]>([
+  [{ domain: "go.example.com" }, "invalid_request"],
+  [{ url: "nonsense" }, "invalid_url"],
+  [{ url: "http://sho.rt/circle" }, "invalid_url"],
+])("a link is not changed by %j", async (body, code) => {
+  const id = await create();
+  const before = (await send(`/${id}`)).body;
+  expect(codeOf(await send(`/${id}`, { method: "PATCH", body }))).toEqual([400, code]);
+  expect((await send(`/${id}`)).body).toEqual(before);
 });
 
 test.each([0, 101])("a bulk creation of %i links creates none", async (count) => {

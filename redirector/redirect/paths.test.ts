@@ -142,6 +142,31 @@ describe("a path beyond an alias", () => {
     expect(redirector.clicks).toHaveLength(2);
   });
 
+  test("is appended to the URLs of rules and arms as well", async () => {
+    const id = "0190a5a2-0000-7000-8000-000000000009";
+    const rules = [
+      {
+        id,
+        url: "https://example.com/rule/",
+        conditions: [{ type: "query" as const, name: "r" }],
+      },
+    ];
+    const split = {
+      key: 1,
+      arms: [{ id, url: "https://b.example/?x#y", weight: 99 }],
+    };
+    const append = { forward_path: "append" } as const;
+    const ruled = { ...LINK, extras: { ...append, rules } };
+    const redirector = new TestRedirector(ruled, {
+      ...LINK,
+      alias: "divided",
+      destination: "https://b.example/?x#y",
+      extras: { ...append, split },
+    });
+    expect(await redirector.locationOf("/abc/d?r")).toBe("https://example.com/rule/d");
+    expect(await redirector.locationOf("/divided/d")).toBe("https://b.example/d?x#y");
+  });
+
   test("is an alias of its own before it is forwarded, however it is written", async () => {
     const redirector = new TestRedirector(forwarding, longer("abc/r\u00e9"), longer("\u{1f388}"));
     const paths = "/abc/r\u00e9 /abc/r%C3%A9 /abc/re%cc%81/ /abc/r%C3%A9). /%F0%9F%8E%88".split(

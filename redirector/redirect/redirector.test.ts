@@ -47,6 +47,11 @@ describe("the status of a redirect", () => {
   });
 });
 
+test("a method that only reads is named where another one is refused", async () => {
+  const refused = await new TestRedirector().request("/abc", { method: "DELETE" });
+  expect([refused.status, headerIn(refused, "allow")]).toEqual([405, "GET, HEAD"]);
+});
+
 describe("a click", () => {
   test("is one GET with all of its fields; the second is served from the cache, at once", async () => {
     const redirector = new TestRedirector();

@@ -422,6 +422,8 @@ describe("API keys", () => {
       expect([scopes, target, response.status]).toEqual([scopes, target, 403]);
       expect(codeOf(response)).toEqual([403, "forbidden"]);
     }
+    const stolen = { key: refused.stranger, body: { link_id: link } };
+    expect(codeOf(await call(api("/v1/shares"), stolen))).toEqual([404, "not_found"]);
     expect(await count()).toEqual(shares);
     expect((await call(api(path), { key: account.key })).body).toEqual(before);
 
@@ -516,10 +518,12 @@ describe("API keys", () => {
 
 test("no API key and no password appears in the database or the logs", async () => {
   const password = "correct-horse-battery-staple";
-  await call(api("/v1/links"), {
-    key: account.key,
-    body: { url: "https://example.com/secret", password },
-  });
+  const link = { url: "https://example.com/secret", password };
+  for (const [path, body] of [
+    ["/v1/links", link],
+    ["/v1/shares", { password }],
+  ] as const)
+    await call(api(path), { key: account.key, body });
   const created = newKeyRecord.parse(
     (await call(api("/v1/keys"), { key: account.key, body: { name: "n", scopes: ["links:read"] } }))
       .body,

@@ -67,6 +67,9 @@ async function send(path: string, method: string, body?: Json, key = account.key
   return z.record(z.string(), z.unknown()).parse(response.body);
 }
 
+const ask = (path: string, options = {}) =>
+  call(`${stack.info().api_url}/v1/${path}`, { key: account.key, ...options });
+
 const read = async (query: string, key = account.key) =>
   pageSchema.parse(await send(`/v1/events?${query}`, "GET", undefined, key));
 
@@ -619,6 +622,22 @@ describe("an event", () => {
     expect(data[0]?.data["link"]).toMatchObject({ short_url });
     const text = JSON.stringify(data);
     for (const secret of ["horse", "$argon2", key, token]) expect(text).not.toContain(secret);
+  });
+
+  test("of a type that does not exist is refused, to read and to a webhook, and those that do are named", async () => {
+    const id = await createWebhook();
+    const url = "https://hooks.example.com/";
+    for (const [response, param] of [
+      [
+        await ask("webhooks", { body: { url, events: ["link.created", "link.opened"] } }),
+        "events.1",
+      ],
+      [await ask(`webhooks/${id}`, { method: "PATCH", body: { events: ["links.*"] } }), "events.0"],
+      [await ask("events?type=link.created&type=link.opened"), "type"],
+    ] as const) {
+      expect(response).toMatchObject({ status: 400, body: { error: { param } } });
+      expect(JSON.stringify(response.body)).toContain("link.deleted");
+    }
   });
 
   test("is found by type and link, and a request waits for it", async () => {

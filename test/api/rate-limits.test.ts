@@ -81,6 +81,7 @@ describe("rate limits", () => {
     ["GET /v1/analytics/*", "GET", "/v1/analytics/link_none", 120, 60],
     ["POST /v1/links", "POST", "/v1/links", 100, 3_600],
     ["POST /v1/analytics/bulk", "POST", "/v1/analytics/bulk", 10, 60],
+    ["POST /v1/domains", "POST", "/v1/domains", 10, 3_600],
   ] as const)(
     "of the endpoint %s are exact over two processes",
     async (_name, method, path, limit, seconds) => {
@@ -88,6 +89,7 @@ describe("rate limits", () => {
       const bodies: Record<string, unknown> = {
         "/v1/links": { url: "https://example.com/limited" },
         "/v1/analytics/bulk": { link_ids: ["link_none"] },
+        "/v1/domains": { domain: "limited.example.com" },
       };
       const body = bodies[path];
       const responses = await Promise.all(

@@ -214,6 +214,22 @@ describe("files for apps", () => {
   });
 });
 
+test("an alias leads elsewhere on each domain, and nowhere on a host of nobody", async () => {
+  const { host: own } = new URL(stack.info().short_url);
+  const { domain } = await addDomain();
+  const alias = `same-${domain}`;
+  await create({ alias, url: "https://example.com/of-the-service" });
+  const { domain: written } = await create({
+    alias,
+    domain: domain.toUpperCase(),
+    url: "https://example.com/of-the-account",
+  });
+  expect(written).toBe(domain);
+  await becomes(own, `/${alias}`, 302, "https://example.com/of-the-service");
+  await becomes(`${domain}:8080`, `/${alias}`, 302, "https://example.com/of-the-account");
+  await becomes("unknown.example.com", `/${alias}`, 404);
+});
+
 /** Waits until a domain has switched. */
 const switched = (id: string) =>
   eventually(

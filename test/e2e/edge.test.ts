@@ -7,16 +7,14 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import * as z from "zod";
-
 import { findFreePort } from "../../deploy/local/ports.ts";
 import { endWithParent } from "../../deploy/local/supervisor.ts";
-import { createAccount } from "../harness/admin.ts";
-import { call, linkSchema } from "../harness/api.ts";
+import { linkSchema } from "../harness/api.ts";
 import { createCertificates } from "../harness/certificates.ts";
 import { Dns } from "../harness/dns.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
+import { OwnLinks } from "../harness/own-links.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { PROJECT_DIR, useStack } from "../harness/stack.ts";
 
@@ -127,15 +125,9 @@ for (const [name, isThere] of [
 ] as const)
   if (!isThere) console.warn(`\n!!! No ${name} on this machine: its configuration is NOT TESTED\n`);
 
-const domainSchema = z.object({
-  id: z.string(),
-  verification: z.object({ name: z.string(), value: z.string() }),
-});
-const countsSchema = z.object({ clicks: z.int(), unique_clicks: z.int() });
-
 const dns = await forFile(Dns.start());
 const stack = await forFile(useStack({ dns }));
-const account = await createAccount(stack, "enterprise");
+const links = await OwnLinks.start(stack);
 
 type Response = { status: number; location: string; body: string };
 
@@ -166,17 +158,9 @@ async function curl(
   return { status: Number(status), location, body: output.slice(0, end) };
 }
 
-const api = (path: string) => `${stack.info().api_url}${path}`;
-
-async function createLink(url: string, domain?: string) {
-  const body = domain === undefined ? { url } : { url, domain };
-  const response = await call(api("/v1/links"), { key: account.key, body });
-  return linkSchema.parse(response.body);
-}
-
 /** Two visitors, one of whom claims to be somebody else, are counted as two. */
 async function expectTwoVisitors(edge: Edge, host: string): Promise<void> {
-  const { id, alias } = await createLink("https://example.com/visitors");
+  const { id, alias } = await links.create({ url: "https://example.com/visitors" });
   const forged = ["--header", "X-Forwarded-For: 203.0.113.9"];
   for (const visit of [
     { from: "127.0.0.2" },
@@ -187,20 +171,8 @@ async function expectTwoVisitors(edge: Edge, host: string): Promise<void> {
     expect([status, location]).toEqual([302, "https://example.com/visitors"]);
   }
   await eventually(async () => {
-    const { body } = await call(api(`/v1/links/${id}`), { key: account.key });
-    expect(countsSchema.parse(body)).toEqual({ clicks: 3, unique_clicks: 2 });
+    expect(await links.read(id)).toMatchObject({ clicks: 3, unique_clicks: 2 });
   });
-}
-
-async function addVerifiedDomain(): Promise<void> {
-  const { body } = await call(api("/v1/domains"), { key: account.key, body: { domain: VERIFIED } });
-  const { id, verification } = domainSchema.parse(body);
-  dns.set(verification.name, [verification.value]);
-  const { status } = await call(api(`/v1/domains/${id}/verify`), {
-    key: account.key,
-    method: "POST",
-  });
-  expect(status).toBe(200);
 }
 
 test.skipIf(!hasCaddy)(
@@ -227,13 +199,13 @@ test.skipIf(!hasCaddy)(
         "app.sho.rt": `app.${SHORT_HOST}`,
       }),
     );
-    const link = await createLink("https://example.com/own");
+    const link = await links.create();
     await eventually(async () => {
       const { status } = await curl(caddy, SHORT_HOST, `/${link.alias}`);
       expect(status).toBe(302);
     });
 
-    const authorization = ["--header", `Authorization: Bearer ${account.key}`];
+    const authorization = ["--header", `Authorization: Bearer ${links.key}`];
     const found = await curl(caddy, `api.${SHORT_HOST}`, `/v1/links/${link.id}`, {
       options: authorization,
     });
@@ -241,8 +213,8 @@ test.skipIf(!hasCaddy)(
     const page = await curl(caddy, `app.${SHORT_HOST}`, "/");
     expect([page.status, page.body]).toEqual([200, expect.stringContaining("<!doctype html>")]);
 
-    await addVerifiedDomain();
-    const custom = await createLink("https://example.com/custom", VERIFIED);
+    await links.addDomain(dns, VERIFIED);
+    const custom = await links.create({ url: "https://example.com/custom", domain: VERIFIED });
     await eventually(async () => {
       const { location } = await curl(caddy, VERIFIED, `/${custom.alias}`);
       expect(location).toBe("https://example.com/custom");

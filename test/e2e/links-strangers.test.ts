@@ -1,27 +1,20 @@
 /**
- * Goal: whoever has a password of NATS, but no key, changes no link: entries, heartbeats, manifests
- * and chunks of theirs are as if they were not there, processes and doctor report them, and changes
- * go on. Method: real processes on a NATS with the shipped users.
+ * Goal: whoever has a password of NATS, but no key, changes no link: entries and heartbeats of
+ * theirs are as if they were not there, processes and doctor report them, and changes go on.
+ * Method: real processes on a NATS with the shipped users. What hosts make of snapshots that nobody
+ * signed is in `redirector/links/host-log.test.ts`.
  */
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { headers, type NatsConnection } from "nats";
-import postgres from "postgres";
 
-import { resyncHosts } from "../../api/links-snapshots/hosts.ts";
 import { encodeLinkRecord } from "../../shared/contracts/link-record.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { decodeEntry, type Entry, hashOf } from "../../shared/links-log/entries.ts";
 import { newSigningKey, publicKeyOf } from "../../shared/links-log/signature.ts";
-import {
-  chunkSubject,
-  listSubjects,
-  manifestSubject,
-  SNAPSHOTS_KEPT,
-  SNAPSHOTS_STREAM,
-} from "../../shared/links-log/snapshots.ts";
+import { chunkSubject, manifestSubject } from "../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM, LINK_LOG_SUBJECT, signEntry } from "../../shared/links-log/tail.ts";
 import { createAccount, runAdmin, withOwnDatabase } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
@@ -32,7 +25,6 @@ import { NatsCluster } from "../harness/nats-cluster.ts";
 import { ownNatsServer } from "../harness/nats.ts";
 import { type ExtraProcess, startApi, startRedirector } from "../harness/processes.ts";
 import { useStack } from "../harness/stack.ts";
-import { storeTestSnapshot } from "../harness/test-log.ts";
 
 const WITHIN_MS = 20_000;
 const STRANGER = signerOf({ links_signing_key: "6".repeat(64) });
@@ -161,27 +153,6 @@ test("doctor says so", async () => {
   expect(stdout).toContain("Compare LINKS_PUBLIC_KEYS");
 });
 
-test("neither are snapshots", async () => {
-  const stranger = await nats.connect("api");
-  const last = await readLast(stranger);
-  const range = { start: last, end: last };
-  const name = await storeTestSnapshot(stranger, last.database, range, [FORGED], STRANGER);
-  await stranger.jetstream().publish(chunkSubject(name, 7), "a chunk more");
-  await stranger.jetstream().publish(manifestSubject("unsigned"), "{}");
-  await stranger.close();
-  // A host that is new takes the one of the API.
-  const other = await startRedirector(stack, environment("redirector"));
-  try {
-    await eventually(async () => {
-      const { status, headers: found } = await call(`${other.url}/${ALIAS}`);
-      expect([status, found.get("location")]).toEqual([302, destination]);
-      expect((await call(`${other.url}/${FORGED}`)).status).toBe(404);
-    }, WITHIN_MS);
-  } finally {
-    await other.stop();
-  }
-});
-
 test("with a redirector's password, JetStream repeats what was signed, and changes nothing by it", async () => {
   const stranger = await nats.connect("redirector");
   const manager = await stranger.jetstreamManager({ checkAPI: false });
@@ -206,33 +177,6 @@ test("with a redirector's password, JetStream repeats what was signed, and chang
   await change();
   await change();
   await stranger.close();
-});
-
-test("a manifest that was signed before brings no snapshot back", async () => {
-  const stranger = await nats.connect("api");
-  const manager = await stranger.jetstreamManager({ checkAPI: false });
-  const [subject = ""] = await listSubjects(manager, manifestSubject("*"));
-  const { data, header } = await manager.streams.getMessage(SNAPSHOTS_STREAM, {
-    last_by_subj: subject,
-  });
-  // It is removed with its chunks, and comes again as the last one.
-  const sql = postgres(stack.info().database_url, { max: 1 });
-  const signer = signerOf({ links_signing_key: stack.info().links_signing_key ?? SIGNING_KEY });
-  for (let made = 0; made < SNAPSHOTS_KEPT; made++) await resyncHosts(sql, manager, signer);
-  await sql.end();
-  expect(await listSubjects(manager, subject)).toEqual([]);
-  await stranger.jetstream().publish(subject, data, { headers: header });
-  await stranger.close();
-  await change();
-  const other = await startRedirector(stack, environment("redirector"));
-  try {
-    await eventually(async () => {
-      const { status, headers: found } = await call(`${other.url}/${ALIAS}`);
-      expect([status, found.get("location")]).toEqual([302, destination]);
-    }, WITHIN_MS);
-  } finally {
-    await other.stop();
-  }
 });
 
 test("keys are changed while links change", async () => {

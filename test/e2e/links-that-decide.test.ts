@@ -37,23 +37,6 @@ const expectSoon = (
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-describe("schedule and state", () => {
-  test("a link that has not started and a disabled one answer as an alias without a link", async () => {
-    const unknown = await callOnce(`${stack.info().short_url}/no-such-alias`);
-    const scheduled = await links.create({ starts_at: inMs(3_600_000), password: "secret" });
-    const disabled = await links.create({ disabled: true });
-    expect((await links.read(scheduled.id))["status"]).toBe("scheduled");
-    expect((await links.read(disabled.id))["status"]).toBe("disabled");
-    for (const { alias } of [scheduled, disabled]) {
-      const response = await callOnce(`${stack.info().short_url}/${alias}`);
-      expect([response.status, response.body]).toEqual([404, unknown.body]);
-      expect([...response.headers.keys()]).toEqual([...unknown.headers.keys()]);
-    }
-    expect((await links.change(disabled.id, { disabled: false }))["status"]).toBe("active");
-    await expectSoon(disabled.alias, [302, "https://example.com/plain"]);
-  });
-});
-
 /** Addresses and their countries in the GeoIP data of this stack. */
 const PLACES = [
   ["8.8.8.8", "US"],
@@ -277,34 +260,6 @@ describe("rules", () => {
             }
     expect(seen.size).toBe(rules.length + 1);
   });
-});
-
-test("a path beyond the alias is appended to the URLs of rules and arms, also on a redirector that did not have the link", async () => {
-  const { id, alias } = await links.create({
-    url: "https://example.com/arm?x=1#top",
-    forward_path: "append",
-    rules: [{ url: "https://example.com/rule/", conditions: [{ type: "query", name: "r" }] }],
-    split: { arms: [{ url: "https://example.com/arm?x=1#top", weight: 99 }] },
-  });
-  const other = await startRedirector(stack);
-  try {
-    for (const origin of [stack.info().short_url, other.url]) {
-      expect(await follow(`${alias}/a?r`, {}, origin)).toEqual([302, "https://example.com/rule/a"]);
-      expect(await follow(`${alias}/a`, {}, origin)).toEqual([
-        302,
-        "https://example.com/arm/a?x=1#top",
-      ]);
-    }
-    await eventually(async () => expect((await links.read(id))["clicks"]).toBe(4), 60_000);
-  } finally {
-    await other.stop();
-  }
-  const changed = await links.change(id, { forward_path: null });
-  expect(changed["forward_path"]).toBeUndefined();
-  await expectSoon(`${alias}/a`, [404, null]);
-  expect(codeOf(await links.send(`/v1/links/${id}`, "PATCH", { forward_path: "prepend" }))).toEqual(
-    [400, "invalid_request"],
-  );
 });
 
 const SPLIT_VISITORS = 200;

@@ -48,30 +48,11 @@ describe("a link with a preview", () => {
     await eventually(async () => expect((await account.read(id))["clicks"]).toBe(1), 60_000);
     const all = await account.send(`/v1/clicks?link_id=${id}`, "GET");
     expect(z.object({ data: z.array(z.unknown()) }).parse(all.body).data).toHaveLength(1);
-  });
-
-  test("comes before rules, and has neither description nor image when none is set", async () => {
-    const conditions = [{ type: "query", name: "a" }];
-    const { alias, id } = await account.create({
-      preview: { title: "Only a title" },
-      rules: [{ url: "https://example.com/rule", conditions }],
-    });
-    const { status, body } = await get(alias, AGENT, "?a=1");
-    expect([status, ogOf(body, "title")]).toEqual([200, "Only a title"]);
-    expect([ogOf(body, "description"), ogOf(body, "image")]).toEqual([undefined, undefined]);
-    expect((await account.read(id))["preview"]).toEqual({
-      title: "Only a title",
-      description: null,
-      image: null,
-    });
     const explain = (user_agent: string) =>
       account.send(`/v1/links/${id}/explain`, "POST", { user_agent });
     expect((await explain(AGENT)).body).toMatchObject({ preview: true });
     expect((await explain("curl/8.9.1")).body).toMatchObject({ preview: false });
-  });
-
-  test("is replaced as a whole, and switched off by null", async () => {
-    const { id, alias } = await account.create({ preview: PREVIEW });
+    // It is replaced as a whole, and switched off by null.
     const changed = await account.change(id, { preview: { title: "New" } });
     expect(changed["preview"]).toEqual({ title: "New", description: null, image: null });
     expect((await account.change(id, { preview: null }))["preview"]).toBeUndefined();
@@ -80,35 +61,10 @@ describe("a link with a preview", () => {
 });
 
 describe("the page about a link", () => {
-  test("shows destination, the card's title and age, and leads there only by the short link", async () => {
-    const { alias, id } = await account.create({
-      url: "https://example.com/a?b=1&c=<d>",
-      title: "Internal",
-      preview: { title: `Title "<i>"` },
-    });
-    const { status, location, head, body } = await get(alias, CHROME, "+");
-    expect([status, location]).toEqual([200, null]);
-    expect(head).toMatch(/x-robots-tag: noindex/i);
-    expect(body).toContain("<strong>example.com</strong>");
-    expect(body).toContain("https://example.com/a?b=1&amp;c=%3Cd%3E");
-    expect(body).toContain("Title &quot;&lt;i&gt;&quot;");
-    expect(body).not.toContain("Internal");
-    expect(body).toContain(new Date().toISOString().slice(0, 8));
-    expect(body).toContain("less than a day ago");
-    expect(body).toContain(`href="/${alias}"`);
-    expect(body).not.toMatch(/<script|http-equiv|<i>|href="https/i);
-    expect(body).not.toContain("Leads to this site since");
-    // One trailing slash is nothing, as everywhere.
-    expect((await get(alias, CHROME, "+/")).status).toBe(200);
-    // It is no click; the one after it is.
-    await get(alias, CHROME);
-    await eventually(async () => expect((await account.read(id))["clicks"]).toBe(1), 60_000);
-  });
-
   test("says since when a link leads to another site, on every redirector", async () => {
     const { alias, id } = await account.create();
     await account.change(id, { url: "https://example.com/elsewhere" });
-    expect((await get(alias, CHROME, "+")).body).not.toContain("Leads to this site since");
+    expect((await get(alias, CHROME, "+/")).body).not.toContain("Leads to this site since");
     const changed = await account.change(id, { url: "https://example.org/" });
     // It is no setting that clients see.
     expect(Object.keys(changed)).not.toContain("host_changed_at");

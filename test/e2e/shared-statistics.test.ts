@@ -7,7 +7,6 @@ import { describe, expect, test } from "bun:test";
 
 import * as z from "zod";
 
-import { usePostgres } from "../../api/postgres.ts";
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
 import { type ApiResponse, call, CHROME, codeOf, linkSchema } from "../harness/api.ts";
@@ -170,22 +169,6 @@ describe("every endpoint with every filter", () => {
       const single = await call(api(`/v1/clicks?link_id=${link.id}&${filterOf()}`), { key });
       expect(codeOf(single)).toEqual([404, "not_found"]);
     }
-  });
-
-  test("shows a share of another account or mode to nobody but its owner", async () => {
-    const { id } = await share({ link_id: link.id });
-    for (const key of [foreign.key, testKey]) {
-      for (const options of [{}, { method: "PATCH", body: { name: "mine" } }, { method: "DELETE" }])
-        expect(codeOf(await call(api(`/v1/shares/${id}`), { key, ...options }))).toEqual([
-          404,
-          "not_found",
-        ]);
-      const { body } = await call(api("/v1/shares?limit=100"), { key });
-      expect(JSON.stringify(body)).not.toContain(id);
-      const stolen = await call(api("/v1/shares"), { key, body: { link_id: link.id } });
-      expect(codeOf(stolen)).toEqual([404, "not_found"]);
-    }
-    expect((await call(api(`/v1/shares/${id}`), { key: owner.key })).status).toBe(200);
   });
 });
 
@@ -427,17 +410,40 @@ describe("shared statistics", () => {
     expect(own.headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
   });
 
-  test("keep their tokens and passwords secret: neither is in the database or the log", async () => {
-    const { token } = await share({ link_id: link.id, password: "correct horse" });
-    await read(token);
-    const rows = await usePostgres(
-      stack.info().database_url,
-      (sql) => sql`select to_jsonb(shares) as row from shares`,
-    );
-    const log = await Bun.file(`${stack.dataDir}/logs/api.log`).text();
-    for (const text of [JSON.stringify(rows), log]) {
-      expect(text).not.toContain(token);
-      expect(text).not.toContain("correct horse");
+  test("have pages in German for those who read it, also without statistics; programs' responses are alike", async () => {
+    const { url, token } = await share();
+    const { url: locked } = await share({ password: "correct horse" });
+    const wrong = { method: "POST", body: "password=wrong" };
+    const form = { "content-type": "application/x-www-form-urlencoded" };
+    for (const [page, status, text, options = {}] of [
+      [url, 200, "Klicks im Zeitverlauf"],
+      [`${url}?timezone=Atlantis`, 400, "Diese Zeitzone ist unbekannt."],
+      [api("/shared/nothing"), 404, "keine Statistik"],
+      [locked, 401, ">Passwort<"],
+      [locked, 403, "Das Passwort ist falsch.", wrong],
+    ] as const)
+      for (const [accepted, language] of [
+        ["de-CH, en;q=0.5", "de"],
+        ["en-GB, de;q=0.5", "en"],
+      ] as const) {
+        const headers = { ...fromElsewhere(), ...form, "accept-language": accepted };
+        const shown = await call(page, { ...options, headers });
+        expect([page, shown.status, shown.headers.get("content-language")]).toEqual([
+          page,
+          status,
+          language,
+        ]);
+        expect(shown.headers.get("vary")).toContain("Accept-Language");
+        expect(String(shown.body)).toContain(`<html lang="${language}" dir="ltr">`);
+        expect(String(shown.body).includes(text)).toBe(language === "de");
+      }
+    for (const asked of [token, "nothing"]) {
+      const german = await read(asked, { headers: { "accept-language": "de" } });
+      expect([german.status, german.body]).toEqual(
+        [await read(asked)].flatMap(({ status, body }) => [status, body]),
+      );
+      expect(german.headers.get("content-language")).toBeNull();
+      expect(german.headers.get("vary") ?? "").not.toContain("Accept-Language");
     }
   });
 });

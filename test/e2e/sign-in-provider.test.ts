@@ -166,18 +166,6 @@ withBrowser("somebody of the provider", () => {
 });
 
 withBrowser("without the provider", () => {
-  test("passwords sign nobody in but the owner for emergencies", async () => {
-    const { page } = await open();
-    await enterPassword(page, await createUser(stack, account.id));
-    await page.getByRole("alert").getByText("The e-mail address or the password is").waitFor();
-    await page.reload();
-    await enterPassword(page, emergency);
-    await isIn(page);
-    await page.getByRole("button", { name: "Sign out", exact: true }).click();
-    await isOut(page);
-    await page.context().close();
-  });
-
   test("a process starts, says so, signs that owner in and out, and others when it is back", async () => {
     provider.state = "down";
     await restart();

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import { admin, runAdmin } from "../harness/admin.ts";
+import { admin } from "../harness/admin.ts";
 import { callOnce } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
@@ -63,21 +63,6 @@ describe("a link taken down by its alias", () => {
     await becomes(cached.alias, 302);
     expect(await statusOf(cached.id)).toBe("active");
     expect(await statuses(uncached.alias)).toEqual([451, 451]);
-  });
-
-  test("must exist", async () => {
-    for (const args of [
-      ["--alias", "no-such-alias"],
-      ["--account", "acct_01k9z3v6x7e8w9r0t1y2n3h4m5"],
-      ["--alias", "a", "--host", "example.com"],
-      ["--domain", "go.example.com", "--host", "example.com"],
-      ["--host", "example.com/path"],
-      [],
-    ]) {
-      const { code, stderr } = await runAdmin(stack, ["links", "disable", ...args]);
-      expect([args, code === 0, stderr === ""]).toEqual([args, false, false]);
-    }
-    expect((await runAdmin(stack, ["links", "enable", "--host", "never.example"])).code).toBe(1);
   });
 });
 

@@ -2,7 +2,6 @@
  * Clicks that ClickHouse generates itself: of many links, cities, agents and referrers, a few of
  * which have most of them.
  */
-import { DAY_SECONDS } from "../../shared/durations.ts";
 
 /** Links with clicks, by rank. */
 export const LINKS = 100_000;
@@ -57,14 +56,3 @@ export const insertClicks = ({
               FROM numbers(${clicks}))
     SETTINGS max_insert_threads = 2, max_block_size = 1000000, min_insert_block_size_rows = 1000000,
              insert_deduplicate = 0, deduplicate_blocks_in_dependent_materialized_views = 0`;
-
-/** Returns the statement that inserts so many clicks of one link, over the last day. */
-export const insertClicksOf = (accountId: string, linkId: string, clicks: number): string =>
-  insertClicks({
-    accountId,
-    from: Math.floor(Date.now() / 1_000) - DAY_SECONDS,
-    seconds: DAY_SECONDS,
-    clicks,
-    segment: 1,
-    linkId: `toUUID('${linkId}')`,
-  });

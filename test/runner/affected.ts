@@ -46,8 +46,8 @@ const RESOURCES = [
   "webhooks",
 ];
 
-/** These go through the whole product, so they see every change in it. */
-const MAIN_FILES = new Set(["test/e2e/main-job.test.ts", "test/e2e/specification.test.ts"]);
+/** It goes through the whole product, so it sees every change in it. */
+const MAIN_FILE = "test/e2e/main-job.test.ts";
 
 const CODE = /\.tsx?$/;
 const PRODUCT =
@@ -87,10 +87,10 @@ export function findSeers(path: string, views: readonly View[]): string[] {
   const seers = views.filter(
     ({ test, seen }) =>
       seen.has(path) ||
-      (isProduct && MAIN_FILES.has(test)) ||
+      (isProduct && test === MAIN_FILE) ||
       (!CODE.test(path) && isNamed(path, seen)),
   );
-  const isSeen = seers.some(({ test }) => !MAIN_FILES.has(test));
+  const isSeen = seers.some(({ test }) => test !== MAIN_FILE);
   return (isSeen || !isProduct ? seers : views).map(({ test }) => test);
 }
 

@@ -121,21 +121,6 @@ test("clicks by people are recorded with the fields of the list, for those who r
   expect(events.length).toBe(0);
 });
 
-test("a segment with many clicks is several events, and one that is sent again is none", async () => {
-  await becomeReader();
-  const journal = new TestJournal(newUuid(), 0, accountId);
-  const segment = journal.next(1_200);
-  await publish(segment);
-  await expectStored(1_200);
-  await expectAllRecorded();
-  const before = await read("type=clicks.recorded&limit=100");
-  expect(before.data.map(({ data }) => data.clicks.length)).toEqual([500, 500, 200]);
-  await publishSegments(nats, [segment], { again: true });
-  await publish(journal.next(1));
-  await expectStored(1_201);
-  await expectAllRecorded();
-});
-
 /** Keeps every worker from writing events, as PostgreSQL does that is away. */
 async function keepFromWriting() {
   await sql.unsafe(`

@@ -2,14 +2,14 @@
  * Goal: links that move here keep what they were: printed short URLs lead where they led, archived
  * links stay archived, and whatever cannot be imported is named before anything is created. Method:
  * files as services export them, in a real browser on a real stack; the API and the redirector show
- * what came of it. What becomes of each service's columns is tested beside the import's code.
+ * what came of it. What becomes of each service's columns, and of every setting in an export of
+ * this one, is tested beside the code of import and export.
  */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 
-import type { NewLink } from "../../clients/typescript/src/index.ts";
 import { callOnce } from "../harness/api.ts";
 import { DashboardBrowser, withBrowser } from "../harness/dashboard-browser.ts";
 import { addDomain, enter, tabTo } from "../harness/dashboard-page.ts";
@@ -20,44 +20,6 @@ import { forFile } from "../harness/for-file.ts";
 const TIMEOUT_MS = 20_000;
 const HOST = "go.moved.example";
 const AT = (path: string) => `https://destination.example/${path}`;
-const OWN = "https://example.com/own";
-
-/** A link with every setting that the API takes, but a password. */
-const EVERYTHING = {
-  url: OWN,
-  alias: "exp-all",
-  title: "Everything, at once",
-  tags: ["a", "b"],
-  external_id: "order-7",
-  starts_at: "2029-01-01T00:00:00.000Z",
-  expires_at: "2030-01-01T00:00:00.000Z",
-  expired_url: "https://example.com/over",
-  disabled: true,
-  archived: true,
-  max_clicks: 100,
-  limit_counts: "human",
-  confirm: true,
-  rules: [
-    {
-      id: "rule_01k9z3v6x7e8w9r0t1y2n3h4m5",
-      url: "https://example.com/de",
-      conditions: [{ type: "country", in: ["DE", "AT"] }],
-    },
-  ],
-  split: {
-    arms: [{ id: "arm_01k9z3v6x7e8w9r0t1y2n3h4m5", url: "https://example.com/b", weight: 30 }],
-    until: "2029-06-01T00:00:00.000Z",
-  },
-  preview: { title: "Card", description: "Text", image: "https://images.example.com/card.svg" },
-  forward_path: "append",
-  redirect_status: 307,
-  forward_query: true,
-  utm_source: "s",
-  utm_medium: "m",
-  utm_campaign: "c",
-  utm_term: "t",
-  utm_content: "o",
-} satisfies NewLink;
 
 const dns = await forFile(Dns.start());
 const dashboard = await forFile(DashboardBrowser.open(dns));
@@ -164,45 +126,6 @@ withBrowser("an export", () => {
       expect(text).toContain("'=HYPERLINK(1)");
     });
   });
-
-  test("of this service has every setting again, and no link is opened without its password", async () => {
-    const created = await dashboard.addAccount();
-    const own = created.client;
-    const host = "go.exported.example";
-    await addDomain(own, dns, host);
-    await own.links.create({ ...EVERYTHING, domain: host });
-    await own.links.create({ url: OWN, alias: "exp-plain", title: "=1+1", tags: ["a,b", "'-c"] });
-    await own.links.create({ url: OWN, alias: "exp-secret", password: "secret" });
-    const readAll = async () => {
-      const links = await Array.fromAsync(own.links.all({ include: "settings", archived: "any" }));
-      links.sort((a, b) => a.alias.localeCompare(b.alias));
-      const ofThisCopy = new Set(["id", "created_at", "updated_at", "created_by"]);
-      return links.map((link) =>
-        Object.fromEntries(Object.entries(link).filter(([name]) => !ofThisCopy.has(name))),
-      );
-    };
-    const before = await readAll();
-    const { url, ...settings } = EVERYTHING;
-    expect(before[0]).toMatchObject({ ...settings, original_url: url, domain: host });
-
-    await dashboard.visit(created, "/links", async (page) => {
-      await button(page, "Export").click();
-      const [download] = await Promise.all([
-        page.waitForEvent("download"),
-        button(page, "Export as CSV").click(),
-      ]);
-      const file = await download.path();
-      for await (const link of own.links.all({ archived: "any" })) await own.links.delete(link.id);
-      await page.goto(`/${created.id}/live/links/import`);
-      await page.getByLabel("Choose a CSV file").setInputFiles(file);
-      await page.getByText("The Shorthop export contains 3 rows").waitFor();
-      await button(page, "Check 3 rows").click();
-      await button(page, "Import 2 links").click();
-      await page.getByText("2 links created, 1 not imported.").waitFor();
-      await page.getByRole("row", { name: "exp-secret" }).getByText("has a password").waitFor();
-    });
-    expect(await readAll()).toEqual(before.slice(0, 2));
-  });
 });
 
 const TROUBLED = `short_url,long_url,title,mood,status,expires,password
@@ -284,8 +207,6 @@ withBrowser("a file with everything wrong", () => {
     expect(await fieldsOf("quiet", HOST)).toMatchObject({ archived: true });
     expect(await fieldsOf("held", HOST)).toMatchObject({ original_url: AT("first") });
     expect(await fieldsOf("held-2", HOST)).toMatchObject({ original_url: AT("t2") });
-    for (const alias of ["gone", "odd", "over", "hashed"])
-      expect(account.client.links.lookUp({ alias, domain: HOST })).rejects.toThrow();
   });
 
   test("is corrected by other columns, also without a mouse, and a change needs another check", async () => {

@@ -54,29 +54,28 @@ describe("the operator's command line", () => {
   });
 
   test.each([
-    [["accounts", "create", "--name", "x", "--plan", "gold"], 2, "gold"],
-    [["accounts", "create", "--plan", "free"], 2, "--name"],
+    ["accounts create --name x --plan gold", 2, "gold"],
+    ["accounts create --plan free", 2, "--name"],
+    [`accounts create --name x --plan free --limits {"minute":5}`, 1, "enterprise"],
+    [`accounts create --name x --plan enterprise --limits {"minute":0}`, 2, "minute: Too small"],
     [
-      ["accounts", "create", "--name", "x", "--plan", "free", "--limits", '{"minute":5}'],
-      1,
-      "enterprise",
-    ],
-    [
-      ["accounts", "create", "--name", "x", "--plan", "enterprise", "--limits", '{"minute":0}'],
-      2,
-      "minute: Too small",
-    ],
-    [
-      ["accounts", "create", "--name", "x", "--plan", "enterprise", "--limits", '{"minutes":5}'],
+      `accounts create --name x --plan enterprise --limits {"minutes":5}`,
       2,
       'Unrecognized key: "minutes". It must be JSON such as {"minute":600,',
     ],
-    [["keys", "revoke", "key_nonsense"], 2, "key_"],
-    [["keys", "revoke", "key_01m7xx1r0feg6ayt089t7p6rr5"], 1, "does not exist"],
-    [["nonsense"], 2, "nonsense"],
-    [["--help"], 0, ""],
-  ] as const)("%p exits with %i", async (args, code, problem) => {
-    const result = await runAdmin(stack, args);
+    ["keys revoke key_nonsense", 2, "key_"],
+    ["keys revoke key_01m7xx1r0feg6ayt089t7p6rr5", 1, "does not exist"],
+    ["links disable --alias no-such-alias", 1, "does not exist"],
+    ["links disable --account acct_01k9z3v6x7e8w9r0t1y2n3h4m5", 1, "does not exist"],
+    ["links disable --alias a --host example.com", 1, "Give one of"],
+    ["links disable --domain go.example.com --host example.com", 1, "--domain says where"],
+    ["links disable --host example.com/path", 2, "--host"],
+    ["links disable", 1, "Give one of"],
+    ["links enable --host never.example", 1, "does not exist"],
+    ["nonsense", 2, "nonsense"],
+    ["--help", 0, ""],
+  ] as const)("%s exits with %i", async (words, code, problem) => {
+    const result = await runAdmin(stack, words.split(" "));
     expect(result.code).toBe(code);
     expect(result.stderr).toContain(problem);
     if (code !== 0) expect(result.stdout).toBe("");

@@ -4,6 +4,7 @@
 import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
+import QRCode from "qrcode";
 
 import {
   DEFAULT_QR_STYLE,
@@ -114,6 +115,21 @@ describe.each(FORMATS)("an image in %s", (format) => {
     const [red = 0, green = 0, blue = 0] = data.subarray((200 * 400 + 200) * 4);
     for (const value of [red, green, blue]) expect(Math.abs(value - 0x80)).toBeLessThan(4);
   });
+});
+
+test("a PNG has one bit per pixel: with four bytes, the largest blocked the event loop for 0.8 s", async () => {
+  const { image } = await drawQr(PAYER, TEXT, request({ size: 2_048 }));
+  // PNG (ISO 15948), 11.2.2: bit depth and colour type of the header.
+  const bytes = Buffer.from(image);
+  expect([bytes[24], bytes[25]]).toEqual([1, 0]);
+});
+
+test("a PNG that has less pixels than modules gets four for each", async () => {
+  const { type, image } = await drawQr(PAYER, TEXT, request({ size: 20 }));
+  const { modules } = QRCode.create(TEXT, { errorCorrectionLevel: "L" });
+  const { width, height } = await toBitmap(type, image);
+  const edge = 4 * (modules.size + 2 * DEFAULT_QR_STYLE.margin);
+  expect([width, height]).toEqual([edge, edge]);
 });
 
 const hex = fc

@@ -34,7 +34,7 @@ const color = (fallback: string, what: string) =>
       maxLength: 7,
     });
 
-export const qrQuery = z.object({
+const qrQuery = z.object({
   format: z
     .enum(["svg", "png", "pdf"])
     .default("svg")
@@ -98,7 +98,7 @@ type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
  * too little, and for a logo where the account has none; a saved style whose logo has been removed
  * since is drawn without.
  */
-export function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrRequest {
+function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrRequest {
   const { format, size, error_correction, ...named } = query;
   const saved = qrStyle ?? DEFAULT_QR_STYLE;
   const style = {
