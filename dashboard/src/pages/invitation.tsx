@@ -17,7 +17,7 @@ import {
 import { getJson, send } from "../data/http.ts";
 import { SESSION_KEY, useSignOut } from "../data/session.ts";
 import { isNotFound } from "../languages/errors.ts";
-import { preferredLanguage } from "../languages/preference.ts";
+import { preferredLanguage } from "../data/preferences.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";

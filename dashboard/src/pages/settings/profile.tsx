@@ -13,7 +13,7 @@ import {
   preferredLanguage,
   readChoice,
   saveChoice,
-} from "../../languages/preference.ts";
+} from "../../data/preferences.ts";
 import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
