@@ -130,7 +130,7 @@ export class Installation {
 
   /** Runs `work` on PostgreSQL, then closes the connection. */
   async withDatabase<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    return await usePostgres(await this.findUrl("DATABASE_URL"), work, CONNECT_TIMEOUT_SECONDS);
+    return await onDatabase(await this.findUrl("DATABASE_URL"), work);
   }
 
   /** Runs `work` on some connections of PostgreSQL, for as long as a statement takes. */
@@ -191,6 +191,10 @@ export class Installation {
     }
   }
 }
+
+/** Runs `work` on a database as commands do, then closes the connection. */
+export const onDatabase = <T>(url: string, work: (sql: Sql) => Promise<T>): Promise<T> =>
+  usePostgres(url, work, CONNECT_TIMEOUT_SECONDS);
 
 /** Names the servers without the passwords in their URLs. */
 function describeUnreachable(urls: string, cause: unknown): string {

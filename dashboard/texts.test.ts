@@ -22,7 +22,7 @@ const STATISTICS = join(import.meta.dir, "../shared/languages/statistics");
 /** What may stay in the sources: a text of code, by its file, and why. */
 const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string])[] = [
   ["app.tsx", /^Shorthop$/, "the product's name"],
-  ["ui/logo.tsx", /^Shorthop$/, "the product's name"],
+  ["ui/page.tsx", /^Shorthop$/, "the product's name"],
   ["commands/shortcuts.ts", /^(Ctrl|Esc)$/, "keys, as keyboards name them"],
   ["commands/commands.tsx", /^main input/, "a selector"],
   ["ui/dialog.tsx", /^form :is/, "a selector"],

@@ -38,9 +38,9 @@ const LOCAL_STACK_IMPORTS: Record<string, readonly string[]> = {
   "deploy/local/main.ts": [
     "api/demo.ts",
     "api/migrations/migrate.ts",
+    "dashboard/cache.ts",
     "worker/migrations/migrate.ts",
   ],
-  "deploy/local/dashboard.ts": ["dashboard/cache.ts"],
 };
 
 /** Packages that a folder must not import. */

@@ -8,7 +8,7 @@ import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
-import { Logo } from "./ui/logo.tsx";
+import { Logo } from "./ui/page.tsx";
 import { Empty, ErrorState, lazyPart, Loading } from "./ui/states.tsx";
 
 // Pages that share most of their code are one script: each then needs few requests.

@@ -5,16 +5,15 @@ import { createRoot } from "react-dom/client";
 
 import { StatisticsLanguageContext } from "../../shared/statistics/language.ts";
 import { App } from "./app.tsx";
+import { applyTheme, preferredLanguage, readTheme } from "./data/preferences.ts";
 import { SESSION_KEY } from "./data/session.ts";
 import { isSignedOut } from "./languages/errors.ts";
-import { preferredLanguage } from "./languages/preference.ts";
 import {
   getLanguage,
   onLanguageChange,
   setLanguage,
   statisticsLanguage,
 } from "./languages/translate.ts";
-import { applyTheme, readTheme } from "./ui/theme.ts";
 import { ToastRegion } from "./ui/toast.tsx";
 
 const queryClient = new QueryClient({

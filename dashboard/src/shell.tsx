@@ -5,13 +5,13 @@ import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
 import { useCommands } from "./data/commands.ts";
+import { applyTheme, readTheme, THEMES } from "./data/preferences.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { Button, IconButton, SegmentedControl } from "./ui/button.tsx";
 import { Select } from "./ui/field.tsx";
-import { Logo } from "./ui/logo.tsx";
-import { applyTheme, readTheme, THEMES } from "./ui/theme.ts";
+import { Logo } from "./ui/page.tsx";
 import { toastError } from "./ui/toast.tsx";
 
 /** The frame, with the commands available on every page. */

@@ -1,17 +1,17 @@
 /** The local stack: `npm start` runs all of Shorthop on this machine. */
-import { mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { Command } from "commander";
 
 import { migrate as migratePostgres } from "../../api/migrations/migrate.ts";
+import { cachedFolder } from "../../dashboard/cache.ts";
 import { loadConfig } from "../../shared/env.ts";
 import { runMain } from "../../shared/lifecycle.ts";
 import { tryLock } from "../../shared/process-lock.ts";
+import { CLIENT_FILE } from "../../shared/version.ts";
 import { migrate as migrateClickHouse } from "../../worker/migrations/migrate.ts";
-import { configSchema } from "./config.ts";
-import { buildDashboard, packClient } from "./dashboard.ts";
-import { banner, canSignIn, DEMO_EMAIL, keyWorks } from "./demo.ts";
+import { configSchema, PROJECT_DIR } from "./config.ts";
 import { findFreePort } from "./ports.ts";
 import { makeRoles, removeInstallation } from "./postgres.ts";
 import type { DemoProvider } from "./provider.ts";
@@ -20,15 +20,17 @@ import { loadSecrets, makePrivate, PRIVATE_UMASK, saveSecrets, type Secrets } fr
 import {
   ALLOW_PRIVATE_TARGETS,
   appServices,
+  bunScript,
   filesOf,
   LocalStack,
   metricsUrl,
   SHORT_HOSTS,
+  type StackFile,
   type StackInfo,
   type StackUrls,
 } from "./stack.ts";
 import { choosePortsFor, type Ports, Stores } from "./stores.ts";
-import { seconds } from "./supervisor.ts";
+import { endWithParent, seconds } from "./supervisor.ts";
 
 /** Folders of the data directory that `--fresh` removes. */
 const DATA_FOLDERS = ["postgres", "nats", "clickhouse", "journal", "links", "logs"];
@@ -187,6 +189,31 @@ function migrateStores(
   return { postgres: withRoles, clickhouse: clickhouseSchema };
 }
 
+// The dashboard: rebuilt when its sources change, shared by all stacks of this checkout.
+
+/** Returns the dashboard's folder, and builds it if necessary, in a process of its own. */
+function buildDashboard(): { folder: string; built: Promise<void> } {
+  const cache = join(PROJECT_DIR, ".local", "dashboard");
+  const folder = cachedFolder(cache);
+  return { folder, built: existsSync(folder) ? Promise.resolve() : build(cache) };
+}
+
+async function build(cache: string): Promise<void> {
+  const code = await runScript(bunScript("dashboard/build.ts", "--cached", cache)).exited;
+  if (code !== 0) throw new Error(`The dashboard could not be built (exit code ${code}).`);
+}
+
+/** Packs the TypeScript client, which the API serves, unless it is there. Nothing waits for it. */
+function packClient(folder: string): void {
+  const file = join(folder, CLIENT_FILE);
+  if (!existsSync(file)) runScript(bunScript("deploy/pack-clients.ts", file));
+}
+
+const runScript = (command: readonly string[]) =>
+  Bun.spawn(endWithParent(command), { stdio: ["ignore", "ignore", "inherit"] });
+
+// The demo account and user.
+
 /** What makes accounts and users takes a third of a second to load, and most starts have both. */
 const loadDemo = () => import("../../api/demo.ts");
 
@@ -205,5 +232,74 @@ async function ensureDemo({ config, secrets }: LocalStack, urls: StackUrls): Pro
   const { ensureDemoUser } = await loadDemo();
   await ensureDemoUser(urls.database, DEMO_EMAIL, secrets.demoPassword);
 }
+
+/** Attempts to have the API check the key, which needs PostgreSQL, and the pause between two. */
+const ATTEMPTS_MAX = 60;
+const RETRY_MS = 500;
+
+/** Whether the API accepts the key, which may be of another database. Throws if it cannot say. */
+async function keyWorks(apiUrl: string, key: string): Promise<boolean> {
+  const headers = { authorization: `Bearer ${key}` };
+  let status = 0;
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    ({ status } = await fetch(`${apiUrl}/v1/limits`, { headers }));
+    // A rate-limited key is valid.
+    if (status === 200 || status === 429) return true;
+    if (status === 401 || status === 403) return false;
+    await Bun.sleep(RETRY_MS);
+  }
+  throw new Error(
+    `The API does not say whether the demo key is valid: it responds with ${status}.`,
+  );
+}
+
+const DEMO_EMAIL = "demo@example.com";
+
+/** Whether the demo user can sign in; the password may be of another database. */
+async function canSignIn(dashboardUrl: string, password: string): Promise<boolean> {
+  const response = await fetch(`${dashboardUrl}/auth/sign-in`, {
+    method: "POST",
+    headers: { origin: dashboardUrl, "content-type": "application/json" },
+    body: JSON.stringify({ email: DEMO_EMAIL, password }),
+  });
+  return response.ok;
+}
+
+/** The text printed when the stack is ready; `provider` is one to sign in with. */
+const banner = (stack: Omit<StackFile, "pids">, provider: DemoProvider | undefined): string => `
+  Shorthop is ready.
+
+    API           ${stack.api_url}/v1
+    Short links   ${stack.short_url}
+    Live key      ${stack.api_key}
+    Test key      ${stack.test_api_key}
+    Dashboard     ${stack.dashboard_url}
+                  sign in as ${stack.dashboard_email}, password ${stack.dashboard_password}${describeProvider(stack, provider)}
+
+  Create a short link:
+
+    curl -X POST ${stack.api_url}/v1/links \\
+      -H 'Authorization: Bearer ${stack.api_key}' \\
+      -H 'Content-Type: application/json' \\
+      -d '{"url": "https://example.com/hello", "alias": "hello"}'
+
+  Follow it, then look at its clicks (LINK_ID is the "id" above):
+
+    curl -i ${stack.short_url}/hello
+    curl '${stack.api_url}/v1/analytics/LINK_ID?period=24h' \\
+      -H 'Authorization: Bearer ${stack.api_key}'
+
+  Ctrl-C stops everything; links and clicks are kept.
+`;
+
+const describeProvider = (
+  { dashboard_password }: Omit<StackFile, "pids">,
+  provider: DemoProvider | undefined,
+): string =>
+  provider === undefined
+    ? ""
+    : `
+    Provider      ${provider.issuer}
+                  sign in as ${provider.email}, password ${dashboard_password}`;
 
 await runMain({ "": run }, []);

@@ -1,13 +1,10 @@
 /** Backups of PostgreSQL, by its own pg_dump and pg_restore. */
 import { migratePostgres, schemaState } from "../../../api/migrations/migrate.ts";
-import { type Sql, type Transaction, usePostgres } from "../../../api/postgres.ts";
+import type { Sql, Transaction } from "../../../api/postgres.ts";
 import { processLog } from "../../../shared/log.ts";
 import { databaseOf, hostsOf, withDatabase } from "../../../shared/postgres.ts";
-import type { Env } from "../../installation.ts";
+import { type Env, onDatabase } from "../../installation.ts";
 import { type Content, outputOf, type Storage, type StoredFile } from "./storage.ts";
-
-/** The schema is read right after a large write, which can delay the connection. */
-const CONNECT_TIMEOUT_SECONDS = 30;
 
 /** The database, and the environment in which its programs run. */
 export type Database = { url: string; env: Env };
@@ -24,21 +21,18 @@ export const dumpPostgres = (
   storage: Storage,
   name: string,
 ): Promise<PostgresBackup> =>
-  usePostgres(
-    database.url,
-    async (sql) =>
-      await sql.begin("isolation level repeatable read read only", async (transaction) => {
-        const snapshot = await exportSnapshot(transaction);
-        const rows = await countAllRows(transaction);
-        const migration = await readLastMigration(transaction);
-        const command = ["pg_dump", "--format=custom", `--snapshot=${snapshot}`];
-        const file = await storage.write(
-          `${name}/postgres.dump`,
-          outputOf(command, environmentOf(database)),
-        );
-        return { file, migration, rows };
-      }),
-    CONNECT_TIMEOUT_SECONDS,
+  onDatabase(database.url, (sql) =>
+    sql.begin("isolation level repeatable read read only", async (transaction) => {
+      const snapshot = await exportSnapshot(transaction);
+      const rows = await countAllRows(transaction);
+      const migration = await readLastMigration(transaction);
+      const command = ["pg_dump", "--format=custom", `--snapshot=${snapshot}`];
+      const file = await storage.write(
+        `${name}/postgres.dump`,
+        outputOf(command, environmentOf(database)),
+      );
+      return { file, migration, rows };
+    }),
   );
 
 /**
@@ -55,11 +49,7 @@ export async function restorePostgres(
   if (privileges === "without privileges") options.push("--no-privileges");
   const command = ["pg_restore", ...options, `--dbname=${databaseOf(database.url)}`];
   await feedTool(database, command, storage.read(file.name));
-  const restored = await usePostgres(
-    database.url,
-    async (sql) => await sql.begin(countAllRows),
-    CONNECT_TIMEOUT_SECONDS,
-  );
+  const restored = await onDatabase(database.url, (sql) => sql.begin(countAllRows));
   const wrong = Object.entries(rows).filter(([table, count]) => restored[table] !== count);
   if (wrong.length > 0)
     throw new Error(
@@ -88,13 +78,13 @@ export async function drillPostgres(
     try {
       // Privileges belong to the cluster, not to the database.
       const rows = await restorePostgres(throwAway, storage, backup, "without privileges");
-      await usePostgres(throwAway.url, bringUpToDate, CONNECT_TIMEOUT_SECONDS);
+      await onDatabase(throwAway.url, bringUpToDate);
       return rows;
     } finally {
       await dropDatabase(sql, name);
     }
   };
-  return await usePostgres(url, work, CONNECT_TIMEOUT_SECONDS);
+  return await onDatabase(url, work);
 }
 
 async function bringUpToDate(sql: Sql): Promise<void> {
@@ -108,20 +98,17 @@ async function bringUpToDate(sql: Sql): Promise<void> {
  * anything in them. Returns whether it has the roles of the processes.
  */
 export const clearDatabase = (url: string): Promise<boolean> =>
-  usePostgres(
-    url,
-    async (sql) =>
-      await sql.begin(async (transaction) => {
-        const { accounts = 0, links = 0, users = 0, ...others } = await countAllRows(transaction);
-        const isForeign = Object.keys(others).length > 0 && !("schema_migrations" in others);
-        if (accounts + links + users > 0 || isForeign)
-          throw new Error(
-            `The database ${databaseOf(url)} has data, which a restore would replace: drop it, or name another one in DATABASE_URL of migrate.env.`,
-          );
-        await dropSchema(transaction);
-        return await hasProcessRoles(transaction);
-      }),
-    CONNECT_TIMEOUT_SECONDS,
+  onDatabase(url, (sql) =>
+    sql.begin(async (transaction) => {
+      const { accounts = 0, links = 0, users = 0, ...others } = await countAllRows(transaction);
+      const isForeign = Object.keys(others).length > 0 && !("schema_migrations" in others);
+      if (accounts + links + users > 0 || isForeign)
+        throw new Error(
+          `The database ${databaseOf(url)} has data, which a restore would replace: drop it, or name another one in DATABASE_URL of migrate.env.`,
+        );
+      await dropSchema(transaction);
+      return await hasProcessRoles(transaction);
+    }),
   );
 
 /** Runs a PostgreSQL program on an input, which it reads as fast as it can use it. */

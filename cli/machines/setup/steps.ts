@@ -6,11 +6,11 @@ import * as z from "zod";
 import { AccountService } from "../../../api/accounts/service.ts";
 import { KeyService } from "../../../api/keys/service.ts";
 import { MemberService } from "../../../api/members/service.ts";
-import { type Sql, usePostgres } from "../../../api/postgres.ts";
+import type { Sql } from "../../../api/postgres.ts";
 import { UserService } from "../../../api/sessions/users.ts";
 import { encodeId, type Uuid } from "../../../shared/ids.ts";
 import { findingSchema } from "../../../shared/preflight.ts";
-import { Installation } from "../../installation.ts";
+import { Installation, onDatabase } from "../../installation.ts";
 import { type Host, Units } from "../host.ts";
 import { commandOf } from "../processes.ts";
 import { environmentFiles } from "./environment.ts";
@@ -43,9 +43,6 @@ import {
   type Values,
 } from "./settings.ts";
 import type { Change, Step } from "./step.ts";
-
-/** A command may wait longer than a request. */
-const CONNECT_TIMEOUT_SECONDS = 30;
 
 const ACCESS = { mode: 0o600 };
 
@@ -208,7 +205,7 @@ export class Setup {
       () => hasTable(this.#host, "accounts"),
       (work) => {
         const url = this.#installation.read("api")["DATABASE_URL"] ?? "";
-        return usePostgres(url, work, CONNECT_TIMEOUT_SECONDS);
+        return onDatabase(url, work);
       },
       this.created,
     );

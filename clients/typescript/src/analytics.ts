@@ -263,8 +263,7 @@ export class Analytics extends ClickReports<"json"> {
     const chunks = link_ids.length === 0 ? [[]] : splitIntoChunks(link_ids, LINKS_MAX);
     for (const chunk of chunks) {
       const part = { ...body, link_ids: chunk };
-      const { data, errors } = await this.#calls.change<"getBulkAnalytics">(
-        "POST",
+      const { data, errors } = await this.#calls.post<"getBulkAnalytics">(
         "/v1/analytics/bulk",
         part,
         options,

@@ -76,15 +76,43 @@ export class Calls {
     return this.json<Id>({ method: "POST", path, query, body, idempotencyKey, signal });
   }
 
-  /** Sends a request that can be repeated: it sets, deletes or asks something. */
-  async change<Id extends OperationId>(
-    method: ApiRequest["method"],
+  // Requests that can be repeated: they set, delete or ask something.
+
+  put<Id extends OperationId>(
     path: string,
-    body?: unknown,
-    { signal, ifMatch }: ChangeOptions = {},
+    body: unknown,
+    options?: ChangeOptions,
     query?: Query,
   ): Promise<ResponseBody<Id>> {
-    return this.json<Id>({ method, path, query, body, signal, headers: { "if-match": ifMatch } });
+    return this.#change<Id>({ method: "PUT", path, query, body }, options);
+  }
+
+  patch<Id extends OperationId>(
+    path: string,
+    body: unknown,
+    options?: ChangeOptions,
+    query?: Query,
+  ): Promise<ResponseBody<Id>> {
+    return this.#change<Id>({ method: "PATCH", path, query, body }, options);
+  }
+
+  post<Id extends OperationId>(
+    path: string,
+    body: unknown,
+    options?: ChangeOptions,
+  ): Promise<ResponseBody<Id>> {
+    return this.#change<Id>({ method: "POST", path, body }, options);
+  }
+
+  delete<Id extends OperationId>(path: string, options?: ChangeOptions): Promise<ResponseBody<Id>> {
+    return this.#change<Id>({ method: "DELETE", path }, options);
+  }
+
+  #change<Id extends OperationId>(
+    request: ApiRequest,
+    { signal, ifMatch }: ChangeOptions = {},
+  ): Promise<ResponseBody<Id>> {
+    return this.json<Id>({ ...request, signal, headers: { "if-match": ifMatch } });
   }
 
   async csv(path: string, query?: Query, { signal }: CallOptions = {}): Promise<string> {

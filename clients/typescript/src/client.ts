@@ -3,7 +3,6 @@
  * `ClientOptions`.
  */
 import { Analytics } from "./analytics.ts";
-import { Branding } from "./branding.ts";
 import { type CallOptions, Calls } from "./calls.ts";
 import { Clicks } from "./clicks.ts";
 import { Domains } from "./domains.ts";
@@ -12,7 +11,7 @@ import type { ClientOptions } from "./http.ts";
 import { Keys } from "./keys.ts";
 import { Links } from "./links.ts";
 import { Reports } from "./reports.ts";
-import { Shared, Shares } from "./shares.ts";
+import { Branding, Shared, Shares } from "./shares.ts";
 import { Tags } from "./tags.ts";
 import { SavedQueries } from "./views.ts";
 import { Webhooks } from "./webhooks.ts";

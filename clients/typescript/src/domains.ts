@@ -53,12 +53,7 @@ export class Domains {
    * const { status, problem } = await shorthop.domains.verify(domain.id);
    */
   async verify(id: string, options?: CallOptions) {
-    return this.#calls.change<"verifyDomain">(
-      "POST",
-      path`/v1/domains/${id}/verify`,
-      undefined,
-      options,
-    );
+    return this.#calls.post<"verifyDomain">(path`/v1/domains/${id}/verify`, undefined, options);
   }
 
   /**
@@ -71,7 +66,7 @@ export class Domains {
    * await shorthop.domains.update(domain.id, { root_url: "https://www.example.com/" });
    */
   async update(id: string, change: Body<"updateDomain">, options?: CallOptions) {
-    return this.#calls.change<"updateDomain">("PATCH", path`/v1/domains/${id}`, change, options);
+    return this.#calls.patch<"updateDomain">(path`/v1/domains/${id}`, change, options);
   }
 
   /**
@@ -82,11 +77,6 @@ export class Domains {
    * await shorthop.domains.delete(domain.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.change<"deleteDomain">(
-      "DELETE",
-      path`/v1/domains/${id}`,
-      undefined,
-      options,
-    );
+    return this.#calls.delete<"deleteDomain">(path`/v1/domains/${id}`, options);
   }
 }

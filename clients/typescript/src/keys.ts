@@ -52,7 +52,7 @@ export class Keys {
    * await shorthop.keys.revoke(key.id);
    */
   async revoke(id: string, options?: CallOptions) {
-    return this.#calls.change<"revokeApiKey">("DELETE", path`/v1/keys/${id}`, undefined, options);
+    return this.#calls.delete<"revokeApiKey">(path`/v1/keys/${id}`, options);
   }
 
   /**

@@ -113,9 +113,7 @@ export class Links {
     change: Body<"updateLink">,
     { include, ...options }: ChangeOptions & Query<"updateLink"> = {},
   ) {
-    return this.#calls.change<"updateLink">("PATCH", path`/v1/links/${id}`, change, options, {
-      include,
-    });
+    return this.#calls.patch<"updateLink">(path`/v1/links/${id}`, change, options, { include });
   }
 
   /**
@@ -131,13 +129,9 @@ export class Links {
     link: Body<"upsertLink">,
     { include, ...options }: CallOptions & Query<"upsertLink"> = {},
   ) {
-    return this.#calls.change<"upsertLink">(
-      "PUT",
-      path`/v1/links/external/${externalId}`,
-      link,
-      options,
-      { include },
-    );
+    return this.#calls.put<"upsertLink">(path`/v1/links/external/${externalId}`, link, options, {
+      include,
+    });
   }
 
   /**
@@ -170,8 +164,7 @@ export class Links {
     change: Body<"updateLinkByExternalId">,
     { include, ...options }: ChangeOptions & Query<"updateLinkByExternalId"> = {},
   ) {
-    return this.#calls.change<"updateLinkByExternalId">(
-      "PATCH",
+    return this.#calls.patch<"updateLinkByExternalId">(
       path`/v1/links/external/${externalId}`,
       change,
       options,
@@ -187,10 +180,8 @@ export class Links {
    * await shorthop.links.deleteByExternalId("order-4711");
    */
   async deleteByExternalId(externalId: string, options?: ChangeOptions) {
-    return this.#calls.change<"deleteLinkByExternalId">(
-      "DELETE",
+    return this.#calls.delete<"deleteLinkByExternalId">(
       path`/v1/links/external/${externalId}`,
-      undefined,
       options,
     );
   }
@@ -204,7 +195,7 @@ export class Links {
    * await shorthop.links.delete(link.id);
    */
   async delete(id: string, options?: ChangeOptions) {
-    return this.#calls.change<"deleteLink">("DELETE", path`/v1/links/${id}`, undefined, options);
+    return this.#calls.delete<"deleteLink">(path`/v1/links/${id}`, options);
   }
 
   /**
@@ -250,7 +241,7 @@ export class Links {
    */
   checkMany(links: Body<"checkLinks">["links"], options?: CallOptions) {
     return inChunks(splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX), (chunk) =>
-      this.#calls.change<"checkLinks">("POST", "/v1/links/bulk/check", { links: chunk }, options),
+      this.#calls.post<"checkLinks">("/v1/links/bulk/check", { links: chunk }, options),
     );
   }
 
@@ -268,7 +259,7 @@ export class Links {
     { include, ...options }: CallOptions & Query<"updateLinks"> = {},
   ) {
     return inChunks(splitIntoChunks(changes, LINKS_MAX, hasPassword, PASSWORDS_MAX), (links) =>
-      this.#calls.change<"updateLinks">("PATCH", "/v1/links/bulk", { links }, options, { include }),
+      this.#calls.patch<"updateLinks">("/v1/links/bulk", { links }, options, { include }),
     );
   }
 
@@ -282,7 +273,7 @@ export class Links {
    */
   deleteMany(ids: readonly string[], options?: CallOptions) {
     return inChunks(splitIntoChunks(ids, LINKS_MAX), (chunk) =>
-      this.#calls.change<"deleteLinks">("POST", "/v1/links/bulk/delete", { ids: chunk }, options),
+      this.#calls.post<"deleteLinks">("/v1/links/bulk/delete", { ids: chunk }, options),
     );
   }
 
@@ -294,12 +285,7 @@ export class Links {
    * const { target } = await shorthop.links.explain(link.id, { country: "DE", language: "de" });
    */
   async explain(id: string, request: Body<"explainLink"> = {}, options?: CallOptions) {
-    return this.#calls.change<"explainLink">(
-      "POST",
-      path`/v1/links/${id}/explain`,
-      request,
-      options,
-    );
+    return this.#calls.post<"explainLink">(path`/v1/links/${id}/explain`, request, options);
   }
 
   /**

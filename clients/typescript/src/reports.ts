@@ -57,7 +57,7 @@ export class Reports {
    * await shorthop.reports.update(report.id, { status: "paused" });
    */
   async update(id: string, body: Body<"updateReport">, options?: CallOptions) {
-    return this.#calls.change<"updateReport">("PATCH", path`/v1/reports/${id}`, body, options);
+    return this.#calls.patch<"updateReport">(path`/v1/reports/${id}`, body, options);
   }
 
   /**
@@ -68,12 +68,7 @@ export class Reports {
    * await shorthop.reports.delete(report.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.change<"deleteReport">(
-      "DELETE",
-      path`/v1/reports/${id}`,
-      undefined,
-      options,
-    );
+    return this.#calls.delete<"deleteReport">(path`/v1/reports/${id}`, options);
   }
 
   /**
@@ -84,12 +79,7 @@ export class Reports {
    * const { clicks } = await shorthop.reports.send(report.id);
    */
   async send(id: string, options?: CallOptions) {
-    return this.#calls.change<"sendReport">(
-      "POST",
-      path`/v1/reports/${id}/send`,
-      undefined,
-      options,
-    );
+    return this.#calls.post<"sendReport">(path`/v1/reports/${id}/send`, undefined, options);
   }
 
   /**

@@ -1,4 +1,7 @@
-/** `/v1/shares`, and `/v1/shared`: statistics that somebody has shared, which need no key. */
+/**
+ * `/v1/shares`; `/v1/shared`: statistics that somebody has shared, which need no key; and
+ * `/v1/branding`: how their pages present the account, and how its QR codes look.
+ */
 import type { CallOptions, Calls } from "./calls.ts";
 import { path } from "./http.ts";
 import type { Body, Query, Share } from "./types.ts";
@@ -53,7 +56,7 @@ export class Shares {
    * await shorthop.shares.update(share.id, { breakdowns: ["country"], password: null });
    */
   async update(id: string, body: Body<"updateShare">, options?: CallOptions) {
-    return this.#calls.change<"updateShare">("PATCH", path`/v1/shares/${id}`, body, options);
+    return this.#calls.patch<"updateShare">(path`/v1/shares/${id}`, body, options);
   }
 
   /**
@@ -75,7 +78,7 @@ export class Shares {
    * await shorthop.shares.revoke(share.id);
    */
   async revoke(id: string, options?: CallOptions) {
-    return this.#calls.change<"revokeShare">("DELETE", path`/v1/shares/${id}`, undefined, options);
+    return this.#calls.delete<"revokeShare">(path`/v1/shares/${id}`, options);
   }
 }
 
@@ -120,11 +123,44 @@ export class Shared {
    * const { summary } = await shorthop.shared.get(token, { access });
    */
   async unlock(token: string, password: string, options?: CallOptions) {
-    return this.#calls.change<"unlockSharedStatistics">(
-      "POST",
+    return this.#calls.post<"unlockSharedStatistics">(
       path`/v1/shared/${token}/access`,
       { password },
       options,
     );
+  }
+}
+
+/** The functions for the branding. */
+export class Branding {
+  readonly #calls: Calls;
+
+  constructor(calls: Calls) {
+    this.#calls = calls;
+  }
+
+  /**
+   * Returns name, colour, logo and style of QR codes of the account, each null if there is none.
+   *
+   * @throws ShorthopError `forbidden` without the scope `shares:read`.
+   * @example
+   * const { name, color } = await shorthop.branding.get();
+   */
+  get(options?: CallOptions) {
+    return this.#calls.get<"getBranding">("/v1/branding", undefined, options);
+  }
+
+  /**
+   * Changes name, colour, logo or style of QR codes. Fields that are left out stay as they are;
+   * null removes one.
+   *
+   * @throws ShorthopError `invalid_request`, also for a logo that is no PNG, JPEG or WebP image, or
+   * too large.
+   * @example
+   * const logo = (await readFile("logo.png")).toString("base64");
+   * await shorthop.branding.update({ name: "Acme", color: "#1d4ed8", logo });
+   */
+  async update(body: Body<"updateBranding">, options?: CallOptions) {
+    return this.#calls.patch<"updateBranding">("/v1/branding", body, options);
   }
 }

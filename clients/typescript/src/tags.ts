@@ -54,7 +54,7 @@ export class Tags {
     return finish((isRepeated) => {
       // The request before has given some links the new name.
       const body = isRepeated ? { ...change, merge: true } : change;
-      return this.#calls.change<"updateTag">("PATCH", path`/v1/tags/${name}`, body, options);
+      return this.#calls.patch<"updateTag">(path`/v1/tags/${name}`, body, options);
     });
   }
 
@@ -67,7 +67,7 @@ export class Tags {
    */
   async delete(name: string, options?: CallOptions): Promise<number> {
     const of = path`/v1/tags/${name}`;
-    const remove = () => this.#calls.change<"deleteTag">("DELETE", of, undefined, options);
+    const remove = () => this.#calls.delete<"deleteTag">(of, options);
     return (await finish(remove)).changed;
   }
 
@@ -79,7 +79,7 @@ export class Tags {
    * const changed = await shorthop.tags.merge({ tags: ["sprign", "Spring"], into: "spring" });
    */
   async merge(body: Body<"mergeTags">, options?: CallOptions): Promise<number> {
-    const merge = () => this.#calls.change<"mergeTags">("POST", "/v1/tags/merge", body, options);
+    const merge = () => this.#calls.post<"mergeTags">("/v1/tags/merge", body, options);
     return (await finish(merge)).changed;
   }
 

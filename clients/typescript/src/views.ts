@@ -38,7 +38,7 @@ export class SavedQueries {
    * await shorthop.utmTemplates.save("Mails", { query: "utm_source=crm&utm_medium=email" });
    */
   async save(name: string, body: Body<"saveView">, options?: CallOptions) {
-    return this.#calls.change<"saveView">("PUT", path`/v1/${this.#base}/${name}`, body, options);
+    return this.#calls.put<"saveView">(path`/v1/${this.#base}/${name}`, body, options);
   }
 
   /**
@@ -49,11 +49,6 @@ export class SavedQueries {
    * await shorthop.views.delete("Phones in Germany");
    */
   async delete(name: string, options?: CallOptions) {
-    return this.#calls.change<"deleteView">(
-      "DELETE",
-      path`/v1/${this.#base}/${name}`,
-      undefined,
-      options,
-    );
+    return this.#calls.delete<"deleteView">(path`/v1/${this.#base}/${name}`, options);
   }
 }

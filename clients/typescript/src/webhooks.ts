@@ -55,7 +55,7 @@ export class Webhooks {
    * await shorthop.webhooks.update(webhook.id, { status: "paused" });
    */
   async update(id: string, body: Body<"updateWebhook">, options?: CallOptions) {
-    return this.#calls.change<"updateWebhook">("PATCH", path`/v1/webhooks/${id}`, body, options);
+    return this.#calls.patch<"updateWebhook">(path`/v1/webhooks/${id}`, body, options);
   }
 
   /**
@@ -66,12 +66,7 @@ export class Webhooks {
    * await shorthop.webhooks.delete(webhook.id);
    */
   async delete(id: string, options?: CallOptions) {
-    return this.#calls.change<"deleteWebhook">(
-      "DELETE",
-      path`/v1/webhooks/${id}`,
-      undefined,
-      options,
-    );
+    return this.#calls.delete<"deleteWebhook">(path`/v1/webhooks/${id}`, options);
   }
 
   /**
@@ -98,12 +93,7 @@ export class Webhooks {
    * const { event_id } = await shorthop.webhooks.test(webhook.id);
    */
   async test(id: string, options?: CallOptions) {
-    return this.#calls.change<"testWebhook">(
-      "POST",
-      path`/v1/webhooks/${id}/test`,
-      undefined,
-      options,
-    );
+    return this.#calls.post<"testWebhook">(path`/v1/webhooks/${id}/test`, undefined, options);
   }
 
   /**
@@ -130,8 +120,7 @@ export class Webhooks {
    * await shorthop.webhooks.retry(webhook.id, delivery.id);
    */
   async retry(id: string, delivery: string, options?: CallOptions) {
-    return this.#calls.change<"retryWebhookDelivery">(
-      "POST",
+    return this.#calls.post<"retryWebhookDelivery">(
       path`/v1/webhooks/${id}/deliveries/${delivery}/retry`,
       undefined,
       options,
@@ -146,11 +135,6 @@ export class Webhooks {
    * await shorthop.webhooks.replay(webhook.id, { starting_after: lastEventId });
    */
   async replay(id: string, body: Body<"replayWebhook">, options?: CallOptions) {
-    return this.#calls.change<"replayWebhook">(
-      "POST",
-      path`/v1/webhooks/${id}/replay`,
-      body,
-      options,
-    );
+    return this.#calls.post<"replayWebhook">(path`/v1/webhooks/${id}/replay`, body, options);
   }
 }

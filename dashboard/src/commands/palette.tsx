@@ -11,6 +11,7 @@ import { readableUrl } from "../../../shared/contracts/host-names.ts";
 import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import { useCommands } from "../data/commands.ts";
 import { getJson } from "../data/http.ts";
+import { applyTheme, THEMES } from "../data/preferences.ts";
 import { getBasePath, SEARCH_LENGTH_MAX } from "../data/scope.ts";
 import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
@@ -19,7 +20,6 @@ import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
-import { applyTheme, THEMES } from "../ui/theme.ts";
 import { toastError } from "../ui/toast.tsx";
 import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
 

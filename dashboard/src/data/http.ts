@@ -23,6 +23,16 @@ export const getJson = async <ResponseBody>(
   request?: Partial<ApiRequest>,
 ): Promise<ResponseBody> => (await (await send(path, request)).json()) as ResponseBody;
 
+/** Posts a body, and parses the JSON of the response; undefined for a response without content. */
+export async function post<ResponseBody = void>(
+  path: string,
+  body?: object,
+): Promise<ResponseBody> {
+  const text = await (await send(path, { method: "POST", body })).text();
+  // The API has validated it against its schema.
+  return (text === "" ? undefined : JSON.parse(text)) as ResponseBody;
+}
+
 /**
  * For many requests in a row: waits for a session's request limit, which resets within a minute,
  * but not for the daily quota of links.

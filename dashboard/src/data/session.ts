@@ -5,7 +5,7 @@ import { createContext, useContext } from "react";
 import type { Client } from "../../../clients/typescript/src/index.ts";
 import type { Account, Session } from "../../../shared/contracts/user-responses.ts";
 import { isSignedOut } from "../languages/errors.ts";
-import { forgetEarlyResponses, getClient, getJson } from "./http.ts";
+import { forgetEarlyResponses, getClient, getJson, post } from "./http.ts";
 import type { AccountScope, Mode } from "./scope.ts";
 
 export const SESSION_KEY = ["session"];
@@ -31,7 +31,7 @@ export function useSignOut() {
   const queryClient = useQueryClient();
   return async (everywhere = false): Promise<void> => {
     const path = everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out";
-    const { url } = await getJson<{ url?: string }>(path, { method: "POST" });
+    const { url } = await post<{ url?: string }>(path);
     // Where the provider ends its session, and leads back.
     if (url !== undefined) location.assign(url);
     // Shows the sign-in page first, so that no mounted query refetches the data removed next.

@@ -9,8 +9,8 @@ import { createTranslator } from "use-intl/core";
 import { directionOf, languageName } from "../../../shared/contracts/languages.ts";
 import statistics from "../../../shared/languages/statistics/en.json";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
+import { FALLBACK, type Language } from "../data/preferences.ts";
 import en from "./en.json";
-import { FALLBACK, type Language } from "./preference.ts";
 
 /** The texts by key. Every catalogue has those of English. */
 type Catalogue = typeof en & { statistics: typeof statistics };

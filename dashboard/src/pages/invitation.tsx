@@ -2,9 +2,8 @@
  * The pages of links that somebody gets: an invitation, and a link to set a new password; and the
  * page that asks for the latter.
  */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { useForm } from "react-hook-form";
 import { Link, useLocation } from "wouter";
 
 import type { InvitationOffer, Session } from "../../../shared/contracts/user-responses.ts";
@@ -14,16 +13,16 @@ import {
   RESET_MINUTES,
   userName,
 } from "../../../shared/contracts/users.ts";
-import { getJson, send } from "../data/http.ts";
+import { getJson, post } from "../data/http.ts";
+import { preferredLanguage } from "../data/preferences.ts";
 import { SESSION_KEY, useSignOut } from "../data/session.ts";
 import { isNotFound } from "../languages/errors.ts";
-import { preferredLanguage } from "../languages/preference.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
-import { Form, formField, PasswordField, TextField } from "../ui/field.tsx";
+import { Form, PasswordField, TextField } from "../ui/field.tsx";
+import { formField, useFormAction } from "../ui/form.ts";
 import { AuthCard } from "../ui/page.tsx";
-import { Alert, ErrorAlert, QueryBoundary, type Task } from "../ui/states.tsx";
-import { validateWith } from "../ui/validation.ts";
+import { Alert, ErrorAlert, QueryBoundary, useApiMutation } from "../ui/states.tsx";
 import { SignInPage } from "./sign-in.tsx";
 
 type NewUser = { name: string; password: string };
@@ -65,64 +64,42 @@ function AcceptForm({ path, invitation, session }: AcceptFormProps) {
     </p>
   );
   return session === null ? (
-    <NewUserForm
-      email={invitation.email}
-      intro={intro}
-      task={accept}
-      onSubmit={(values) => accept.mutate(values)}
-    />
+    <NewUserForm email={invitation.email} intro={intro} accept={accept} />
   ) : (
     <>
       {intro}
-      <ErrorAlert error={accept.error} />
-      <SignedInChoice
-        email={invitation.email}
-        session={session}
-        loading={accept.isPending}
-        onJoin={() => accept.mutate(undefined)}
-      />
+      <SignedInChoice email={invitation.email} session={session} accept={accept} />
     </>
   );
 }
 
+type Accept = (newUser?: NewUser) => Promise<void>;
+
 /** Accepts an invitation as the signed-in user, or as a new one with these values. */
-function useAccept(path: string, email: string) {
+function useAccept(path: string, email: string): Accept {
   const queryClient = useQueryClient();
   const [, navigate] = useLocation();
-  return useMutation({
-    async mutationFn(values: NewUser | undefined) {
-      const { account_id } = await getJson<{ account_id: string }>(`${path}/accept`, {
-        method: "POST",
-        body: values ?? {},
-      });
-      if (values !== undefined) {
-        const { password } = values;
-        await send("/auth/sign-in", {
-          method: "POST",
-          body: { email, password },
-        });
-      }
-      await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
-      return account_id;
-    },
-    onSuccess: (account) => navigate(`/${account}/live/links`, { replace: true }),
-  });
+  return async (newUser) => {
+    const { account_id } = await post<{ account_id: string }>(`${path}/accept`, newUser ?? {});
+    if (newUser !== undefined) await post("/auth/sign-in", { email, password: newUser.password });
+    await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
+    navigate(`/${account_id}/live/links`, { replace: true });
+  };
 }
 
-type SignedInChoiceProps = {
-  email: string;
-  session: Session;
-  loading: boolean;
-  onJoin: () => void;
-};
+type SignedInChoiceProps = { email: string; session: Session; accept: Accept };
 
-function SignedInChoice({ email, session, loading, onJoin }: SignedInChoiceProps) {
+function SignedInChoice({ email, session, accept }: SignedInChoiceProps) {
   const signOut = useSignOut();
+  const join = useApiMutation(() => accept());
   if (session.user.email === email) {
     return (
-      <Button variant="primary" loading={loading} onClick={onJoin}>
-        {t("invitation.joinAs", { email: session.user.email })}
-      </Button>
+      <>
+        <ErrorAlert error={join.error} />
+        <Button variant="primary" loading={join.isPending} onClick={() => join.mutate()}>
+          {t("invitation.joinAs", { email: session.user.email })}
+        </Button>
+      </>
     );
   }
   return (
@@ -133,32 +110,23 @@ function SignedInChoice({ email, session, loading, onJoin }: SignedInChoiceProps
   );
 }
 
-type NewUserFormProps = {
-  email: string;
-  intro: ReactNode;
-  task: Task;
-  onSubmit: (values: NewUser) => void;
-};
+type NewUserFormProps = { email: string; intro: ReactNode; accept: Accept };
 
-function NewUserForm({ email, intro, task, onSubmit }: NewUserFormProps) {
-  const form = useForm<NewUser>({ mode: "onTouched", defaultValues: { name: "", password: "" } });
+function NewUserForm({ email, intro, accept }: NewUserFormProps) {
+  const { form, props } = useFormAction({ name: "", password: "" }, accept);
   return (
-    <Form
-      action={t("invitation.join")}
-      task={task}
-      onSubmit={form.handleSubmit((values) => onSubmit(values))}
-    >
+    <Form action={t("invitation.join")} {...props}>
       {intro}
       <TextField label={t("signIn.email")} value={email} readOnly autoComplete="username" />
       <TextField
         label={t("invitation.name")}
         autoComplete="name"
-        {...formField(form, "name", { validate: validateWith(userName) })}
+        {...formField(form, "name", userName)}
       />
       <PasswordField
         label={t("invitation.password")}
         autoComplete="new-password"
-        {...formField(form, "password", { validate: validateWith(newPassword) })}
+        {...formField(form, "password", newPassword)}
       />
     </Form>
   );
@@ -182,25 +150,20 @@ export function ForgotPasswordPage() {
 }
 
 function MailForm() {
-  const form = useForm({ mode: "onTouched", defaultValues: { email: "" } });
-  const ask = useMutation({
-    mutationFn: ({ email }: { email: string }) =>
-      send(RESETS, { method: "POST", body: { email, language: preferredLanguage() } }),
-  });
-  if (ask.isSuccess) return <p role="status">{t("forgotten.sent", { minutes: RESET_MINUTES })}</p>;
+  const { form, action, props } = useFormAction({ email: "" }, ({ email }) =>
+    post(RESETS, { email, language: preferredLanguage() }),
+  );
+  if (action.isSuccess)
+    return <p role="status">{t("forgotten.sent", { minutes: RESET_MINUTES })}</p>;
   return (
-    <Form
-      action={t("forgotten.ask")}
-      task={ask}
-      onSubmit={form.handleSubmit((values) => ask.mutate(values))}
-    >
+    <Form action={t("forgotten.ask")} {...props}>
       <p>{t("forgotten.intro")}</p>
       <TextField
         label={t("signIn.email")}
         type="email"
         autoComplete="username"
         autoFocus
-        {...formField(form, "email", { validate: validateWith(emailRule) })}
+        {...formField(form, "email", emailRule)}
       />
     </Form>
   );
@@ -241,26 +204,19 @@ type NewPasswordFormProps = { path: string; email: string; onDone: () => void };
 
 function NewPasswordForm({ path, email, onDone }: NewPasswordFormProps) {
   const queryClient = useQueryClient();
-  const form = useForm({ mode: "onTouched", defaultValues: { password: "" } });
-  const change = useMutation({
-    mutationFn: (body: { password: string }) => send(path, { method: "POST", body }),
-    async onSuccess() {
-      onDone();
-      // Every session of the user has ended, perhaps the one of this browser.
-      await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
-    },
+  const { form, props } = useFormAction({ password: "" }, async (body) => {
+    await post(path, body);
+    onDone();
+    // Every session of the user has ended, perhaps the one of this browser.
+    await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
   });
   return (
-    <Form
-      action={t("forgotten.setAction")}
-      task={change}
-      onSubmit={form.handleSubmit((values) => change.mutate(values))}
-    >
+    <Form action={t("forgotten.setAction")} {...props}>
       <TextField label={t("signIn.email")} value={email} readOnly autoComplete="username" />
       <PasswordField
         label={t("settings.profile.newPassword")}
         autoComplete="new-password"
-        {...formField(form, "password", { validate: validateWith(newPassword) })}
+        {...formField(form, "password", newPassword)}
       />
     </Form>
   );

@@ -4,7 +4,6 @@
  */
 import { Trash2 } from "lucide-react";
 import type { ReactNode } from "react";
-import { useForm } from "react-hook-form";
 
 import type { SavedView } from "../../../clients/typescript/src/index.ts";
 import { viewName } from "../../../shared/contracts/view-schemas.ts";
@@ -12,10 +11,10 @@ import { useApiQuery, useCanWrite, useClient } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { Form, formField, TextField } from "../ui/field.tsx";
+import { Form, TextField } from "../ui/field.tsx";
+import { formField, useFormAction } from "../ui/form.ts";
 import { Empty, ErrorAlert, QueryBoundary, useApiMutation } from "../ui/states.tsx";
 import { toast } from "../ui/toast.tsx";
-import { validateWith } from "../ui/validation.ts";
 
 /** The kinds, as the client and the catalogues call them. */
 type SavedKind = "views" | "linkFilters" | "utmTemplates";
@@ -117,23 +116,23 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
 
 function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "children">) {
   const client = useClient();
-  const form = useForm({ mode: "onChange", defaultValues: { name: "" } });
-  const save = useApiMutation((name: string) => client[kind].save(name, { query }), {
-    invalidate: ["saved"],
-    successMessage: t(`saved.${kind}.saved`),
-    onSuccess: () => form.reset(),
-  });
+  const { form, props } = useFormAction(
+    { name: "" },
+    ({ name }) => client[kind].save(name.trim(), { query }),
+    {
+      invalidate: ["saved"],
+      successMessage: t(`saved.${kind}.saved`),
+      onSuccess(): void {
+        form.reset();
+      },
+    },
+  );
   return (
-    <Form
-      action={t(`saved.${kind}.save`)}
-      onSubmit={form.handleSubmit(({ name }) => save.mutate(name.trim()))}
-      onCancel={onClose}
-      task={save}
-    >
+    <Form action={t(`saved.${kind}.save`)} onCancel={onClose} {...props}>
       <TextField
         label={t("fields.name")}
         hint={t(`saved.${kind}.hint`)}
-        {...formField(form, "name", { validate: validateWith(viewName) })}
+        {...formField(form, "name", viewName)}
       />
     </Form>
   );

@@ -1,10 +1,10 @@
 /** The sign-in page: the provider, a passkey, or a password, and a code for those who need one. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type ChangeEvent, type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
 import type { SignInMethods } from "../../../shared/contracts/user-responses.ts";
-import { getJson, send } from "../data/http.ts";
+import { getJson, post } from "../data/http.ts";
 import { choosePasskey, hasPasskeys } from "../data/passkeys.ts";
 import { SESSION_KEY } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
@@ -57,7 +57,7 @@ function ProviderButton({ name }: { name: string }) {
   const reason = new URLSearchParams(location.search).get("sign-in");
   const refusal = REFUSALS.find((known) => known === reason);
   const begin = useMutation({
-    mutationFn: () => getJson<{ url: string }>("/auth/oidc", { method: "POST" }),
+    mutationFn: () => post<{ url: string }>("/auth/oidc"),
     onSuccess: ({ url }) => location.assign(url),
   });
   return (
@@ -71,67 +71,78 @@ function ProviderButton({ name }: { name: string }) {
   );
 }
 
-function PasswordStep({ email: initialEmail, onCode }: { email: string; onCode: () => void }) {
-  const [email, setEmail] = useState(initialEmail);
-  const [password, setPassword] = useState("");
+function PasswordStep({ email, onCode }: { email: string; onCode: () => void }) {
+  const { values, field, clear, submit } = useNeededFields({ email, password: "" });
   const queryClient = useQueryClient();
   const signIn = useMutation({
-    mutationFn: () =>
-      getJson<{ needs_code: boolean }>("/auth/sign-in", {
-        method: "POST",
-        body: { email, password },
-      }),
+    mutationFn: () => post<{ needs_code: boolean }>("/auth/sign-in", values),
     async onSuccess({ needs_code }) {
       if (needs_code) onCode();
       else await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
     },
-    onError: () => setPassword(""),
+    onError: () => clear("password"),
   });
-
-  function submit(event: FormEvent): void {
-    event.preventDefault();
-    signIn.mutate();
-  }
-
   return (
-    <form className="stack" onSubmit={submit}>
-      <TextField
-        label={t("signIn.email")}
-        type="email"
-        autoComplete="username"
-        required
-        autoFocus={initialEmail === ""}
-        value={email}
-        onChange={(event) => setEmail(event.target.value)}
-      />
-      <PasswordField
-        label={t("fields.password")}
-        autoComplete="current-password"
-        required
-        value={password}
-        onChange={(event) => setPassword(event.target.value)}
-      />
-      <ErrorAlert error={signIn.error} />
-      <Button type="submit" variant="primary" loading={signIn.isPending}>
-        {t("signIn.title")}
-      </Button>
+    <>
+      <Form action={t("signIn.title")} task={signIn} onSubmit={submit(() => signIn.mutate())}>
+        <TextField
+          label={t("signIn.email")}
+          type="email"
+          autoComplete="username"
+          autoFocus={email === ""}
+          {...field("email")}
+        />
+        <PasswordField
+          label={t("fields.password")}
+          autoComplete="current-password"
+          {...field("password")}
+        />
+      </Form>
       <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
       <p className="hint">{t("signIn.hint")}</p>
-    </form>
+    </>
   );
+}
+
+/**
+ * Text fields that must not be empty, as those of `ui/form.ts`: the page that everybody sees first
+ * does without the library of forms.
+ */
+function useNeededFields<Name extends string>(initial: Record<Name, string>) {
+  const [values, setValues] = useState(initial);
+  const [wasTried, setWasTried] = useState(false);
+  const change = (name: Name, text: string) => setValues((before) => ({ ...before, [name]: text }));
+  return {
+    values,
+    field: (name: Name) => ({
+      value: values[name],
+      error: wasTried && values[name] === "" ? t("ui.required") : undefined,
+      "aria-required": true,
+      onChange: (event: ChangeEvent<HTMLInputElement>) => change(name, event.target.value),
+    }),
+    /** Empties a field of an attempt that failed. */
+    clear(name: Name): void {
+      setWasTried(false);
+      change(name, "");
+    },
+    submit: (action: () => void) => (event: FormEvent<HTMLFormElement>) => {
+      setWasTried(true);
+      const inputs = [...event.currentTarget.querySelectorAll("input")];
+      const empty = inputs.find(({ value }) => value === "");
+      if (empty === undefined) action();
+      else empty.focus();
+    },
+  };
 }
 
 function PasskeyButton() {
   const queryClient = useQueryClient();
   const signIn = useMutation({
     async mutationFn() {
-      const options = await getJson<PublicKeyCredentialRequestOptionsJSON>(
-        "/auth/passkeys/challenge",
-        { method: "POST" },
-      );
+      const options = await post<PublicKeyCredentialRequestOptionsJSON>("/auth/passkeys/challenge");
       const response = await choosePasskey(options);
       if (response === undefined) return;
-      await send("/auth/passkeys/sign-in", { method: "POST", body: { response } });
+      await post("/auth/passkeys/sign-in", { response });
       await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
     },
   });
@@ -147,25 +158,23 @@ function PasskeyButton() {
 
 /** Asks for the code of an app, or a recovery code. */
 function CodeStep({ onBack }: { onBack: () => void }) {
-  const [code, setCode] = useState("");
+  const { values, field, clear, submit } = useNeededFields({ code: "" });
   const queryClient = useQueryClient();
   const signIn = useMutation({
-    mutationFn: () => send("/auth/sign-in/code", { method: "POST", body: { code } }),
+    mutationFn: () => post("/auth/sign-in/code", values),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
-    onError: () => setCode(""),
+    onError: () => clear("code"),
   });
   return (
     <AuthCard title={t("signIn.codeTitle")}>
-      <Form action={t("signIn.title")} task={signIn} onSubmit={() => signIn.mutate()}>
+      <Form action={t("signIn.title")} task={signIn} onSubmit={submit(() => signIn.mutate())}>
         <TextField
           label={t("signIn.code")}
           hint={t("signIn.codeHint")}
           autoComplete="one-time-code"
           spellCheck={false}
           autoFocus
-          required
-          value={code}
-          onChange={(event) => setCode(event.target.value)}
+          {...field("code")}
         />
       </Form>
       <Button variant="quiet" onClick={onBack}>

@@ -3,7 +3,6 @@
  * that it loads with `import()`, beside the application.
  */
 import { type AccountScope, getBasePath } from "../data/scope.ts";
-import type { Language } from "../languages/preference.ts";
 import {
   countsPath,
   only,
@@ -64,7 +63,7 @@ const MODULES: readonly (readonly [path: RegExp, ...modules: string[]])[] = [
 ];
 
 /** The modules of a page and of its language, by their paths in the project. */
-export function modulesOf(path: string, language: Language): readonly string[] {
+export function modulesOf(path: string, language: string): readonly string[] {
   if (/^\/(invite\/|forgot-password$|reset-password\/)/.test(path))
     return [...textsOf(language), ADMINISTRATION];
   const [, page = ""] = /^\/[^/]+\/(?:live|test)\/(.*)$/.exec(path) ?? [];
@@ -73,7 +72,7 @@ export function modulesOf(path: string, language: Language): readonly string[] {
 }
 
 /** The catalogues of a language; English is part of the application. */
-const textsOf = (language: Language): readonly string[] =>
+const textsOf = (language: string): readonly string[] =>
   language === "en"
     ? []
     : [`dashboard/src/languages/${language}.json`, `shared/languages/statistics/${language}.json`];

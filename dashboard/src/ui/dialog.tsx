@@ -14,10 +14,12 @@ import {
 } from "react";
 import { flushSync } from "react-dom";
 
+import type { Client } from "../../../clients/typescript/src/index.ts";
+import { useClient } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Form, type FormProps } from "./field.tsx";
-import { ErrorAlert, type Task, useApiMutation } from "./states.tsx";
+import { type Effects, ErrorAlert, type Task, useApiMutation } from "./states.tsx";
 import { showModal } from "./toast.tsx";
 
 type DialogProps = {
@@ -106,10 +108,10 @@ type ConfirmDialogProps = {
 export const ConfirmDialog = ({
   title,
   action,
+  cancel = t("ui.cancel"),
   children,
   onClose,
   task,
-  ...rest
 }: ConfirmDialogProps) => (
   <Dialog title={title} onClose={onClose}>
     <div className="stack">{children}</div>
@@ -117,7 +119,7 @@ export const ConfirmDialog = ({
     <footer>
       {/* An accidental Enter must not destroy anything. */}
       <Button data-focus onClick={onClose}>
-        {rest.cancel ?? t("ui.cancel")}
+        {cancel}
       </Button>
       <Button variant="danger" loading={task.isPending} onClick={() => task.mutate()}>
         {action}
@@ -126,21 +128,13 @@ export const ConfirmDialog = ({
   </Dialog>
 );
 
-type ActionDialogProps<Result> = Omit<ConfirmDialogProps, "task"> & {
-  run: () => Promise<Result>;
-  /** Names of the queries that are read again. */
-  invalidate: readonly string[];
-  successMessage: string | ((result: Result) => string);
-};
+type ActionDialogProps<Result> = Omit<ConfirmDialogProps, "task"> &
+  Omit<Effects<Result>, "onSuccess"> & { run: (client: Client) => Promise<Result> };
 
 /** Asks for confirmation of an action, does it, and closes. */
-export function ActionDialog<Result>({
-  run,
-  invalidate,
-  successMessage,
-  ...dialog
-}: ActionDialogProps<Result>) {
-  const task = useApiMutation(run, { invalidate, successMessage, onSuccess: dialog.onClose });
+export function ActionDialog<Result>({ run, ...dialog }: ActionDialogProps<Result>) {
+  const client = useClient();
+  const task = useApiMutation(() => run(client), { ...dialog, onSuccess: dialog.onClose });
   return <ConfirmDialog {...dialog} task={task} />;
 }
 

@@ -1,4 +1,7 @@
-/** Forms, and their controls with a label, a hint and an error, linked by ARIA attributes. */
+/**
+ * Forms, and their controls with a label, a hint and an error, linked by ARIA attributes. What a
+ * field must be is a rule of the form (`form.ts`), never an attribute: the browser checks nothing.
+ */
 import { Eye, EyeOff } from "lucide-react";
 import {
   type ComponentProps,
@@ -9,7 +12,6 @@ import {
   useRef,
   useState,
 } from "react";
-import type { FieldValues, Path, RegisterOptions, UseFormReturn } from "react-hook-form";
 
 import { HEX_COLOR } from "../../../shared/contracts/colors.ts";
 import { useTags } from "../data/account-lists.ts";
@@ -20,7 +22,7 @@ import { ErrorAlert, type Task } from "./states.tsx";
 
 export type FormProps = {
   action: string;
-  onSubmit: (event: FormEvent) => unknown;
+  onSubmit: (event: FormEvent<HTMLFormElement>) => unknown;
   task: Task;
   /** Of a form in a dialog, which has a cancel button. */
   onCancel?: () => void;
@@ -57,22 +59,6 @@ export const Form = ({
     </footer>
   </form>
 );
-
-/** A field's value and error in a form, as its properties. */
-export const formField = <Values extends FieldValues, Name extends Path<Values>>(
-  form: UseFormReturn<Values>,
-  name: Name,
-  rules?: RegisterOptions<Values, Name>,
-) => ({
-  ...form.register(name, rules),
-  error: form.getFieldState(name, form.formState).error?.message,
-});
-
-/** Whether any of these fields of a form has an error. */
-export const hasErrors = <Values extends FieldValues>(
-  form: UseFormReturn<Values>,
-  ...names: Path<Values>[]
-): boolean => names.some((name) => form.getFieldState(name, form.formState).invalid);
 
 type FieldProps = {
   label: string;
@@ -119,21 +105,16 @@ export const FieldError = ({ id, children }: { id?: string; children: string | u
     </small>
   );
 
-export function TextField({ label, hint, error, ...input }: FieldProps & ComponentProps<"input">) {
-  return (
-    <Field label={label} hint={hint} error={error}>
-      {(control) => <input type="text" {...input} {...control} />}
-    </Field>
-  );
-}
+type TextFieldProps = FieldProps & Omit<ComponentProps<"input">, "required">;
+
+export const TextField = ({ label, hint, error, ...input }: TextFieldProps) => (
+  <Field label={label} hint={hint} error={error}>
+    {(control) => <input type="text" {...input} {...control} />}
+  </Field>
+);
 
 /** A field for a password, which its button shows. */
-export function PasswordField({
-  label,
-  hint,
-  error,
-  ...input
-}: FieldProps & ComponentProps<"input">) {
+export function PasswordField({ label, hint, error, ...input }: TextFieldProps) {
   const [shown, setShown] = useState(false);
   return (
     <Field label={label} hint={hint} error={error}>
@@ -155,18 +136,13 @@ export function PasswordField({
   );
 }
 
-export function TextAreaField({
-  label,
-  hint,
-  error,
-  ...textarea
-}: FieldProps & ComponentProps<"textarea">) {
-  return (
-    <Field label={label} hint={hint} error={error}>
-      {(control) => <textarea {...textarea} {...control} />}
-    </Field>
-  );
-}
+type TextAreaFieldProps = FieldProps & Omit<ComponentProps<"textarea">, "required">;
+
+export const TextAreaField = ({ label, hint, error, ...textarea }: TextAreaFieldProps) => (
+  <Field label={label} hint={hint} error={error}>
+    {(control) => <textarea {...textarea} {...control} />}
+  </Field>
+);
 
 type Option<Value> = { value: Value; label: string };
 
@@ -274,7 +250,7 @@ export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps)
   </fieldset>
 );
 
-type ListFieldProps = ComponentProps<typeof TextField> & {
+type ListFieldProps = TextFieldProps & {
   text: string;
   options: readonly ListOption[];
 };

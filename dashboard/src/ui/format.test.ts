@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 
 import * as z from "zod";
 
+import { validateWith } from "../languages/errors.ts";
 import { toneOf } from "../pages/analytics/clicks-card.tsx";
 import { describeChange, formatAge } from "./format.ts";
-import { validateWith } from "./validation.ts";
 
 test.each([
   [100, 125, { direction: "up", text: "25 %" }],

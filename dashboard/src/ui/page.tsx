@@ -1,8 +1,6 @@
 /** Layout of pages: title, actions and cards; and of those before the sign-in. */
 import { type ReactNode, useEffect } from "react";
 
-import { Logo } from "./logo.tsx";
-
 export { Card } from "../../../shared/statistics/cards.tsx";
 
 export function Page({
@@ -42,4 +40,21 @@ export const AuthCard = ({ title, children }: { title: string; children: ReactNo
       {children}
     </div>
   </main>
+);
+
+export const Logo = () => (
+  <span className="logo">
+    <svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true">
+      <rect width="32" height="32" rx="8" fill="var(--accent)" />
+      <path
+        d="M7 21c2-9 7-9 9-2s7 7 9-4"
+        fill="none"
+        stroke="#fff"
+        strokeWidth="3"
+        strokeLinecap="round"
+      />
+      <circle cx="25" cy="13.5" r="2.6" fill="#fff" />
+    </svg>
+    Shorthop
+  </span>
 );

@@ -31,21 +31,22 @@ export const ErrorState = ({ error, onRetry }: { error: unknown; onRetry?: () =>
   </div>
 );
 
+/** What follows from an action of the API. */
+export type Effects<Result> = {
+  /** Names of the queries that are read again. */
+  invalidate?: readonly string[];
+  successMessage?: string | ((result: Result) => string);
+  onSuccess?: (result: Result) => void;
+  onError?: (error: unknown) => void;
+};
+
 /**
  * Like `useMutation`; reads the named queries again and shows a toast on success. The caller shows
  * `error`.
  */
 export function useApiMutation<Result, Input = void>(
   mutationFn: (input: Input) => Promise<Result>,
-  {
-    invalidate,
-    successMessage,
-    onSuccess,
-  }: {
-    invalidate: readonly string[];
-    successMessage?: string | ((result: Result) => string);
-    onSuccess?: (result: Result) => void;
-  },
+  { invalidate = [], successMessage, onSuccess, onError }: Effects<Result> = {},
 ) {
   const queryClient = useQueryClient();
   return useMutation({
@@ -60,6 +61,7 @@ export function useApiMutation<Result, Input = void>(
       else if (successMessage !== undefined) toast(successMessage);
       onSuccess?.(result);
     },
+    onError: (error) => onError?.(error),
   });
 }
 

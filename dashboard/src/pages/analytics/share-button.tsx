@@ -3,7 +3,7 @@
  * statistics until it is revoked.
  */
 import { Plus, Share2 } from "lucide-react";
-import { useForm, type UseFormReturn } from "react-hook-form";
+import type { UseFormReturn } from "react-hook-form";
 
 import type { ResponseBody, Share } from "../../../../clients/typescript/src/index.ts";
 import { COLUMN_FILTERS } from "../../../../shared/contracts/analytics.ts";
@@ -15,6 +15,7 @@ import {
 } from "../../../../shared/contracts/share-schemas.ts";
 import { readWords } from "../../data/complete-list.ts";
 import { useApiQuery, useCanWrite, useClient } from "../../data/session.ts";
+import { validateWith } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import {
@@ -25,12 +26,12 @@ import {
   Secret,
   SecretDialog,
 } from "../../ui/dialog.tsx";
-import { CheckGroup, Disclosure, formField, PasswordField, TextField } from "../../ui/field.tsx";
+import { CheckGroup, Disclosure, PasswordField, TextField } from "../../ui/field.tsx";
+import { formField, optionalBy, useFormAction } from "../../ui/form.ts";
 import { formatDate, formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
-import { validateWith } from "../../ui/validation.ts";
 import { isFilterName, readRange } from "./analytics-path.ts";
 import { filterLabel } from "./analytics-query.ts";
 
@@ -152,21 +153,18 @@ function RotateDialog({ share, onClose }: { share: Share; onClose: () => void })
   );
 }
 
-function RevokeDialog({ share, onClose }: { share: Share; onClose: () => void }) {
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("shares.revokeTitle")}
-      action={t("ui.revoke")}
-      run={() => client.shares.revoke(share.id)}
-      invalidate={["shares"]}
-      successMessage={t("shares.revoked")}
-      onClose={onClose}
-    >
-      <p>{t("shares.revokeText")}</p>
-    </ActionDialog>
-  );
-}
+const RevokeDialog = ({ share, onClose }: { share: Share; onClose: () => void }) => (
+  <ActionDialog
+    title={t("shares.revokeTitle")}
+    action={t("ui.revoke")}
+    run={(client) => client.shares.revoke(share.id)}
+    invalidate={["shares"]}
+    successMessage={t("shares.revoked")}
+    onClose={onClose}
+  >
+    <p>{t("shares.revokeText")}</p>
+  </ActionDialog>
+);
 
 /** Tall enough for the totals, the chart and two breakdowns. */
 const FRAME_HEIGHT = 800;
@@ -205,25 +203,24 @@ type Values = {
   embed_origins: string;
 };
 
-/** An optional field is validated only if it has text. */
-const optional = (validate: (text: string) => true | string) => (text: string) =>
-  text === "" || validate(text);
+const newValues: Values = {
+  name: "",
+  breakdowns: ["country", "device", "referrer"],
+  password: "",
+  expires_at: "",
+  embed_origins: "",
+};
 
 function NewShareDialog({ link, onClose }: Shared & { onClose: () => void }) {
   const client = useClient();
   const { timezone } = readRange(new URLSearchParams(location.search));
-  const form = useForm<Values>({
-    mode: "onChange",
-    defaultValues: {
-      name: "",
-      breakdowns: ["country", "device", "referrer"],
-      password: "",
-      expires_at: "",
-      embed_origins: "",
-    },
-  });
-  const create = useApiMutation(
-    ({ name, breakdowns, password, expires_at, embed_origins }: Values) =>
+  const {
+    form,
+    props,
+    action: create,
+  } = useFormAction(
+    newValues,
+    ({ name, breakdowns, password, expires_at, embed_origins }) =>
       client.shares.create({
         link_id: link,
         timezone,
@@ -240,10 +237,9 @@ function NewShareDialog({ link, onClose }: Shared & { onClose: () => void }) {
     <FormDialog
       title={t("shares.new")}
       action={t("shares.create")}
-      onSubmit={form.handleSubmit((values) => create.mutate(values))}
       onClose={onClose}
-      task={create}
       wide
+      {...props}
     >
       <ContentFields form={form} />
       <AccessFields form={form} />
@@ -260,7 +256,7 @@ function ContentFields({ form }: FieldsProps) {
       <TextField
         label={t("fields.name")}
         hint={t("shares.nameHint")}
-        {...formField(form, "name", { validate: optional(validateWith(shareName)) })}
+        {...formField(form, "name", optionalBy(shareName))}
       />
       <CheckGroup
         label={t("shares.breakdowns")}
@@ -280,27 +276,27 @@ function AccessFields({ form }: FieldsProps) {
         label={t("fields.password")}
         autoComplete="new-password"
         hint={t("shares.passwordHint")}
-        {...formField(form, "password", { validate: optional(validateWith(sharePassword)) })}
+        {...formField(form, "password", optionalBy(sharePassword))}
       />
       <TextField
         label={t("ui.expires")}
         type="datetime-local"
         hint={t("shares.expiresHint")}
-        {...form.register("expires_at")}
+        {...formField(form, "expires_at")}
       />
       <Disclosure title={t("shares.embedding")} hasError={errors.embed_origins !== undefined}>
         <TextField
           label={t("fields.embed_origins")}
           placeholder="https://www.example.com"
           hint={t("shares.sitesHint")}
-          {...formField(form, "embed_origins", {
-            validate: (text) =>
-              readWords(text).map(validateWith(shareOrigin)).find(isProblem) ?? true,
-          })}
+          {...formField(form, "embed_origins", validateOrigins)}
         />
       </Disclosure>
     </>
   );
 }
 
-const isProblem = (result: true | string): result is string => result !== true;
+const validateOrigins = (text: string): true | string =>
+  readWords(text)
+    .map(validateWith(shareOrigin))
+    .find((result) => result !== true) ?? true;

@@ -105,27 +105,31 @@ const TimeZoneSelect = memo(function TimeZoneSelect({ value, onChange }: SelectP
 function CustomDates({ range }: { range: Range }) {
   const [start, setStart] = useState(range.start);
   const [end, setEnd] = useState(range.end);
-  const invalid = start !== "" && end !== "" && start > end;
+  const wrongOrder = start > end ? t("analytics.period.wrongOrder") : undefined;
+  const startError = start === "" ? t("ui.required") : wrongOrder;
+  const endError = end === "" ? t("ui.required") : undefined;
   function submit(event: FormEvent): void {
     event.preventDefault();
-    if (!invalid) updateSearch({ period: undefined, start, end });
+    if (startError === undefined && endError === undefined)
+      updateSearch({ period: undefined, start, end });
   }
   return (
-    <form className="custom-dates" onSubmit={submit}>
+    <form className="custom-dates" noValidate onSubmit={submit}>
       <TextField
         label={t("analytics.period.from")}
         type="date"
-        required
+        aria-required
         value={start}
         onChange={(event) => setStart(event.target.value)}
-        error={invalid ? t("analytics.period.wrongOrder") : undefined}
+        error={startError}
       />
       <TextField
         label={t("analytics.period.to")}
         type="date"
-        required
+        aria-required
         value={end}
         onChange={(event) => setEnd(event.target.value)}
+        error={endError}
       />
       <Button type="submit" variant="primary">
         {t("analytics.period.show")}

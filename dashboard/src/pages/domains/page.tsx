@@ -3,7 +3,7 @@ import { Plus, RefreshCw, Settings, Trash2 } from "lucide-react";
 import { Fragment, useState } from "react";
 import { Link as PageLink } from "wouter";
 
-import { type Domain, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import type { Domain } from "../../../../clients/typescript/src/index.ts";
 import {
   APP_FILE_BYTES_MAX,
   type ChangeDomainBody,
@@ -20,16 +20,16 @@ import { useDomainsQuery } from "../../data/account-lists.ts";
 import { getJson } from "../../data/http.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite, useClient } from "../../data/session.ts";
-import { getErrorMessage, translateSentence } from "../../languages/errors.ts";
+import { describeIssue, describeRule, translateSentence } from "../../languages/errors.ts";
 import { rich, t, type TextKey } from "../../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
 import { ActionDialog, FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, Disclosure, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { type FieldErrors, formField, hasErrors, required, useFormAction } from "../../ui/form.ts";
 import { formatDateTime, formatTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, Empty, ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 export function DomainsPage() {
   const canWrite = useCanWrite();
@@ -195,27 +195,19 @@ const DnsRecord = ({ type, name, value }: { type: string; name: string; value: s
 
 function AddDialog({ onClose }: { onClose: () => void }) {
   const client = useClient();
-  const [name, setName] = useState("");
-  const add = useApiMutation(() => client.domains.create(readHost(name)), {
-    invalidate: ["domains"],
-    onSuccess: onClose,
-  });
+  const { form, props } = useFormAction(
+    { domain: "" },
+    ({ domain }) => client.domains.create(readHost(domain)),
+    { invalidate: ["domains"], onSuccess: onClose },
+  );
   return (
-    <FormDialog
-      title={t("domains.addTitle")}
-      action={t("ui.add")}
-      onSubmit={() => add.mutate()}
-      onClose={onClose}
-      task={add}
-    >
+    <FormDialog title={t("domains.addTitle")} action={t("ui.add")} onClose={onClose} {...props}>
       <TextField
         label={t("fields.domain")}
         placeholder="go.example.com"
         autoCapitalize="none"
         spellCheck={false}
-        required
-        value={name}
-        onChange={(event) => setName(event.target.value)}
+        {...formField(form, "domain", required)}
       />
     </FormDialog>
   );
@@ -228,21 +220,18 @@ const readHost = (text: string): string =>
     .replace(/^https?:\/\//i, "")
     .replace(/\/$/, "");
 
-function RemoveDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("domains.removeTitle", { domain: domain.domain })}
-      action={t("ui.remove")}
-      run={() => client.domains.delete(domain.id)}
-      invalidate={["domains"]}
-      successMessage={t("domains.removed")}
-      onClose={onClose}
-    >
-      <p>{t("domains.removeText")}</p>
-    </ActionDialog>
-  );
-}
+const RemoveDialog = ({ domain, onClose }: { domain: Domain; onClose: () => void }) => (
+  <ActionDialog
+    title={t("domains.removeTitle", { domain: domain.domain })}
+    action={t("ui.remove")}
+    run={(client) => client.domains.delete(domain.id)}
+    invalidate={["domains"]}
+    successMessage={t("domains.removed")}
+    onClose={onClose}
+  >
+    <p>{t("domains.removeText")}</p>
+  </ActionDialog>
+);
 
 // Changes a domain's responses where it has no link: the values of the form, their validation by
 // the API's rules, and the resulting request.
@@ -276,35 +265,27 @@ const FILE_TEXTS = {
 function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: () => void }) {
   const { scope } = useAccountContext();
   const [initial] = useState(() => toDomainValues(domain));
-  const [values, setValues] = useState(initial);
-  const [tried, setTried] = useState(false);
-  const read = readDomainValues(initial, values);
-  const save = useApiMutation(
-    (body: ChangeDomainBody) =>
-      getJson<Domain>(`${getBasePath(scope)}/v1/domains/${domain.id}`, { method: "PATCH", body }),
+  const { form, props } = useFormAction(
+    initial,
+    (values) =>
+      getJson<Domain>(`${getBasePath(scope)}/v1/domains/${domain.id}`, {
+        method: "PATCH",
+        body: readDomainValues(initial, values).change,
+      }),
     {
       invalidate: ["domains"],
       successMessage: t("domains.settingsSaved"),
       onSuccess: onClose,
     },
+    (values) => readDomainValues(initial, values).errors,
   );
-  const apiErrors = fieldErrorsOf(save.error);
-  const errors: DomainErrors = { ...(tried && "errors" in read ? read.errors : {}), ...apiErrors };
-  const change = (part: Partial<DomainValues>) => {
-    save.reset();
-    setValues((before) => ({ ...before, ...part }));
-  };
   return (
     <FormDialog
       title={t("domains.settingsOf", { domain: domain.domain })}
       action={t("ui.save")}
-      onSubmit={() => {
-        setTried(true);
-        if ("change" in read) save.mutate(read.change);
-      }}
       onClose={onClose}
-      task={{ isPending: save.isPending, error: apiErrors === undefined ? save.error : null }}
       wide
+      {...props}
     >
       {URL_FIELDS.map((field) => (
         <TextField
@@ -313,75 +294,40 @@ function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: () => vo
           type="url"
           inputMode="url"
           hint={URL_TEXTS[field].hint(domain.domain)}
-          error={errors[field]}
-          value={values[field]}
-          onChange={(event) => change({ [field]: event.target.value })}
+          {...formField(form, field)}
         />
       ))}
-      <StatusField
-        value={values.redirectStatus}
-        onChange={(redirectStatus) => change({ redirectStatus })}
+      <SelectField
+        label={t("links.form.redirectStatus")}
+        hint={t("domains.redirectStatusHint")}
+        options={REDIRECT_STATUSES.map((status) => ({
+          value: statusToValue(status),
+          label: t(`links.form.redirectStatuses.${status}`),
+        }))}
+        {...formField(form, "redirect_status")}
       />
       <CheckField
         label={t("domains.ignoreCase")}
         hint={t("domains.ignoreCaseHint")}
-        checked={values.ignoresCase}
-        onChange={(event) => change({ ignoresCase: event.target.checked })}
+        {...form.register("ignoresCase")}
       />
-      <FileFields values={values} errors={errors} onChange={change} />
+      <Disclosure title={t("domains.files")} hasError={hasErrors(form, ...FILE_FIELDS)}>
+        <p className="hint">{t("domains.filesHint")}</p>
+        {FILE_FIELDS.map((field) => (
+          <TextAreaField
+            key={field}
+            label={t(FILE_TEXTS[field].label)}
+            placeholder={FILE_TEXTS[field].placeholder}
+            className="code"
+            rows={6}
+            spellCheck={false}
+            {...formField(form, field)}
+          />
+        ))}
+      </Disclosure>
     </FormDialog>
   );
 }
-
-const StatusField = ({ value, onChange }: { value: string; onChange: (value: string) => void }) => (
-  <SelectField
-    label={t("links.form.redirectStatus")}
-    hint={t("domains.redirectStatusHint")}
-    options={REDIRECT_STATUSES.map((status) => ({
-      value: statusToValue(status),
-      label: t(`links.form.redirectStatuses.${status}`),
-    }))}
-    value={value}
-    onChange={(event) => onChange(event.target.value)}
-  />
-);
-
-/** The API's error by the field it names; undefined if it names none. */
-function fieldErrorsOf(error: unknown): DomainErrors | undefined {
-  if (!(error instanceof ShorthopError)) return undefined;
-  const field = [...URL_FIELDS, ...FILE_FIELDS].find((name) => name === error.param);
-  return field === undefined ? undefined : { [field]: getErrorMessage(error) };
-}
-
-const FileFields = ({
-  values,
-  errors,
-  onChange,
-}: {
-  values: DomainValues;
-  errors: DomainErrors;
-  onChange: (part: Partial<DomainValues>) => void;
-}) => (
-  <Disclosure
-    title={t("domains.files")}
-    hasError={FILE_FIELDS.some((field) => errors[field] !== undefined)}
-  >
-    <p className="hint">{t("domains.filesHint")}</p>
-    {FILE_FIELDS.map((field) => (
-      <TextAreaField
-        key={field}
-        label={t(FILE_TEXTS[field].label)}
-        placeholder={FILE_TEXTS[field].placeholder}
-        className="code"
-        rows={6}
-        spellCheck={false}
-        error={errors[field]}
-        value={values[field]}
-        onChange={(event) => onChange({ [field]: event.target.value })}
-      />
-    ))}
-  </Disclosure>
-);
 
 const URL_FIELDS = ["root_url", "not_found_url", "expired_url"] as const;
 const FILE_FIELDS = ["apple_app_site_association", "assetlinks"] as const;
@@ -392,7 +338,7 @@ type FileField = (typeof FILE_FIELDS)[number];
 type DomainValues = Record<UrlField | FileField, string> & {
   ignoresCase: boolean;
   /** "" for the usual one. */
-  redirectStatus: string;
+  redirect_status: string;
 };
 
 export const toDomainValues = (domain: Domain): DomainValues => ({
@@ -400,7 +346,7 @@ export const toDomainValues = (domain: Domain): DomainValues => ({
   not_found_url: domain.not_found_url ?? "",
   expired_url: domain.expired_url ?? "",
   ignoresCase: domain.case_sensitive === false,
-  redirectStatus: statusToValue(domain.redirect_status),
+  redirect_status: statusToValue(domain.redirect_status),
   apple_app_site_association: printFile(domain.apple_app_site_association),
   assetlinks: printFile(domain.assetlinks),
 });
@@ -411,16 +357,14 @@ const statusToValue = (status: number | undefined): string =>
 const printFile = (file: unknown): string =>
   file === undefined ? "" : JSON.stringify(file, null, 2);
 
-type DomainErrors = Partial<Record<keyof DomainValues, string>>;
-
 /**
- * Returns the fields that differ from `before` as a request, or their problems by the API's rules.
+ * Returns the fields that differ from `before` as a request, and their problems by the API's rules.
  */
 export function readDomainValues(
   before: DomainValues,
   after: DomainValues,
-): { change: ChangeDomainBody } | { errors: DomainErrors } {
-  const errors: DomainErrors = {};
+): { change: ChangeDomainBody; errors: FieldErrors<DomainValues> } {
+  const errors: FieldErrors<DomainValues> = {};
   const body: Record<string, unknown> = {};
   for (const field of URL_FIELDS) {
     const text = trimInvisible(after[field]);
@@ -436,16 +380,14 @@ export function readDomainValues(
     else body[field] = read.file;
   }
   if (after.ignoresCase !== before.ignoresCase) body["case_sensitive"] = !after.ignoresCase;
-  if (after.redirectStatus !== before.redirectStatus)
-    body["redirect_status"] = after.redirectStatus === "" ? null : Number(after.redirectStatus);
+  if (after.redirect_status !== before.redirect_status)
+    body["redirect_status"] = after.redirect_status === "" ? null : Number(after.redirect_status);
   const parsed = changeDomainBody.safeParse(body, { error: describeIssue });
   for (const { path, message } of parsed.error?.issues ?? []) {
     const field = FILE_FIELDS.find((name) => name === path[0]);
     if (field !== undefined) errors[field] ??= describeRule(message);
   }
-  return parsed.data === undefined || Object.keys(errors).length > 0
-    ? { errors }
-    : { change: parsed.data };
+  return { change: parsed.data ?? {}, errors };
 }
 
 /** Reads an app association file; null for none. */

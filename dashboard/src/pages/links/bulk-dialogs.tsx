@@ -8,7 +8,7 @@ import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { newLinkBody, tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import { readList } from "../../data/complete-list.ts";
-import { fieldName } from "../../languages/errors.ts";
+import { fieldName, validateWith } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
@@ -21,7 +21,6 @@ import {
   TextField,
 } from "../../ui/field.tsx";
 import { toInstant } from "../../ui/local-time.ts";
-import { validateWith } from "../../ui/validation.ts";
 import {
   type BulkDialogProps,
   BulkForm,

@@ -6,7 +6,7 @@ import type { Link, Query } from "../../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import type { CsvRow } from "../../data/csv.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
-import { useAccountContext, useClient } from "../../data/session.ts";
+import { useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ActionDialog, Dialog } from "../../ui/dialog.tsx";
@@ -19,21 +19,18 @@ export { BulkDialog, ReportDialog } from "./bulk-dialogs.tsx";
 export { EditDialog } from "./edit-dialog.tsx";
 export { QrDialog } from "./qr-dialog.tsx";
 
-export function DeleteDialog({ link, onClose }: { link: Link; onClose: () => void }) {
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("links.delete.title")}
-      action={t("ui.delete")}
-      run={() => client.links.delete(link.id)}
-      invalidate={["links", "tags"]}
-      successMessage={t("links.delete.done")}
-      onClose={onClose}
-    >
-      <p>{rich("links.delete.text", { url: readableUrl(link.short_url), strong })}</p>
-    </ActionDialog>
-  );
-}
+export const DeleteDialog = ({ link, onClose }: { link: Link; onClose: () => void }) => (
+  <ActionDialog
+    title={t("links.delete.title")}
+    action={t("ui.delete")}
+    run={(client) => client.links.delete(link.id)}
+    invalidate={["links", "tags"]}
+    successMessage={t("links.delete.done")}
+    onClose={onClose}
+  >
+    <p>{rich("links.delete.text", { url: readableUrl(link.short_url), strong })}</p>
+  </ActionDialog>
+);
 
 const EVERY_LINK: Query<"listLinks"> = { sort: "created_at", order: "asc", archived: "any" };
 

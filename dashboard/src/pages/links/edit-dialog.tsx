@@ -2,35 +2,23 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { ClipboardPaste } from "lucide-react";
 import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
-import { useForm, type UseFormReturn, useWatch } from "react-hook-form";
+import { type UseFormReturn, useWatch } from "react-hook-form";
 
-import {
-  type Domain,
-  type FullLink,
-  ShorthopError,
-} from "../../../../clients/typescript/src/index.ts";
+import type { Domain, FullLink } from "../../../../clients/typescript/src/index.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useDomainOptions } from "../../data/account-lists.ts";
 import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
 import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
 import { Dialog, useUnsavedGuard } from "../../ui/dialog.tsx";
-import {
-  Form,
-  formField,
-  SelectField,
-  TagsField,
-  TextAreaField,
-  TextField,
-} from "../../ui/field.tsx";
-import { QueryBoundary, useApiMutation } from "../../ui/states.tsx";
+import { Form, SelectField, TagsField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { formField, useFormAction } from "../../ui/form.ts";
+import { QueryBoundary } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
 import {
   copyDecisions,
   copyValues,
-  fieldOf,
   getChanges,
   isChanged,
   type LinkValues,
@@ -113,10 +101,20 @@ type LinkFormProps = {
 };
 
 function LinkForm(props: LinkFormProps) {
-  const { link, original, readDirty, onCancel } = props;
+  const { link, original, readDirty, onCancel, onSaved } = props;
   // Later renders pass new values, but input is compared with the first ones.
   const [initial] = useState(props.initial);
-  const form = useLinkForm(initial, link !== undefined);
+  const save = useSave(props, initial);
+  const { form, props: submission } = useFormAction(
+    initial,
+    save,
+    {
+      invalidate: ["links", "link", "tags"],
+      ...(link === undefined ? {} : { successMessage: t("links.form.updated") }),
+      ...(onSaved === undefined ? {} : { onSuccess: onSaved }),
+    },
+    (values) => validateLink(values, Date.now(), link === undefined ? undefined : initial),
+  );
   /** The values that the form has without user input, including a URL from the clipboard. */
   const untouched = useRef(initial);
   useImperativeHandle(readDirty, () => () => isChanged(untouched.current, form.getValues()));
@@ -125,19 +123,11 @@ function LinkForm(props: LinkFormProps) {
     form.setValue("url", url, { shouldValidate: true });
     form.setFocus("url", { shouldSelect: true });
   }
-  const save = useSave(props, initial);
-  const param = save.error instanceof ShorthopError ? save.error.param : undefined;
-  const field = param === undefined ? undefined : fieldOf(param, initial);
-  useEffect(() => {
-    if (field === undefined) return;
-    form.setError(field, { message: getErrorMessage(save.error) }, { shouldFocus: true });
-  }, [form, field, save.error]);
   return (
     <Form
       action={link === undefined ? t("links.form.create") : t("ui.save")}
-      onSubmit={form.handleSubmit((values) => save.mutate(values))}
       onCancel={onCancel}
-      task={{ isPending: save.isPending, error: field === undefined ? save.error : null }}
+      {...submission}
     >
       {original !== undefined && (
         <p className="hint">{t("links.form.copyOf", { alias: original.alias })}</p>
@@ -148,40 +138,19 @@ function LinkForm(props: LinkFormProps) {
   );
 }
 
-function useLinkForm(initial: LinkValues, isSaved: boolean): UseFormReturn<LinkValues> {
-  return useForm<LinkValues>({
-    mode: "onChange",
-    defaultValues: initial,
-    resolver(values) {
-      const messages = validateLink(values, Date.now(), isSaved ? initial : undefined);
-      const errors = Object.fromEntries(
-        Object.entries(messages).map(([name, message]) => [name, { type: "rule", message }]),
-      );
-      return Object.keys(errors).length === 0 ? { values, errors: {} } : { values: {}, errors };
-    },
-  });
-}
-
-function useSave({ link, original, onSaved, onCreated }: LinkFormProps, initial: LinkValues) {
+function useSave({ link, original, onCreated }: LinkFormProps, initial: LinkValues) {
   const { links } = useClient();
-  return useApiMutation(
-    async (values: LinkValues) => {
-      if (link !== undefined) {
-        await links.update(link.id, getChanges(initial, values));
-        return;
-      }
-      const decisions = original === undefined ? {} : copyDecisions(original);
-      const created = links.create({ ...toRequestBody(values), ...decisions });
-      const copied = copyWhenReady(created.then(({ short_url }) => short_url));
-      // Called immediately: the list is fetched again meanwhile.
-      onCreated?.({ link: await created, copied });
-    },
-    {
-      invalidate: ["links", "link", "tags"],
-      ...(link === undefined ? {} : { successMessage: t("links.form.updated") }),
-      ...(onSaved === undefined ? {} : { onSuccess: onSaved }),
-    },
-  );
+  return async (values: LinkValues): Promise<void> => {
+    if (link !== undefined) {
+      await links.update(link.id, getChanges(initial, values));
+      return;
+    }
+    const decisions = original === undefined ? {} : copyDecisions(original);
+    const created = links.create({ ...toRequestBody(values), ...decisions });
+    const copied = copyWhenReady(created.then(({ short_url }) => short_url));
+    // Called immediately: the list is fetched again meanwhile.
+    onCreated?.({ link: await created, copied });
+  };
 }
 
 type FieldsProps = { form: UseFormReturn<LinkValues> };
@@ -204,8 +173,9 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
           inputMode="url"
           placeholder="https://example.com/a/long/path"
           autoFocus
-          required
-          {...formField(form, "url", { onBlur: () => completeField(form) })}
+          aria-required
+          {...formField(form, "url")}
+          {...form.register("url", { onBlur: () => completeField(form) })}
         />
         {isNew && <PasteButton onPaste={fillUrl} />}
       </div>
@@ -244,7 +214,9 @@ function completeField(form: UseFormReturn<LinkValues>): void {
 
 function DomainField({ form }: FieldsProps) {
   const options = useDomainOptions();
-  return <SelectField label={t("fields.domain")} options={options} {...form.register("domain")} />;
+  return (
+    <SelectField label={t("fields.domain")} options={options} {...formField(form, "domain")} />
+  );
 }
 
 // The clipboard: writes a new link's short URL, and reads its destination, automatically if the

@@ -8,9 +8,10 @@ import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readShortLink } from "../../../../shared/link-csv/cells.ts";
 import { readList } from "../../data/complete-list.ts";
+import { describeIssue, describeRule } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
+import { type FieldErrors, fieldOf } from "../../ui/form.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
-import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 /** Fields with a line of text; "" for none. */
 const TEXT_FIELDS = [
@@ -176,23 +177,19 @@ export function toTemplate(values: LinkValues): string {
   return params.toString();
 }
 
-type FieldErrors = Partial<Record<keyof LinkValues, string>>;
-
-/** The form field for a field of the API, such as `preview.image`; undefined for none. */
-export function fieldOf(param: string, values: LinkValues): keyof LinkValues | undefined {
-  const name = param.replace(".", "_");
-  return name in values ? (name as keyof LinkValues) : undefined;
-}
-
 /**
  * Validates the values by the API's rules. An expiry unchanged from `initial` may be in the past.
  */
-export function validateLink(values: LinkValues, now: number, initial?: LinkValues): FieldErrors {
+export function validateLink(
+  values: LinkValues,
+  now: number,
+  initial?: LinkValues,
+): FieldErrors<LinkValues> {
   const body = toRequestBody(values);
-  const errors: FieldErrors = {};
+  const errors: FieldErrors<LinkValues> = {};
   const parsed = newLinkBody.safeParse(body, { error: describeIssue });
   for (const { path, message } of parsed.error?.issues ?? []) {
-    const field = fieldOf(path.join("."), values) ?? fieldOf(String(path[0]), values);
+    const field = fieldOf(path.join("."), values);
     if (field !== undefined) errors[field] ??= describeRule(message);
   }
   const url = parseWebUrl(completeUrl(values.url));

@@ -12,15 +12,8 @@ import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import {
-  CheckField,
-  Disclosure,
-  formField,
-  hasErrors,
-  PasswordField,
-  SelectField,
-  TextField,
-} from "../../ui/field.tsx";
+import { CheckField, Disclosure, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
+import { formField, hasErrors } from "../../ui/form.ts";
 import { SavedDialog } from "../saved-dialog.tsx";
 import { type LinkValues, toTemplate } from "./form.ts";
 
@@ -108,7 +101,7 @@ function LimitFields({ form, link }: FieldsProps) {
           ]}
           hint={t("links.form.consumesHint")}
           disabled={form.watch("max_clicks") === ""}
-          {...form.register("limit_counts")}
+          {...formField(form, "limit_counts")}
         />
       </div>
       <CheckField
@@ -156,7 +149,7 @@ function RequestFields({ form, link }: FieldsProps) {
           { value: "append", label: t("links.form.pathAppend") },
           { value: "ignore", label: t("links.form.pathIgnore") },
         ]}
-        {...form.register("forward_path")}
+        {...formField(form, "forward_path")}
       />
       <SelectField
         label={t("links.form.redirectStatus")}
@@ -168,7 +161,7 @@ function RequestFields({ form, link }: FieldsProps) {
             label: t(`links.form.redirectStatuses.${status}`),
           })),
         ]}
-        {...form.register("redirect_status")}
+        {...formField(form, "redirect_status")}
       />
     </Disclosure>
   );
@@ -275,7 +268,8 @@ function PreviewFields({
       <TextField
         label={t("links.preview.cardDescription")}
         placeholder={t("links.preview.cardDescriptionExample")}
-        {...formField(form, "preview_description", NEEDS_TITLE)}
+        {...formField(form, "preview_description")}
+        {...form.register("preview_description", NEEDS_TITLE)}
       />
       <TextField
         label={t("links.preview.cardImage")}
@@ -283,7 +277,8 @@ function PreviewFields({
         inputMode="url"
         placeholder="https://example.com/spring.png"
         hint={t("links.preview.cardImageHint")}
-        {...formField(form, "preview_image", NEEDS_TITLE)}
+        {...formField(form, "preview_image")}
+        {...form.register("preview_image", NEEDS_TITLE)}
       />
       {title.trim() !== "" && (
         <SocialCard

@@ -16,13 +16,13 @@ import {
 } from "../../../../shared/contracts/qr-style.ts";
 import { getBasePath } from "../../data/scope.ts";
 import { useAccountContext, useApiQuery, useCanWrite, useClient } from "../../data/session.ts";
+import { describeRule } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { CheckField, ChoiceField, ColorField, isColor, SelectField } from "../../ui/field.tsx";
 import { useDebounced } from "../../ui/search-state.ts";
 import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
-import { describeRule } from "../../ui/validation.ts";
 
 const FORMATS = ["svg", "png", "pdf"] as const;
 

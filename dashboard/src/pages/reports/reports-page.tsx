@@ -1,7 +1,6 @@
 /** Reports of the account and mode: creates, changes, sends, pauses and deletes them. */
 import { Download, History, Pause, Pencil, Play, Plus, Send, Trash2 } from "lucide-react";
 import { Fragment, useState } from "react";
-import { useForm } from "react-hook-form";
 
 import type { Report, ReportRun } from "../../../../clients/typescript/src/index.ts";
 import { languageName } from "../../../../shared/contracts/languages.ts";
@@ -17,14 +16,14 @@ import { useAccountContext, useApiQuery, useCanWrite, useClient } from "../../da
 import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
 import { Button, useDialog } from "../../ui/button.tsx";
 import { ActionDialog, Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { formField, SelectField, TextField } from "../../ui/field.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
+import { formField, optionalBy, useFormAction } from "../../ui/form.ts";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { getLocalZone, listTimeZones } from "../../ui/local-time.ts";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
-import { validateWith } from "../../ui/validation.ts";
 
 export function ReportsPage() {
   const { session } = useAccountContext();
@@ -154,30 +153,29 @@ function ReportActions({ report }: { report: Report }) {
   );
 }
 
-function DeleteDialog({ report, onClose }: { report: Report; onClose: () => void }) {
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("reports.deleteTitle")}
-      action={t("ui.delete")}
-      run={() => client.reports.delete(report.id)}
-      invalidate={["reports"]}
-      successMessage={t("reports.deleted")}
-      onClose={onClose}
-    >
-      <p>{rich("reports.deleteText", { name: report.name, strong })}</p>
-    </ActionDialog>
-  );
-}
+const DeleteDialog = ({ report, onClose }: { report: Report; onClose: () => void }) => (
+  <ActionDialog
+    title={t("reports.deleteTitle")}
+    action={t("ui.delete")}
+    run={(client) => client.reports.delete(report.id)}
+    invalidate={["reports"]}
+    successMessage={t("reports.deleted")}
+    onClose={onClose}
+  >
+    <p>{rich("reports.deleteText", { name: report.name, strong })}</p>
+  </ActionDialog>
+);
 
-/** `tag` and `link` are empty for the whole account; `emails` is separated by spaces or commas. */
+/**
+ * `tag` and `short_url` are empty for the whole account; `emails` is separated by spaces or commas.
+ */
 type Values = {
   name: string;
   tag: string;
-  link: string;
+  short_url: string;
   period: Report["period"];
   hour: string;
-  zone: string;
+  timezone: string;
   language: Report["language"];
   emails: string;
 };
@@ -192,10 +190,10 @@ const languages = REPORT_LANGUAGES.map((value) => ({ value, label: languageName(
 const newValues = (): Values => ({
   name: "",
   tag: "",
-  link: "",
+  short_url: "",
   period: "weekly",
   hour: String(DEFAULT_HOUR),
-  zone: getLocalZone(),
+  timezone: getLocalZone(),
   language: REPORT_LANGUAGES.find((language) => language === getLanguage()) ?? "en",
   emails: "",
 });
@@ -203,22 +201,20 @@ const newValues = (): Values => ({
 const valuesOf = (report: Report): Values => ({
   name: report.name,
   tag: report.tag ?? "",
-  link: report.short_url ?? "",
+  short_url: report.short_url ?? "",
   period: report.period,
   hour: String(report.hour),
-  zone: report.timezone,
+  timezone: report.timezone,
   language: report.language,
   emails: report.emails.join(", "),
 });
 
-const toBody = ({ name, tag, link, period, hour, zone, language, emails }: Values) => ({
+const toBody = ({ name, tag, short_url, hour, emails, ...rest }: Values) => ({
+  ...rest,
   name: name.trim(),
   tag: tag.trim() === "" ? null : tag.trim(),
-  short_url: link.trim() === "" ? null : link.trim(),
-  period,
+  short_url: short_url.trim() === "" ? null : short_url.trim(),
   hour: Number(hour),
-  timezone: zone,
-  language,
   emails: readWords(emails),
 });
 
@@ -230,12 +226,9 @@ type ReportDialogProps = {
 function ReportDialog({ report, onClose }: ReportDialogProps) {
   const client = useClient();
   const { sends_mails } = useAccountContext().session;
-  const form = useForm<Values>({
-    mode: "onChange",
-    defaultValues: report === undefined ? newValues() : valuesOf(report),
-  });
-  const save = useApiMutation(
-    (values: Values) => {
+  const { form, props } = useFormAction(
+    report === undefined ? newValues() : valuesOf(report),
+    (values) => {
       const body = toBody(values);
       return report === undefined
         ? client.reports.create(body)
@@ -247,50 +240,44 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
     <FormDialog
       title={report === undefined ? t("reports.new") : t("reports.edit")}
       action={report === undefined ? t("reports.create") : t("ui.save")}
-      onSubmit={form.handleSubmit((values) => save.mutate(values))}
       onClose={onClose}
-      task={save}
+      {...props}
     >
-      <TextField
-        label={t("reports.name")}
-        {...formField(form, "name", {
-          required: t("ui.required"),
-          validate: validateWith(reportName),
-        })}
-      />
+      <TextField label={t("reports.name")} {...formField(form, "name", reportName)} />
       <TextField
         label={t("reports.tag")}
         hint={t("reports.tagHint")}
-        {...formField(form, "tag", {
-          validate: (text) => text === "" || validateWith(tagSchema)(text),
-        })}
+        {...formField(form, "tag", optionalBy(tagSchema))}
       />
       <TextField
         label={t("reports.link")}
         hint={t("reports.linkHint")}
-        {...form.register("link")}
+        {...formField(form, "short_url")}
       />
       <SelectField
         label={t("fields.period")}
         options={REPORT_PERIODS.map((value) => ({ value, label: t(`reports.periods.${value}`) }))}
-        {...form.register("period")}
+        {...formField(form, "period")}
       />
-      <SelectField label={t("fields.hour")} options={HOURS} {...form.register("hour")} />
+      <SelectField label={t("fields.hour")} options={HOURS} {...formField(form, "hour")} />
       <SelectField
         label={t("fields.timezone")}
-        options={listTimeZones(form.getValues("zone")).map((value) => ({ value, label: value }))}
-        {...form.register("zone")}
+        options={listTimeZones(form.getValues("timezone")).map((value) => ({
+          value,
+          label: value,
+        }))}
+        {...formField(form, "timezone")}
       />
       <SelectField
         label={t("fields.language")}
         options={languages}
-        {...form.register("language")}
+        {...formField(form, "language")}
       />
       <TextField
         label={t("fields.emails")}
         hint={t(sends_mails ? "reports.emailsHint" : "reports.noMails")}
         disabled={!sends_mails && report?.emails.length !== 0}
-        {...form.register("emails")}
+        {...formField(form, "emails")}
       />
     </FormDialog>
   );

@@ -6,9 +6,9 @@ import { rulesField } from "../../../../shared/contracts/link-rules.ts";
 import { splitField } from "../../../../shared/contracts/link-settings.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { toCodes, toNames } from "../../data/named-values.ts";
+import { describeIssue, describeRule } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { getLocalZone, toInstant, toLocalTime } from "../../ui/local-time.ts";
-import { describeIssue, describeRule } from "../../ui/validation.ts";
 
 type ApiRule = NonNullable<FullLink["rules"]>[number];
 type ApiCondition = ApiRule["conditions"][number];

@@ -1,18 +1,17 @@
 /** Sets the name, the colour and the logo that pages of shared statistics show. */
-import { useState } from "react";
-
 import type { ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { toBrandColors } from "../../../../shared/contracts/colors.ts";
 import { hexColor } from "../../../../shared/contracts/qr-style.ts";
 import { brandName, LOGO_BYTES_MAX } from "../../../../shared/contracts/share-schemas.ts";
 import { useApiQuery, useClient } from "../../data/session.ts";
+import { validateWith } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ColorField, Form, isColor, TextField } from "../../ui/field.tsx";
+import { type FieldErrors, formField, useFormAction } from "../../ui/form.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { QueryBoundary, useApiMutation } from "../../ui/states.tsx";
+import { QueryBoundary } from "../../ui/states.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { validateWith } from "../../ui/validation.ts";
 
 type Branding = ResponseBody<"getBranding">;
 
@@ -32,31 +31,20 @@ export function BrandingPage() {
 
 function BrandingForm({ saved }: { saved: Branding }) {
   const client = useClient();
-  const [values, setValues] = useState<Values>({
-    name: saved.name ?? "",
-    color: saved.color ?? "",
-    logo: saved.logo,
-  });
-  const save = useApiMutation(() => client.branding.update(toChange(values, saved)), {
-    invalidate: ["branding"],
-    successMessage: t("settings.branding.saved"),
-  });
-  const change = (part: Partial<Values>) => {
-    save.reset();
-    setValues((before) => ({ ...before, ...part }));
-  };
-  const errors = findErrors(values);
-  const isValid = errors.name === undefined && errors.color === undefined;
+  const { form, props } = useFormAction<Values, Branding>(
+    { name: saved.name ?? "", color: saved.color ?? "", logo: saved.logo },
+    (values) => client.branding.update(toChange(values, saved)),
+    { invalidate: ["branding"], successMessage: t("settings.branding.saved") },
+    findErrors,
+  );
+  const values = form.watch();
+  const set = (name: "color" | "logo", value: string | null) =>
+    form.setValue(name, value, { shouldValidate: true });
   return (
     <Card>
-      <Form action={t("ui.save")} task={save} onSubmit={() => isValid && save.mutate()}>
+      <Form action={t("ui.save")} {...props}>
         <div className="columns">
-          <TextField
-            label={t("fields.name")}
-            value={values.name}
-            error={errors.name}
-            onChange={({ target }) => change({ name: target.value })}
-          />
+          <TextField label={t("fields.name")} {...formField(form, "name")} />
           <ColorField
             label={t("fields.color")}
             pickerLabel={t("settings.branding.chooseColor")}
@@ -64,11 +52,15 @@ function BrandingForm({ saved }: { saved: Branding }) {
             hint={t("settings.branding.colorHint")}
             fallback="#4f46e5"
             value={values.color}
-            error={errors.color}
-            onChange={(color) => change({ color })}
+            error={formField(form, "color").error}
+            onChange={(color) => set("color", color)}
           />
         </div>
-        <LogoField logo={values.logo} onChange={(logo) => change({ logo })} />
+        <LogoField
+          logo={values.logo}
+          error={formField(form, "logo").error}
+          onChange={(logo) => set("logo", logo)}
+        />
         <Preview values={values} />
       </Form>
     </Card>
@@ -86,7 +78,7 @@ function toChange({ name, color, logo }: Values, saved: Branding) {
   };
 }
 
-function findErrors({ name, color }: Values): { name?: string; color?: string } {
+function findErrors({ name, color }: Values): FieldErrors<Values> {
   const checks = {
     name: name.trim() === "" || validateWith(brandName)(name.trim()),
     color: color === "" || validateWith(hexColor)(color),
@@ -96,13 +88,13 @@ function findErrors({ name, color }: Values): { name?: string; color?: string } 
 
 const LOGO_TYPES = ["image/png", "image/jpeg", "image/webp"];
 
-function LogoField({
-  logo,
-  onChange,
-}: {
+type LogoFieldProps = {
   logo: string | null;
+  error: string | undefined;
   onChange: (logo: string | null) => void;
-}) {
+};
+
+function LogoField({ logo, error, onChange }: LogoFieldProps) {
   async function choose(file: File | undefined): Promise<void> {
     if (file === undefined) return;
     // A dialog for files can show all of them.
@@ -123,6 +115,7 @@ function LogoField({
         type="file"
         accept={LOGO_TYPES.join(",")}
         hint={t("settings.branding.logoHint")}
+        error={error}
         onChange={({ target }) => void choose(target.files?.[0])}
       />
       {logo !== null && (

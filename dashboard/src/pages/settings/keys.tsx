@@ -1,25 +1,24 @@
 /** API keys. The value of a new key is shown only once, in its dialog. */
 import { Plus, RotateCw, Trash2 } from "lucide-react";
 import type { ComponentProps } from "react";
-import { type FieldValues, type Path, useForm, type UseFormReturn } from "react-hook-form";
 
-import { type ApiKey, ShorthopError } from "../../../../clients/typescript/src/index.ts";
+import type { ApiKey } from "../../../../clients/typescript/src/index.ts";
 import { newKeyBody, type Scope, SCOPES } from "../../../../shared/contracts/key-schemas.ts";
 import { useKeysQuery, useMembersQuery } from "../../data/account-lists.ts";
 import { readWords } from "../../data/complete-list.ts";
 import { useAccountContext, useClient } from "../../data/session.ts";
-import { getErrorMessage } from "../../languages/errors.ts";
+import { validateWith } from "../../languages/errors.ts";
 import { code, rich, strong, t } from "../../languages/translate.ts";
 import { Button, useDialog } from "../../ui/button.tsx";
 import { ActionDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
-import { CheckGroup, formField, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { CheckGroup, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
+import { formField, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, QueryList, type Task, useApiMutation } from "../../ui/states.tsx";
+import { Empty, QueryList } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
-import { validateWith } from "../../ui/validation.ts";
 
 export function KeysPage() {
   const { account, mode } = useAccountContext();
@@ -164,61 +163,56 @@ function KeyActions({ apiKey }: { apiKey: ApiKey }) {
   );
 }
 
-type Values = { name: string; scopes: Scope[]; networks: string; expires_at: string };
+const USUAL_SCOPES: Scope[] = ["links:read", "links:write"];
+
+const NEW_KEY = {
+  name: "",
+  scopes: USUAL_SCOPES,
+  allowed_networks: "",
+  expires_at: "",
+};
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
   const { mode } = useAccountContext();
   const client = useClient();
-  const form = useForm<Values>({
-    mode: "onChange",
-    defaultValues: {
-      name: "",
-      scopes: ["links:read", "links:write"],
-      networks: "",
-      expires_at: "",
-    },
-  });
-  const { errors } = form.formState;
-  const create = useApiMutation(
-    ({ name, scopes, networks, expires_at }: Values) =>
+  const { form, action, props } = useFormAction(
+    NEW_KEY,
+    ({ name, scopes, allowed_networks, expires_at }) =>
       client.keys.create({
         name: name.trim(),
         type: mode,
         scopes,
-        allowed_networks: readWords(networks),
+        allowed_networks: readWords(allowed_networks),
         expires_at: expires_at === "" ? null : toInstant(expires_at),
       }),
     { invalidate: ["keys"] },
   );
-  if (create.data !== undefined) return <NewKey value={create.data.key} onClose={onClose} />;
+  if (action.data !== undefined) return <NewKey value={action.data.key} onClose={onClose} />;
   return (
     <FormDialog
       title={t("settings.keys.new")}
       action={t("settings.keys.createKey")}
-      onSubmit={form.handleSubmit((values) =>
-        create.mutate(values, showAtNetworks(form, "networks")),
-      )}
       onClose={onClose}
-      task={withoutNetworksError(create)}
+      {...props}
     >
       <TextField
         label={t("fields.name")}
         hint={t("settings.keys.nameHint")}
-        {...formField(form, "name", { validate: validateWith(newKeyBody.shape.name) })}
+        {...formField(form, "name", newKeyBody.shape.name)}
       />
       <p>{rich(`settings.keys.type.${mode}`, { strong })}</p>
       <CheckGroup
         label={t("settings.keys.scopes")}
         options={SCOPES.map((value) => ({ value, label: <code>{value}</code> }))}
-        error={errors.scopes && t("settings.keys.chooseOne")}
         {...form.register("scopes", { validate: validateWith(newKeyBody.shape.scopes) })}
+        error={form.formState.errors.scopes && t("settings.keys.chooseOne")}
       />
-      <NetworksField {...formField(form, "networks", { validate: validateNetworks })} />
+      <NetworksField {...formField(form, "allowed_networks", validateNetworks)} />
       <TextField
         label={t("ui.expires")}
         type="datetime-local"
         hint={t("settings.keys.expiresHint")}
-        {...form.register("expires_at")}
+        {...formField(form, "expires_at")}
       />
     </FormDialog>
   );
@@ -238,25 +232,6 @@ const NetworksField = (field: Omit<ComponentProps<typeof TextAreaField>, "label"
 const validateNetworks = (text: string): true | string =>
   validateWith(newKeyBody.shape.allowed_networks)(readWords(text));
 
-const isAboutNetworks = (error: unknown): boolean =>
-  error instanceof ShorthopError && error.param?.startsWith("allowed_networks") === true;
-
-/** Shows an error of the API about networks at their field. */
-const showAtNetworks = <Values extends FieldValues>(
-  form: UseFormReturn<Values>,
-  name: Path<Values>,
-) => ({
-  onError(error: unknown) {
-    if (!isAboutNetworks(error)) return;
-    form.setError(name, { message: getErrorMessage(error) }, { shouldFocus: true });
-  },
-});
-
-const withoutNetworksError = ({ isPending, error }: Task): Task => ({
-  isPending,
-  error: isAboutNetworks(error) ? null : error,
-});
-
 const NewKey = ({ value, onClose }: { value: string; onClose: () => void }) => (
   <SecretDialog
     title={t("settings.keys.newTitle")}
@@ -274,28 +249,22 @@ const GRACE_PERIODS = ["0", "3600", "86400", "604800"] as const;
 
 function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const client = useClient();
-  const form = useForm<{ grace: string; networks: string }>({
-    mode: "onChange",
-    defaultValues: { grace: "86400", networks: apiKey.allowed_networks.join("\n") },
-  });
-  const rotate = useApiMutation(
-    ({ grace, networks }: { grace: string; networks: string }) =>
+  const { form, action, props } = useFormAction(
+    { grace: "86400", allowed_networks: apiKey.allowed_networks.join("\n") },
+    ({ grace, allowed_networks }) =>
       client.keys.rotate(apiKey.id, {
         grace_seconds: Number(grace),
-        allowed_networks: readWords(networks),
+        allowed_networks: readWords(allowed_networks),
       }),
     { invalidate: ["keys"] },
   );
-  if (rotate.data !== undefined) return <NewKey value={rotate.data.key} onClose={onClose} />;
+  if (action.data !== undefined) return <NewKey value={action.data.key} onClose={onClose} />;
   return (
     <FormDialog
       title={t("settings.keys.rotateTitle", { name: apiKey.name })}
       action={t("settings.keys.rotate")}
-      onSubmit={form.handleSubmit((values) =>
-        rotate.mutate(values, showAtNetworks(form, "networks")),
-      )}
       onClose={onClose}
-      task={withoutNetworksError(rotate)}
+      {...props}
     >
       <p>{t("settings.keys.rotateText")}</p>
       <SelectField
@@ -306,24 +275,22 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
         }))}
         {...form.register("grace")}
       />
-      <NetworksField {...formField(form, "networks", { validate: validateNetworks })} />
+      <NetworksField {...formField(form, "allowed_networks", validateNetworks)} />
     </FormDialog>
   );
 }
 
-function RevokeDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
-  const { id, name, prefix } = apiKey;
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("settings.keys.revokeTitle")}
-      action={t("ui.revoke")}
-      run={() => client.keys.revoke(id)}
-      invalidate={["keys"]}
-      successMessage={t("settings.keys.revoked")}
-      onClose={onClose}
-    >
-      <p>{rich("settings.keys.revokeText", { name, prefix, strong, code })}</p>
-    </ActionDialog>
-  );
-}
+const RevokeDialog = ({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) => (
+  <ActionDialog
+    title={t("settings.keys.revokeTitle")}
+    action={t("ui.revoke")}
+    run={(client) => client.keys.revoke(apiKey.id)}
+    invalidate={["keys"]}
+    successMessage={t("settings.keys.revoked")}
+    onClose={onClose}
+  >
+    <p>
+      {rich("settings.keys.revokeText", { name: apiKey.name, prefix: apiKey.prefix, strong, code })}
+    </p>
+  </ActionDialog>
+);

@@ -1,21 +1,20 @@
 /** Members of the account. Owners can invite, change roles and remove. */
 import { KeyRound, Plus, Trash2 } from "lucide-react";
-import { useForm } from "react-hook-form";
 
 import type { Invitation, Member } from "../../../../shared/contracts/user-responses.ts";
 import { email as emailRule, type Role, ROLES } from "../../../../shared/contracts/users.ts";
 import { useMembersQuery } from "../../data/account-lists.ts";
-import { getJson, send } from "../../data/http.ts";
+import { post, send } from "../../data/http.ts";
 import { SESSION_KEY, useAccountContext } from "../../data/session.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { ActionDialog, ConfirmDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
-import { CheckField, formField, Select, SelectField, TextField } from "../../ui/field.tsx";
+import { CheckField, Select, SelectField, TextField } from "../../ui/field.tsx";
+import { formField, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
-import { validateWith } from "../../ui/validation.ts";
 
 const roleName = (role: Role): string => t(`settings.members.role.${role}`);
 
@@ -169,7 +168,7 @@ function Invitations({
     (id: string) => send(`/api/${account.id}/invitations/${id}`, { method: "DELETE" }),
     { invalidate: MEMBER_QUERIES, successMessage: t("settings.members.withdrawn") },
   );
-  const invite = useInvite();
+  const invite = useApiMutation(useInvite(), { invalidate: MEMBER_QUERIES });
   return (
     <Card title={t("settings.members.invitations")}>
       <ErrorAlert error={withdraw.error ?? invite.error} />
@@ -209,11 +208,7 @@ type InviteValues = { email: string; role: Role };
 /** Invites a person; of one who is invited already, the link until now stops working. */
 function useInvite() {
   const { account } = useAccountContext();
-  return useApiMutation(
-    (body: InviteValues) =>
-      getJson<{ token: string }>(`/api/${account.id}/invitations`, { method: "POST", body }),
-    { invalidate: MEMBER_QUERIES },
-  );
+  return (body: InviteValues) => post<{ token: string }>(`/api/${account.id}/invitations`, body);
 }
 
 const InvitationLink = ({ token, onClose }: { token: string; onClose: () => void }) => (
@@ -229,30 +224,25 @@ const InvitationLink = ({ token, onClose }: { token: string; onClose: () => void
 );
 
 function InviteDialog({ onClose }: { onClose: () => void }) {
-  const form = useForm<InviteValues>({
-    mode: "onTouched",
-    defaultValues: { email: "", role: "member" },
-  });
-  const invite = useInvite();
-  if (invite.data !== undefined)
-    return <InvitationLink token={invite.data.token} onClose={onClose} />;
+  const { form, action, props } = useFormAction<InviteValues, { token: string }>(
+    { email: "", role: "member" },
+    useInvite(),
+    { invalidate: MEMBER_QUERIES },
+  );
+  if (action.data !== undefined)
+    return <InvitationLink token={action.data.token} onClose={onClose} />;
   return (
     <FormDialog
       title={t("settings.members.inviteTitle")}
       action={t("settings.members.createInvitation")}
-      onSubmit={form.handleSubmit((values) => invite.mutate(values))}
       onClose={onClose}
-      task={invite}
+      {...props}
     >
-      <TextField
-        label={t("signIn.email")}
-        type="email"
-        {...formField(form, "email", { validate: validateWith(emailRule) })}
-      />
+      <TextField label={t("signIn.email")} type="email" {...formField(form, "email", emailRule)} />
       <SelectField
         label={t("fields.role")}
         options={ROLES.map((value) => ({ value, label: t(`settings.members.roles.${value}`) }))}
-        {...form.register("role")}
+        {...formField(form, "role")}
       />
     </FormDialog>
   );
@@ -261,14 +251,8 @@ function InviteDialog({ onClose }: { onClose: () => void }) {
 /** Makes a link with which a member who forgot the password sets a new one. */
 function ResetDialog({ member, onClose }: { member: Member; onClose: () => void }) {
   const { account } = useAccountContext();
-  const make = useApiMutation(
-    () =>
-      getJson<{ token: string; expires_at: string }>(
-        `/api/${account.id}/members/${member.user_id}/password-resets`,
-        { method: "POST" },
-      ),
-    { invalidate: [] },
-  );
+  const path = `/api/${account.id}/members/${member.user_id}/password-resets`;
+  const make = useApiMutation(() => post<{ token: string; expires_at: string }>(path));
   if (make.data !== undefined) {
     const { token, expires_at } = make.data;
     return (

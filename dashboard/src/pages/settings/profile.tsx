@@ -1,28 +1,27 @@
 /** How the user signs in, their language, and their sessions. */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useForm } from "react-hook-form";
 
 import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
 import { newPassword } from "../../../../shared/contracts/users.ts";
-import { getJson, send } from "../../data/http.ts";
-import { useAccountContext, useSignOut } from "../../data/session.ts";
+import { getJson, post, send } from "../../data/http.ts";
 import {
   LANGUAGES,
   matchLanguage,
   preferredLanguage,
   readChoice,
   saveChoice,
-} from "../../languages/preference.ts";
+} from "../../data/preferences.ts";
+import { useAccountContext, useSignOut } from "../../data/session.ts";
 import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
-import { Form, formField, PasswordField, SelectField } from "../../ui/field.tsx";
+import { Form, PasswordField, SelectField } from "../../ui/field.tsx";
+import { formField, required, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { toastError } from "../../ui/toast.tsx";
-import { validateWith } from "../../ui/validation.ts";
-import { Passkeys, SecondFactor } from "./sign-in-methods.tsx";
+import { CurrentPasswordField, Passkeys, SecondFactor } from "./sign-in-methods.tsx";
 
 export function ProfilePage() {
   const { session } = useAccountContext();
@@ -76,47 +75,40 @@ function LanguageField() {
   );
 }
 
-type Values = { current_password: string; new_password: string; confirmation: string };
-
-const EMPTY: Values = { current_password: "", new_password: "", confirmation: "" };
+const NEW_PASSWORD = { current_password: "", new_password: "", confirmation: "" };
 
 function PasswordForm() {
   const { session } = useAccountContext();
-  const form = useForm<Values>({ mode: "onTouched", defaultValues: EMPTY });
-  const change = useApiMutation(
-    ({ current_password, new_password }: Values) =>
-      send("/auth/password", { method: "POST", body: { current_password, new_password } }),
+  const { form, props } = useFormAction(
+    NEW_PASSWORD,
+    ({ current_password, new_password }) =>
+      post("/auth/password", { current_password, new_password }),
     {
       invalidate: ["sessions"],
       successMessage: t("settings.profile.passwordChanged"),
-      onSuccess: () => form.reset(EMPTY),
+      onSuccess: () => {
+        form.reset(NEW_PASSWORD);
+      },
     },
   );
   return (
-    <Form
-      action={t("settings.profile.changePassword")}
-      className="stack narrow"
-      task={change}
-      onSubmit={form.handleSubmit((values) => change.mutate(values))}
-    >
+    <Form action={t("settings.profile.changePassword")} className="stack narrow" {...props}>
       <input type="hidden" autoComplete="username" value={session.user.email} readOnly />
-      <PasswordField
-        label={t("settings.profile.currentPassword")}
-        autoComplete="current-password"
-        {...formField(form, "current_password", { required: t("ui.required") })}
-      />
+      <CurrentPasswordField {...formField(form, "current_password", required)} />
       <PasswordField
         label={t("settings.profile.newPassword")}
         autoComplete="new-password"
-        {...formField(form, "new_password", { validate: validateWith(newPassword) })}
+        {...formField(form, "new_password", newPassword)}
       />
       <PasswordField
         label={t("settings.profile.confirmPassword")}
         autoComplete="new-password"
-        {...formField(form, "confirmation", {
-          validate: (confirmation, { new_password }) =>
+        {...formField(
+          form,
+          "confirmation",
+          (confirmation, { new_password }) =>
             confirmation === new_password || t("settings.profile.mismatch"),
-        })}
+        )}
       />
     </Form>
   );

@@ -1,6 +1,6 @@
 /** How the user signs in beside a password: a second factor, with its codes, and passkeys. */
 import { useQuery } from "@tanstack/react-query";
-import { useForm } from "react-hook-form";
+import type { ComponentProps, ReactNode } from "react";
 
 import type {
   Enrolment,
@@ -8,18 +8,18 @@ import type {
   SecondFactorState,
 } from "../../../../shared/contracts/user-responses.ts";
 import { appCode, userName } from "../../../../shared/contracts/users.ts";
-import { getJson, send } from "../../data/http.ts";
+import { getJson, post } from "../../data/http.ts";
 import { hasPasskeys, makePasskey } from "../../data/passkeys.ts";
 import { SESSION_KEY, useSignOut } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog, Secret, SecretDialog } from "../../ui/dialog.tsx";
-import { formField, PasswordField, TextField } from "../../ui/field.tsx";
+import { PasswordField, TextField } from "../../ui/field.tsx";
+import { formField, required, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { AuthCard } from "../../ui/page.tsx";
-import { QueryBoundary, type Task, useApiMutation } from "../../ui/states.tsx";
+import { type Effects, QueryBoundary } from "../../ui/states.tsx";
 import { toastError } from "../../ui/toast.tsx";
-import { validateWith } from "../../ui/validation.ts";
 
 const FACTOR = "/auth/second-factor";
 
@@ -78,27 +78,21 @@ export function NeededFactorPage({ account }: { account: string }) {
 
 type Closing = { onClose: () => void };
 
-function SetUpDialog({ onClose }: Closing) {
-  const begin = useApiMutation(
-    (password: string) => getJson<Enrolment>(FACTOR, { method: "POST", body: { password } }),
-    { invalidate: [] },
-  );
-  if (begin.data !== undefined) return <ConfirmationDialog {...begin.data} onClose={onClose} />;
-  return (
-    <PasswordDialog
-      title={t("settings.secondFactor.setUp")}
-      action={t("settings.secondFactor.next")}
-      task={begin}
-      onPassword={begin.mutate}
-      onClose={onClose}
-    />
-  );
-}
+const SetUpDialog = ({ onClose }: Closing) => (
+  <PasswordDialog
+    title={t("settings.secondFactor.setUp")}
+    action={t("settings.secondFactor.next")}
+    run={(body) => post<Enrolment>(FACTOR, body)}
+    onClose={onClose}
+  >
+    {(enrolment) => <ConfirmationDialog {...enrolment} onClose={onClose} />}
+  </PasswordDialog>
+);
 
 function ConfirmationDialog({ uri, qr, recovery_codes, onClose }: Enrolment & Closing) {
-  const form = useForm({ mode: "onTouched", defaultValues: { code: "" } });
-  const confirm = useApiMutation(
-    (body: { code: string }) => send(`${FACTOR}/confirm`, { method: "POST", body }),
+  const { form, props } = useFormAction(
+    { code: "" },
+    (values) => post(`${FACTOR}/confirm`, values),
     {
       invalidate: FACTOR_QUERIES,
       successMessage: t("settings.secondFactor.isOn"),
@@ -109,9 +103,8 @@ function ConfirmationDialog({ uri, qr, recovery_codes, onClose }: Enrolment & Cl
     <FormDialog
       title={t("settings.secondFactor.setUp")}
       action={t("settings.secondFactor.turnOn")}
-      task={confirm}
-      onSubmit={form.handleSubmit((values) => confirm.mutate(values))}
       onClose={onClose}
+      {...props}
     >
       <p>{t("settings.secondFactor.scan")}</p>
       <img src={qr} alt={t("settings.secondFactor.qr")} width={180} height={180} />
@@ -126,7 +119,7 @@ function ConfirmationDialog({ uri, qr, recovery_codes, onClose }: Enrolment & Cl
         label={t("settings.secondFactor.code")}
         inputMode="numeric"
         autoComplete="one-time-code"
-        {...formField(form, "code", { validate: validateWith(appCode) })}
+        {...formField(form, "code", appCode)}
       />
     </FormDialog>
   );
@@ -138,76 +131,70 @@ const recoveryCodes = (codes: readonly string[]) => ({
   testId: "recovery-codes",
 });
 
-function NewCodesDialog({ onClose }: Closing) {
-  const make = useApiMutation(
-    (password: string) =>
-      getJson<{ recovery_codes: string[] }>(`${FACTOR}/recovery-codes`, {
-        method: "POST",
-        body: { password },
-      }),
-    { invalidate: ["second-factor"] },
-  );
-  if (make.data !== undefined)
-    return (
+const NewCodesDialog = ({ onClose }: Closing) => (
+  <PasswordDialog
+    title={t("settings.secondFactor.newCodes")}
+    action={t("settings.secondFactor.makeCodes")}
+    run={(body) => post<{ recovery_codes: string[] }>(`${FACTOR}/recovery-codes`, body)}
+    invalidate={["second-factor"]}
+    onClose={onClose}
+  >
+    {({ recovery_codes }) => (
       <SecretDialog
         title={t("settings.secondFactor.newCodes")}
         warning={t("settings.secondFactor.keepCodes")}
         done={t("ui.done")}
         onClose={onClose}
-        {...recoveryCodes(make.data.recovery_codes)}
+        {...recoveryCodes(recovery_codes)}
       />
-    );
-  return (
-    <PasswordDialog
-      title={t("settings.secondFactor.newCodes")}
-      action={t("settings.secondFactor.makeCodes")}
-      task={make}
-      onPassword={make.mutate}
-      onClose={onClose}
-    />
-  );
-}
+    )}
+  </PasswordDialog>
+);
 
-function RemoveFactorDialog({ onClose }: Closing) {
-  const remove = useApiMutation(
-    (password: string) => send(`${FACTOR}/remove`, { method: "POST", body: { password } }),
-    {
-      invalidate: FACTOR_QUERIES,
-      successMessage: t("settings.secondFactor.isOff"),
-      onSuccess: onClose,
-    },
-  );
-  return (
-    <PasswordDialog
-      title={t("settings.secondFactor.remove")}
-      action={t("ui.remove")}
-      task={remove}
-      onPassword={remove.mutate}
-      onClose={onClose}
-    />
-  );
-}
+const RemoveFactorDialog = ({ onClose }: Closing) => (
+  <PasswordDialog
+    title={t("settings.secondFactor.remove")}
+    action={t("ui.remove")}
+    run={(body) => post(`${FACTOR}/remove`, body)}
+    invalidate={FACTOR_QUERIES}
+    successMessage={t("settings.secondFactor.isOff")}
+    onClose={onClose}
+  />
+);
 
-type PasswordDialogProps = Closing & {
-  title: string;
-  action: string;
-  task: Task;
-  onPassword: (password: string) => void;
-};
+type PasswordDialogProps<Result> = Closing &
+  Omit<Effects<Result>, "onSuccess"> & {
+    title: string;
+    action: string;
+    run: (body: { password: string }) => Promise<Result>;
+    /** Takes its place afterwards; without it, it closes. */
+    children?: (result: Result) => ReactNode;
+  };
 
 /** Asks for the password, without which nothing of how one signs in is changed. */
-function PasswordDialog({ onPassword, ...dialog }: PasswordDialogProps) {
-  const form = useForm({ mode: "onTouched", defaultValues: { password: "" } });
+function PasswordDialog<Result>({ run, children, ...dialog }: PasswordDialogProps<Result>) {
+  const { form, action, props } = useFormAction({ password: "" }, run, {
+    ...dialog,
+    ...(children === undefined ? { onSuccess: dialog.onClose } : {}),
+  });
+  if (children !== undefined && action.data !== undefined) return children(action.data);
   return (
-    <FormDialog {...dialog} onSubmit={form.handleSubmit(({ password }) => onPassword(password))}>
-      <PasswordField
-        label={t("settings.profile.currentPassword")}
-        autoComplete="current-password"
-        {...formField(form, "password", { required: t("ui.required") })}
-      />
+    <FormDialog title={dialog.title} action={dialog.action} onClose={dialog.onClose} {...props}>
+      <CurrentPasswordField {...formField(form, "password", required)} />
     </FormDialog>
   );
 }
+
+/** The field for the password that the user has. */
+export const CurrentPasswordField = (
+  field: Omit<ComponentProps<typeof PasswordField>, "label">,
+) => (
+  <PasswordField
+    label={t("settings.profile.currentPassword")}
+    autoComplete="current-password"
+    {...field}
+  />
+);
 
 const PASSKEYS = "/auth/passkeys";
 
@@ -255,66 +242,45 @@ export function Passkeys() {
   );
 }
 
-type PasskeyValues = { name: string; password: string };
-
 function AddPasskeyDialog({ onClose }: Closing) {
-  const form = useForm<PasskeyValues>({
-    mode: "onTouched",
-    defaultValues: { name: "", password: "" },
+  const { form, action, props } = useFormAction({ name: "", password: "" }, addPasskey, {
+    invalidate: ["passkeys"],
+    onSuccess: (isAdded) => isAdded && onClose(),
   });
-  const add = useApiMutation(
-    async ({ name, password }: PasskeyValues) => {
-      const options = await getJson<PublicKeyCredentialCreationOptionsJSON>(`${PASSKEYS}/options`, {
-        method: "POST",
-        body: { password },
-      });
-      const response = await makePasskey(options);
-      if (response === undefined) return false;
-      await send(PASSKEYS, { method: "POST", body: { name, response } });
-      return true;
-    },
-    { invalidate: ["passkeys"], onSuccess: (isAdded) => isAdded && onClose() },
-  );
   return (
     <FormDialog
       title={t("settings.passkeys.add")}
       action={t("settings.passkeys.make")}
-      task={add}
-      onSubmit={form.handleSubmit((values) => add.mutate(values))}
       onClose={onClose}
+      {...props}
     >
       <TextField
         label={t("fields.name")}
         hint={t("settings.passkeys.nameHint")}
-        {...formField(form, "name", { validate: validateWith(userName) })}
+        {...formField(form, "name", userName)}
       />
-      <PasswordField
-        label={t("settings.profile.currentPassword")}
-        autoComplete="current-password"
-        {...formField(form, "password", { required: t("ui.required") })}
-      />
-      {add.data === false && <p role="status">{t("settings.passkeys.cancelled")}</p>}
+      <CurrentPasswordField {...formField(form, "password", required)} />
+      {action.data === false && <p role="status">{t("settings.passkeys.cancelled")}</p>}
     </FormDialog>
   );
 }
 
-function RemovePasskeyDialog({ passkey, onClose }: Closing & { passkey: Passkey }) {
-  const remove = useApiMutation(
-    (password: string) =>
-      send(`${PASSKEYS}/${passkey.id}/remove`, { method: "POST", body: { password } }),
-    {
-      invalidate: ["passkeys"],
-      successMessage: t("settings.passkeys.removed"),
-      onSuccess: onClose,
-    },
-  );
-  return (
-    <PasswordDialog
-      title={t("settings.passkeys.removeOf", { name: passkey.name })}
-      action={t("ui.remove")}
-      task={remove}
-      onPassword={remove.mutate}
-      onClose={onClose}
-    />
-  );
+/** Makes a passkey in this browser, and stores it; returns false when the user has cancelled. */
+async function addPasskey({ name, ...body }: { name: string; password: string }): Promise<boolean> {
+  const options = await post<PublicKeyCredentialCreationOptionsJSON>(`${PASSKEYS}/options`, body);
+  const response = await makePasskey(options);
+  if (response === undefined) return false;
+  await post(PASSKEYS, { name, response });
+  return true;
 }
+
+const RemovePasskeyDialog = ({ passkey, onClose }: Closing & { passkey: Passkey }) => (
+  <PasswordDialog
+    title={t("settings.passkeys.removeOf", { name: passkey.name })}
+    action={t("ui.remove")}
+    run={(body) => post(`${PASSKEYS}/${passkey.id}/remove`, body)}
+    invalidate={["passkeys"]}
+    successMessage={t("settings.passkeys.removed")}
+    onClose={onClose}
+  />
+);

@@ -16,6 +16,7 @@ import { TAG_COLORS } from "../../../../shared/contracts/tag-schemas.ts";
 import { tagClass, useTagClass, useTags } from "../../data/account-lists.ts";
 import { toSearch } from "../../data/scope.ts";
 import { useApiQuery, useCanWrite, useClient } from "../../data/session.ts";
+import { validateWith } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { CsvButton, IconButton } from "../../ui/button.tsx";
 import { ActionDialog, FormDialog } from "../../ui/dialog.tsx";
@@ -25,7 +26,6 @@ import { Card, Page } from "../../ui/page.tsx";
 import { useDebounced, useSearchState } from "../../ui/search-state.ts";
 import { Empty, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { numberColumn, Pager, RowTable, useCursorPages } from "../../ui/table.tsx";
-import { validateWith } from "../../ui/validation.ts";
 import {
   AnalyticsQueryContext,
   useAnalytics,
@@ -217,21 +217,18 @@ function EditTagDialog({ tag, onClose }: TagDialogProps) {
   );
 }
 
-function DeleteTagDialog({ tag, onClose }: TagDialogProps) {
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("tags.deleteTitle", { tag: tag.name })}
-      action={t("tags.delete")}
-      run={() => client.tags.delete(tag.name)}
-      invalidate={AFFECTED}
-      successMessage={(count) => t("tags.removed", { count })}
-      onClose={onClose}
-    >
-      <p>{t("tags.deleteText", { count: tag.links })}</p>
-    </ActionDialog>
-  );
-}
+const DeleteTagDialog = ({ tag, onClose }: TagDialogProps) => (
+  <ActionDialog
+    title={t("tags.deleteTitle", { tag: tag.name })}
+    action={t("tags.delete")}
+    run={(client) => client.tags.delete(tag.name)}
+    invalidate={AFFECTED}
+    successMessage={(count) => t("tags.removed", { count })}
+    onClose={onClose}
+  >
+    <p>{t("tags.deleteText", { count: tag.links })}</p>
+  </ActionDialog>
+);
 
 type Tags = ResponseBody<"getAccountBreakdown">;
 

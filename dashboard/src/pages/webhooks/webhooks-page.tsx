@@ -4,7 +4,7 @@
  */
 import { History, Pause, Play, Plus, RotateCw, Send, Trash2 } from "lucide-react";
 import { useState } from "react";
-import { useForm, useWatch } from "react-hook-form";
+import { useWatch } from "react-hook-form";
 import { Link } from "wouter";
 
 import type { Webhook, WebhookDelivery } from "../../../../clients/typescript/src/index.ts";
@@ -17,16 +17,17 @@ import {
 } from "../../../../shared/contracts/webhook-schemas.ts";
 import { readWords } from "../../data/complete-list.ts";
 import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
+import { validateWith } from "../../languages/errors.ts";
 import { rich, strong, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { ActionDialog, FormDialog, SecretDialog } from "../../ui/dialog.tsx";
-import { ChoiceField, formField, ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { ChoiceField, ListField, SelectField, TextField } from "../../ui/field.tsx";
+import { formField, requiredBy, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
 import { Empty, ErrorAlert, QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
-import { validateWith } from "../../ui/validation.ts";
 
 export function WebhooksPage() {
   const { account } = useAccountContext();
@@ -162,6 +163,8 @@ type DialogProps = { webhook: Webhook; onClose: () => void };
 /** `events` is separated by spaces or commas; empty for all. */
 type Values = { url: string; events: string; format: WebhookFormat; description: string };
 
+const newValues: Values = { url: "", events: "", format: "standard", description: "" };
+
 const readEvents = (text: string): string[] => {
   const types = readWords(text);
   return types.length === 0 ? [ALL_EVENTS] : types;
@@ -180,13 +183,13 @@ function validateEvents(text: string): true | string {
 
 function CreateDialog({ onClose }: { onClose: () => void }) {
   const client = useClient();
-  const form = useForm<Values>({
-    mode: "onChange",
-    defaultValues: { url: "", events: "", format: "standard", description: "" },
-  });
-  const events = useWatch({ control: form.control, name: "events" });
-  const create = useApiMutation(
-    (values: Values) =>
+  const {
+    form,
+    props,
+    action: create,
+  } = useFormAction(
+    newValues,
+    (values) =>
       client.webhooks.create({
         url: values.url,
         events: eventsSchema.parse(readEvents(values.events)),
@@ -195,30 +198,27 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       }),
     { invalidate: ["webhooks"] },
   );
+  const events = useWatch({ control: form.control, name: "events" });
   if (create.data !== undefined) return <NewSecret value={create.data.secret} onClose={onClose} />;
   return (
     <FormDialog
       title={t("webhooks.new")}
       action={t("webhooks.create")}
-      onSubmit={form.handleSubmit((values) => create.mutate(values))}
       onClose={onClose}
-      task={create}
+      {...props}
     >
       <TextField
         label={t("webhooks.url")}
         type="url"
         placeholder="https://hooks.example.com/shorthop"
-        {...formField(form, "url", {
-          required: t("ui.required"),
-          validate: validateWith(urlSchema),
-        })}
+        {...formField(form, "url", requiredBy(urlSchema))}
       />
       <ListField
         label={t("fields.events")}
         text={events}
         options={EVENT_TYPE_NAMES.map((name) => ({ name }))}
         hint={t("webhooks.eventsHint")}
-        {...formField(form, "events", { validate: validateEvents })}
+        {...formField(form, "events", validateEvents)}
       />
       <SelectField
         label={t("webhooks.format")}
@@ -226,12 +226,9 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           value,
           label: t(`webhooks.formats.${value}`),
         }))}
-        {...form.register("format")}
+        {...formField(form, "format")}
       />
-      <TextField
-        label={t("fields.description")}
-        {...formField(form, "description", { validate: validateWith(description) })}
-      />
+      <TextField label={t("fields.description")} {...formField(form, "description", description)} />
     </FormDialog>
   );
 }
@@ -267,21 +264,18 @@ function RotateDialog({ webhook, onClose }: DialogProps) {
   );
 }
 
-function DeleteDialog({ webhook, onClose }: DialogProps) {
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("webhooks.deleteTitle")}
-      action={t("ui.delete")}
-      run={() => client.webhooks.delete(webhook.id)}
-      invalidate={["webhooks"]}
-      successMessage={t("webhooks.deleted")}
-      onClose={onClose}
-    >
-      <p>{rich("webhooks.deleteText", { url: webhook.url, strong })}</p>
-    </ActionDialog>
-  );
-}
+const DeleteDialog = ({ webhook, onClose }: DialogProps) => (
+  <ActionDialog
+    title={t("webhooks.deleteTitle")}
+    action={t("ui.delete")}
+    run={(client) => client.webhooks.delete(webhook.id)}
+    invalidate={["webhooks"]}
+    successMessage={t("webhooks.deleted")}
+    onClose={onClose}
+  >
+    <p>{rich("webhooks.deleteText", { url: webhook.url, strong })}</p>
+  </ActionDialog>
+);
 
 /** The newest deliveries that are shown. */
 const SHOWN_MAX = 100;
@@ -452,18 +446,15 @@ function DeliveryActions({ webhookId, delivery }: DeliveryActionsProps) {
 
 type ReplayDialogProps = { webhookId: string; event: string; onClose: () => void };
 
-function ReplayDialog({ webhookId, event, onClose }: ReplayDialogProps) {
-  const client = useClient();
-  return (
-    <ActionDialog
-      title={t("webhooks.replay")}
-      action={t("webhooks.replay")}
-      run={() => client.webhooks.replay(webhookId, { starting_after: event })}
-      invalidate={["deliveries"]}
-      successMessage={t("webhooks.replayed")}
-      onClose={onClose}
-    >
-      <p>{rich("webhooks.replayText", { event, strong })}</p>
-    </ActionDialog>
-  );
-}
+const ReplayDialog = ({ webhookId, event, onClose }: ReplayDialogProps) => (
+  <ActionDialog
+    title={t("webhooks.replay")}
+    action={t("webhooks.replay")}
+    run={(client) => client.webhooks.replay(webhookId, { starting_after: event })}
+    invalidate={["deliveries"]}
+    successMessage={t("webhooks.replayed")}
+    onClose={onClose}
+  >
+    <p>{rich("webhooks.replayText", { event, strong })}</p>
+  </ActionDialog>
+);

@@ -26,9 +26,8 @@ import {
 } from "../../../../../shared/link-csv/row.ts";
 import { isStateColumn } from "../../../../../shared/link-csv/services.ts";
 import { readList } from "../../../data/complete-list.ts";
-import { fieldName, translateSentence } from "../../../languages/errors.ts";
+import { describeIssue, fieldName, translateSentence } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
-import { describeIssue } from "../../../ui/validation.ts";
 
 /**
  * The domain of new links: that of the file, the service's own (`""`), or a domain of the account.

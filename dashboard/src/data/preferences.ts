@@ -1,6 +1,23 @@
-/**
- * Chooses the language of the dashboard: the user's choice in this browser, or else the browser's.
- */
+/** What the user has chosen in this browser: the theme, and the language. */
+
+/** Color themes; `system` follows the operating system. */
+export const THEMES = ["system", "light", "dark"] as const;
+
+export type Theme = (typeof THEMES)[number];
+
+const THEME = "shorthop-theme";
+
+export function readTheme(): Theme {
+  const stored = localStorage.getItem(THEME);
+  return THEMES.find((theme) => theme === stored) ?? "system";
+}
+
+export function applyTheme(theme: Theme): void {
+  localStorage.setItem(THEME, theme);
+  const { dataset } = document.documentElement;
+  if (theme === "system") delete dataset["theme"];
+  else dataset["theme"] = theme;
+}
 
 /** The languages of the dashboard. */
 export const LANGUAGES = ["en", "de"] as const;
@@ -9,16 +26,16 @@ export type Language = (typeof LANGUAGES)[number];
 
 export const FALLBACK: Language = "en";
 
-const SETTING = "shorthop-language";
+const LANGUAGE = "shorthop-language";
 
 /** The chosen language; undefined for that of the browser. */
 export const readChoice = (): Language | undefined =>
-  find(localStorage.getItem(SETTING) ?? undefined);
+  find(localStorage.getItem(LANGUAGE) ?? undefined);
 
 /** Stores the choice; undefined follows the browser. */
 export function saveChoice(language: Language | undefined): void {
-  if (language === undefined) localStorage.removeItem(SETTING);
-  else localStorage.setItem(SETTING, language);
+  if (language === undefined) localStorage.removeItem(LANGUAGE);
+  else localStorage.setItem(LANGUAGE, language);
 }
 
 /** The first language of a list of language tags, such as `de-AT`, that the dashboard has. */
