@@ -12,7 +12,7 @@ import {
 } from "../../shared/contracts/domain-settings.ts";
 import { CREATED_AT, CUSTOM_DOMAIN, DOMAIN_ID } from "../../shared/contracts/examples.ts";
 import type { DomainSettings } from "../../shared/contracts/notices.ts";
-import type { RedirectStatus } from "../../shared/contracts/redirect-settings.ts";
+import type { RedirectStatus } from "../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../shared/contracts/text.ts";
 import { uriOf } from "../../shared/contracts/web-url.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";

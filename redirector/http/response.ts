@@ -5,7 +5,7 @@ import { type ByteSlice, copySlice } from "../../shared/bytes.ts";
 import {
   DEFAULT_REDIRECT_STATUS,
   type RedirectStatus,
-} from "../../shared/contracts/redirect-settings.ts";
+} from "../../shared/contracts/redirect-status.ts";
 
 /** Any response but the redirect of a link. Its body is rendered once and reused. */
 export type PageResponse = { status: number; headers: Record<string, string>; body: Buffer };

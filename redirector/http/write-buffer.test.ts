@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { applyUtm } from "../../api/links/record.ts";
 import { toSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
-import { REDIRECT_STATUSES } from "../../shared/contracts/redirect-settings.ts";
+import { REDIRECT_STATUSES } from "../../shared/contracts/redirect-status.ts";
 import { URL_LENGTH_MAX } from "../../shared/contracts/web-url.ts";
 import { type LinkRedirect, PAGE_BYTES_MAX, type RedirectorResponse } from "./response.ts";
 import {

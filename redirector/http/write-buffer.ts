@@ -6,7 +6,7 @@ import { STATUS_CODES } from "node:http";
 
 import type { ByteSlice } from "../../shared/bytes.ts";
 import { LINK_RECORD_BYTES_MAX } from "../../shared/contracts/link-record.ts";
-import type { RedirectStatus } from "../../shared/contracts/redirect-settings.ts";
+import type { RedirectStatus } from "../../shared/contracts/redirect-status.ts";
 import { PAGE_BYTES_MAX, type PageResponse, type RedirectorResponse } from "./response.ts";
 
 /**

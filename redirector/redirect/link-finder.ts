@@ -8,7 +8,7 @@ import { DOMAIN_ALIAS } from "../../shared/contracts/notices.ts";
 import {
   DEFAULT_REDIRECT_STATUS,
   type RedirectStatus,
-} from "../../shared/contracts/redirect-settings.ts";
+} from "../../shared/contracts/redirect-status.ts";
 import type { CachedLink, CachedState } from "../../shared/links-store/record.ts";
 import type { DomainResponses, DomainSettingsCache } from "../cache/domain-settings.ts";
 import type { LinkCache } from "../cache/link-cache.ts";

@@ -4,7 +4,7 @@ import { readUtmQuery } from "../../shared/contracts/query-string.ts";
 import {
   DEFAULT_REDIRECT_STATUS,
   type RedirectStatus,
-} from "../../shared/contracts/redirect-settings.ts";
+} from "../../shared/contracts/redirect-status.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import type { IncomingRequest, RequestHead } from "../http/request.ts";

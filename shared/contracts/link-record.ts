@@ -18,12 +18,8 @@ import {
   isWholeNotice,
   type Members,
 } from "./member-checks.ts";
-import {
-  CONDITION_TYPES,
-  isRedirectStatus,
-  MEMBERS,
-  type RedirectSettings,
-} from "./redirect-settings.ts";
+import { CONDITION_TYPES, MEMBERS, type RedirectSettings } from "./redirect-settings.ts";
+import { isRedirectStatus } from "./redirect-status.ts";
 import type { ShortLink } from "./short-link.ts";
 
 /** The domain name of the service's own short domain, whatever its hosts are. */

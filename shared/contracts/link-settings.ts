@@ -7,7 +7,7 @@ import * as z from "zod";
 import { ARM_ID, EXPIRES_AT } from "./examples.ts";
 import { destination } from "./link-fields.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
-import { REDIRECT_STATUSES } from "./redirect-settings.ts";
+import { REDIRECT_STATUSES } from "./redirect-status.ts";
 import { instant, plainText, trimInvisible } from "./text.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 

@@ -3,7 +3,7 @@
  * every message.
  */
 
-import { isRedirectStatus } from "./redirect-settings.ts";
+import { isRedirectStatus } from "./redirect-status.ts";
 
 /**
  * Most elements of a list: far more than the API allows, so that a later version may allow more.

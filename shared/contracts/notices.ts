@@ -5,7 +5,7 @@
  */
 import { DEFAULT_DOMAIN, type LinkRecord } from "./link-record.ts";
 import type { Fold } from "./member-checks.ts";
-import type { RedirectStatus } from "./redirect-settings.ts";
+import type { RedirectStatus } from "./redirect-status.ts";
 
 /**
  * Accounts by their UUIDs, and destination hosts in lower case; a host covers the names below it.

@@ -8,17 +8,7 @@
 
 import type { Uuid } from "../ids.ts";
 import type { ClickLimit } from "./click-limits.ts";
-
-/** The statuses of redirects: found, moved permanently, and both without a change of the method. */
-export const REDIRECT_STATUSES = [301, 302, 307, 308] as const;
-
-export type RedirectStatus = (typeof REDIRECT_STATUSES)[number];
-
-/** That of a redirect for which neither its link nor its domain sets another. */
-export const DEFAULT_REDIRECT_STATUS = 302;
-
-export const isRedirectStatus = (value: unknown): boolean =>
-  REDIRECT_STATUSES.some((status) => status === value);
+import type { RedirectStatus } from "./redirect-status.ts";
 
 /** A condition of a rule. `not` inverts it, but an unknown value never matches. */
 export type Condition = {

@@ -13,7 +13,7 @@ import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import {
   DEFAULT_REDIRECT_STATUS,
   REDIRECT_STATUSES,
-} from "../../../../shared/contracts/redirect-settings.ts";
+} from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useDomainsQuery } from "../../data/account-lists.ts";

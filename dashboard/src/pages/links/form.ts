@@ -3,7 +3,7 @@ import type { FullLink, LinkChange, NewLink } from "../../../../clients/typescri
 import { aliasProblem } from "../../../../shared/contracts/alias.ts";
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
-import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-settings.ts";
+import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readShortLink } from "../../../../shared/link-csv/cells.ts";

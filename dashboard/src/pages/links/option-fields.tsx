@@ -7,7 +7,7 @@ import { Link as PageLink } from "wouter";
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
-import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-settings.ts";
+import { REDIRECT_STATUSES } from "../../../../shared/contracts/redirect-status.ts";
 import { parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { rich, t } from "../../languages/translate.ts";
