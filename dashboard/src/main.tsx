@@ -5,7 +5,6 @@ import { createRoot } from "react-dom/client";
 
 import { StatisticsLanguageContext } from "../../shared/statistics/language.ts";
 import { App } from "./app.tsx";
-import { applyTheme, preferredLanguage, readTheme } from "./data/preferences.ts";
 import { SESSION_KEY } from "./data/session.ts";
 import { isSignedOut } from "./languages/errors.ts";
 import {
@@ -14,6 +13,7 @@ import {
   setLanguage,
   statisticsLanguage,
 } from "./languages/translate.ts";
+import { applyTheme, preferredLanguage, readTheme } from "./preferences.ts";
 import { ToastRegion } from "./ui/toast.tsx";
 
 const queryClient = new QueryClient({

@@ -5,10 +5,10 @@ import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
 import { useCommands } from "./data/commands.ts";
-import { applyTheme, readTheme, THEMES } from "./data/preferences.ts";
 import { useAccountContext, useSignOut } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
+import { applyTheme, readTheme, THEMES } from "./preferences.ts";
 import { Button, IconButton, SegmentedControl } from "./ui/button.tsx";
 import { Select } from "./ui/field.tsx";
 import { Logo } from "./ui/page.tsx";

@@ -8,7 +8,7 @@ import { changeDomainBody } from "../../../shared/contracts/domain-settings.ts";
 import { invalidValue } from "../../../shared/contracts/errors.ts";
 import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
-import { matchLanguage } from "../data/preferences.ts";
+import { matchLanguage } from "../preferences.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
 import { describeError, fieldName, translateSentence } from "./errors.ts";
 import { getLanguage, nameOf, onLanguageChange, setLanguage, t } from "./translate.ts";

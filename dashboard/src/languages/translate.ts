@@ -9,7 +9,7 @@ import { createTranslator } from "use-intl/core";
 import { directionOf, languageName } from "../../../shared/contracts/languages.ts";
 import statistics from "../../../shared/languages/statistics/en.json";
 import type { StatisticsLanguage } from "../../../shared/statistics/language.ts";
-import { FALLBACK, type Language } from "../data/preferences.ts";
+import { FALLBACK, type Language } from "../preferences.ts";
 import en from "./en.json";
 
 /** The texts by key. Every catalogue has those of English. */

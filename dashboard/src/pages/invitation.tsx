@@ -14,10 +14,10 @@ import {
   userName,
 } from "../../../shared/contracts/users.ts";
 import { getJson, post } from "../data/http.ts";
-import { preferredLanguage } from "../data/preferences.ts";
 import { SESSION_KEY, useSignOut } from "../data/session.ts";
 import { isNotFound } from "../languages/errors.ts";
 import { rich, strong, t } from "../languages/translate.ts";
+import { preferredLanguage } from "../preferences.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, PasswordField, TextField } from "../ui/field.tsx";
 import { formField, useFormAction } from "../ui/form.ts";

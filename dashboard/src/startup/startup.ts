@@ -2,7 +2,7 @@
  * Runs before the page of a build is painted. Applies the theme, and requests what the page needs
  * first while its application loads.
  */
-import { applyTheme, preferredLanguage, readTheme } from "../data/preferences.ts";
+import { applyTheme, preferredLanguage, readTheme } from "../preferences.ts";
 import { modulesOf, pathsOfFirstRequests } from "./page-needs.ts";
 
 /** The scripts that a module needs, its own included, by its path; defined by the build. */

@@ -80,8 +80,8 @@ function fieldOfError<Values extends FieldValues>(
 }
 
 /**
- * The field for what the API calls so: `preview_image` for `preview.image`, and `tags` for `tags.0`;
- * undefined for none.
+ * The field for what the API calls so: `preview_image` for `preview.image`, and `tags` for
+ * `tags.0`; undefined for none.
  */
 export const fieldOf = <Values extends FieldValues>(
   param: string,

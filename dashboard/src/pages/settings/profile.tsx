@@ -5,15 +5,15 @@ import { useState } from "react";
 import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, post, send } from "../../data/http.ts";
+import { useAccountContext, useSignOut } from "../../data/session.ts";
+import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import {
   LANGUAGES,
   matchLanguage,
   preferredLanguage,
   readChoice,
   saveChoice,
-} from "../../data/preferences.ts";
-import { useAccountContext, useSignOut } from "../../data/session.ts";
-import { nameOf, setLanguage, t } from "../../languages/translate.ts";
+} from "../../preferences.ts";
 import { Button } from "../../ui/button.tsx";
 import { Form, PasswordField, SelectField } from "../../ui/field.tsx";
 import { formField, required, useFormAction } from "../../ui/form.ts";
