@@ -19,7 +19,7 @@ export class SlowReads {
   readonly #dir: string;
   readonly #onError: (error: unknown) => void;
   /** What the thread reads, in that order. */
-  readonly #reads: (() => void)[] = [];
+  readonly #reads = new Set<() => void>();
   #worker: Worker | undefined;
 
   /**
@@ -44,10 +44,10 @@ export class SlowReads {
    * when this one takes too long.
    */
   async prefetch(domain: string, alias: string): Promise<void> {
-    if (this.#reads.length >= READS_MAX) throw new Error("Too many links are being read.");
+    if (this.#reads.size >= READS_MAX) throw new Error("Too many links are being read.");
     const { promise, resolve } = Promise.withResolvers<void>();
     const read: SlowRead = { dir: this.#dir, domain, alias };
-    this.#reads.push(resolve);
+    this.#reads.add(resolve);
     this.start().postMessage(read);
     await withTimeout(promise, READ_MS_MAX);
   }
@@ -58,7 +58,12 @@ export class SlowReads {
 
   #spawn(): Worker {
     const worker = spawnWorker("redirector/links/slow-reads.worker.ts");
-    worker.addEventListener("message", () => this.#reads.shift()?.());
+    worker.addEventListener("message", () => {
+      const [resolve] = this.#reads;
+      if (resolve === undefined) return;
+      this.#reads.delete(resolve);
+      resolve();
+    });
     worker.addEventListener("error", (event) => this.#onError(event.error ?? event.message));
     return worker;
   }
