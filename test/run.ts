@@ -13,13 +13,7 @@ import { findAffected } from "./runner/affected.ts";
 import type { Failure, NamedOutcome } from "./runner/bun-test.ts";
 import { countCores, suitShortLives } from "./runner/cores.ts";
 import { findFiles, type Lanes, runInLanes, runsOfFiles, runsOfFolders } from "./runner/lanes.ts";
-import {
-  collectStarts,
-  readRecordedTimes,
-  recordTimes,
-  sum,
-  writeTiming,
-} from "./runner/timing.ts";
+import { readRecordedTimes, recordTimes, sum } from "./runner/timing.ts";
 
 /**
  * Processes that run at a time for each core, and how many more of those that mostly wait: for
@@ -73,8 +67,6 @@ if (unit.length + endToEnd.length === 0) {
   process.exit(2);
 }
 
-const startedAt = new Date();
-collectStarts();
 suitShortLives();
 const lanes: Lanes = {
   all: Math.ceil(PROCESSES_PER_CORE * CORES),
@@ -83,7 +75,6 @@ const lanes: Lanes = {
 const outcomes = await runAll();
 const failures = outcomes.flatMap((outcome) => outcome.failures);
 const flaky = await findFlaky(failures);
-writeTiming(startedAt, outcomes);
 if (process.argv.includes(UPDATE_TIMINGS)) recordTimes(outcomes);
 
 const skipped = sum(outcomes.map((outcome) => outcome.skipped));

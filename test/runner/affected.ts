@@ -10,6 +10,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, normalize } from "node:path";
 
+import { run } from "../../deploy/packages/run.ts";
+
 const ROOT = join(import.meta.dir, "../..");
 
 /** What starts a stack. */
@@ -96,9 +98,7 @@ export function findSeers(path: string, views: readonly View[]): string[] {
 
 /** Runs git; returns the lines that it prints. */
 export function git(...args: string[]): string[] {
-  const { stdout, exitCode, stderr } = Bun.spawnSync(["git", ...args], { cwd: ROOT });
-  if (exitCode !== 0) throw new Error(stderr.toString());
-  return stdout.toString().split("\n");
+  return run(["git", ...args], ROOT).split("\n");
 }
 
 /** Paths that differ from a commit, or are not known to git. */

@@ -17,8 +17,8 @@ const WAITING_CORE_MAX = 1 / 3;
 /** A run without a recorded time may take longer than any other. */
 const UNKNOWN_SECONDS = 10_000;
 
-/** What a file imports whose tests leave the stack undisturbed. */
-const SHARED_STACK = /harness\/(shared-stack|dashboard-browser)\.ts/;
+/** What a file has whose tests leave the stack undisturbed. */
+const SHARED_STACK = /\buseStack\(|harness\/dashboard-browser\.ts/;
 
 /** What one process runs: an end-to-end file, or the unit tests of a folder. */
 export type TestRun = {
@@ -33,9 +33,6 @@ export type TestRun = {
 
 /** How many run at a time, and how many more of those that mostly wait. */
 export type Lanes = { all: number; waiting: number };
-
-/** What a lane runs, and what of it first. */
-type Lane = Record<"accepts" | "prefers", (run: TestRun) => boolean>;
 
 type LaneStack = { stack: Stack; env: Record<string, string> };
 
@@ -96,13 +93,11 @@ export async function runInLanes(
     return outcome;
   }
 
-  /** What a lane runs next: one that it prefers, else one that it accepts. */
-  const take = ({ prefers, accepts }: Lane): TestRun | undefined =>
-    takeFirst(queue, (run) => accepts(run) && prefers(run)) ?? takeFirst(queue, accepts);
-
-  async function runLane(lane: Lane): Promise<void> {
+  async function runLane(accepts: (run: TestRun) => boolean): Promise<void> {
     let shared: LaneStack | undefined;
-    for (let run = take(lane); run !== undefined; run = take(lane)) {
+    for (;;) {
+      const run = takeFirst(queue, accepts);
+      if (run === undefined) break;
       if (!run.sharesStack) {
         await runOne(run);
         continue;
@@ -118,22 +113,13 @@ export async function runInLanes(
   }
 
   // The further lanes start no stack to share.
-  const mostlyWaits = (run: TestRun): boolean => {
-    const time = times[run.name];
-    return (
-      time !== undefined && !run.sharesStack && time.cpu_seconds < WAITING_CORE_MAX * time.seconds
-    );
+  const mostlyWaits = ({ name, sharesStack }: TestRun): boolean => {
+    const { seconds = 0, cpu_seconds = 0 } = times[name] ?? {};
+    return !sharesStack && cpu_seconds < WAITING_CORE_MAX * seconds;
   };
-  // Every other lane prefers files that share a stack, as an idle stack takes time, too.
-  const all = Array.from({ length: lanes.all }, (_, i): Lane => {
-    const shares = i % 2 === 0;
-    return { accepts: () => true, prefers: (run) => run.sharesStack === shares };
-  });
-  const waiting = Array.from({ length: lanes.waiting }, (): Lane => ({
-    accepts: mostlyWaits,
-    prefers: mostlyWaits,
-  }));
-  await Promise.all([...all, ...waiting].map(runLane));
+  const all = Array.from({ length: lanes.all }, () => runLane(() => true));
+  const waiting = Array.from({ length: lanes.waiting }, () => runLane(mostlyWaits));
+  await Promise.all([...all, ...waiting]);
   rmSync(logs, { recursive: true });
   return outcomes;
 }
