@@ -10,11 +10,11 @@ import { call, callOnce, linkSchema } from "../../test/harness/api.ts";
 import { SIGNER } from "../../test/harness/links-log.ts";
 import type { Stack } from "../../test/harness/stack.ts";
 import { MESSAGES, sendMessage } from "../../test/hostile/cost/messages.ts";
-import { sampleConditions } from "../../test/hostile/cost/schema-values.ts";
 import { listLinks } from "../../test/hostile/cost/visitors.ts";
 import { Inputs } from "../../test/hostile/inputs.ts";
 import type { Fixtures } from "../../test/hostile/requests.ts";
 import { listRoutes, readPorts } from "../../test/hostile/routes.ts";
+import { sampleConditions } from "../../test/hostile/schema-values.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../../test/hostile/watch.ts";
 import { sendInput } from "../../test/hostile/wire.ts";
 

@@ -1,13 +1,15 @@
 /** Generators of hostile content: bodies, queries, paths and headers. */
 import {
+  createValidRequest,
+  type Draft,
   encodeForHeader,
   encodeForUrl,
+  type HttpRequest,
   withField,
   withHeader,
   withParameter,
   withQuery,
-} from "./request-edits.ts";
-import { createValidRequest, type Draft, type HttpRequest } from "./requests.ts";
+} from "./requests.ts";
 import type { BodySchema } from "./routes.ts";
 import { BAD_BYTES, createPumpedText, URL_PARTS, VALUES, words } from "./texts.ts";
 

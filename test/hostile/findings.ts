@@ -1,12 +1,11 @@
 /**
  * Checks the responses to inputs, counts them, and collects what is wrong: each kind at each
- * location once, with the bytes to reproduce it.
+ * location once, with what replays it.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { PROJECT_DIR } from "../harness/stack.ts";
-import { createMark, type GeneratorName, type Input } from "./inputs.ts";
+import { createMark, type Input } from "./inputs.ts";
 import type { HttpResponse } from "./responses.ts";
 import { formatRoute } from "./routes.ts";
 import type { Exchange } from "./wire.ts";
@@ -22,17 +21,11 @@ export type Finding = {
   index?: number;
 };
 
-/** Number and size of the saved input files. */
-const SAVED_MAX = 40;
-const SAVED_BYTES_MAX = 256 * 1024;
-
 /** Kinds of logged errors that are reported. */
 const REPORTED_ERRORS_MAX = 20;
 
 export class Findings {
-  readonly #dir = join(PROJECT_DIR, ".local", "hostile");
   readonly #found = new Map<string, Finding>();
-  readonly #saved = new Set<number>();
   readonly #seed: number;
   readonly #log: (line: string) => void;
 
@@ -52,14 +45,6 @@ export class Findings {
     const replay =
       finding.index === undefined ? "" : ` (--seed ${this.#seed} -- --only ${finding.index})`;
     this.#log(`${finding.kind}: ${finding.where}: ${finding.what}${replay}`);
-  }
-
-  save({ index, bytes }: Input): void {
-    if (this.#saved.size >= SAVED_MAX || this.#saved.has(index)) return;
-    this.#saved.add(index);
-    mkdirSync(this.#dir, { recursive: true });
-    const path = join(this.#dir, `${this.#seed}-${index}.bin`);
-    writeFileSync(path, bytes.subarray(0, SAVED_BYTES_MAX));
   }
 
   all(): Finding[] {
@@ -160,80 +145,62 @@ function findForeignMark(input: Input, head: string, position: number): string |
   return undefined;
 }
 
-/** Counts results by route and generator. */
-type Cell = { sent: number; worst: number };
-
+/** Responses to the inputs of a route. */
 type Row = {
-  cells: Map<GeneratorName, Cell>;
-  classes: Record<"2xx" | "3xx" | "4xx" | "5xx" | "none", number>;
+  route: string;
   sent: number;
+  "2xx": number;
+  "3xx": number;
+  "4xx": number;
+  "5xx": number;
+  none: number;
   worst: number;
-  slowestMs: number;
+  "slowest ms": number;
 };
 
-const classOf = (status: number): keyof Row["classes"] => {
+const classOf = (status: number): "2xx" | "3xx" | "4xx" | "5xx" => {
   if (status >= 500) return "5xx";
   if (status >= 400) return "4xx";
   return status >= 300 ? "3xx" : "2xx";
 };
 
+/** Counts results by route. */
 export class Tally {
   sent = 0;
   readonly #rows = new Map<string, Row>();
-  readonly #generators: readonly GeneratorName[];
 
-  constructor(generators: readonly GeneratorName[]) {
-    this.#generators = generators;
-  }
-
-  add(input: Input, { responses, ms, outcome }: Exchange): void {
+  add({ route, delivery }: Input, { responses, ms, outcome }: Exchange): void {
     this.sent++;
-    const row = this.#rows.get(formatRoute(input.route)) ?? emptyRow();
-    this.#rows.set(formatRoute(input.route), row);
-    const cell = row.cells.get(input.generator) ?? { sent: 0, worst: 0 };
-    row.cells.set(input.generator, cell);
+    const name = formatRoute(route);
+    const row = this.#rows.get(name) ?? emptyRow(name);
+    this.#rows.set(name, row);
     row.sent++;
-    cell.sent++;
-    if (responses.length === 0) row.classes.none++;
+    if (responses.length === 0) row.none++;
     for (const { status } of responses) {
-      row.classes[classOf(status)]++;
+      row[classOf(status)]++;
       row.worst = Math.max(row.worst, status);
-      cell.worst = Math.max(cell.worst, status);
     }
     // Slow deliveries do not measure the server.
-    if (
-      outcome === "responded" &&
-      (input.delivery.kind === "whole" || input.delivery.kind === "half closed")
-    )
-      row.slowestMs = Math.max(row.slowestMs, Math.round(ms));
+    const isMeasured = delivery.kind === "whole" || delivery.kind === "half closed";
+    if (outcome === "responded" && isMeasured)
+      row["slowest ms"] = Math.max(row["slowest ms"], Math.round(ms));
   }
 
-  /** One row per route; under each generator the number of inputs and the worst status. */
-  rows(): Record<string, string | number>[] {
-    return [...this.#rows]
-      .toSorted(([a], [b]) => a.localeCompare(b))
-      .map(([route, { sent, classes, worst, slowestMs, cells }]) => ({
-        route,
-        sent,
-        ...classes,
-        worst,
-        "slowest ms": slowestMs,
-        ...Object.fromEntries(
-          this.#generators.map((name) => {
-            const cell = cells.get(name) ?? { sent: 0, worst: 0 };
-            return [name, `${cell.sent} ${cell.worst === 0 ? "-" : cell.worst}`];
-          }),
-        ),
-      }));
+  rows(): Row[] {
+    return [...this.#rows.values()].toSorted((a, b) => a.route.localeCompare(b.route));
   }
 }
 
-const emptyRow = (): Row => ({
-  cells: new Map(),
-  classes: { "2xx": 0, "3xx": 0, "4xx": 0, "5xx": 0, none: 0 },
+const emptyRow = (route: string): Row => ({
+  route,
   sent: 0,
+  "2xx": 0,
+  "3xx": 0,
+  "4xx": 0,
+  "5xx": 0,
+  none: 0,
   worst: 0,
-  slowestMs: 0,
+  "slowest ms": 0,
 });
 
 const SHOWN_BYTES = 200;

@@ -58,11 +58,9 @@ export async function createFixtures(
   return {
     enterpriseKey: key,
     freeKey,
-    account,
     cookies: [first.cookie, ...sessions.map(({ cookie }) => cookie)],
     endedCookie: ended.cookie,
     dashboardOrigin,
-    clickhouse: {},
     linkId,
     paths: {
       account,

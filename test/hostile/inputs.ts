@@ -2,14 +2,6 @@
 import { createRandom, shuffle } from "../harness/random.ts";
 import { CONTENTS } from "./contents.ts";
 import {
-  createAnyRequest,
-  createSmallRequest,
-  type Delivery,
-  type Generator,
-  type Payload,
-  toPayload,
-} from "./payload.ts";
-import {
   createValidRequest,
   type Draft,
   type Fixtures,
@@ -19,42 +11,66 @@ import {
 import type { Route } from "./routes.ts";
 import { BAD_BYTES, words } from "./texts.ts";
 
-export type Input = Required<Payload> & {
-  index: number;
-  route: Route;
-  generator: GeneratorName;
+/** How the bytes are sent. */
+type Delivery =
+  | { kind: "whole" }
+  /** In pieces of these lengths, each in its own TCP segment. */
+  | { kind: "split"; lengths: readonly number[] }
+  /** One piece per interval, until the server closes the connection or a timeout ends it. */
+  | { kind: "slow"; length: number; everyMs: number }
+  /** Closes the sending side, then reads the responses. */
+  | { kind: "half closed" }
+  /** Resets the connection after sending. */
+  | { kind: "reset" }
+  /** Does not read the responses for a while. */
+  | { kind: "unread" };
+
+type Payload = {
+  bytes: Buffer;
+  /**
+   * Methods of the contained requests, as far as they are valid: a response to HEAD has no body.
+   */
+  methods: readonly string[];
+  delivery: Delivery;
+  /** Number of concurrent connections that send it. */
+  copies: number;
+  /** Whether the server can be sure that the request is complete, and must respond. */
+  complete: boolean;
 };
 
-const toGenerator =
-  (make: (draft: Draft) => HttpRequest): Generator =>
-  (draft) =>
-    toPayload(make(draft));
+export type Input = Payload & { index: number; route: Route; generator: string };
 
-const GENERATORS = {
-  nested: toGenerator(CONTENTS.nested),
-  wide: toGenerator(CONTENTS.wide),
-  long: toGenerator(CONTENTS.long),
-  odd: toGenerator(CONTENTS.odd),
-  misencoded: toGenerator(CONTENTS.misencoded),
-  headers: toGenerator(CONTENTS.headers),
-  foreign: toGenerator(CONTENTS.foreign),
-  smuggled,
-  lines,
-  mutated,
-  truncated,
-  pipelined,
-  amplified,
-  split,
-  slow,
-  "half closed": halfClosed,
-  reset,
-  unread,
-} satisfies Record<string, Generator>;
+/** What differs from a complete payload that is sent as a whole, once. */
+type Made = Partial<Payload> & { bytes: Buffer; methods: readonly string[] };
 
-export type GeneratorName = keyof typeof GENERATORS;
+type NamedGenerator = readonly [name: string, make: (draft: Draft) => Made];
 
-// The literal has exactly these keys.
-export const GENERATOR_NAMES = Object.keys(GENERATORS) as GeneratorName[];
+const toPayload = (request: HttpRequest) => ({
+  bytes: toBytes(request),
+  methods: [request.method],
+});
+
+const ofContents = Object.entries(CONTENTS).map(([name, make]): NamedGenerator => [
+  name,
+  (draft) => toPayload(make(draft)),
+]);
+
+const GENERATORS: readonly NamedGenerator[] = [
+  ...ofContents,
+  ["smuggled", smuggled],
+  ["lines", lines],
+  ["mutated", mutated],
+  ["pipelined", pipelined],
+  ["amplified", amplified],
+  ["truncated", truncated],
+  ["split", split],
+  ["slow", slow],
+  ["half closed", (draft) => ({ ...toSmall(draft), delivery: { kind: "half closed" } })],
+  ["reset", reset],
+  ["unread", unread],
+];
+
+export const GENERATOR_NAMES: readonly string[] = GENERATORS.map(([name]) => name);
 
 /** Hashes a seed with a number, so that neighbouring numbers give unrelated seeds. */
 const mix = (seed: number, index: number): number =>
@@ -72,19 +88,19 @@ export class Inputs {
   readonly #routes: readonly Route[];
   readonly #fixtures: Fixtures;
   readonly #perRound: number;
-  readonly #rounds = new Map<number, [Route, GeneratorName][]>();
+  readonly #rounds = new Map<number, [Route, NamedGenerator][]>();
 
   constructor(seed: number, routes: readonly Route[], fixtures: Fixtures) {
     this.#seed = seed;
     this.#routes = routes;
     this.#fixtures = fixtures;
-    this.#perRound = routes.length * GENERATOR_NAMES.length;
+    this.#perRound = routes.length * GENERATORS.length;
   }
 
   make(index: number): Input {
     const pair = this.#orderOf(Math.floor(index / this.#perRound))[index % this.#perRound];
     if (pair === undefined) throw new Error("There are no routes.");
-    const [route, generator] = pair;
+    const [route, [generator, make]] = pair;
     const random = createRandom(mix(this.#seed, index));
     const draft = { random, route, fixtures: this.#fixtures, mark: createMark(index) };
     return {
@@ -94,23 +110,23 @@ export class Inputs {
       copies: 1,
       complete: true,
       delivery: { kind: "whole" },
-      ...GENERATORS[generator](draft),
+      ...make(draft),
     };
   }
 
-  #orderOf(round: number): [Route, GeneratorName][] {
+  #orderOf(round: number): [Route, NamedGenerator][] {
     const known = this.#rounds.get(round);
     if (known !== undefined) return known;
     const random = createRandom(mix(this.#seed, -1 - round));
     const generators = this.#routes.map((route) => ({
       route,
-      order: shuffle(random, GENERATOR_NAMES),
+      order: shuffle(random, GENERATORS),
     }));
     // Each turn visits every route once, in a different order.
-    const order = GENERATOR_NAMES.flatMap((_, turn) =>
-      shuffle(random, generators).flatMap(({ route, order: names }): [Route, GeneratorName][] => {
-        const name = names[turn];
-        return name === undefined ? [] : [[route, name]];
+    const order = GENERATORS.flatMap((_, turn) =>
+      shuffle(random, generators).flatMap(({ route, order: own }): [Route, NamedGenerator][] => {
+        const generator = own[turn];
+        return generator === undefined ? [] : [[route, generator]];
       }),
     );
     if (this.#rounds.size > 1) this.#rounds.clear();
@@ -123,7 +139,7 @@ const chunked = (rest: string): [string[], string] => [["Transfer-Encoding: chun
 const framed = (line: string, rest = "abc"): [string[], string] => [[line], rest];
 
 /** Request smuggling: framing that two parsers of one stream could interpret differently. */
-function smuggled(draft: Draft): Payload {
+function smuggled(draft: Draft): Made {
   const { random } = draft;
   const request = createValidRequest(draft);
   const body = request.body ?? Buffer.from("x=1");
@@ -171,7 +187,7 @@ function smuggled(draft: Draft): Payload {
 }
 
 /** Malformed request lines, and those of other protocols. */
-function lines(draft: Draft): Payload {
+function lines(draft: Draft): Made {
   const { random } = draft;
   const request = createValidRequest(draft);
   const text = toBytes(request).toString("latin1");
@@ -215,7 +231,7 @@ function lines(draft: Draft): Payload {
 }
 
 /** Changes, duplicates and removes bytes of a valid request. */
-function mutated(draft: Draft): Payload {
+function mutated(draft: Draft): Made {
   const { random } = draft;
   const request = createSmallRequest(draft);
   let bytes = toBytes(request);
@@ -237,15 +253,8 @@ function mutated(draft: Draft): Payload {
   return { bytes, methods: [request.method], complete: false };
 }
 
-/** A beginning of a request: that of deliveries in pieces, slow, concurrent or without an end. */
-function truncated(draft: Draft): Payload {
-  const payload = toPayload(createSmallRequest(draft));
-  const bytes = payload.bytes.subarray(0, draft.random.between(0, payload.bytes.length - 1));
-  return { ...payload, bytes, complete: false, delivery: { kind: "half closed" } };
-}
-
 /** Pipelined requests in one write: one repeated, or all kinds. */
-function pipelined(draft: Draft): Payload {
+function pipelined(draft: Draft): Made {
   const { random, route } = draft;
   const count = random.pick([2, 4, 4, 8, 32, 200]);
   const repeated = random.between(0, 1) === 0 ? createSmallRequest(draft) : undefined;
@@ -276,7 +285,7 @@ const FITTING_QUERY_BYTES = 15_000;
  * The longest accepted query, repeated on several connections at once: if a response grows with its
  * request, the total size of all responses is at its maximum.
  */
-function amplified(draft: Draft): Payload {
+function amplified(draft: Draft): Made {
   const { random, route } = draft;
   const request = createValidRequest(draft);
   const unit = random.pick([
@@ -318,49 +327,68 @@ const missing = (draft: Draft): HttpRequest => ({
 /** Bytes of requests that a redirector buffers per connection. */
 const PIPELINED_BYTES_MAX = 62_000;
 
+/** Creates a request with hostile content of any kind, or a valid one. */
+function createAnyRequest(draft: Draft): HttpRequest {
+  const { long, odd, misencoded, nested, wide } = CONTENTS;
+  return draft.random.pick([createValidRequest, long, odd, misencoded, nested, wide])(draft);
+}
+
+/** Limits requests that are split, sent slowly or repeated: they need not be long as well. */
+const REPEATED_BYTES_MAX = 20_000;
+
+function createSmallRequest(draft: Draft): HttpRequest {
+  const request = createAnyRequest(draft);
+  return toBytes(request).length <= REPEATED_BYTES_MAX ? request : createValidRequest(draft);
+}
+
+const toSmall = (draft: Draft) => toPayload(createSmallRequest(draft));
+
+/** A beginning of a request: that of deliveries in pieces, slow, concurrent or without an end. */
+function truncated(draft: Draft): Made {
+  const { bytes, methods } = toSmall(draft);
+  const length = draft.random.between(0, bytes.length - 1);
+  return {
+    bytes: bytes.subarray(0, length),
+    methods,
+    complete: false,
+    delivery: { kind: "half closed" },
+  };
+}
+
 const SPLITS_MAX = 200;
 
-function split(draft: Draft): Payload {
+function split(draft: Draft): Made {
   const { random } = draft;
-  const payload = toPayload(createSmallRequest(draft));
-  const bytewise = payload.bytes.length < SPLITS_MAX || random.between(0, 1) === 0;
+  const small = toSmall(draft);
+  const { length } = small.bytes;
+  const bytewise = length < SPLITS_MAX || random.between(0, 1) === 0;
   const lengths = Array.from({ length: SPLITS_MAX }, () =>
-    bytewise ? 1 : random.between(1, Math.ceil((3 * payload.bytes.length) / SPLITS_MAX)),
+    bytewise ? 1 : random.between(1, Math.ceil((3 * length) / SPLITS_MAX)),
   );
-  return { ...payload, delivery: { kind: "split", lengths } };
+  return { ...small, delivery: { kind: "split", lengths } };
 }
 
-function slow(draft: Draft): Payload {
+function slow(draft: Draft): Made {
   const { random } = draft;
-  const payload = toPayload(createSmallRequest(draft));
-  const delivery: Delivery = {
-    kind: "slow",
-    length: random.pick([1, 10, 100]),
-    everyMs: random.pick([50, 400, 2_000]),
-  };
-  return { ...payload, complete: false, delivery };
+  const length = random.pick([1, 10, 100]);
+  const everyMs = random.pick([50, 400, 2_000]);
+  return { ...toSmall(draft), complete: false, delivery: { kind: "slow", length, everyMs } };
 }
 
-function halfClosed(draft: Draft): Payload {
-  return { ...toPayload(createSmallRequest(draft)), delivery: { kind: "half closed" } };
-}
-
-function reset(draft: Draft): Payload {
-  const payload = toPayload(createAnyRequest(draft));
-  const length = draft.random.pick([
-    payload.bytes.length,
-    draft.random.between(0, payload.bytes.length),
-  ]);
+function reset(draft: Draft): Made {
+  const { random } = draft;
+  const { bytes, methods } = toPayload(createAnyRequest(draft));
+  const length = random.pick([bytes.length, random.between(0, bytes.length)]);
   return {
-    ...payload,
-    bytes: payload.bytes.subarray(0, length),
+    bytes: bytes.subarray(0, length),
+    methods,
     complete: false,
     delivery: { kind: "reset" },
   };
 }
 
 /** Requests whose responses the client never reads. */
-function unread(draft: Draft): Payload {
+function unread(draft: Draft): Made {
   const request = createSmallRequest(draft);
   const count = draft.random.pick([1, 20, 100]);
   return {

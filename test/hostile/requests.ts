@@ -1,12 +1,12 @@
 /** Valid requests, for generators to corrupt: each part of one can be replaced. */
 import type { Random } from "../harness/random.ts";
-import type { BodySchema, Route } from "./routes.ts";
+import type { Route } from "./routes.ts";
+import { type Extent, fillSchema } from "./schema-values.ts";
 
 /** What the attackers possess in the stack. */
 export type Fixtures = {
   enterpriseKey: string;
   freeKey: string;
-  account: string;
   /** Session cookies of signed-in users. */
   cookies: readonly [string, ...string[]];
   /**
@@ -15,7 +15,6 @@ export type Fixtures = {
    */
   endedCookie: string;
   dashboardOrigin: string;
-  clickhouse: Readonly<Record<string, string>>;
   linkId: string;
   /** Values of path parameters. */
   paths: Readonly<Record<string, string>>;
@@ -61,12 +60,11 @@ export function createValidRequest(draft: Draft): HttpRequest {
     const cookie = isDestructive ? fixtures.endedCookie : random.pick(fixtures.cookies);
     if (random.between(0, 4) > 0) headers.push(["Cookie", cookie]);
   }
-  if (surface === "clickhouse") headers.push(...Object.entries(fixtures.clickhouse));
   const body = createBody(draft);
   if (body !== undefined) headers.push(["Content-Type", body.type]);
   const query: [string, string][] = route.query
     .filter(() => random.between(0, 2) === 0)
-    .map((name) => [name, sampleQueryValue(random, name)]);
+    .map((name) => [name, sampleQueryValue(draft, name)]);
   if (surface === "redirector" && random.between(0, 1) === 0) query.push(["mark", mark]);
   // Looks the value up by the preceding segment and the name, as in `links/:id`, else by the name.
   const path = route.path.replaceAll(
@@ -84,93 +82,44 @@ const octet = (random: Random): number => random.between(1, 250);
 
 const corruptId = (id: string): string => `${id.slice(0, -2)}00`;
 
-function createBody({
-  random,
-  route,
-  fixtures,
-}: Draft): { type: string; bytes: Buffer } | undefined {
-  if (route.body !== undefined) {
-    const value = sampleValue(route.body, { random, fixtures, root: route.body });
+function createBody(draft: Draft): { type: string; bytes: Buffer } | undefined {
+  const { body, method, surface } = draft.route;
+  if (body !== undefined) {
+    const value = fillSchema(body, extentOf(draft));
     return { type: "application/json", bytes: Buffer.from(JSON.stringify(value)) };
   }
-  if (route.method !== "POST") return undefined;
-  if (route.surface === "redirector")
+  if (method !== "POST") return undefined;
+  if (surface === "redirector")
     return { type: "application/x-www-form-urlencoded", bytes: Buffer.from("password=no") };
-  if (route.surface === "clickhouse")
+  if (surface === "clickhouse")
     return { type: "text/plain", bytes: Buffer.from("SELECT 1 FORMAT JSONEachRow") };
   return undefined;
 }
 
-type SampleContext = { random: Random; fixtures: Fixtures; root: BodySchema; name?: string };
+/** A few short values, those that may be left out only sometimes. */
+const extentOf = ({ random, fixtures: { linkId } }: Draft): Extent => ({
+  items: (most) => Math.min(most, random.between(1, 3)),
+  length: (most) => Math.min(most, 12),
+  optional: random.between(0, 1) === 0,
+  choice: random.between(0, 9),
+  linkId,
+  nonce: `n${random.between(0, 1e9)}`,
+});
 
-/** Returns a value that fits the schema, judging by names and types. */
-function sampleValue(schema: BodySchema, context: SampleContext): unknown {
-  const { random, fixtures, root, name = "" } = context;
-  const { $ref, anyOf, type, properties, items, required = [] } = schema;
-  const named = root.$defs?.[$ref?.split("/").at(-1) ?? ""];
-  if (named !== undefined) return sampleValue(named, context);
-  if (anyOf?.[0] !== undefined) return sampleValue(anyOf[0], context);
-  if (schema.enum !== undefined) return schema.enum[random.between(0, schema.enum.length - 1)];
-  switch (type) {
-    case "object":
-      return Object.fromEntries(
-        Object.entries(properties ?? {})
-          // Passwords are rare here: hashing them is slow, and its rate is limited elsewhere.
-          .filter(
-            ([key]) =>
-              required.includes(key) || random.between(0, key === "password" ? 20 : 2) === 0,
-          )
-          .map(([key, value]) => [key, sampleValue(value, { ...context, name: key })]),
-      );
-    case "array":
-      return Array.from({ length: random.between(1, 3) }, () => sampleValue(items ?? {}, context));
-    case "integer":
-    case "number":
-      return 1;
-    case "boolean":
-      return random.between(0, 1) === 1;
-    default:
-      return sampleText(name, random, fixtures);
-  }
-}
-
-function sampleText(name: string, random: Random, { linkId }: Fixtures): string {
-  const texts: Readonly<Record<string, string>> = {
-    url: "https://example.com/a?b=c",
-    email: `nobody-${random.between(0, 1e6)}@example.com`,
-    domain: `d${random.between(0, 1e6)}.example.com`,
-    alias: `attack-${random.between(0, 1e9)}`,
-    link_ids: linkId,
-    expires_at: "2090-01-01T00:00:00Z",
-    start_date: "2026-10-01",
-    end_date: "2026-10-01",
-    timezone: "Europe/Berlin",
-  };
-  return texts[name] ?? "plain text";
-}
-
+/** Parameters of ClickHouse and the redirector, whose listeners have no schemas. */
 const QUERY_VALUES: Readonly<Record<string, string>> = {
-  period: "7d",
-  timezone: "Europe/Berlin",
-  start_date: "2026-10-01",
-  end_date: "2026-10-02",
-  page: "1",
-  limit: "10",
-  sort: "created_at",
-  order: "desc",
-  group_by: "country",
-  format: "svg",
-  size: "200",
-  margin: "2",
-  error_correction: "M",
   query: "SELECT+1",
   default_format: "JSONEachRow",
   database: "default",
   max_threads: "1",
 };
 
-const sampleQueryValue = (random: Random, name: string): string =>
-  QUERY_VALUES[name] ?? `v${random.between(0, 99)}`;
+function sampleQueryValue(draft: Draft, name: string): string {
+  const schema = draft.route.parameters?.properties?.[name];
+  if (schema === undefined) return QUERY_VALUES[name] ?? `v${draft.random.between(0, 99)}`;
+  const value = fillSchema(schema, extentOf(draft), name);
+  return encodeURIComponent(String(Array.isArray(value) ? value[0] : value));
+}
 
 /** Encodes the request; adds Content-Length unless its headers already frame the body. */
 export function toBytes({ method, path, query, version, headers, body }: HttpRequest): Buffer {
@@ -182,3 +131,48 @@ export function toBytes({ method, path, query, version, headers, body }: HttpReq
   const head = `${method} ${target} ${version}\r\n${lines.join("\r\n")}\r\n\r\n`;
   return Buffer.concat([Buffer.from(head, "latin1"), body ?? Buffer.alloc(0)]);
 }
+
+/** Adds a duplicate of one field with this value to the body; parsers use the last one. */
+export function withField(
+  request: HttpRequest,
+  { random }: Draft,
+  field: string,
+  value: string,
+): HttpRequest {
+  const valid = request.body?.toString() ?? "{}";
+  const inner = random.between(0, 4) === 0 ? `[${value}]` : value;
+  const name = JSON.stringify(field);
+  // JSON.parse takes the last of two members with the same name.
+  const text = valid === "{}" ? `{${name}:${inner}}` : `${valid.slice(0, -1)},${name}:${inner}}`;
+  return { ...request, body: Buffer.from(text) };
+}
+
+export function withQuery(request: HttpRequest, name: string, value: string): HttpRequest {
+  request.query.push([name, value]);
+  return request;
+}
+
+/** Replaces the path's last segment, or appends one. */
+export function withParameter(request: HttpRequest, value: string): HttpRequest {
+  return { ...request, path: request.path.replace(/[^/]*$/, value.replaceAll("$", "%24")) };
+}
+
+/** Replaces a header, regardless of its case. */
+export function withHeader(request: HttpRequest, name: string, value: string): HttpRequest {
+  const others = request.headers.filter(([one]) => one.toLowerCase() !== name.toLowerCase());
+  return { ...request, headers: [...others, [name, value]] };
+}
+
+/**
+ * Encodes text for a URL: percent-encoded, or as raw UTF-8 without bytes that end the request line.
+ */
+export function encodeForUrl(random: Random, text: string): string {
+  const wellFormed = text.toWellFormed();
+  return random.between(0, 1) === 0
+    ? encodeURIComponent(wellFormed)
+    : encodeForHeader(wellFormed).replaceAll(/[ #?]/g, "+");
+}
+
+/** Encodes text as raw UTF-8 for a header, without bytes that end a line. */
+export const encodeForHeader = (text: string): string =>
+  Buffer.from(text.replaceAll(/[\r\n\0]/g, "")).toString("latin1");

@@ -13,7 +13,7 @@ import {
   Tally,
 } from "./findings.ts";
 import { createFixtures } from "./fixtures.ts";
-import { GENERATOR_NAMES, type Input, Inputs } from "./inputs.ts";
+import { type Input, Inputs } from "./inputs.ts";
 import { formatRoute, listRoutes, readPorts, type Surface } from "./routes.ts";
 import { type Memory, PROCESS_OF, StackWatch, type Stall, type WatchedProcess } from "./watch.ts";
 import { type Exchange, sendInput } from "./wire.ts";
@@ -77,7 +77,7 @@ class HostileRun {
   readonly #options: HostileOptions;
   readonly #ports: Record<Surface, number>;
   readonly #findings: Findings;
-  readonly #tally = new Tally(GENERATOR_NAMES);
+  readonly #tally = new Tally();
   readonly #recent: Sent[] = [];
 
   constructor(stack: Stack, inputs: Inputs, options: HostileOptions) {
@@ -170,34 +170,31 @@ class HostileRun {
     if (fault === undefined) return;
     const where = `${formatRoute(input.route)} × ${input.generator}`;
     this.#findings.add({ ...fault, where, index: input.index });
-    this.#findings.save(input);
   }
 
   #recordStall(stall: Stall): void {
     const { stallMsMin, log } = this.#options;
     if (stall.ms < stallMsMin) return;
     const suspects = this.#inFlightSince(stall.at - stall.ms - SUSPECT_MS, stall.process);
-    const indexes = suspects.slice(-SUSPECTS_MAX).map(({ index }) => index);
-    log(`${stall.process} stalled for ${Math.round(stall.ms)} ms; in flight: ${indexes.join()}`);
+    log(`${stall.process} stalled for ${Math.round(stall.ms)} ms; in flight: ${suspects.join()}`);
   }
 
   #recordCrash(name: string): void {
-    const since = performance.now() - SUSPECT_MS;
-    const suspects = this.#inFlightSince(since, name).slice(-SUSPECTS_MAX);
-    const what = `in flight: ${suspects.map(({ index }) => index).join()}`;
+    const suspects = this.#inFlightSince(performance.now() - SUSPECT_MS, name);
+    const what = `in flight: ${suspects.join()}`;
     this.#findings.add({ kind: "process ended", where: name, what });
-    for (const input of suspects) this.#findings.save(input);
   }
 
-  #inFlightSince(since: number, process: string): Input[] {
+  /** The indexes of the last inputs to a process that were in flight since a time. */
+  #inFlightSince(since: number, process: string): number[] {
     return this.#recent
-      .filter(
-        ({ input, until }) =>
-          until > since && (PROCESS_OF[input.route.surface] ?? "clickhouse") === process,
-      )
-      .map(({ input }) => input);
+      .filter(({ input, until }) => until > since && processOf(input) === process)
+      .slice(-SUSPECTS_MAX)
+      .map(({ input }) => input.index);
   }
 }
+
+const processOf = ({ route }: Input): string => PROCESS_OF[route.surface] ?? "clickhouse";
 
 const isQuick = ({ complete, delivery }: Input): boolean =>
   complete && (delivery.kind === "whole" || delivery.kind === "split");

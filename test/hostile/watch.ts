@@ -1,6 +1,5 @@
 /** Monitors an attacked stack from outside: processes, their memory, their event loops. */
-import { readFileSync } from "node:fs";
-
+import { residentBytes } from "../harness/process-usage.ts";
 import { scrape } from "../harness/prometheus.ts";
 import type { Stack } from "../harness/stack.ts";
 import type { Surface } from "./routes.ts";
@@ -105,8 +104,9 @@ export class StackWatch {
   #checkProcesses(): void {
     for (const [name, pid] of Object.entries(this.#pids)) {
       if (pid === null || this.#gone.has(pid)) continue;
-      const now = readMemory(pid);
-      if (now === undefined) {
+      const now = Math.round(residentBytes(pid) / 2 ** 20);
+      // It has ended; a zombie has no memory.
+      if (Number.isNaN(now)) {
         this.#gone.add(pid);
         this.#watchers.onEnd(name);
         continue;
@@ -151,18 +151,6 @@ export class StackWatch {
 function readPids(stack: Stack): Record<string, number | null> | undefined {
   try {
     return stack.info().pids;
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * Returns resident memory in MiB; undefined if the process does not exist (a zombie has no memory).
- */
-function readMemory(pid: number): number | undefined {
-  try {
-    const kibibytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-    return kibibytes === undefined ? undefined : Math.round(Number(kibibytes) / 1_024);
   } catch {
     return undefined;
   }

@@ -7,11 +7,9 @@ import { formatRoute, listRoutes } from "../hostile/routes.ts";
 const FIXTURES: Fixtures = {
   enterpriseKey: "sk_live_enterprise",
   freeKey: "sk_live_free",
-  account: "acct_1",
   cookies: ["session=1"],
   endedCookie: "session=ended",
   dashboardOrigin: "http://localhost",
-  clickhouse: {},
   linkId: "link_01m7zzjr05ej28jkq18e9yeqkh",
   paths: {
     "tags/name": "tag",

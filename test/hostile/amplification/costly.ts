@@ -38,6 +38,13 @@ const listRanked = (count: number): string[] =>
     return encodeId("link", uuid);
   });
 
+const get = (route: string, path: string): CostlyCall => ({
+  method: "GET",
+  route,
+  name: path.slice(path.indexOf("?")),
+  path,
+});
+
 /**
  * A filter that two thirds of all clicks pass, so that no rollup of one dimension has the answer.
  */
@@ -53,29 +60,23 @@ const listAnalytics = (path: string, route: string): CostlyCall[] =>
     ["/referrers", `?${FILTER}&limit=100`],
     ["/breakdown", `?${FILTER}&by=city,referrer&limit=100`],
     ["/times", `?${FILTER}`],
-  ].map(([part = "", query = ""]) => ({
-    method: "GET",
-    route: route + part,
-    name: query,
-    path: path + part + query,
-  }));
+  ].map(([part = "", query = ""]) => get(route + part, path + part + query));
 
-const get = (route: string, path: string): CostlyCall => ({
-  method: "GET",
-  route,
-  name: path.slice(path.indexOf("?")),
-  path,
-});
+const change = (
+  method: "POST" | "PATCH",
+  route: string,
+  name: string,
+  body: (i: number) => unknown,
+): CostlyCall => ({ method, route, name, path: route, body });
 
 /** Every expensive call; `subjects` are in the account that calls. */
 export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[] {
   const ranked = listRanked(100);
-  const post = (path: string, body: unknown) => call(`${apiUrl}${path}`, { key, body });
   const deletable: string[][] = [];
 
   async function createLinks(): Promise<string[]> {
     const links = Array.from({ length: 100 }, () => ({ url: "https://example.com/" }));
-    const { body } = await post("/v1/links/bulk", { links });
+    const { body } = await call(`${apiUrl}/v1/links/bulk`, { key, body: { links } });
     // The shape of the response is the API's own, which its tests check.
     const { data } = body as { data: { link: { id: string } }[] };
     return data.map(({ link }) => link.id);
@@ -95,64 +96,43 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
     { ...get("/v1/links", "/v1/links?search=ex&sort=clicks&limit=100"), listed: 10_000 },
     get("/v1/links", "/v1/links?tag=campaign&limit=100&page=50"),
     { ...get("/v1/tags", "/v1/tags?sort=clicks&limit=100"), listed: SUMMED_LINK * 10_000 },
+    change("POST", "/v1/analytics/bulk", "100 links, all metrics, a filter", () => ({
+      link_ids: [...ranked.slice(1), hot],
+      period: "90d",
+      filters: { os: "iOS" },
+    })),
     {
-      method: "POST",
-      route: "/v1/analytics/bulk",
-      name: "100 links, all metrics, a filter",
-      path: "/v1/analytics/bulk",
-      body: () => ({ link_ids: [...ranked.slice(1), hot], period: "90d", filters: { os: "iOS" } }),
-    },
-    {
-      method: "POST",
-      route: "/v1/tags/merge",
-      name: "a tag of 10,000 links",
-      path: "/v1/tags/merge",
-      links: 10_000,
       // There and back.
-      body: (i) =>
+      ...change("POST", "/v1/tags/merge", "a tag of 10,000 links", (i) =>
         i % 2 === 0
           ? { tags: ["campaign"], into: "campaign-2" }
           : { tags: ["campaign-2"], into: "campaign" },
+      ),
+      links: 10_000,
     },
     {
-      method: "POST",
-      route: "/v1/links",
-      name: "a password",
-      path: "/v1/links",
+      ...change("POST", "/v1/links", "a password", (i) => ({
+        url: "https://example.com/",
+        password: `a password ${i}`,
+      })),
       passwords: 1,
-      body: (i) => ({ url: "https://example.com/", password: `a password ${i}` }),
     },
     {
-      method: "PATCH",
-      route: "/v1/links/:id",
-      name: "a password",
+      ...change("PATCH", "/v1/links/:id", "a password", (i) => ({ password: `a password ${i}` })),
       path: `/v1/links/${median}`,
       passwords: 1,
-      body: (i) => ({ password: `a password ${i}` }),
     },
+    change("PATCH", "/v1/links/bulk", "100 titles", (i) => ({
+      links: ranked.map((id) => ({ id, title: `title ${i}` })),
+    })),
     {
-      method: "PATCH",
-      route: "/v1/links/bulk",
-      name: "100 titles",
-      path: "/v1/links/bulk",
-      body: (i) => ({ links: ranked.map((id) => ({ id, title: `title ${i}` })) }),
-    },
-    {
-      method: "PATCH",
-      route: "/v1/links/bulk",
-      name: "10 passwords",
-      path: "/v1/links/bulk",
-      passwords: 10,
-      body: (i) => ({
+      ...change("PATCH", "/v1/links/bulk", "10 passwords", (i) => ({
         links: ranked.slice(0, 10).map((id) => ({ id, password: `a password ${i}` })),
-      }),
+      })),
+      passwords: 10,
     },
     {
-      method: "POST",
-      route: "/v1/links/bulk/delete",
-      name: "100 links",
-      path: "/v1/links/bulk/delete",
-      body: (i) => ({ ids: deletable[i] ?? [] }),
+      ...change("POST", "/v1/links/bulk/delete", "100 links", (i) => ({ ids: deletable[i] ?? [] })),
       prepare: async (calls) => {
         deletable.length = 0;
         while (deletable.length < calls) deletable.push(await createLinks());

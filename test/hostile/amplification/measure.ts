@@ -55,33 +55,23 @@ type Input = Work & {
   send: (i: number) => Promise<number>;
 };
 
-export type AmplificationOptions = {
-  /** Routes whose pattern contains it; all by default. */
-  only?: string | undefined;
-  log: (line: string) => void;
-};
-
 /** Calls every route of a stack with these limits, each with its most expensive input. */
 export async function measureAmplification(
   data: Data,
   limits: PlanLimits,
-  { only = "", log }: AmplificationOptions,
+  log: (line: string) => void,
 ): Promise<Amplification[]> {
-  const { stack } = data;
-  const inputs = (await createInputs(data)).filter(({ route }) => route.includes(only));
-  const meter = await StackMeter.start(stack);
+  const inputs = await createInputs(data);
+  const meter = await StackMeter.start(data.stack);
   const rows: Amplification[] = [];
-  for (const [route, own] of Map.groupBy(
-    inputs,
-    ({ method, route: path }) => `${method} ${path}`,
-  )) {
+  const byRoute = Map.groupBy(inputs, ({ method, route }) => `${method} ${route}`);
+  for (const [route, own] of byRoute) {
     const chosen = await chooseMostExpensive(meter, limits, own);
     const row = await measureCalls(meter, limits, chosen);
     rows.push(row);
     log(`${route}: ${describe(row.call)}`);
   }
-  if ("/v1/analytics/:link_id/stream".includes(only)) rows.push(await measureStreams(data, meter));
-  return rows;
+  return [...rows, await measureStreams(data, meter)];
 }
 
 const sum = (cpu: CpuMs): number => PROCESSES.reduce((total, process) => total + cpu[process], 0);

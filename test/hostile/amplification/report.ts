@@ -1,15 +1,7 @@
-/**
- * `bun run test:scenarios amplification [-- [--clicks MILLIONS] [--data DIR] [--route TEXT]]`:
- * measures how much CPU time a free key can cause within its limits, by route, and writes
- * `bench/results/amplification.json`. `--data` keeps the clicks for the next run.
- */
-import { parseArgs } from "node:util";
-
-import { openData, tagLinks } from "../../harness/analytics-data.ts";
-import { Dns } from "../../harness/dns.ts";
-import { atMost, publish, round, type Target } from "../../harness/report.ts";
-import { type PlanLimits, PLANS, readLimits } from "./limits.ts";
-import { type Amplification, measureAmplification } from "./measure.ts";
+/** What the calls of a key cost, beside what they may. */
+import { atMost, round, type Target } from "../../harness/report.ts";
+import { type PlanLimits, PLANS } from "./limits.ts";
+import type { Amplification } from "./measure.ts";
 import { type Process, PROCESSES } from "./meter.ts";
 
 /** Most of a core, in percent, that a free key may take of any process. */
@@ -76,39 +68,8 @@ const isLost = ({ status }: Amplification): boolean => status === 429 || status 
 /** Calls per minute of each plan. */
 type PlanMinutes = Amplification["perMinute"];
 
-const toMinutes = ({ plans: { free, pro, business } }: PlanLimits): PlanMinutes => ({
+export const toMinutes = ({ plans: { free, pro, business } }: PlanLimits): PlanMinutes => ({
   free: free.minute,
   pro: pro.minute,
   business: business.minute,
 });
-
-const percentIn = (row: Record<string, string | number>): number =>
-  Number(row["% of a core at most"]);
-
-/** Measures a new stack, and prints the table. Returns the number of targets that are missed. */
-async function reportAmplification(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      clicks: { type: "string", default: "1" },
-      data: { type: "string" },
-      route: { type: "string" },
-    },
-  });
-  await using dns = await Dns.start();
-  const env = { DNS_SERVERS: dns.address };
-  const data = await openData(Number(values.clicks) * 1e6, values.data, { env });
-  await using stack = data.stack;
-  await tagLinks({ ...data, stack });
-  const limits = await readLimits(stack);
-  const rows = await measureAmplification(data, limits, { only: values.route, log: console.log });
-  const targets = listTargets(rows, toMinutes(limits));
-  publish({
-    name: "amplification",
-
-    rows: rows.map(toRow).toSorted((a, b) => percentIn(b) - percentIn(a)),
-    targets,
-  });
-  return targets.filter(({ met }) => !met).length;
-}
-
-if (import.meta.main) process.exit((await reportAmplification()) === 0 ? 0 : 1);

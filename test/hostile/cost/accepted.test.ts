@@ -5,10 +5,10 @@ import * as z from "zod";
 
 import type { HttpRequest } from "../requests.ts";
 import { formatRoute, listRoutes, type Route } from "../routes.ts";
+import { sampleConditions } from "../schema-values.ts";
 import { bound } from "./bounds.ts";
 import { CALL_PARTS } from "./calls.ts";
 import type { Part } from "./part.ts";
-import { sampleConditions } from "./schema-values.ts";
 import { listLinks } from "./visitors.ts";
 
 const EMPTY: HttpRequest = {

@@ -1,9 +1,9 @@
 /** Calls of the API and the dashboard's API with each part at its bounds. */
-import { withHeader } from "../request-edits.ts";
+import { withHeader } from "../requests.ts";
 import type { BodySchema, Route } from "../routes.ts";
+import { type Extent, fillSchema } from "../schema-values.ts";
 import { bound } from "./bounds.ts";
 import { type Filling, type Part, type Parts, PLAIN, repeat } from "./part.ts";
-import { type Extent, fillSchema } from "./schema-values.ts";
 
 const JSON_BODY = "api/http/json-body.ts";
 const BODY_BYTES_MAX = bound(JSON_BODY, "BODY_BYTES_MAX");

@@ -16,11 +16,12 @@ import { natsLogin } from "../../../shared/nats.ts";
 import { withPostgres } from "../../harness/admin.ts";
 import { call, linkSchema } from "../../harness/api.ts";
 import { signerOf } from "../../harness/links-log.ts";
-import { createRandom } from "../../harness/random.ts";
+import { createRandom, shuffle } from "../../harness/random.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { createFixtures } from "../fixtures.ts";
 import type { Fixtures } from "../requests.ts";
 import { formatRoute, readPorts, type Route } from "../routes.ts";
+import { sampleConditions } from "../schema-values.ts";
 import { PROCESS_OF, WATCHED_PROCESSES, type WatchedProcess } from "../watch.ts";
 import {
   type Cost,
@@ -34,7 +35,6 @@ import {
   STORES,
 } from "./measure.ts";
 import { MESSAGES, readDatabase, sendMessage } from "./messages.ts";
-import { sampleConditions } from "./schema-values.ts";
 import {
   combine,
   createBase,
@@ -75,7 +75,7 @@ export type CostRow = {
    */
   turnMs: number;
   parts: string;
-  fault?: string;
+  fault: string | undefined;
 };
 
 export type GuardOptions = {
@@ -143,11 +143,20 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
     send: (share) => sendMessage(nats, signer, message, message.make(share, ++sent, database)),
   }));
   const all = [...requests, ...messages];
-  const chosen = options.some === undefined ? all : choose(all, options.some);
+  const { some } = options;
+  // Each at most once.
+  const chosen =
+    some === undefined ? all : shuffle(createRandom(some.seed), all).slice(0, some.count);
   const rows = await measureInputs(meter, chosen, options);
   await nats.drain();
   return rows;
 }
+
+/** The routes of which a limit refused every input, so that none was measured. */
+export const listUnmeasured = (rows: readonly Pick<CostRow, "target" | "status">[]): string[] =>
+  [...Map.groupBy(rows, ({ target }) => target)]
+    .filter(([, own]) => own.every(({ status }) => status === 429))
+    .map(([route]) => route);
 
 /**
  * Forgets the attempts at passwords: each try of an input that has one would count, and what is
@@ -155,19 +164,6 @@ export async function guardCosts(stack: Stack, options: GuardOptions): Promise<C
  */
 const forgetAttempts = (stack: Stack): Promise<unknown> =>
   withPostgres(stack, (sql) => sql`delete from sign_in_windows`);
-
-/** Chooses some of the inputs, each at most once. */
-function choose(
-  inputs: readonly Input[],
-  { count, seed }: { count: number; seed: number },
-): readonly Input[] {
-  const random = createRandom(seed);
-  const left = [...inputs];
-  const chosen: Input[] = [];
-  while (chosen.length < count && left.length > 0)
-    chosen.push(...left.splice(random.between(0, left.length - 1), 1));
-  return chosen;
-}
 
 /** Measures the inputs one after the other, and then those again that seem to be at fault. */
 async function measureInputs(
@@ -209,10 +205,9 @@ async function measureInput(
     const budget = BUDGET_MS[process] * slowdown;
     let turnMs = full.cpu[process];
     if (turnMs > budget) turnMs = Math.min(turnMs, await meter.measureTurn(process, send(1)));
-    const row = { target, process, parts, status: full.status, samples, turnMs };
-    if (isSuperlinear(samples)) rows.push({ ...row, fault: "grows faster than the input" });
-    else if (turnMs > budget) rows.push({ ...row, fault: `turn above ${budget} ms` });
-    else rows.push(row);
+    const slow = turnMs > budget ? `turn above ${budget} ms` : undefined;
+    const fault = isSuperlinear(samples) ? "grows faster than the input" : slow;
+    rows.push({ target, process, parts, status: full.status, samples, turnMs, fault });
   }
   return [...rows, ...judgeStores(full, { target, parts }, slowdown)];
 }
@@ -221,25 +216,19 @@ async function measureInput(
  * A row for each store that the input makes work. Its growth is not judged: what a store does
  * beside is too much for that.
  */
-function judgeStores(
+const judgeStores = (
   { bytes, cpu, status }: Cost,
   input: Pick<Input, "target" | "parts">,
   slowdown: number,
-): CostRow[] {
-  return STORES.filter((store) => cpu[store] > FLOOR_MS).map((process): CostRow => {
+): CostRow[] =>
+  STORES.filter((store) => cpu[store] > FLOOR_MS).map((process): CostRow => {
     const budget = STORE_BUDGET_MS[process] * slowdown;
     const cpuMs = cpu[process];
     const sample = { bytes, cpuMs };
-    const row = {
-      ...input,
-      process,
-      status,
-      samples: [sample, sample, sample],
-      turnMs: cpuMs,
-    } as const;
-    return cpuMs > budget ? { ...row, fault: `above ${budget} ms of CPU time` } : row;
+    const fault = cpuMs > budget ? `above ${budget} ms of CPU time` : undefined;
+    const samples = [sample, sample, sample] as const;
+    return { ...input, process, status, samples, turnMs: cpuMs, fault };
   });
-}
 
 /**
  * Creates the links, one of which has conditions of all kinds (`linkId`), and the requests of their

@@ -1,9 +1,9 @@
 /** Goal: the cost guard measures what an input costs, and finds what grows faster than it. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 
+import { listUnmeasured } from "./guard.ts";
 import { isSuperlinear, readTreeMs, type Sample, SHARES } from "./measure.ts";
 import { coverLevels, coverPairs } from "./pairs.ts";
-import { listUnmeasured } from "./table.ts";
 
 const BYTES = 16_000;
 

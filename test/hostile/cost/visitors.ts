@@ -1,6 +1,5 @@
 /** Visitors' requests with each part at its bounds. */
-import { withHeader } from "../request-edits.ts";
-import type { HttpRequest } from "../requests.ts";
+import { type HttpRequest, withHeader } from "../requests.ts";
 import { bound } from "./bounds.ts";
 import { type Part, type Parts, PLAIN, repeat } from "./part.ts";
 

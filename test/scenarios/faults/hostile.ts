@@ -1,7 +1,6 @@
 /** Hostile input to a stack: what generators make of every route, and inputs at their bounds. */
 import { atLeast, atMost, publish, type Target } from "../../harness/report.ts";
-import { guardCosts } from "../../hostile/cost/guard.ts";
-import { countAccepted, formatRow, listUnmeasured, listWorst } from "../../hostile/cost/table.ts";
+import { type CostRow, guardCosts, listUnmeasured } from "../../hostile/cost/guard.ts";
 import { formatRoute, listRoutes } from "../../hostile/routes.ts";
 import { attackStack, type HostileReport } from "../../hostile/run.ts";
 import { WATCHED_PROCESSES } from "../../hostile/watch.ts";
@@ -145,21 +144,45 @@ async function measureCosts(
   if (long)
     publish({
       name: "hostile-cost",
-      rows: listWorst(rows),
+      rows: listWorst(rows).map(formatRow),
       targets: [
         atMost("inputs above budget", faults.length, 0),
         atMost("routes that a limit kept from being measured", unmeasured.length, 0),
       ],
     });
-  const rejected = countAccepted(rows)
-    .filter(({ route, accepted }) => accepted === 0 && String(route).startsWith("redirector"))
-    .map(({ route }) => String(route));
   const problems = [
     ...faults.map((row) => JSON.stringify(formatRow(row))),
     ...unmeasured.map((route) => `${route}: a limit refused every input`),
-    ...(count === undefined ? rejected : [])
-      .filter((route) => !REJECTED.has(route))
-      .map((route) => `${route}: every visitor was refused`),
+    ...(count === undefined ? listRejected(rows) : []).map(
+      (route) => `${route}: every visitor was refused`,
+    ),
   ];
   if (problems.length > 0) throw new Error(problems.join("\n"));
 }
+
+/** Visitors' requests that were all rejected: they cost nothing, and say nothing. */
+const listRejected = (rows: readonly CostRow[]): string[] =>
+  [...Map.groupBy(rows, ({ target }) => target)]
+    .filter(([, own]) => !own.some(({ status }) => status > 0 && status < 400))
+    .map(([target]) => target)
+    .filter((target) => target.startsWith("redirector") && !REJECTED.has(target));
+
+/** The most expensive row of each route and process, in the order of their cost. */
+function listWorst(rows: readonly CostRow[]): CostRow[] {
+  const sorted = rows.toSorted((a, b) => b.turnMs - a.turnMs);
+  const seen = Map.groupBy(sorted, ({ target, process }) => `${target} ${process}`);
+  return [...seen.values()].flatMap(([worst]) => worst ?? []);
+}
+
+const tenth = (ms: number): number => Math.round(ms * 10) / 10;
+
+const formatRow = (row: CostRow): Record<string, string | number> => ({
+  route: row.target,
+  process: row.process,
+  "worst turn, ms at most": tenth(row.turnMs),
+  "CPU at 1/4, 1/2, 1, ms": row.samples.map(({ cpuMs }) => tenth(cpuMs)).join(" "),
+  bytes: row.samples[2].bytes,
+  status: row.status,
+  input: row.parts,
+  fault: row.fault ?? "",
+});

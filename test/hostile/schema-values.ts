@@ -2,10 +2,10 @@
  * Values that fill a schema up to its bounds, and are valid: a member, a kind of condition or a
  * filter that is added to the product is filled from its first day.
  */
-import { LOGO } from "../../../shared/contracts/examples.ts";
-import { createPng } from "../../harness/png.ts";
-import { type BodySchema, formatRoute, listRoutes } from "../routes.ts";
-import { words } from "../texts.ts";
+import { LOGO } from "../../shared/contracts/examples.ts";
+import { createPng } from "../harness/png.ts";
+import { type BodySchema, formatRoute, listRoutes } from "./routes.ts";
+import { words } from "./texts.ts";
 
 /** How much of a schema is filled. */
 export type Extent = {
