@@ -1,7 +1,10 @@
 /**
- * What each role of PostgreSQL may do: tried on a server with the roles that the documented
- * commands make (deploy/postgres, docs/three-machines.md).
+ * Goal: each role of PostgreSQL may do what docs/credentials.md says, and nothing else. Method: all
+ * is tried on a server with the roles that the documented commands make: the services `roles` and
+ * `grants` of compose.yaml, whose files are also those of the packages (deploy/postgres,
+ * docs/three-machines.md).
  */
+import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
@@ -11,8 +14,10 @@ import * as z from "zod";
 import { migratePostgres } from "../../api/migrations/migrate.ts";
 import { usePostgres } from "../../api/postgres.ts";
 import { processLog } from "../../shared/log.ts";
+import { findDeviations, readRights, type Right, words } from "../credentials/rights.ts";
+import { forFile } from "../harness/for-file.ts";
+import { run } from "../harness/packed-client.ts";
 import { startPostgres, type TestPostgres } from "../harness/postgres.ts";
-import { readRights, type Right, words } from "./rights.ts";
 
 const DEPLOY = join(import.meta.dir, "../../deploy");
 const DOCS = join(import.meta.dir, "../../docs");
@@ -35,7 +40,7 @@ const composeSchema = z.object({
   ),
 });
 
-export const POSTGRES_USERS = ["shorthop", "shorthop_api", "shorthop_worker", "standby"] as const;
+const USERS = ["shorthop", "shorthop_api", "shorthop_worker", "standby"] as const;
 
 /** Groups of tables; `rest` are all that are in no other group. */
 const TABLE_GROUPS = {
@@ -153,80 +158,84 @@ const TRIED = {
   "replicate the whole server": ["on replication: IDENTIFY_SYSTEM"],
 };
 
-export type Roles = {
-  rights: readonly Right[];
-  /** The functions that not everybody may call, apart from those of triggers. */
-  functions: readonly string[];
-  /** Tries all rows as a role; resolves to what the server refused. */
-  attempt(user: string): Promise<ReadonlySet<string>>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+const urlAs = (at: string, username: string, password: string, database: string): string =>
+  Object.assign(new URL(at), { username, password, pathname: `/${database}` }).href;
 
-/**
- * Makes the roles with the services `roles` and `grants` of compose.yaml, whose files are also
- * those of the packages.
- */
-export async function startRoles(psql: string): Promise<Roles> {
-  const server = await startPostgres({ ownServer: true });
-  const urlOf = (user: string, password: string, database: string): string => {
-    const url = new URL(server.url);
-    return Object.assign(url, { username: user, password, pathname: `/${database}` }).href;
-  };
-  const superuser = await renameSuperuser(server, urlOf);
+/** A server with the roles, and what is tried. */
+class Roles implements AsyncDisposable {
+  readonly rights: readonly Right[];
+  readonly #server: TestPostgres;
+  readonly #admin: postgres.Sql;
 
-  const compose = composeSchema.parse(
-    Bun.YAML.parse(readFileSync(join(DEPLOY, "docker/compose.yaml"), "utf8")),
-  );
-  /** Runs a service of compose.yaml that runs a file with psql. */
-  function runService(name: string): void {
-    const { command = [], environment = {} } = compose.services[name] ?? {};
-    const [, ...args] = command.map((word) =>
-      word.startsWith("/etc/shorthop/") ? join(DEPLOY, "postgres", basename(word)) : word,
+  static async start(psql: string): Promise<Roles> {
+    const server = await startPostgres({ ownServer: true });
+    const superuser = await renameSuperuser(server);
+    runService(psql, "roles", superuser);
+    await usePostgres(urlAs(superuser, "shorthop", PASSWORD, "shorthop"), (sql) =>
+      migratePostgres(sql, processLog("test", "silent")),
     );
-    const env = Object.fromEntries(
-      Object.entries(environment).map(([key, value]) => [key, interpolate(value)]),
-    );
-    const { hostname: PGHOST, port: PGPORT, password } = new URL(superuser);
-    const { exitCode, stderr } = Bun.spawnSync([psql, ...args], {
-      env: { ...process.env, ...env, PGHOST, PGPORT, PGPASSWORD: decodeURIComponent(password) },
-    });
-    if (exitCode !== 0) throw new Error(`${name}: ${stderr.toString()}`);
+    runService(psql, "grants", superuser);
+    const admin = open(Object.assign(new URL(superuser), { pathname: "/shorthop" }).href);
+    for (const statement of documentedStatements()) await admin.unsafe(statement);
+    return new Roles(server, admin, await readColumns(admin));
   }
 
-  runService("roles");
-  await usePostgres(urlOf("shorthop", PASSWORD, "shorthop"), (sql) =>
-    migratePostgres(sql, processLog("test", "silent")),
+  private constructor(
+    server: TestPostgres,
+    admin: postgres.Sql,
+    columns: ReadonlyMap<string, string>,
+  ) {
+    this.#server = server;
+    this.#admin = admin;
+    this.rights = readRights("## PostgreSQL", USERS, TRIED).map((right) => ({
+      ...right,
+      tried: right.tried.flatMap((tried) => explainOn(tried, columns)),
+    }));
+  }
+
+  /** Tries all rows as a role; resolves to what the server refused. */
+  async attempt(user: string): Promise<ReadonlySet<string>> {
+    const refused = new Set<string>();
+    for (const { tried } of this.rights) {
+      const [, where] = /^on (postgres|replication): /.exec(tried[0] ?? "") ?? [];
+      const database = where === "postgres" ? "postgres" : "shorthop";
+      const url = urlAs(this.#server.url, user, PASSWORD, database);
+      const sql = open(url, where === "replication");
+      for (const one of tried)
+        if (await isRefused(sql, one.replace(/^on \w+: /, ""))) refused.add(one);
+      await sql.end({ timeout: 1 });
+    }
+    return refused;
+  }
+
+  /** The functions that not everybody may call, apart from those of triggers. */
+  async readRestrictedFunctions(): Promise<string[]> {
+    const rows = await this.#admin<{ name: string }[]>`
+      select proname as name from pg_proc
+       where pronamespace = 'public'::regnamespace and prorettype <> 'trigger'::regtype
+         and not has_function_privilege('public', oid, 'execute') order by 1`;
+    return rows.map(({ name }) => name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#admin.end({ timeout: 1 });
+    await this.#server[Symbol.asyncDispose]();
+  }
+}
+
+/** Runs a service of compose.yaml that runs a file with psql. */
+function runService(psql: string, name: string, superuser: string): void {
+  const compose = Bun.YAML.parse(readFileSync(join(DEPLOY, "docker/compose.yaml"), "utf8"));
+  const { command = [], environment = {} } = composeSchema.parse(compose).services[name] ?? {};
+  const [, ...args] = command.map((word) =>
+    word.startsWith("/etc/shorthop/") ? join(DEPLOY, "postgres", basename(word)) : word,
   );
-  runService("grants");
-  const admin = open(urlOf(SUPERUSER, new URL(superuser).password, "shorthop"));
-  for (const statement of documentedStatements()) await admin.unsafe(statement);
-  const columns = await readColumns(admin);
-
-  const rights = readRights("## PostgreSQL", POSTGRES_USERS, TRIED).map((right) => ({
-    ...right,
-    tried: right.tried.flatMap((tried) => explainOn(tried, columns)),
-  }));
-
-  return {
-    rights,
-    functions: await readRestrictedFunctions(admin),
-    async attempt(user) {
-      const refused = new Set<string>();
-      for (const { tried } of rights) {
-        const [, where] = /^on (postgres|replication): /.exec(tried[0] ?? "") ?? [];
-        const database = where === "postgres" ? "postgres" : "shorthop";
-        const sql = open(urlOf(user, PASSWORD, database), where === "replication");
-        for (const one of tried)
-          if (await isRefused(sql, one.replace(/^on \w+: /, ""))) refused.add(one);
-        await sql.end({ timeout: 1 });
-      }
-      return refused;
-    },
-    async [Symbol.asyncDispose]() {
-      await admin.end({ timeout: 1 });
-      await server[Symbol.asyncDispose]();
-    },
-  };
+  const env = Object.fromEntries(
+    Object.entries(environment).map(([key, value]) => [key, interpolate(value)]),
+  );
+  const { hostname: PGHOST, port: PGPORT, password } = new URL(superuser);
+  const login = { PGHOST, PGPORT, PGPASSWORD: decodeURIComponent(password) };
+  run([psql, ...args], DEPLOY, { ...env, ...login });
 }
 
 /** Compose's interpolation: `${NAME:?}` is a password here, `${NAME:-default}` the default. */
@@ -237,17 +246,14 @@ const interpolate = (value: string): string =>
  * Gives the server's superuser, which the harness calls `shorthop`, its usual name, and drops the
  * database with the tables; returns its URL.
  */
-async function renameSuperuser(
-  server: TestPostgres,
-  urlOf: (user: string, password: string, database: string) => string,
-): Promise<string> {
+async function renameSuperuser(server: TestPostgres): Promise<string> {
   await server.sql.unsafe(`create role renaming superuser login password '${PASSWORD}'`);
   // Only another role can rename it.
-  await usePostgres(urlOf("renaming", PASSWORD, "postgres"), async (sql) => {
+  await usePostgres(urlAs(server.url, "renaming", PASSWORD, "postgres"), async (sql) => {
     await sql.unsafe("drop database shorthop with (force)");
     await sql.unsafe(`alter role shorthop rename to ${SUPERUSER}`);
   });
-  const url = urlOf(SUPERUSER, new URL(server.url).password, "postgres");
+  const url = urlAs(server.url, SUPERUSER, new URL(server.url).password, "postgres");
   await usePostgres(url, (sql) => sql.unsafe("drop role renaming"));
   return url;
 }
@@ -270,14 +276,6 @@ async function readColumns(sql: postgres.Sql): Promise<ReadonlyMap<string, strin
     select table_name as table, min(column_name) as column
       from information_schema.columns where table_schema = 'public' group by 1 order by 1`;
   return new Map(rows.map(({ table, column }) => [table, column]));
-}
-
-async function readRestrictedFunctions(sql: postgres.Sql): Promise<string[]> {
-  const rows = await sql<{ name: string }[]>`
-    select proname as name from pg_proc
-     where pronamespace = 'public'::regnamespace and prorettype <> 'trigger'::regtype
-       and not has_function_privilege('public', oid, 'execute') order by 1`;
-  return rows.map(({ name }) => name);
 }
 
 /**
@@ -323,3 +321,27 @@ async function isRefused(sql: postgres.Sql, statement: string): Promise<boolean>
     throw new Error(`${statement}: ${String(error)}`, { cause: error });
   }
 }
+
+const psql = Bun.which("psql");
+if (psql === null) console.warn("\n!!! psql is not installed: roles and grants are NOT TESTED\n");
+const roles = psql === null ? undefined : await forFile(Roles.start(psql));
+
+test.skipIf(roles === undefined).each(USERS)(
+  "the role %s may do what the page says, and no more",
+  async (user) => {
+    const refused = await roles?.attempt(user);
+    expect(findDeviations(user, roles?.rights ?? [], refused ?? new Set())).toEqual([]);
+  },
+);
+
+test.skipIf(roles === undefined)(
+  "the page says of every function that not everybody may call who may",
+  async () => {
+    const tried = roles?.rights.flatMap((right) => right.tried) ?? [];
+    const functions = (await roles?.readRestrictedFunctions()) ?? [];
+    expect(functions.length).toBeGreaterThan(0);
+    expect(functions.filter((name) => !tried.some((text) => text.includes(`${name}(`)))).toEqual(
+      [],
+    );
+  },
+);

@@ -1,8 +1,9 @@
 /**
- * What the users of deploy/clickhouse/users.xml may do, and tries of it. The engine of the local
- * stack is a library without logins: its only user, `default`, gets the grants, the profile and the
- * quota of each in turn.
+ * Goal: each user of deploy/clickhouse/users.xml may do what docs/credentials.md says, and nothing
+ * else. Method: all is tried. The engine of the local stack is a library without logins: its only
+ * user, `default`, gets the grants, the profile and the quota of each in turn.
  */
+import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -11,9 +12,12 @@ import { Gateway } from "../../deploy/local/clickhouse/gateway.ts";
 import { processLog } from "../../shared/log.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { migrateClickHouse } from "../../worker/migrations/migrate.ts";
-import { readRights, type Right, words } from "./rights.ts";
+import { findDeviations, readRights, type Right, words } from "../credentials/rights.ts";
+import { dirForFile } from "../harness/for-file.ts";
 
-export const CLICKHOUSE_USERS = ["api", "worker", "owner"] as const;
+const dir = dirForFile("shorthop-credentials-");
+
+const CLICKHOUSE_USERS = ["api", "worker", "owner"] as const;
 
 /** What an administrator makes before, for users to try. */
 const VICTIMS = [
@@ -25,7 +29,7 @@ const VICTIMS = [
 /** A table function that opens a file or a connection, with its arguments. */
 const from = (source: string): string => `SELECT * FROM ${source}`;
 
-export const CLICKHOUSE_RIGHTS: readonly Right[] = readRights("## ClickHouse", CLICKHOUSE_USERS, {
+const CLICKHOUSE_RIGHTS: readonly Right[] = readRights("## ClickHouse", CLICKHOUSE_USERS, {
   "read clicks, rollups and all other tables of the database `shorthop`": words(
     "clicks clicks_1d failures batches schema_migrations",
   ).map((table) => `SELECT count() FROM shorthop.${table}`),
@@ -122,12 +126,13 @@ function within(element: string, indent: number): string {
  * Writes a configuration in which the library's user is one of the shipped, with all settings of
  * its profile or without `readonly`; returns the arguments that load it.
  */
-function configureAs(dir: string, user: string, profile: Profile): string[] {
-  mkdirSync(dir, { recursive: true });
+function configureAs(user: string, profile: Profile): string[] {
+  const own = join(dir, user);
+  mkdirSync(own, { recursive: true });
   const profiles =
     profile === "whole" ? within("profiles", 2) : within("profiles", 2).replace(READONLY, "");
   const settings = within(user, 4).replace(/<password_sha256_hex .*?\/>/, "<password></password>");
-  const users = join(dir, "users.xml");
+  const users = join(own, "users.xml");
   writeFileSync(
     users,
     `<clickhouse>
@@ -137,7 +142,7 @@ function configureAs(dir: string, user: string, profile: Profile): string[] {
 </clickhouse>
 `,
   );
-  const config = join(dir, "config.xml");
+  const config = join(own, "config.xml");
   // As in the configuration that comes with a server.
   const access =
     "<select_from_system_db_requires_grant>true</select_from_system_db_requires_grant>" +
@@ -153,7 +158,6 @@ function configureAs(dir: string, user: string, profile: Profile): string[] {
 
 /** Runs `work` on the engine; only one may use a directory at a time. */
 async function withEngine<T>(
-  dir: string,
   connectionArgs: string[],
   work: (engine: Engine) => Promise<T>,
 ): Promise<T> {
@@ -176,9 +180,9 @@ const run = (engine: Engine, sql: string) =>
   });
 
 /** Makes the tables, and what users are to try, as an administrator, as far as they are missing. */
-export async function prepareClickHouse(dir: string): Promise<void> {
+async function prepareClickHouse(): Promise<void> {
   const credentials = { user: "shorthop", password: "password of this test" };
-  await withEngine(dir, configure(join(dir, "administrator")), async (engine) => {
+  await withEngine(configure(join(dir, "administrator")), async (engine) => {
     await run(engine, "CREATE DATABASE IF NOT EXISTS shorthop");
     const { user, password } = credentials;
     const gateway = new Gateway(engine, `${user}:${password}`, { host: "127.0.0.1", port: 0 });
@@ -192,14 +196,13 @@ export async function prepareClickHouse(dir: string): Promise<void> {
 }
 
 /** Tries rows as a user; resolves to what the engine refused. */
-export async function tryClickHouse(
-  dir: string,
+async function tryClickHouse(
   user: string,
   rights: readonly Right[],
   profile: Profile = "whole",
 ): Promise<ReadonlySet<string>> {
   const refused = new Set<string>();
-  await withEngine(dir, configureAs(join(dir, user), user, profile), async (engine) => {
+  await withEngine(configureAs(user, profile), async (engine) => {
     for (const statement of rights.flatMap(({ tried }) => tried))
       if (await isRefused(engine, statement)) refused.add(statement);
   });
@@ -217,3 +220,19 @@ async function isRefused(engine: Engine, sql: string): Promise<boolean> {
     throw new Error(`${sql}: ${message}`, { cause: error });
   }
 }
+
+test.each(CLICKHOUSE_USERS)("the user %s may do what the page says, and no more", async (user) => {
+  await prepareClickHouse();
+  const refused = await tryClickHouse(user, CLICKHOUSE_RIGHTS);
+  expect(findDeviations(user, CLICKHOUSE_RIGHTS, refused)).toEqual([]);
+});
+
+test("the grants of api alone refuse what its profile also does, but for its limits", async () => {
+  await prepareClickHouse();
+  const rows = CLICKHOUSE_RIGHTS.filter(({ tried }) =>
+    tried.every((statement) => !statement.includes(" SETTINGS readonly ")),
+  );
+  expect(rows).toHaveLength(CLICKHOUSE_RIGHTS.length - 1);
+  const refused = await tryClickHouse("api", rows, "not readonly");
+  expect(findDeviations("api", rows, refused)).toEqual([]);
+});
