@@ -30,7 +30,7 @@ const READY_MS = 60_000;
 const CLICKS_MS = 60_000;
 
 const linkSchema = z.object({ id: z.string(), alias: z.string(), clicks: z.number() });
-type Link = z.output<typeof linkSchema>;
+export type Link = z.output<typeof linkSchema>;
 
 const analyticsSchema = z.object({ summary: z.object({ total_clicks: z.number() }) });
 

