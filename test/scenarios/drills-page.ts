@@ -5,8 +5,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { CONDITIONS, nameOf, SUBJECTS } from "./faults/drills/drill.ts";
-import { DRILLS_TABLE, NOT_APPLICABLE } from "./faults/drills/table.ts";
+import { CASES, nameOf } from "./faults/drills/drill.ts";
+import { DRILLS_TABLE } from "./faults/drills/table.ts";
 import type { Result } from "./parts.ts";
 
 const PAGE = join(import.meta.dir, "../../docs/drills.md");
@@ -22,20 +22,15 @@ const keyOf = ({ what, condition }: Pick<Row, "what" | "condition">): string =>
   nameOf({ subject: what, condition });
 
 /** Whether a scenario has a row of the table. */
-export const isDrill = (name: string): boolean =>
-  DRILLS_TABLE.some((drill) => nameOf(drill) === name);
+export const isDrill = (name: string): boolean => CASES.some((one) => nameOf(one) === name);
 
 /** The rows that the table must have, without what was measured. */
 export const expectedRows = (): Omit<Row, "measured">[] =>
-  SUBJECTS.flatMap((subject) =>
-    CONDITIONS.map((condition) => {
-      const drill = DRILLS_TABLE.find(
-        (one) => one.subject === subject && one.condition === condition,
-      );
-      const reason = NOT_APPLICABLE[subject]?.[condition] ?? "";
-      return { what: subject, condition, promise: drill?.promise ?? `not applicable: ${reason}` };
-    }),
-  );
+  CASES.map(({ subject, condition }) => {
+    const drill = DRILLS_TABLE[subject][condition];
+    const promise = typeof drill === "string" ? `not applicable: ${drill}` : drill.promise;
+    return { what: subject, condition, promise };
+  });
 
 /** The rows that the page has. */
 export const readRows = (): Row[] =>

@@ -1,12 +1,12 @@
 /** The drills as scenarios: everything that can come back, in every state, on two hosts. */
 import { canMakeDisks } from "../harness/disks.ts";
 import { drillChecks } from "./checks/hosts.ts";
-import { CLOCKS } from "./faults/drills/clocks.ts";
-import { type Condition, type Drill, nameOf, type Subject } from "./faults/drills/drill.ts";
+import { clocksOf } from "./faults/drills/clocks.ts";
+import { type Case, CASES, type Condition, nameOf, type Subject } from "./faults/drills/drill.ts";
 import { DRILLS_TABLE } from "./faults/drills/table.ts";
 import { HostTraffic } from "./loads/host-traffic.ts";
-import type { RunSettings } from "./parts.ts";
-import { type AnyScenario, FaultScenario } from "./scenario.ts";
+import type { Fault, RunSettings } from "./parts.ts";
+import { type AnyScenario, faultScenario } from "./scenario.ts";
 import { canSetClocks } from "./topologies/clocks.ts";
 import { type HostsSettings, TwoHosts } from "./topologies/two-hosts.ts";
 
@@ -49,30 +49,31 @@ const hostsSettings = ({ long }: RunSettings): HostsSettings => ({
   rightMs: 30_000,
 });
 
-const toScenario = (drill: Drill): AnyScenario => {
-  const { subject, condition, promise, inject } = drill;
-  const clocks = CLOCKS[condition]?.[subject];
+/** The drill of a case as a scenario; none where it is not applicable. */
+function toScenarios(one: Case): AnyScenario[] {
+  const { subject, condition } = one;
+  const drill = DRILLS_TABLE[subject][condition];
+  if (typeof drill === "string") return [];
+  const clocks = clocksOf(one);
   const [can, lacking] = NEEDED[condition] ?? [];
-  return new FaultScenario({
-    name: nameOf(drill),
-    seconds: SECONDS + (LONGER[condition] ?? 0),
-    isLast: true,
-    paths: [...PATHS[subject], "test/scenarios/faults/drills/**"],
-    proves: promise,
-    lacks: () => (can?.() === false ? lacking : undefined),
-    topology: (settings) => TwoHosts.start({ ...hostsSettings(settings), clocks }),
-    load: (topology) => HostTraffic.start(topology, { clicks: true, events: clocks !== undefined }),
-    faults: [
-      {
-        name: nameOf(drill),
-        async inject({ topology }) {
-          const { lostClicksMax = 0 } = (await inject(topology)) ?? {};
-          topology.lostClicksMax = lostClicksMax;
-        },
-      },
-    ],
-    checks: drillChecks(drill),
-  });
-};
+  const inject: Fault<TwoHosts, HostTraffic>["inject"] = async ({ topology }) => {
+    topology.lostClicksMax = (await drill.inject(topology)) ?? 0;
+  };
+  return [
+    faultScenario({
+      name: nameOf(one),
+      seconds: SECONDS + (LONGER[condition] ?? 0),
+      isLast: true,
+      paths: [...PATHS[subject], "test/scenarios/faults/drills/**"],
+      proves: drill.promise,
+      lacks: () => (can?.() === false ? lacking : undefined),
+      topology: (settings) => TwoHosts.start({ ...hostsSettings(settings), clocks }),
+      load: (topology) =>
+        HostTraffic.start(topology, { clicks: true, events: clocks !== undefined }),
+      faults: [{ name: nameOf(one), inject }],
+      checks: drillChecks(drill),
+    }),
+  ];
+}
 
-export const DRILLS: readonly AnyScenario[] = DRILLS_TABLE.map(toScenario);
+export const DRILLS: readonly AnyScenario[] = CASES.flatMap(toScenarios);

@@ -6,12 +6,13 @@ import { ClickHouseBackup } from "../../../../cli/machines/backup/clickhouse.ts"
 import { Directory } from "../../../../cli/machines/backup/storage.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
 import { connectClickHouse } from "../../../../worker/clickhouse.ts";
+import { runSql } from "../../../harness/admin.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { flipBit } from "../../../harness/flip-bit.ts";
-import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
-import { runSql, withJetStream } from "../../topologies/topology.ts";
+import { copyStore, stopStores, storeDir } from "../../topologies/stores.ts";
+import { withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Drill, Effect } from "./drill.ts";
+import type { Drills } from "./drill.ts";
 import { expireStream } from "./processes.ts";
 import { breakDisk, fillDisk } from "./store-disks.ts";
 
@@ -23,7 +24,7 @@ const NOTHING = { clicks: [], rollups: [], failures: [] };
 const STARTED_MS = 30_000;
 
 const waitUntilResponds = (system: TwoHosts): Promise<void> =>
-  eventually(async () => void (await runSql(system, "SELECT 1")), STARTED_MS);
+  eventually(async () => void (await runSql(system.clickhouseUrl(), "SELECT 1")), STARTED_MS);
 
 /** Has all clicks of the stream delivered again: those that ClickHouse lacks are stored. */
 const deleteConsumer = (system: TwoHosts): Promise<boolean> =>
@@ -46,17 +47,19 @@ const restore = (
 
 /** As of a backup: files of a server that has stopped, with clicks that NATS will deliver again. */
 async function copyClickHouse(system: TwoHosts): Promise<() => void> {
-  let putBack: (() => void) | undefined;
   await system.rest();
-  await stopStores(system, ["clickhouse"], () => {
-    putBack = copyAside(storeDir(system, "clickhouse"), join(system.dir, "clickhouse-copy"));
-  });
+  const putBack = await copyStore(system, "clickhouse");
   await waitUntilResponds(system);
-  return () => putBack?.();
+  await system.rest();
+  return putBack;
 }
 
 const restoreCopy = (system: TwoHosts, putBack: () => void): Promise<void> =>
-  restore(system, putBack, async () => void (await runSql(system, "TRUNCATE TABLE batches")));
+  restore(
+    system,
+    putBack,
+    async () => void (await runSql(system.clickhouseUrl(), "TRUNCATE TABLE batches")),
+  );
 
 /** The largest file with clicks. */
 function largestPart(dir: string): string {
@@ -68,71 +71,55 @@ function largestPart(dir: string): string {
   return largest;
 }
 
-export const CLICKHOUSE_DRILLS: readonly Drill[] = [
-  {
-    subject: "ClickHouse",
-    condition: "older copy",
+export const CLICKHOUSE_DRILLS = {
+  "older copy": {
     promise:
       "Restored as in [operations](operations.md#backup-and-restore): clicks since the backup come from `CLICKS`, 72 hours of it.",
     async inject(system) {
-      const putBack = await copyClickHouse(system);
-      await system.rest();
-      await restoreCopy(system, putBack);
+      await restoreCopy(system, await copyClickHouse(system));
       await system.rest();
     },
   },
-  {
-    subject: "ClickHouse",
-    condition: "empty",
+  empty: {
     promise:
       "`migrate` and `restore`: clicks and rollups of the backup, also of clicks that retention has deleted, and those of `CLICKS`.",
     named: NAMED,
     async inject(system) {
       const dumps = new Directory(join(system.dir, "dumps"));
-      const clickhouse = connectClickHouse(system.stack.info().clickhouse_url);
+      const clickhouse = connectClickHouse(system.clickhouseUrl());
       const parts = await new ClickHouseBackup(clickhouse, dumps).dump(NOTHING, "drill");
       await clickhouse.close();
       const dir = storeDir(system, "clickhouse");
       await stopStores(system, ["clickhouse"], () => rmSync(dir, { recursive: true }));
       await system.hold();
-      await restore(
-        system,
-        () => undefined,
-        async () => {
-          await system.doctor.run(["migrate"]);
-          const empty = connectClickHouse(system.stack.info().clickhouse_url);
-          await new ClickHouseBackup(empty, dumps).restore(parts);
-          await empty.close();
-        },
-      );
+      const restoreParts = async (): Promise<void> => {
+        await system.doctor.run(["migrate"]);
+        const empty = connectClickHouse(system.clickhouseUrl());
+        await new ClickHouseBackup(empty, dumps).restore(parts);
+        await empty.close();
+      };
+      await restore(system, () => undefined, restoreParts);
       await system.rest();
     },
   },
-  {
-    subject: "ClickHouse",
-    condition: "disk full",
+  "disk full": {
     promise:
       "Clicks wait in `CLICKS`, and are stored when there is room. Redirects and links are not affected.",
     named: /disk of ClickHouse is full/,
     inject: fillDisk("clickhouse"),
   },
-  {
-    subject: "ClickHouse",
-    condition: "read-only",
+  "read-only": {
     promise:
       "Clicks wait in `CLICKS`, and are stored when the disk is mended and ClickHouse started again.",
     named: NAMED,
     inject: breakDisk("clickhouse"),
   },
-  {
-    subject: "ClickHouse",
-    condition: "one bit flipped",
+  "one bit flipped": {
     promise:
       "ClickHouse's checksums name the part; counts from it fail with 503, until ClickHouse is restored.",
     named: NAMED,
     async inject(system) {
       const putBack = await copyClickHouse(system);
-      await system.rest();
       const dir = storeDir(system, "clickhouse");
       await stopStores(system, ["clickhouse"], () => flipBit(largestPart(dir)));
       await system.hold();
@@ -140,19 +127,16 @@ export const CLICKHOUSE_DRILLS: readonly Drill[] = [
       await system.rest();
     },
   },
-  {
-    subject: "ClickHouse",
-    condition: "away longer than every retention",
+  "away longer than every retention": {
     promise: "Lost: clicks that have waited for 72 hours in `CLICKS`, and no others.",
     named: NAMED,
-    async inject(system): Promise<Effect> {
-      let lostClicksMax = 0;
-      await stopStores(system, ["clickhouse"], async () => {
+    async inject(system) {
+      const lost = await stopStores(system, ["clickhouse"], async () => {
         await system.hold();
-        lostClicksMax = await expireStream(system, "all");
+        return await expireStream(system, "all");
       });
       await system.rest();
-      return { lostClicksMax };
+      return lost;
     },
   },
-];
+} satisfies Drills;

@@ -1,7 +1,7 @@
 /** Clocks that are an hour ahead or behind, of a store or of a process. */
 import { CLOCKED, type Clocks } from "../../topologies/clocks.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Condition, Drill, Subject } from "./drill.ts";
+import type { Case, Drill, Subject } from "./drill.ts";
 
 const HOUR_SECONDS = 3_600;
 
@@ -23,29 +23,24 @@ const WRONG: Partial<Record<Subject, Clocks>> = {
   worker: { programs: ["worker"], doctor: "worker" },
 };
 
-/** By condition and subject. */
-export const CLOCKS: Partial<Record<Condition, typeof WRONG>> = {
-  "clock an hour ahead": WRONG,
-  "clock an hour behind": WRONG,
-};
+/** The clocks that a drill sets, if it is one of these. */
+export const clocksOf = ({ subject, condition }: Case): Clocks | undefined =>
+  condition.startsWith("clock") ? WRONG[subject] : undefined;
 
-const inject =
-  (seconds: number): Drill["inject"] =>
-  async (system: TwoHosts) => {
-    await system.rest();
-    system.setClocks(seconds);
-    try {
-      await system.hold();
-      // Also what starts meanwhile.
-      for (const name of ["api", "worker"] as const)
-        await system.stopProcess(name, () => Promise.resolve());
-      await system.hold();
-      await expectChanges(system);
-    } finally {
-      system.setClocks(0);
-    }
-    await system.rest();
-  };
+async function setWrong(system: TwoHosts, seconds: number): Promise<void> {
+  await system.rest();
+  system.setClocks(seconds);
+  try {
+    await system.hold();
+    // Also what starts meanwhile.
+    for (const name of ["api", "worker"] as const) await system.restartProcess(name);
+    await system.hold();
+    await expectChanges(system);
+  } finally {
+    system.setClocks(0);
+  }
+  await system.rest();
+}
 
 /** Changes take effect on all hosts, also those of a process that started meanwhile. */
 const expectChanges = ({ followed, hosts }: TwoHosts): Promise<void> =>
@@ -54,17 +49,13 @@ const expectChanges = ({ followed, hosts }: TwoHosts): Promise<void> =>
     for (const { url } of hosts()) await expectTargets(url, CHANGED_MS);
   });
 
-const drillsOf = (condition: Condition, sign: 1 | -1): Drill[] =>
-  (Object.keys(WRONG) as Subject[]).map((subject) => ({
-    subject,
-    condition,
+/** The drills of a subject, with its clock ahead and behind. */
+export function clockDrills(subject: Subject) {
+  const drill = (sign: 1 | -1): Drill => ({
     promise:
       "Links, clicks and counts are right while it is wrong and afterwards, and `doctor` of a host compares the clocks.",
     named: /doctor \w+: .*clock of/,
-    inject: inject(sign * HOUR_SECONDS * (RIGHT.has(subject) ? -1 : 1)),
-  }));
-
-export const CLOCK_DRILLS: readonly Drill[] = [
-  ...drillsOf("clock an hour ahead", 1),
-  ...drillsOf("clock an hour behind", -1),
-];
+    inject: (system) => setWrong(system, sign * HOUR_SECONDS * (RIGHT.has(subject) ? -1 : 1)),
+  });
+  return { "clock an hour ahead": drill(1), "clock an hour behind": drill(-1) };
+}

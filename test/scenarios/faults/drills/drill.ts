@@ -1,7 +1,7 @@
 /** A drill: what comes back, in which state, and what is promised then. */
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
 
-export const SUBJECTS = [
+const SUBJECTS = [
   "PostgreSQL",
   "NATS",
   "ClickHouse",
@@ -15,7 +15,7 @@ export const SUBJECTS = [
 
 export type Subject = (typeof SUBJECTS)[number];
 
-export const CONDITIONS = [
+const CONDITIONS = [
   "older copy",
   "empty",
   "disk full",
@@ -29,15 +29,19 @@ export const CONDITIONS = [
 
 export type Condition = (typeof CONDITIONS)[number];
 
-/** What a drill did, for what is counted afterwards. */
-export type Effect = {
-  /** Clicks that were acknowledged, were only in what was lost, and so may be missing. */
-  lostClicksMax?: number;
-};
+/** What comes back, and in which state. */
+export type Case = { subject: Subject; condition: Condition };
+
+/** Everything in every state. */
+export const CASES: readonly Case[] = SUBJECTS.flatMap((subject) =>
+  CONDITIONS.map((condition) => ({ subject, condition })),
+);
+
+/** How a drill is called: `PostgreSQL: older copy`. */
+export const nameOf = ({ subject, condition }: { subject: string; condition: string }): string =>
+  `${subject}: ${condition}`;
 
 export type Drill = {
-  subject: Subject;
-  condition: Condition;
   /** What people are promised, in a sentence of the page. */
   promise: string;
   /**
@@ -50,10 +54,15 @@ export type Drill = {
    * nothing to be said.
    */
   named?: RegExp;
-  /** Brings it about, keeps it for a while, and carries out the procedure that ends it. */
-  inject(system: TwoHosts): Promise<Effect | void>;
+  /**
+   * Brings it about, keeps it for a while, and carries out the procedure that ends it. Returns how
+   * many clicks may be missing: they were acknowledged, and only in what was lost.
+   */
+  inject(system: TwoHosts): Promise<number | void>;
 };
 
-/** How a drill is called: `PostgreSQL: older copy`. */
-export const nameOf = ({ subject, condition }: { subject: string; condition: string }): string =>
-  `${subject}: ${condition}`;
+/** Drills of a subject by their conditions. */
+export type Drills = Partial<Record<Condition, Drill>>;
+
+/** A restarted process is not there for a moment. */
+export const RESTARTED = { mayBeUnavailable: true };

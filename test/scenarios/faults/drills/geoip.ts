@@ -10,8 +10,7 @@ import {
 
 import { flipBit } from "../../../harness/flip-bit.ts";
 import { GEOIP_FILE, geoipPath } from "../../topologies/two-hosts.ts";
-import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Drill } from "./drill.ts";
+import { type Drill, type Drills, RESTARTED } from "./drill.ts";
 
 /** Processes that read it. */
 const READERS = ["worker", "redirector"] as const;
@@ -24,10 +23,6 @@ function replace(path: string, change: (path: string) => void = () => undefined)
   renameSync(other, path);
 }
 
-async function restartReaders(system: TwoHosts): Promise<void> {
-  for (const name of READERS) await system.stopProcess(name, () => Promise.resolve(), "SIGTERM");
-}
-
 /**
  * Gives processes that run another file, then those that start, and in the end the right one again.
  */
@@ -37,7 +32,7 @@ const withFile =
     const path = geoipPath(system.dir);
     change(path);
     await system.hold();
-    await restartReaders(system);
+    for (const name of READERS) await system.restartProcess(name, "SIGTERM");
     await system.hold();
     replace(path);
     await system.rest();
@@ -57,40 +52,29 @@ function makeOld(path: string): void {
 
 const NAMED = /geoip|GEOIP|GeoIP/;
 
-/** A restarted redirector is not there for a moment. */
-const RESTARTED = { mayBeUnavailable: true };
-
-export const GEOIP_DRILLS: readonly Drill[] = [
-  {
-    subject: "GeoIP file",
-    condition: "older copy",
+export const GEOIP_DRILLS = {
+  "older copy": {
     promise: "Clicks get the places of the older data, and an alert tells of its age.",
     ...RESTARTED,
     named: /ShorthopOldGeoData|age of GeoIP databases/,
     inject: withFile((path) => replace(path, makeOld)),
   },
-  {
-    subject: "GeoIP file",
-    condition: "empty",
+  empty: {
     promise:
       "Processes that run keep what they have read; those that start store clicks without a place.",
     ...RESTARTED,
     named: NAMED,
     inject: withFile((path) => replace(path, (file) => truncateSync(file))),
   },
-  {
-    subject: "GeoIP file",
-    condition: "one bit flipped",
+  "one bit flipped": {
     promise: "No click is lost; that one address has another place or none.",
     ...RESTARTED,
     inject: withFile((path) => replace(path, flipBit)),
   },
-  {
-    subject: "GeoIP file",
-    condition: "away longer than every retention",
+  "away longer than every retention": {
     promise: "As an empty one.",
     ...RESTARTED,
     named: NAMED,
     inject: withFile((path) => rmSync(path)),
   },
-];
+} satisfies Drills;

@@ -1,20 +1,17 @@
 /** A redirector's host: its links store and its click journal. */
 import { Database } from "bun:sqlite";
-import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-
-import * as z from "zod";
 
 import { readRedirectors } from "../../../../cli/machines/clicks.ts";
 import { presentFolder, storePath } from "../../../../redirector/links/store-files.ts";
-import { admin } from "../../../harness/admin.ts";
+import { admin, runSql } from "../../../harness/admin.ts";
 import { type Disk, moveToDisk } from "../../../harness/disks.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { flipBit, flipBitOf } from "../../../harness/flip-bit.ts";
-import { waitUntilEnded } from "../../../harness/services.ts";
-import { copyAside, stopStores } from "../../topologies/stores.ts";
+import { copyAside, emptyFolder, stopStores } from "../../topologies/stores.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Drill, Effect } from "./drill.ts";
+import { type Drills, RESTARTED } from "./drill.ts";
 import { emptyNats } from "./nats.ts";
 
 const CHECKPOINT_MS = 30_000;
@@ -27,10 +24,6 @@ const SCRUB_MS_PER_LINK = 10;
 /** How long clicks gather in the journal before something happens to it. */
 const GATHER_MS = 3_000;
 
-function empty(dir: string): void {
-  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true });
-}
-
 /** The sealed segments of the other host that hold clicks, oldest first. */
 const sealedSegments = ({ otherJournal }: TwoHosts): string[] =>
   readdirSync(otherJournal)
@@ -39,16 +32,14 @@ const sealedSegments = ({ otherJournal }: TwoHosts): string[] =>
     .filter((path) => statSync(path).size > 0)
     .toSorted();
 
-const segmentRow = z.object({ id: z.string() });
-
 /** Clicks that are in the files of the other host's journal, and not stored yet. */
-async function countUnstored({ stack, otherJournal }: TwoHosts): Promise<number> {
-  const query =
-    "SELECT concat(journal_id, '-', leftPad(toString(segment), 10, '0')) AS id FROM clicks GROUP BY ALL";
-  const parameters = new URLSearchParams({ query: `${query} FORMAT JSONEachRow` });
-  const response = await fetch(`${stack.info().clickhouse_url}/?${parameters.toString()}`);
-  const lines = (await response.text()).split("\n").filter((line) => line !== "");
-  const stored = new Set(lines.map((line) => segmentRow.parse(JSON.parse(line)).id));
+async function countUnstored(system: TwoHosts): Promise<number> {
+  const { stack, otherJournal } = system;
+  const ids = await runSql(
+    system.clickhouseUrl(),
+    "SELECT concat(journal_id, '-', leftPad(toString(segment), 10, '0')) FROM clicks GROUP BY ALL",
+  );
+  const stored = new Set(ids.split("\n"));
   const segments = await admin<{ file: string; clicks: number }[]>(stack, [
     "journal",
     otherJournal,
@@ -60,17 +51,17 @@ async function countUnstored({ stack, otherJournal }: TwoHosts): Promise<number>
 
 /**
  * Has clicks wait in the other host's journal, kills it, does something to the journal, and starts
- * it again.
+ * it again; returns what the work does.
  */
-async function withWaiting(system: TwoHosts, work: () => Promise<void> | void): Promise<void> {
-  await stopStores(system, ["nats"], async () => {
+async function withWaiting<T>(system: TwoHosts, work: () => Promise<T> | T): Promise<T> {
+  const result = await stopStores(system, ["nats"], async () => {
     await Bun.sleep(GATHER_MS);
-    process.kill(system.other.pid, "SIGKILL");
-    await waitUntilEnded(system.other.pid);
-    await work();
+    await system.killOther();
+    return await work();
   });
   await system.restartOther();
   await system.hold();
+  return result;
 }
 
 /**
@@ -96,11 +87,8 @@ async function damageLink({ otherLinks, followed, settings }: TwoHosts): Promise
 
 /** Has the other host use a disk of its own for both of its folders. */
 async function giveDisk(system: TwoHosts): Promise<Disk> {
-  let disk: Disk | undefined;
-  await system.stopOther(() => {
-    disk = moveToDisk(system.otherDir, system.onDispose);
-  });
-  if (disk === undefined) throw new Error("There is no disk.");
+  const disk = await system.stopOther(() => moveToDisk(system.otherDir, system.onDispose));
+  await system.rest();
   return disk;
 }
 
@@ -110,92 +98,75 @@ const LOST =
 const JOURNAL_LOST =
   "Lost: clicks that JetStream had not acknowledged, and no others; none counts twice.";
 
-const RESTARTED = { mayBeUnavailable: true };
-
-export const HOST_DRILLS: readonly Drill[] = [
-  {
-    subject: "links store",
-    condition: "older copy",
+export const LINKS_STORE_DRILLS = {
+  "older copy": {
     promise: "The host goes on from there in the links log, before it uses the old copy.",
     ...RESTARTED,
     async inject(system) {
-      let putBack: (() => void) | undefined;
-      await system.stopOther(() => {
-        putBack = copyAside(system.otherLinks, join(system.dir, "links-copy"));
-      });
+      const putBack = await system.stopOther(() =>
+        copyAside(system.otherLinks, join(system.dir, "links-copy")),
+      );
       await system.hold();
       await system.followed.delete();
-      await system.stopOther(() => putBack?.());
+      await system.stopOther(putBack);
       await system.rest();
     },
   },
-  {
-    subject: "links store",
-    condition: "empty",
+  empty: {
     promise: LOST,
     ...RESTARTED,
     named: /other redirector: (links_feed|alert ShorthopFeedIncomplete|does not respond)/,
     async inject(system) {
-      empty(system.otherLinks);
+      emptyFolder(system.otherLinks);
       await system.hold();
-      await system.stopOther(() => empty(system.otherLinks));
+      await system.stopOther(() => emptyFolder(system.otherLinks));
       await system.hold();
     },
   },
-  {
-    subject: "links store",
-    condition: "disk full",
+  "disk full": {
     promise:
       "Links go on and are up to date while the reserve lasts; clicks are lost, and counted as dropped.",
+    ...RESTARTED,
     named: /disk|ShorthopClicksDropped|links_store/,
-    async inject(system): Promise<Effect> {
+    async inject(system) {
       const disk = await giveDisk(system);
-      await system.rest();
       disk.fill();
       await system.hold();
       disk.free();
       await system.rest();
-      return { lostClicksMax: await countDropped(system) };
+      return await countDropped(system);
     },
-    ...RESTARTED,
   },
-  {
-    subject: "links store",
-    condition: "read-only",
+  "read-only": {
     promise:
       "Links go on from what the host has, also when the redirector is started on that disk; clicks are lost, and counted as dropped, until the disk is mended.",
+    ...RESTARTED,
     named: /disk|ShorthopClicksDropped|links_store|ShorthopFeedStale/,
-    async inject(system): Promise<Effect> {
+    async inject(system) {
       const disk = await giveDisk(system);
-      await system.rest();
       disk.breakWrites();
       await system.hold();
-      let lostClicksMax = await countDropped(system);
+      const before = await countDropped(system);
       // As a supervisor would that finds it gone, or an operator who tries.
-      await system.stopOther();
+      await system.stopOther(() => undefined);
       await system.hold();
-      lostClicksMax += await countDropped(system);
+      const after = await countDropped(system);
       await system.stopOther(disk.mend);
       await system.rest();
-      return { lostClicksMax };
+      return before + after;
     },
-    ...RESTARTED,
   },
-  {
-    subject: "links store",
-    condition: "one bit flipped",
+  "one bit flipped": {
     promise: LOST,
     ...RESTARTED,
     async inject(system) {
       await damageLink(system);
       await system.hold();
-      await system.stopOther();
+      await system.stopOther(() => undefined);
       await system.hold();
     },
   },
-  {
-    subject: "links store",
-    condition: "away longer than every retention",
+  "away longer than every retention": {
     promise:
       "A host that was away while the stream was made again without the entries that it lacks takes a snapshot, and has every change, also of links that are gone.",
     ...RESTARTED,
@@ -213,55 +184,48 @@ export const HOST_DRILLS: readonly Drill[] = [
       await system.hold();
     },
   },
-  {
-    subject: "journal",
-    condition: "older copy",
+} satisfies Drills;
+
+export const JOURNAL_DRILLS = {
+  "older copy": {
     promise: JOURNAL_LOST,
     ...RESTARTED,
-    async inject(system): Promise<Effect> {
-      let putBack: (() => void) | undefined;
-      let lostClicksMax = 0;
-      await withWaiting(system, () => {
-        putBack = copyAside(system.otherJournal, join(system.dir, "journal-copy"));
+    async inject(system) {
+      const putBack = await withWaiting(system, () =>
+        copyAside(system.otherJournal, join(system.dir, "journal-copy")),
+      );
+      return await withWaiting(system, async () => {
+        const lost = await countUnstored(system);
+        putBack();
+        return lost;
       });
-      await withWaiting(system, async () => {
-        lostClicksMax = await countUnstored(system);
-        putBack?.();
-      });
-      return { lostClicksMax };
     },
   },
-  {
-    subject: "journal",
-    condition: "empty",
+  empty: {
     promise: JOURNAL_LOST,
     ...RESTARTED,
-    async inject(system): Promise<Effect> {
-      let lostClicksMax = 0;
-      await withWaiting(system, async () => {
-        lostClicksMax = await countUnstored(system);
-        empty(system.otherJournal);
-      });
-      return { lostClicksMax };
-    },
+    inject: (system) =>
+      withWaiting(system, async () => {
+        const lost = await countUnstored(system);
+        emptyFolder(system.otherJournal);
+        return lost;
+      }),
   },
-  {
-    subject: "journal",
-    condition: "one bit flipped",
+  "one bit flipped": {
     promise:
       "The click with that bit is lost, and counted as torn; all others of the segment are stored.",
     ...RESTARTED,
     named: /segments_torn/,
-    async inject(system): Promise<Effect> {
+    async inject(system) {
       await withWaiting(system, () => {
         const last = sealedSegments(system).at(-1);
         if (last === undefined) throw new Error("No segment waits.");
         flipBit(last);
       });
-      return { lostClicksMax: 1 };
+      return 1;
     },
   },
-];
+} satisfies Drills;
 
 /** Longer than the stream keeps the consumer of a host that is away. */
 const CONSUMER_MS = 35_000;

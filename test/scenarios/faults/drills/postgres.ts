@@ -1,6 +1,6 @@
 /** PostgreSQL: right about links, and never needed by a redirect. */
 import { appendFileSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 import {
   findPrograms,
@@ -11,9 +11,9 @@ import { loadSecrets } from "../../../../deploy/local/secrets.ts";
 import { eventually } from "../../../harness/eventually.ts";
 import { flipBit } from "../../../harness/flip-bit.ts";
 import { endServices } from "../../../harness/services.ts";
-import { copyAside, stopStores, storeDir } from "../../topologies/stores.ts";
+import { copyStore, stopStores, storeDir } from "../../topologies/stores.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Drill } from "./drill.ts";
+import { type Drills, RESTARTED } from "./drill.ts";
 import { expireStream } from "./processes.ts";
 import { breakDisk, fillDisk } from "./store-disks.ts";
 
@@ -36,20 +36,17 @@ const STARTED_MS = 30_000;
 
 /** A backup: the files of a server that has stopped, and what links lead to at that time. */
 async function backUp(system: TwoHosts): Promise<() => Promise<void>> {
-  const copy = join(dirname(storeDir(system, "postgres")), "drill-backup");
-  let putBack: (() => void) | undefined;
-  const forget = await system.followed.without(async () => {
-    await stopStores(system, ["postgres"], () => {
-      putBack = copyAside(storeDir(system, "postgres"), copy);
-    });
-    await eventually(async () => void (await system.sql`select 1`), STARTED_MS);
-    return system.followed.remember();
+  const { followed, sql, stack } = system;
+  const { putBack, forget } = await followed.without(async () => {
+    const putBack = await copyStore(system, "postgres");
+    await eventually(async () => void (await sql`select 1`), STARTED_MS);
+    return { putBack, forget: followed.remember() };
   });
   // The procedure of docs/operations.md.
   return () =>
-    system.followed.without(async () => {
-      await endServices(system.stack, PROCESSES, "SIGTERM", () => undefined);
-      await stopStores(system, ["postgres"], () => putBack?.());
+    followed.without(async () => {
+      await endServices(stack, PROCESSES, "SIGTERM", () => undefined);
+      await stopStores(system, ["postgres"], putBack);
       forget();
     });
 }
@@ -70,13 +67,11 @@ async function useRoom({ followed }: TwoHosts): Promise<void> {
   }
 }
 
-export const POSTGRES_DRILLS: readonly Drill[] = [
-  {
-    subject: "PostgreSQL",
-    condition: "older copy",
+export const POSTGRES_DRILLS = {
+  "older copy": {
     promise:
       "Restored as in [operations](operations.md#backup-and-restore): links lead where the backup says, on every host.",
-    mayBeUnavailable: true,
+    ...RESTARTED,
     named: /links_feed|ShorthopFeedIncomplete|ShorthopProcessDown/,
     async inject(system) {
       const restore = await backUp(system);
@@ -85,9 +80,7 @@ export const POSTGRES_DRILLS: readonly Drill[] = [
       await restore();
     },
   },
-  {
-    subject: "PostgreSQL",
-    condition: "empty",
+  empty: {
     promise:
       "A mount that was forgotten withdraws no link, also when the empty database is migrated, as `doctor` says: redirects go on, and all does when the right one is back.",
     named: NAMED,
@@ -112,25 +105,19 @@ export const POSTGRES_DRILLS: readonly Drill[] = [
       await system.rest();
     },
   },
-  {
-    subject: "PostgreSQL",
-    condition: "disk full",
+  "disk full": {
     promise:
       "Writes fail with 503, reads and redirects go on; all goes on by itself when there is room.",
     named: /disk is full/,
     inject: fillDisk("postgres", { use: useRoom }),
   },
-  {
-    subject: "PostgreSQL",
-    condition: "read-only",
+  "read-only": {
     promise:
       "Redirects go on, the API responds with 503; it goes on when the disk is mended and PostgreSQL started again.",
     named: NAMED,
     inject: breakDisk("postgres", waitForDisk),
   },
-  {
-    subject: "PostgreSQL",
-    condition: "one bit flipped",
+  "one bit flipped": {
     promise:
       "Redirects go on. PostgreSQL's checksums name the page, requests for its links fail, until it is restored.",
     named: /postgres|corrupt|invalid page|ShorthopApiErrors/,
@@ -146,9 +133,7 @@ export const POSTGRES_DRILLS: readonly Drill[] = [
       await restore();
     },
   },
-  {
-    subject: "PostgreSQL",
-    condition: "away longer than every retention",
+  "away longer than every retention": {
     promise:
       "Redirects go on, clicks are stored; counters of links are right again although the stream of clicks has expired.",
     named: NAMED,
@@ -158,7 +143,7 @@ export const POSTGRES_DRILLS: readonly Drill[] = [
         await expireStream(system, "stored");
       }),
   },
-];
+} satisfies Drills;
 
 /** Longer than idempotency, sessions and windows of the processes wait for it. */
 const AWAY_MS = 45_000;

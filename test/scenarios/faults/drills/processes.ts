@@ -1,11 +1,12 @@
 /** Processes that are away for longer than anything waits for them. */
 import { decodeSegment } from "../../../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, CLICKS_WORKER } from "../../../../shared/contracts/streams.ts";
+import { runSql } from "../../../harness/admin.ts";
 import { waitForOwner } from "../../../harness/services.ts";
-import { stopStores } from "../../topologies/stores.ts";
-import { runSql, withJetStream } from "../../topologies/topology.ts";
+import { restartStores } from "../../topologies/stores.ts";
+import { withJetStream } from "../../topologies/topology.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
-import type { Drill, Effect } from "./drill.ts";
+import type { Drills } from "./drill.ts";
 
 /** Longer than entries of the log of batches live in ClickHouse. */
 const BATCHES_DAYS = 31;
@@ -38,10 +39,10 @@ export const expireStream = (system: TwoHosts, what: "all" | "stored"): Promise<
 /** What a month without workers does to the log of batches: ClickHouse deletes all of it. */
 async function expireBatches(hosts: TwoHosts): Promise<void> {
   await runSql(
-    hosts,
+    hosts.clickhouseUrl(),
     `ALTER TABLE batches UPDATE at = at - INTERVAL ${BATCHES_DAYS} DAY WHERE 1 SETTINGS mutations_sync = 2`,
   );
-  await runSql(hosts, "OPTIMIZE TABLE batches FINAL");
+  await runSql(hosts.clickhouseUrl(), "OPTIMIZE TABLE batches FINAL");
 }
 
 /**
@@ -49,25 +50,24 @@ async function expireBatches(hosts: TwoHosts): Promise<void> {
  * writes when it takes over.
  */
 async function expireManifests(system: TwoHosts): Promise<void> {
-  await system.stopProcess("worker", () => Promise.resolve());
+  await system.restartProcess("worker");
   await waitForOwner(() => system.stack.info().worker_metrics_url, TAKEOVER_MS);
   await runSql(
-    system,
+    system.clickhouseUrl(),
     `ALTER TABLE batches DELETE WHERE kind IN ('manifest', 'settled') SETTINGS mutations_sync = 2`,
   );
 }
 
-export const PROCESS_DRILLS: readonly Drill[] = [
-  {
-    subject: "api",
-    condition: "away longer than every retention",
+export const API_DRILLS = {
+  "away longer than every retention": {
     promise: "Redirects and clicks go on; redirectors say that changes do not reach them.",
     named: /api: does not respond|ShorthopFeedStale/,
     inject: (system) => system.stopProcess("api", () => system.hold(AWAY_MS)),
   },
-  {
-    subject: "redirector",
-    condition: "away longer than every retention",
+} satisfies Drills;
+
+export const REDIRECTOR_DRILLS = {
+  "away longer than every retention": {
     promise:
       "Clicks of its journal that were never delivered are stored, those that were count once, and it has all changes.",
     named: /other redirector: does not respond/,
@@ -78,26 +78,27 @@ export const PROCESS_DRILLS: readonly Drill[] = [
         await system.followed.delete();
         await expireStream(system, "stored");
         // It forgets what it has seen.
-        await stopStores(system, ["nats"], () => undefined);
+        await restartStores(system, ["nats"]);
       });
       await system.rest();
     },
   },
-  {
-    subject: "worker",
-    condition: "away longer than every retention",
+} satisfies Drills;
+
+export const WORKER_DRILLS = {
+  "away longer than every retention": {
     promise:
       "Lost: clicks that have waited for 72 hours in `CLICKS`, and no others. An alert tells of the lag after a minute.",
     named: /ShorthopClicksLag|worker: does not respond/,
-    async inject(system): Promise<Effect> {
-      let lostClicksMax = 0;
-      await system.stopProcess("worker", async () => {
+    async inject(system) {
+      const lost = await system.stopProcess("worker", async () => {
         await system.hold();
-        lostClicksMax = await expireStream(system, "all");
+        const expired = await expireStream(system, "all");
         await expireBatches(system);
+        return expired;
       });
       await system.rest();
-      return { lostClicksMax };
+      return lost;
     },
   },
-];
+} satisfies Drills;

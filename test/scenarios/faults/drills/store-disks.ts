@@ -1,22 +1,24 @@
 /** Full and read-only disks of the stores of a stack. */
 import { type Disk, moveToDisk } from "../../../harness/disks.ts";
-import { stopStores, type Store, storeDir, withoutSupervisor } from "../../topologies/stores.ts";
+import { isRunning } from "../../../harness/process-usage.ts";
+import { pidOf, waitUntilEnded, withoutSupervisor } from "../../../harness/services.ts";
+import { stopStores, type Store, storeDir } from "../../topologies/stores.ts";
 import type { TwoHosts } from "../../topologies/two-hosts.ts";
 import type { Drill } from "./drill.ts";
 
-/** Moves a store's data to a disk of its own. */
+/** Moves a store's data to a disk of its own, and forgets what was said until then. */
 async function giveDisk(
   system: TwoHosts,
   store: Store,
   prepare: (dir: string) => void = () => undefined,
 ): Promise<Disk> {
-  let disk: Disk | undefined;
-  await stopStores(system, [store], () => {
+  const disk = await stopStores(system, [store], () => {
     const dir = storeDir(system, store);
     prepare(dir);
-    disk = moveToDisk(dir, system.onDispose);
+    return moveToDisk(dir, system.onDispose);
   });
-  if (disk === undefined) throw new Error("There is no disk.");
+  await system.rest();
+  system.listener.forget();
   return disk;
 }
 
@@ -38,8 +40,6 @@ export const fillDisk =
   ): Drill["inject"] =>
   async (system) => {
     const disk = await giveDisk(system, store);
-    await system.rest();
-    system.listener.forget();
     disk.fill();
     await use(system);
     await system.hold(NOTICED_MS);
@@ -49,22 +49,21 @@ export const fillDisk =
   };
 
 /**
- * A disk that refuses writes, until it is mended and the store is started again, by an operator.
+ * A disk that refuses writes, until it is mended and the store is started again, by an operator: it
+ * may end by itself, and a supervisor gives up when it ends again and again.
  */
 export const breakDisk =
   (store: Store, prepare?: (dir: string) => void): Drill["inject"] =>
   async (system) => {
+    const { stack } = system;
     const disk = await giveDisk(system, store, prepare);
-    await system.rest();
-    system.listener.forget();
-    await withoutSupervisor(
-      system,
-      store,
-      async () => {
-        disk.breakWrites();
-        await system.hold(NOTICED_MS);
-      },
-      disk.mend,
-    );
+    await withoutSupervisor(stack, [store], async () => {
+      const pid = pidOf(stack, store);
+      disk.breakWrites();
+      await system.hold(NOTICED_MS);
+      if (isRunning(pid)) process.kill(pid, "SIGKILL");
+      await waitUntilEnded(pid);
+      disk.mend();
+    });
     await system.rest();
   };
