@@ -6,7 +6,6 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { createClient } from "../../clients/typescript/src/index.ts";
 import { packPython } from "../../deploy/pack-clients.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { dirForFile, forFile } from "../harness/for-file.ts";
@@ -15,8 +14,6 @@ import { PYTHON } from "../harness/python.ts";
 import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
 const CLIENT_DIR = join(PROJECT_DIR, "clients/python");
-
-const LINKS = 10_000;
 
 const dir = dirForFile("shorthop-python-");
 const stack = await forFile(startStack({ empty: true }));
@@ -79,24 +76,5 @@ describe.skipIf(PYTHON === undefined)("the package", () => {
       PIP_FIND_LINKS: join(dir, "built"),
     });
     expect(output).toContain(`${stack.info().short_url}/`);
-  });
-
-  test("iterates over ten thousand links", async () => {
-    const links = Array.from({ length: LINKS }, (_, i) => ({
-      url: `https://example.com/${i}`,
-      tags: ["ten-thousand"],
-    }));
-    const shorthop = createClient({
-      baseUrl: stack.info().api_url,
-      apiKey: env["SHORTHOP_KEY"] ?? "",
-    });
-    await shorthop.links.createMany(links);
-    const program = `import os, shorthop
-client = shorthop.Shorthop(os.environ["SHORTHOP_URL"], os.environ["SHORTHOP_KEY"])
-print(len({link["id"] for link in client.links.all(tag="ten-thousand")}))`;
-    const source = { PYTHONPATH: join(CLIENT_DIR, "src"), PYTHONDONTWRITEBYTECODE: "1" };
-    expect(run([PYTHON ?? "", "-c", program], dir, { ...env, ...source }).trim()).toBe(
-      String(LINKS),
-    );
   });
 });
