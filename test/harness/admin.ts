@@ -125,18 +125,25 @@ export const setPlan = (
     ),
   );
 
-/** Runs a statement in a stack's ClickHouse; returns what it prints, without blanks around it. */
-export async function runQuery(
-  stack: { info(): { clickhouse_url: string } },
+/** Runs a statement in the ClickHouse at a URL; returns what it prints, without outer blanks. */
+export async function runSql(
+  clickhouseUrl: string,
   query: string,
-  parameters = new URLSearchParams(),
+  parameters: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const url = `${stack.info().clickhouse_url}/?${parameters.toString()}`;
-  const response = await fetch(url, { method: "POST", body: query });
+  const search = new URLSearchParams(parameters).toString();
+  const response = await fetch(`${clickhouseUrl}/?${search}`, { method: "POST", body: query });
   const text = await response.text();
-  if (!response.ok) throw new Error(text);
+  if (!response.ok) throw new Error(`${query}: ${text}`);
   return text.trim();
 }
+
+/** Runs a statement in a stack's ClickHouse. */
+export const runQuery = (
+  stack: { info(): { clickhouse_url: string } },
+  query: string,
+  parameters: Readonly<Record<string, string>> = {},
+): Promise<string> => runSql(stack.info().clickhouse_url, query, parameters);
 
 /** The pools of the databases that this process has used, by their URLs. */
 const pools = new Map<string, Sql>();

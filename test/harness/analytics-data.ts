@@ -6,11 +6,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { join } from "node:path";
 
-import postgres from "postgres";
-
 import { DAY_MS, DAY_SECONDS } from "../../shared/durations.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { createAccount, runQuery, UNLIMITED } from "./admin.ts";
+import { createAccount, runQuery, UNLIMITED, withPostgres } from "./admin.ts";
 import { call, linkSchema } from "./api.ts";
 import { ID_OF_RANK, insertClicks, LINKS, RANK_ID_PREFIX } from "./generated-clicks.ts";
 import { type Stack, startStack } from "./stack.ts";
@@ -82,17 +80,14 @@ async function createLink(
   name: string,
   clicks: number,
 ): Promise<BenchLink> {
-  const { api_url, database_url } = stack.info();
-  const created = await call(`${api_url}/v1/links`, {
-    key,
-    body: { url: `https://example.com/${name}` },
-  });
+  const body = { url: `https://example.com/${name}` };
+  const created = await call(`${stack.info().api_url}/v1/links`, { key, body });
   const { id } = linkSchema.parse(created.body);
   const uuid = decodeId("link", id) ?? "";
-  const sql = postgres(database_url, { max: 1 });
-  await sql`update links set created_at = now() - interval '100 days' where id = ${uuid}`;
-  await sql`update link_counters set clicks = ${clicks} where link_id = ${uuid}`;
-  await sql.end();
+  await withPostgres(stack, async (sql) => {
+    await sql`update links set created_at = now() - interval '100 days' where id = ${uuid}`;
+    await sql`update link_counters set clicks = ${clicks} where link_id = ${uuid}`;
+  });
   return { id, uuid };
 }
 
@@ -101,16 +96,18 @@ async function createLink(
  * clicks.
  */
 export async function tagLinks({ stack, contents }: Data): Promise<void> {
-  const sql = postgres(stack.info().database_url, { max: 1 });
-  await sql`
+  const accountId = decodeId("acct", contents.account.id) ?? "";
+  await withPostgres(
+    stack,
+    (sql) => sql`
     insert into links (id, account_id, mode, alias, original_url, target_url, tags, version,
                        created_at, updated_at)
-    select concat(${RANK_ID_PREFIX}::text, lpad(to_hex(rank), 12, '0'))::uuid, ${decodeId("acct", contents.account.id) ?? ""}::uuid,
+    select concat(${RANK_ID_PREFIX}::text, lpad(to_hex(rank), 12, '0'))::uuid, ${accountId}::uuid,
            'live', 'rank-' || rank, 'https://example.com/', 'https://example.com/', array['campaign'],
            nextval('link_version'), now() - interval '100 days', now()
       from generate_series(2, ${TAGGED_LINKS + 1}::integer) rank
-        on conflict do nothing`;
-  await sql.end();
+        on conflict do nothing`,
+  );
 }
 
 /**

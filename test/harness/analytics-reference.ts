@@ -4,10 +4,10 @@
  */
 import fc from "fast-check";
 import { DateTime } from "luxon";
-import postgres from "postgres";
 
 import { decodeId } from "../../shared/ids.ts";
 import { RepairLock } from "../../worker/repairs.ts";
+import { withPostgres } from "./admin.ts";
 import { eventually } from "./eventually.ts";
 import type { SharedStack } from "./stack.ts";
 
@@ -109,11 +109,9 @@ const CONTINENTS = { DE: "EU", FR: "EU", US: "NA", ZZ: "" } as const;
  * compares between its own inserts, and would take rows that are in `clicks` and not yet in a
  * rollup for a difference.
  */
-export async function insert(stack: SharedStack, query: string, body: string): Promise<void> {
-  const { clickhouse_url, database_url } = stack.info();
-  const url = `${clickhouse_url}/?query=${encodeURIComponent(query)}`;
-  const sql = postgres(database_url, { max: 1 });
-  try {
+export const insert = (stack: SharedStack, query: string, body: string): Promise<void> =>
+  withPostgres(stack, async (sql) => {
+    const url = `${stack.info().clickhouse_url}/?query=${encodeURIComponent(query)}`;
     const lock = await eventually(() => RepairLock.take(sql), REPAIRED_MS);
     try {
       const response = await fetch(url, { method: "POST", body });
@@ -121,10 +119,7 @@ export async function insert(stack: SharedStack, query: string, body: string): P
     } finally {
       lock.release();
     }
-  } finally {
-    await sql.end();
-  }
-}
+  });
 
 /** Stores clicks of an account's links, given by their UUIDs. */
 export async function insertClicks(

@@ -38,21 +38,21 @@ export async function call(url: string, options: CallOptions = {}): Promise<ApiR
   }
 }
 
-/** Sends a request once; a string body is sent as it is, any other as JSON. */
-export async function callOnce(
-  url: string,
-  { method, key, body, headers = {} }: CallOptions = {},
-): Promise<ApiResponse> {
-  const response = await fetch(url, {
-    method: method ?? (body === undefined ? "GET" : "POST"),
-    headers: {
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...(body === undefined ? {} : { "content-type": "application/json" }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-    redirect: "manual",
-  });
+/** A request as `fetch` takes it: a string body is sent as it is, any other as JSON. */
+export const toRequest = ({ method, key, body, headers = {} }: CallOptions): RequestInit => ({
+  method: method ?? (body === undefined ? "GET" : "POST"),
+  headers: {
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...headers,
+  },
+  ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  redirect: "manual",
+});
+
+/** Sends a request once. */
+export async function callOnce(url: string, options: CallOptions = {}): Promise<ApiResponse> {
+  const response = await fetch(url, toRequest(options));
   const text = await readText(response);
   return { status: response.status, headers: response.headers, body: parseJsonOrText(text) };
 }
@@ -120,13 +120,15 @@ type RawResponse = { status: number; location: string | null; head: string; body
 const TIMEOUT_MS = 20_000;
 
 /**
- * Sends a GET with a target and header fields, each byte one character; as curl without others.
- * `fetch` would resolve `..` and escape characters.
+ * Sends a GET with a target and header fields, each byte one character, on a connection of its own,
+ * from `localAddress` if given; as curl without other fields. `fetch` would resolve `..` and escape
+ * characters.
  */
 export function rawRequest(
   origin: string,
   target: string,
   fields: Record<string, string> = {},
+  localAddress?: string,
 ): Promise<RawResponse> {
   const { hostname, port, host } = new URL(origin);
   const all = { host, "user-agent": "curl/8.9.1", ...fields };
@@ -134,7 +136,8 @@ export function rawRequest(
   const request = `GET ${target} HTTP/1.1\r\n${lines.join("")}connection: close\r\n\r\n`;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    const socket = connect({ host: hostname, port: Number(port) });
+    const from = localAddress === undefined ? {} : { localAddress };
+    const socket = connect({ host: hostname, port: Number(port), ...from });
     socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error(`No response to ${target}`)));
     socket.on("error", reject);
     socket.on("data", (chunk: Buffer) => chunks.push(chunk));

@@ -8,6 +8,7 @@ import * as z from "zod";
 import { BULK_LINKS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { type ApiResponse, call, linkSchema } from "./api.ts";
 import { eventually } from "./eventually.ts";
+import { inParallel } from "./in-parallel.ts";
 import { findLogConsumers } from "./log-consumers.ts";
 
 /**
@@ -95,10 +96,10 @@ export class BulkLinks {
   /** Creates links. */
   async create(count: number): Promise<void> {
     const startedAt = performance.now();
-    await inParallel(
-      partsOf(count),
-      async (part) => void this.#links.push(...(await this.#createOnce(part))),
+    const made = await inParallel(partsOf(count), REQUESTS_AT_ONCE, (part) =>
+      this.#createOnce(part),
     );
+    this.#links.push(...made.flat());
     this.#options.log(`${count} links created in ${seconds(startedAt)} s`);
   }
 
@@ -107,16 +108,17 @@ export class BulkLinks {
     const changed = Array.from(
       { length: count },
       (_, i) => this.#links[(this.#changes + i) % FOLLOWED_FIRST],
-    );
-    const rows = changed
-      .filter((link) => link !== undefined)
-      .map(({ id }) => ({ id, url: `https://example.com/changed/${++this.#changes}` }));
+    ).filter((link) => link !== undefined);
+    const rows = changed.map(({ id }) => ({
+      id,
+      url: `https://example.com/changed/${++this.#changes}`,
+    }));
     for (let i = 0; i < rows.length; i += BULK_LINKS_MAX) {
       const part = rows.slice(i, i + BULK_LINKS_MAX);
       const { body } = await this.#send("/v1/links/bulk", "PATCH", { links: part });
       if (updatedSchema.parse(body).updated !== part.length) throw new Error(JSON.stringify(body));
     }
-    this.#lastChanged = changed.filter((link) => link !== undefined);
+    this.#lastChanged = changed;
   }
 
   /**
@@ -212,7 +214,7 @@ export class BulkLinks {
   /** Throws unless all redirectors lead to these destinations. */
   async #expectDestinations(expected: readonly [BulkLink, string][]): Promise<void> {
     for (const redirector of this.#options.redirectors()) {
-      const found = await inParallel(expected, ([link, destination]) =>
+      const found = await inParallel(expected, REQUESTS_AT_ONCE, ([link, destination]) =>
         this.#findWrong(redirector, link, destination),
       );
       const wrong = found.filter((what) => what !== undefined);
@@ -223,7 +225,7 @@ export class BulkLinks {
 
   /** Where links lead, as the API says. */
   #readDestinations(sample: readonly BulkLink[]): Promise<[BulkLink, string][]> {
-    return inParallel(sample, async (link) => {
+    return inParallel(sample, REQUESTS_AT_ONCE, async (link) => {
       const { body } = await this.#send(`/v1/links/${link.id}`, "GET");
       return [link, linkSchema.parse(body).original_url];
     });
@@ -259,14 +261,3 @@ const partsOf = (count: number): number[] =>
 /** Evenly spread items of a list. */
 const pick = <T>(items: readonly T[], count: number): T[] =>
   items.filter((_, i) => i % Math.max(1, Math.floor(items.length / count)) === 0).slice(0, count);
-
-/** Works on all items, a few at a time; returns the results in their order. */
-async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  const entries = items.entries();
-  const workOn = async (): Promise<void> => {
-    for (const [i, item] of entries) results[i] = await work(item);
-  };
-  await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, workOn));
-  return results;
-}

@@ -4,6 +4,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { run } from "../../deploy/packages/run.ts";
+
 export type Certificates = { ca: string; cert: string; key: string };
 
 /**
@@ -27,21 +29,12 @@ export function createCertificates(
     `subjectAltName=${names.join(",")}\nextendedKeyUsage=serverAuth,clientAuth\n`,
   );
   const caKey = path("ca.key");
-  openssl(["req", "-x509", ...newKey, "-keyout", caKey, "-out", files.ca, "-subj", "/CN=test"]);
+  const openssl = (...args: string[]): void => void run(["openssl", ...args], dir);
+  openssl("req", "-x509", ...newKey, "-keyout", caKey, "-out", files.ca, "-subj", "/CN=test");
   const request = path("tls.csr");
-  openssl(["req", ...newKey, "-keyout", files.key, "-out", request, "-subj", "/CN=nats"]);
-  openssl(
-    ["x509", "-req", "-in", request, "-CA", files.ca, "-CAkey", caKey, "-CAcreateserial"].concat([
-      "-extfile",
-      path("extensions"),
-      "-out",
-      files.cert,
-    ]),
-  );
+  openssl("req", ...newKey, "-keyout", files.key, "-out", request, "-subj", "/CN=nats");
+  const by = ["-CA", files.ca, "-CAkey", caKey, "-CAcreateserial"];
+  const extensions = ["-extfile", path("extensions")];
+  openssl("x509", "-req", "-in", request, ...by, ...extensions, "-out", files.cert);
   return files;
-}
-
-function openssl(args: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(["openssl", ...args]);
-  if (exitCode !== 0) throw new Error(`openssl ${args[0]}: ${stderr.toString()}`);
 }

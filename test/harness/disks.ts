@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { run as runIn } from "../../deploy/packages/run.ts";
 import { copyFiles } from "./templates.ts";
 
 /** Room on a disk beyond what the store takes: for its logs while it works. */
@@ -45,8 +46,8 @@ export function moveToDisk(dir: string, cleanup: (work: () => void) => void): Di
   const work = mkdtempSync(join(dirname(dir), "disk-"));
   const [image, copy] = [join(work, "image"), join(work, "copy")];
   copyFiles(dir, copy);
-  const mib =
-    Math.ceil(Number(output(["du", "--summarize", "--block-size=1M", copy])) * 1.2) + ROOM_MIB;
+  const [used = ""] = run(["du", "--summarize", "--block-size=1M", copy]).split("\t");
+  const mib = Math.ceil(Number(used) * 1.2) + ROOM_MIB;
   run(["truncate", `--size=${mib}M`, image]);
   run(["mkfs.ext4", "-q", "-F", "-m", "0", image]);
   run(["mount", "-o", "loop", image, dir]);
@@ -80,13 +81,7 @@ export function moveToDisk(dir: string, cleanup: (work: () => void) => void): Di
   };
 }
 
-function output(command: string[]): string {
-  const { exitCode, stdout, stderr } = Bun.spawnSync(command);
-  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr.toString()}`);
-  return stdout.toString().split("\t")[0] ?? "";
-}
-
-const run = (command: string[]): void => void output(command);
+const run = (command: string[]): string => runIn(command, "/");
 
 /** Mounts a disk of a size such as `64k` on a folder; false where that is not allowed. */
 export const mountDisk = (dir: string, size: string): boolean =>

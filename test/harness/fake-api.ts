@@ -18,7 +18,7 @@ import { SCOPES } from "../../shared/contracts/key-schemas.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
-import { parseJsonOrText } from "./api.ts";
+import { type CallOptions, errorSchema, parseJsonOrText, toRequest } from "./api.ts";
 import { fakeService } from "./fake-service.ts";
 
 export const SHORT_URL = "https://sho.rt";
@@ -35,14 +35,8 @@ export type FakeKey = {
 
 type FakeResponse = { status: number; headers: Headers; body: unknown; text: string };
 
-type RequestOptions = {
-  method?: string;
-  /** Sent as a bearer token; no token if left out. */
-  key?: FakeKey | string;
-  /** Sent as JSON; a string is sent as it is. */
-  body?: unknown;
-  headers?: Record<string, string>;
-};
+/** The key is sent as a bearer token. */
+type RequestOptions = Omit<CallOptions, "key"> & { key?: FakeKey | string };
 
 type Services = { [Name in keyof SiteServices]?: Partial<SiteServices[Name]> };
 
@@ -78,25 +72,11 @@ export const fakeContext = (stores: Stores): SiteContext => ({
 });
 
 /** Services of which only the given parts may be called. */
-export const fakeServices = (services: Services = {}): SiteServices => ({
-  links: fakeService("links", services.links),
-  analytics: fakeService("analytics", services.analytics),
-  failures: fakeService("failures", services.failures),
-  clicks: fakeService("clicks", services.clicks),
-  keys: fakeService("keys", services.keys),
-  domains: fakeService("domains", services.domains),
-  shares: fakeService("shares", services.shares),
-  tags: fakeService("tags", services.tags),
-  branding: fakeService("branding", services.branding),
-  views: fakeService("views", services.views),
-  webhooks: fakeService("webhooks", services.webhooks),
-  events: fakeService("events", services.events),
-  reports: fakeService("reports", services.reports),
-  unsubscriber: fakeService("unsubscriber", services.unsubscriber),
-  linkReports: fakeService("linkReports", services.linkReports),
-  keyReports: fakeService("keyReports", services.keyReports),
-  shared: fakeService("shared", services.shared),
-});
+export const fakeServices = (services: Services = {}): SiteServices =>
+  // It has every service, of which a part may be given.
+  new Proxy(services, {
+    get: (own, name) => fakeService(String(name), own[name as keyof Services]),
+  }) as SiteServices;
 
 /** An API with the given partial services, and stores in place of those in memory. */
 export class FakeApi {
@@ -125,26 +105,13 @@ export class FakeApi {
     };
   }
 
-  async send(
-    path: string,
-    { method, key, body, headers = {} }: RequestOptions = {},
-  ): Promise<FakeResponse> {
+  async send(path: string, { key, ...options }: RequestOptions = {}): Promise<FakeResponse> {
     const token = typeof key === "string" ? key : key?.key;
-    const request = new Request(`http://api.test${path}`, {
-      method: method ?? (body === undefined ? "GET" : "POST"),
-      headers: {
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...headers,
-      },
-      ...(body === undefined
-        ? {}
-        : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-    });
+    const request = new Request(`http://api.test${path}`, toRequest({ ...options, key: token }));
     const response = await this.#app.handle(request);
     const text = await response.text();
-    const { status } = response;
-    return { status, headers: response.headers, body: parseJsonOrText(text), text };
+    const { status, headers } = response;
+    return { status, headers, body: parseJsonOrText(text), text };
   }
 }
 
@@ -220,10 +187,6 @@ const WINDOW: LimitWindow = {
   resetsAt: Date.now() + 30_000,
 };
 
-/** Returns the code of an error response; throws if the body is not exactly the error envelope. */
-export function errorCodeOf({ body }: Pick<FakeResponse, "body">): string {
-  const { error, ...more } = body as { error: { code: string; message: string } };
-  if (Object.keys(more).length > 0 || typeof error.message !== "string" || error.message === "")
-    throw new Error(`Not an error response: ${JSON.stringify(body)}`);
-  return error.code;
-}
+/** The code of an error response; throws if the body is not exactly the error envelope. */
+export const errorCodeOf = ({ body }: { body: unknown }): string =>
+  errorSchema.parse(body).error.code;

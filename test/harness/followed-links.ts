@@ -11,6 +11,7 @@ import { decodeId } from "../../shared/ids.ts";
 import { admin, createAccount, UNLIMITED } from "./admin.ts";
 import { call, callOnce, linkSchema } from "./api.ts";
 import { eventually } from "./eventually.ts";
+import { inParallel } from "./in-parallel.ts";
 import { seedLinks } from "./links-seed.ts";
 import { readWarnings } from "./services.ts";
 import type { Stack } from "./stack.ts";
@@ -60,6 +61,9 @@ type OtherLink = { alias: string; url: string };
 type Seen = { number: number; mayGoBack: boolean };
 
 const bulkSchema = z.object({ data: z.array(z.object({ link: linkSchema })) });
+
+/** What a visitor gets of an alias without a link. */
+const GONE = "404";
 
 const numberIn = (location: string | null): number => Number(location?.split("/").at(-1));
 
@@ -202,8 +206,8 @@ export class FollowedLinks {
     for (let i = 0; i < requestsMax; i++) {
       const from = (i * BULK_LINKS_MAX) % this.#links.length;
       const links = this.#links.slice(from, from + BULK_LINKS_MAX);
-      const status = await this.#changeMany(links, "x".repeat(LONG_URL));
-      if (status >= 300) return status;
+      const status = await this.#changeMany(links, `${"x".repeat(LONG_URL)}/`);
+      if (status !== 200) return status;
     }
     return undefined;
   }
@@ -244,11 +248,11 @@ export class FollowedLinks {
    * and no process warns of anything about links.
    */
   async waitUntilRight(hosts: () => readonly Host[], withinMs: number): Promise<void> {
-    const expected = await this.#readDestinations();
+    const expected = await this.#readAnswers();
+    expected.set("never-was-there", GONE);
     await eventually(async () => {
       for (const { url, metricsUrl } of hosts()) {
-        const wrong = await this.#findWrong(url, expected);
-        if (wrong.length > 0) throw new Error(`${url}: ${wrong.slice(0, WRONG_MAX).join("; ")}`);
+        await this.#expectAnswers(url, expected);
         await this.#expectNoWarning(metricsUrl);
       }
       await this.#expectNoWarning(this.#api?.metricsUrl ?? this.#stack.info().api_metrics_url);
@@ -260,14 +264,8 @@ export class FollowedLinks {
    * redirector leads there, whether or not it can know that a link was deleted.
    */
   async readTargets(): Promise<(origin: string, withinMs: number) => Promise<void>> {
-    const expected = await this.#readDestinations();
-    for (const [alias, url] of expected) if (url === undefined) expected.delete(alias);
-    return (origin, withinMs) =>
-      eventually(async () => {
-        const wrong = await this.#findWrongOf(origin, expected);
-        wrong.push(...(await this.#findWrongOthers(origin)));
-        if (wrong.length > 0) throw new Error(`${origin}: ${wrong.slice(0, WRONG_MAX).join("; ")}`);
-      }, withinMs);
+    const expected = [...(await this.#readAnswers())].filter(([, answer]) => answer !== GONE);
+    return (origin, withinMs) => eventually(() => this.#expectAnswers(origin, expected), withinMs);
   }
 
   /** A takedown works on every host, while `meanwhile` runs, and ends after it. */
@@ -303,46 +301,32 @@ export class FollowedLinks {
       const atOnce = this.#atOnce;
       const links = Array.from({ length: atOnce }, (_, i) => this.#links[(next + i) % count]);
       next += atOnce;
-      await this.without(() => this.#changeSome(links.filter((link) => link !== undefined)));
+      await this.without(() => this.#changeMany(links.filter((link) => link !== undefined)));
       await Bun.sleep(CHANGE_PAUSE_MS);
     }
   }
 
-  async #changeSome(links: readonly Link[]): Promise<void> {
-    const [link] = links;
-    if (links.length > 1) await this.#changeMany(links).catch(() => undefined);
-    else if (link !== undefined && !this.#deleted.has(link.alias)) await this.#changeOne(link);
-  }
-
-  /** Gives links other destinations, in a folder; returns the status. */
-  async #changeMany(some: readonly Link[], folder = "many"): Promise<number> {
+  /**
+   * Gives links other destinations, in a folder if it is given; returns the status. What gets no
+   * response may have been carried out: PostgreSQL is asked in the end.
+   */
+  async #changeMany(some: readonly Link[], folder = ""): Promise<number | undefined> {
     const changed = some
       .filter(({ alias }) => !this.#deleted.has(alias))
       .map((link) => ({ ...link, number: ++this.#numbers }));
     const links = changed.map(({ id, number }) => ({
       id,
-      url: `https://example.com/${folder}/${number}`,
+      url: `https://example.com/${folder}${number}`,
     }));
     const path = `${this.#apiUrl}/v1/links/bulk`;
-    const { status } = await callOnce(path, { method: "PATCH", key: this.#key, body: { links } });
-    if (status < 300) for (const { alias, number } of changed) this.#acknowledge(alias, number);
+    const options = { method: "PATCH", key: this.#key, body: { links } };
+    const { status } = (await callOnce(path, options).catch(() => undefined)) ?? {};
+    if (status === 200)
+      for (const { alias, number } of changed) {
+        this.#acknowledged.set(alias, number);
+        this.#acknowledgedCount++;
+      }
     return status;
-  }
-
-  /** What gets no response may have been carried out: PostgreSQL is asked in the end. */
-  async #changeOne({ id, alias }: Link): Promise<void> {
-    const number = ++this.#numbers;
-    const response = await callOnce(`${this.#apiUrl}/v1/links/${id}`, {
-      method: "PATCH",
-      key: this.#key,
-      body: { url: `https://example.com/${number}` },
-    }).catch(() => undefined);
-    if (response?.status === 200) this.#acknowledge(alias, number);
-  }
-
-  #acknowledge(alias: string, number: number): void {
-    this.#acknowledged.set(alias, number);
-    this.#acknowledgedCount++;
   }
 
   async #follow(hosts: () => readonly Host[], name: string): Promise<void> {
@@ -390,73 +374,41 @@ export class FollowedLinks {
     seen.number = number;
   }
 
-  /** Where links lead, as the API says; undefined for one that is gone. Throws when it lost one. */
-  #readDestinations(): Promise<Map<string, string | undefined>> {
+  /** What visitors must get of each alias, as the API says. Throws when it lost a link. */
+  #readAnswers(): Promise<Map<string, string>> {
     return eventually(async () => {
-      const expected = new Map<string, string | undefined>();
-      await this.#onAll(async ({ id, alias }) => {
+      const answers = await inParallel(this.#links, AT_ONCE, async ({ id, alias }) => {
         const path = `${this.#apiUrl}/v1/links/${id}`;
         const { status, body } = await callOnce(path, { key: this.#key });
         if (status !== 200 && status !== 404) throw new Error(`${path}: ${status}`);
-        const destination = status === 404 ? undefined : linkSchema.parse(body).original_url;
-        if ((destination === undefined) !== this.#deleted.has(alias))
+        if ((status === 404) !== this.#deleted.has(alias))
           throw new Error(`${alias} is lost, or came back after it was deleted.`);
-        if (numberIn(destination ?? null) < (this.#acknowledged.get(alias) ?? 0))
+        if (status === 404) return [alias, GONE] as const;
+        const destination = linkSchema.parse(body).original_url;
+        if (numberIn(destination) < (this.#acknowledged.get(alias) ?? 0))
           throw new Error(`A change of ${alias} is lost.`);
-        expected.set(alias, destination);
+        return [alias, `302 ${destination}`] as const;
       });
-      return expected;
+      return new Map(answers);
     }, TAKEDOWN_MS);
   }
 
-  async #findWrong(
-    origin: string,
-    expected: ReadonlyMap<string, string | undefined>,
-  ): Promise<string[]> {
-    const wrong = await this.#findWrongOf(origin, expected);
-    wrong.push(...(await this.#findWrongOthers(origin)));
-    const { status } = await callOnce(`${origin}/never-was-there`);
-    if (status !== 404 && status !== 429) wrong.push(`never-was-there: ${status}`);
-    return wrong;
-  }
-
-  /** Of these links, those that lead elsewhere. */
-  async #findWrongOf(
-    origin: string,
-    expected: ReadonlyMap<string, string | undefined>,
-  ): Promise<string[]> {
-    const wrong: string[] = [];
-    await this.#onAll(async ({ alias }) => {
-      if (!expected.has(alias)) return;
-      const { status, headers } = await callOnce(`${origin}/${alias}`);
-      const destination = expected.get(alias);
-      const found = `${status} ${headers.get("location") ?? ""}`.trim();
-      const wanted = destination === undefined ? "404" : `302 ${destination}`;
-      // One address may ask for so many aliases that no link has.
-      if (found !== wanted && !(destination === undefined && status === 429))
-        wrong.push(`${alias}: ${found} instead of ${wanted}`);
-    });
-    return wrong;
-  }
-
-  async #findWrongOthers(origin: string): Promise<string[]> {
+  /** Throws unless visitors get these answers, and some other links lead where they should. */
+  async #expectAnswers(origin: string, expected: Iterable<[string, string]>): Promise<void> {
     const from = this.#othersChecked % Math.max(1, this.#others.length);
     this.#othersChecked += OTHERS_CHECKED;
-    const wrong: string[] = [];
-    const checked = this.#others.slice(from, from + OTHERS_CHECKED);
-    for (let i = 0; i < checked.length; i += AT_ONCE)
-      await Promise.all(
-        checked.slice(i, i + AT_ONCE).map(async ({ alias, url }) => {
-          const { status, headers } = await callOnce(`${origin}/${alias}`);
-          if (headers.get("location") !== url) wrong.push(`${alias}: ${status} instead of ${url}`);
-        }),
-      );
-    return wrong;
-  }
-
-  async #onAll(work: (link: Link) => Promise<void>): Promise<void> {
-    for (let i = 0; i < this.#links.length; i += AT_ONCE)
-      await Promise.all(this.#links.slice(i, i + AT_ONCE).map(work));
+    const others = this.#others
+      .slice(from, from + OTHERS_CHECKED)
+      .map(({ alias, url }): [string, string] => [alias, `302 ${url}`]);
+    const found = await inParallel([...expected, ...others], AT_ONCE, async ([alias, wanted]) => {
+      const { status, headers } = await callOnce(`${origin}/${alias}`);
+      const answer = `${status} ${headers.get("location") ?? ""}`.trim();
+      // One address may ask for so many aliases that no link has.
+      const isRight = answer === wanted || (wanted === GONE && status === 429);
+      return isRight ? undefined : `${alias}: ${answer} instead of ${wanted}`;
+    });
+    const wrong = found.filter((one) => one !== undefined);
+    if (wrong.length > 0) throw new Error(`${origin}: ${wrong.slice(0, WRONG_MAX).join("; ")}`);
   }
 
   async #expectNoWarning(metricsUrl: string): Promise<void> {

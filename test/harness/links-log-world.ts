@@ -129,7 +129,7 @@ type Publisher =
   | { at: "idle" }
   | { at: "last"; postgres: number; acknowledged: Position | undefined; view: Postgres }
   | {
-      at: "plan" | "rows";
+      at: "plan";
       postgres: number;
       acknowledged: Position | undefined;
       view: Postgres;
@@ -155,34 +155,35 @@ type Builder = {
   end: Head | undefined;
 };
 
-type Host = {
-  store: StoreState;
+/** A snapshot that a host has downloaded, with the entries after it. */
+type Downloaded = {
+  state: Candidate;
   links: Map<number, number>;
+  read: number;
+  end: TailEnd | undefined;
+  name: string;
+};
+
+class Host {
+  store: StoreState = { ...FIRST, written: FIRST.head };
+  links = new Map<number, number>();
   saved: { store: StoreState; links: Map<number, number> } | undefined;
   /** The connection to NATS; the last sequences of it and of the mirror when it began to read. */
-  session: number;
-  began: number;
-  since: number;
+  session = 0;
+  began = 0;
+  since = 0;
   /** The last sequence that was read. */
-  read: number;
+  read = 0;
   /** The last sequence that the mirror has; Infinity without a mirror. */
-  visible: number;
-  candidate:
-    | {
-        state: Candidate;
-        links: Map<number, number>;
-        read: number;
-        end: TailEnd | undefined;
-        name: string;
-      }
-    | undefined;
+  visible = Infinity;
+  candidate: Downloaded | undefined;
   /** The last message that was read. */
   end: TailEnd | undefined;
   /** Snapshots that were of no use. */
-  dropped: Set<string>;
+  readonly dropped = new Set<string>();
   /** The latest state of each link that visitors saw, of PostgreSQL's history. */
-  best: Map<number, number>;
-};
+  best = new Map<number, number>();
+}
 
 const decoded = new WeakMap<Uint8Array, { entry: Entry | undefined }>();
 
@@ -217,33 +218,19 @@ export class World {
   #wantsSnapshot = false;
   /** Whether nothing was lost: neither by PostgreSQL nor by the tail, nor by hosts. */
   #isWhole = true;
-  readonly #hosts: Host[];
+  readonly #hosts = [new Host(), new Host()] as const;
   /** What happened, for a failure's message. */
   readonly trace: string[] = [];
 
   constructor(rules: Rules) {
     this.#rules = rules;
-    this.#hosts = [0, 1].map(() => ({
-      store: { ...FIRST, written: FIRST.head },
-      links: new Map<number, number>(),
-      saved: undefined,
-      session: 0,
-      began: 0,
-      since: 0,
-      read: 0,
-      visible: Infinity,
-      candidate: undefined,
-      end: undefined,
-      dropped: new Set<string>(),
-      best: new Map<number, number>(),
-    }));
   }
 
   /** Lets something happen; the number says what. */
   run(event: number): void {
     const random = createRandom(event);
     this.#now += random.between(1, 30);
-    const host = random.pick(this.#hosts as [Host, ...Host[]]);
+    const host = random.pick(this.#hosts);
     const kind = random.between(1, 100);
     if (kind <= 20) this.#commit(random.pick(KEYS as [number]), random.between(1, 4) === 1);
     else if (kind <= 48) this.#publish(random);
@@ -449,7 +436,7 @@ export class World {
     return messages.length - 1 - messages.findLastIndex((message) => this.#isThere(message));
   }
 
-  #plan(publisher: Publisher & { at: "plan" | "rows" }): Publisher {
+  #plan(publisher: Publisher & { at: "plan" }): Publisher {
     const { postgres, nats, sequence, last, acknowledged, view } = publisher;
     const isDue = isHeartbeatDue(this.#pg.head, this.#pg.acknowledged, HEARTBEAT_MS, false);
     this.#number(undefined, isDue && !this.#rules.heartbeatsOutside);
@@ -615,7 +602,7 @@ export class World {
     host.end = candidate.end;
   }
 
-  #download({ store, dropped }: Host): Host["candidate"] {
+  #download({ store, dropped }: Host): Downloaded | undefined {
     const snapshots = this.#snapshots().filter(({ manifest }) => !dropped.has(manifest.sha256));
     const manifests = snapshots.map(({ manifest }) => manifest);
     const chosen = chooseSnapshot(manifests, store, (start) => this.#isContinued(start));
@@ -911,7 +898,7 @@ export class World {
       this.trace.push(`a stranger repeats ${repeated.sequence}`);
     } else if (random.between(1, 4) === 1) this.#append(Buffer.from("{}"), announced, false);
     else {
-      const { head } = random.pick(this.#hosts as [Host, ...Host[]]).store;
+      const { head } = random.pick(this.#hosts).store;
       const term = head.term + random.between(0, 1);
       const position = head.position + random.between(1, HOUR);
       const id = random.between(0, this.#commits.length - 1);
@@ -926,7 +913,7 @@ export class World {
   /** An entry of another database, whose API processes have the same key. */
   #appendForeign(random: Random): void {
     const announced = { term: 1, position: 1 };
-    const { head } = random.pick(this.#hosts as [Host, ...Host[]]).store;
+    const { head } = random.pick(this.#hosts).store;
     const header = { database: OTHER_DATABASE, term: head.term + 1, position: head.position + 1 };
     this.#append(encodeEntry({ ...header, previous: head.hash }, []), announced);
     this.trace.push("another database publishes");

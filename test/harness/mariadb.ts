@@ -9,6 +9,7 @@ import { SQL } from "bun";
 
 import { findFreePort } from "../../deploy/local/ports.ts";
 import { endWithParent } from "../../deploy/local/supervisor.ts";
+import { run } from "../../deploy/packages/run.ts";
 import { eventually } from "./eventually.ts";
 import { createTemporaryDir } from "./templates.ts";
 
@@ -44,11 +45,8 @@ export class TestMariaDb {
     const dir = createTemporaryDir("shorthop-mariadb-");
     const data = `--datadir=${join(dir, "data")}`;
     const user = process.getuid?.() === 0 ? ["--user=root"] : [];
-    const made = Bun.spawnSync(
-      [PROGRAMS.install, "--no-defaults", data, ...user, "--skip-test-db", "--skip-name-resolve"],
-      { stdout: "ignore", stderr: "pipe" },
-    );
-    if (made.exitCode !== 0) throw new Error(made.stderr.toString());
+    const options = ["--skip-test-db", "--skip-name-resolve"];
+    run([PROGRAMS.install, "--no-defaults", data, ...user, ...options], dir);
     const init = join(dir, "init.sql");
     writeFileSync(
       init,

@@ -4,6 +4,8 @@
  */
 import { existsSync } from "node:fs";
 
+import { run } from "../../deploy/packages/run.ts";
+
 /** Whether this machine allows creating network namespaces. */
 export function canCreateNetworkHosts(): boolean {
   const name = `shorthop-try-${process.pid}`;
@@ -74,7 +76,4 @@ function removeAbandonedHosts(): void {
 
 const ip = (...args: string[]): boolean => Bun.spawnSync(["ip", ...args]).exitCode === 0;
 
-function runIp(...args: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(["ip", ...args]);
-  if (exitCode !== 0) throw new Error(`ip ${args.join(" ")}: ${stderr.toString()}`);
-}
+const runIp = (...args: string[]): void => void run(["ip", ...args], "/");

@@ -1,7 +1,7 @@
 /** PostgreSQL with a standby that follows by streaming replication, for tests of a failover. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 import postgres from "postgres";
 
@@ -21,82 +21,83 @@ const START_TIMEOUT_MS = 30_000;
 const PASSWORD = "password-of-this-test";
 const USER = "shorthop";
 
-export type PostgresPair = {
+type Node = { installation: PostgresInstallation; port: number; server?: Bun.Subprocess };
+
+export class PostgresPair implements AsyncDisposable {
   /**
    * `DATABASE_URL` with both hosts; the standby is first, so that a client must look for the
    * primary.
    */
-  url: string;
+  readonly url: string;
+  readonly #dir: string;
+  #primary: Node;
+  #standby: Node;
+
+  /** Starts both servers in a temporary directory; `database` need not exist. */
+  static async start(database: string): Promise<PostgresPair> {
+    const dir = mkdtempSync(join(tmpdir(), "shorthop-postgres-"));
+    // As root, the servers run as another user, which must be able to traverse the folder.
+    chmodSync(dir, 0o755);
+    const programs = await findPrograms();
+    const prepare = (name: string): Node => {
+      mkdirSync(join(dir, name));
+      const installation = prepareInstallation(programs, homeOf(dir, name), () => undefined);
+      return { installation, port: findFreePort() };
+    };
+    const pair = new PostgresPair(dir, prepare("a"), prepare("b"), database);
+    const { installation, port } = pair.#primary;
+    await initialise(installation, PASSWORD);
+    start(pair.#primary);
+    await eventually(postgresService(installation, port, PASSWORD).isReady, START_TIMEOUT_MS);
+    await pair.rejoin();
+    return pair;
+  }
+
+  private constructor(dir: string, primary: Node, standby: Node, database: string) {
+    this.#dir = dir;
+    this.#primary = primary;
+    this.#standby = standby;
+    this.url = urlOf([standby.port, primary.port], database);
+  }
+
   /** Kills the primary; the standby stays one. */
-  killPrimary(): Promise<void>;
+  killPrimary(): Promise<void> {
+    return kill(this.#primary);
+  }
+
   /** Promotes the standby. */
-  promote(): Promise<void>;
-  /** Makes a new standby of the killed server, as an operator would after a failover. */
-  rejoin(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-};
+  async promote(): Promise<void> {
+    await withSql(this.#standby, (sql) => sql`select pg_promote()`);
+    [this.#primary, this.#standby] = [this.#standby, this.#primary];
+  }
 
-type Node = { installation: PostgresInstallation; port: number; server?: Bun.Subprocess };
-
-/** Starts both servers in a temporary directory; `database` need not exist. */
-export async function startPostgresPair(database: string): Promise<PostgresPair> {
-  const dir = mkdtempSync(join(tmpdir(), "shorthop-postgres-"));
-  // As root, the servers run as another user, which must be able to traverse the folder.
-  chmodSync(dir, 0o755);
-  const homes = ["a", "b"].map((name) => join(dir, name, "postgres"));
-  const programs = await findPrograms();
-  const prepare = (home: string): Node => {
-    mkdirSync(dirname(home));
-    const installation = prepareInstallation(programs, home, () => undefined);
-    return { installation, port: findFreePort() };
-  };
-  let [primary, standby] = [prepare(homes[0] ?? ""), prepare(homes[1] ?? "")];
-  const url = urlOf([standby.port, primary.port], database);
-  await initialise(primary.installation, PASSWORD);
-  start(primary);
-  await eventually(
-    postgresService(primary.installation, primary.port, PASSWORD).isReady,
-    START_TIMEOUT_MS,
-  );
-
-  /** Makes the standby from the primary's data, and waits until it is synchronous. */
-  async function follow(): Promise<void> {
-    const sql = connect(primary);
-    try {
-      await copyData(sql, primary, standby);
-      start(standby);
+  /**
+   * Makes a standby of the server that is none yet, or was killed, as an operator would after a
+   * failover, and waits until it is synchronous.
+   */
+  rejoin(): Promise<void> {
+    return withSql(this.#primary, async (sql) => {
+      await copyData(sql, this.#primary, this.#standby);
+      start(this.#standby);
       // From now on an acknowledged transaction is on both.
       await sql`alter system set synchronous_standby_names = '*'`;
       await sql`select pg_reload_conf()`;
       await eventually(async () => {
-        const [row] = await sql<
-          [{ sync_state: string }?]
-        >`select sync_state from pg_stat_replication`;
-        if (row?.sync_state !== "sync") throw new Error("The standby does not follow.");
+        const [row] = await sql<[{ state: string }?]>`
+          select sync_state as state from pg_stat_replication`;
+        if (row?.state !== "sync") throw new Error("The standby does not follow.");
       }, START_TIMEOUT_MS);
-    } finally {
-      await sql.end({ timeout: 1 });
-    }
+    });
   }
 
-  await follow();
-  return {
-    url,
-    killPrimary: () => kill(primary),
-    async promote() {
-      const sql = connect(standby);
-      await sql`select pg_promote()`;
-      await sql.end({ timeout: 1 });
-      [primary, standby] = [standby, primary];
-    },
-    rejoin: follow,
-    async [Symbol.asyncDispose]() {
-      for (const node of [standby, primary]) await kill(node);
-      for (const home of homes) removeInstallation(home);
-      rmSync(dir, { recursive: true, force: true });
-    },
-  };
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const node of [this.#standby, this.#primary]) await kill(node);
+    for (const name of ["a", "b"]) removeInstallation(homeOf(this.#dir, name));
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
 }
+
+const homeOf = (dir: string, name: string): string => join(dir, name, "postgres");
 
 function start(node: Node): void {
   const { command, env, user } = postgresService(node.installation, node.port, PASSWORD);
@@ -115,8 +116,15 @@ async function kill({ server }: Node): Promise<void> {
   await server?.exited;
 }
 
-const connect = ({ port }: Node): postgres.Sql =>
-  postgres(urlOf([port], "postgres"), { max: 1, connect_timeout: 5, onnotice: () => undefined });
+async function withSql<T>({ port }: Node, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const url = urlOf([port], "postgres");
+  const sql = postgres(url, { max: 1, connect_timeout: 5, onnotice: () => undefined });
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
+}
 
 const urlOf = (ports: readonly number[], database: string): string =>
   `postgres://${USER}:${PASSWORD}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}/${database}`;

@@ -3,15 +3,7 @@
  * durability, which tests of SQL do not need; a run of many tests shares one, and each has a
  * database of its own there.
  */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { findFreePort } from "../../deploy/local/ports.ts";
@@ -29,6 +21,7 @@ import { processLog } from "../../shared/log.ts";
 import { connectPrimary, databaseOf, withDatabase } from "../../shared/postgres.ts";
 import { hashFiles } from "../../shared/process-lock.ts";
 import { eventually } from "./eventually.ts";
+import { listTree } from "./process-usage.ts";
 import { copyFiles, createTemporaryDir, makeTemplate } from "./templates.ts";
 
 /**
@@ -133,10 +126,7 @@ export class PostgresServer implements AsyncDisposable {
 
   /** Sends a signal to its processes (Linux). */
   signal(signal: NodeJS.Signals): void {
-    const { pid } = this.#server;
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
-    for (const one of [pid, ...children.map(Number).filter((child) => child > 0)])
-      process.kill(one, signal);
+    for (const pid of listTree(this.#server.pid)) process.kill(pid, signal);
   }
 
   async #stop(): Promise<void> {

@@ -83,15 +83,7 @@ export function namingProblems({ name, type, help, samples }: MetricFamily): str
 export async function scrape(metricsUrl: string, withinMs = 60_000): Promise<Map<string, number>> {
   const signal = AbortSignal.timeout(withinMs);
   const text = await (await fetch(`${metricsUrl}/metrics`, { signal })).text();
-  return new Map(
-    text
-      .split("\n")
-      .filter((line) => line !== "" && !line.startsWith("#"))
-      .map((line): [string, number] => {
-        const space = line.lastIndexOf(" ");
-        return [line.slice(0, space), Number(line.slice(space + 1))];
-      }),
-  );
+  return new Map([...parseMetrics(text).values()].flatMap(({ samples }) => [...samples]));
 }
 
 /** One value of a process's metrics; NaN without it. */

@@ -2,6 +2,7 @@
 import { type Client, createClient, type NewLink } from "../../clients/typescript/src/index.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { admin, createAccount, runQuery } from "./admin.ts";
+import { addDomain } from "./dashboard-page.ts";
 import { createUser, type TestUser } from "./dashboard.ts";
 import type { Dns } from "./dns.ts";
 import { createPng } from "./png.ts";
@@ -190,9 +191,7 @@ export async function seedAccount(stack: SharedStack, dns: Dns): Promise<SeededA
 }
 
 async function createDomainWithSettings(client: Client, dns: Dns): Promise<void> {
-  const { id, verification } = await client.domains.create("sho.tour.example");
-  dns.set(verification.name, [verification.value]);
-  await client.domains.verify(id);
+  const id = await addDomain(client, dns, "sho.tour.example");
   await client.domains.update(id, {
     root_url: "https://www.tour.example/",
     not_found_url: "https://www.tour.example/not-found",

@@ -160,14 +160,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const path = join(dataDir, "stack.json");
   // A file left by a killed supervisor would look like readiness.
   rmSync(path, { force: true });
-  const startedAt = performance.now();
   const { supervisor, output } = await spawnSupervisor({ ...options, env, dataDir });
   await eventually(async () => {
     if (supervisor.exitCode === null && !existsSync(path))
       throw new Error(`Not ready:\n${output()}`);
   }, START_TIMEOUT_MS);
   if (supervisor.exitCode !== null) throw new Error(`The stack ended:\n${output()}`);
-  noteStart(Math.round((performance.now() - startedAt) / 100) / 10);
 
   async function stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number> {
     if (supervisor.exitCode === null) supervisor.kill(signal);
@@ -224,17 +222,6 @@ async function collect(
 ): Promise<void> {
   const decoder = new TextDecoder();
   for await (const chunk of stream) onText(decoder.decode(chunk, { stream: true }));
-}
-
-/** Names the file to which the processes of a run append, a line of JSON for each start. */
-export const STARTS_VARIABLE = "SHORTHOP_TEST_STARTS";
-
-/** Notes a start of a stack. */
-function noteStart(seconds: number): void {
-  const path = process.env[STARTS_VARIABLE];
-  // The file under test, or the runner for a stack that several share.
-  const [by = "test/run.ts"] = /test\/e2e\/.*/.exec(Bun.main) ?? [];
-  if (path !== undefined) appendFileSync(path, `${JSON.stringify({ by, seconds })}\n`);
 }
 
 /**

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
+import { run } from "../../deploy/packages/run.ts";
 import { readFreeBytes } from "../../shared/disk.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
 import { makeOnce } from "../../shared/process-lock.ts";
@@ -50,7 +51,4 @@ export const makeTemplate = (
   });
 
 /** Copies a file or folder with its owners: as root, PostgreSQL's belong to another user. */
-export function copyFiles(from: string, to: string): void {
-  const { exitCode, stderr } = Bun.spawnSync(["cp", "-a", from, to]);
-  if (exitCode !== 0) throw new Error(stderr.toString());
-}
+export const copyFiles = (from: string, to: string): void => void run(["cp", "-a", from, to], "/");

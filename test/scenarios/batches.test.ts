@@ -21,9 +21,6 @@ const batches = await forFile(BatchWorkers.start(stack));
 beforeEach(() => batches.beginTest());
 afterEach(() => batches.endTest());
 
-/** Where statements on clicks are run. */
-const clicks = { clickhouseUrl: () => stack.info().clickhouse_url };
-
 /**
  * Kills the worker after an insert that is in `clicks`, and not in every rollup. Returns its
  * segments.
@@ -31,14 +28,14 @@ const clicks = { clickhouseUrl: () => stack.info().clickhouse_url };
 async function killDuringInsert(): Promise<TestSegment[]> {
   const { hold, segments } = await batches.publishAndHold(INSERT, "before");
   const repeated = batches.hold(INSERT, "before");
-  await breakInserts(clicks);
+  await breakInserts(stack.info().clickhouse_url);
   try {
     hold.release();
     await repeated.reached;
     process.kill(batches.worker.pid, "SIGKILL");
     repeated.drop();
   } finally {
-    await mendInserts(clicks);
+    await mendInserts(stack.info().clickhouse_url);
   }
   const stored = await batches.readStored();
   expect(segments.every((segment) => stored.has(formatSegmentId(segment)))).toBe(true);

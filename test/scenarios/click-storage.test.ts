@@ -26,8 +26,8 @@ import { Metrics } from "../../worker/metrics.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { encodeSegment, testClick } from "../harness/segments.ts";
+import { killService } from "../harness/services.ts";
 import { startStack } from "../harness/stack.ts";
-import { killService } from "./faults/services.ts";
 
 const DAY_SECONDS = 86_400;
 

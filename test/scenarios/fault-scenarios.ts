@@ -21,7 +21,7 @@ import { Idle, LegitimateClient } from "./loads/legitimate-client.ts";
 import { Traffic } from "./loads/traffic.ts";
 import type { RunSettings } from "./parts.ts";
 import { CLICKS_WAY, LINKS_LOG, NATS } from "./paths.ts";
-import { type AnyScenario, FaultScenario } from "./scenario.ts";
+import { type AnyScenario, faultScenario } from "./scenario.ts";
 import { Fleet } from "./topologies/fleet.ts";
 import { FloodedRedirector } from "./topologies/flooded-redirector.ts";
 import { LocalStack } from "./topologies/local-stack.ts";
@@ -65,7 +65,7 @@ const LINKS_LOG_OTHERS = 1_000_000;
 const RIGHT_MS_LONG = 600_000;
 
 export const FAULT_SCENARIOS: readonly AnyScenario[] = [
-  new FaultScenario({
+  faultScenario({
     name: "links-log",
     seconds: 600,
     paths: [
@@ -86,7 +86,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     faults: LINKS_LOG_FAULTS,
     checks: [FRESH_HOST, ONE_CONSUMER_EACH_HOST],
   }),
-  new FaultScenario({
+  faultScenario({
     name: "chaos",
     seconds: 90,
     paths: [
@@ -112,7 +112,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     sentMin: 4_000_000,
     checks: OF_TRAFFIC,
   }),
-  new FaultScenario({
+  faultScenario({
     name: "cluster",
     seconds: 100,
     paths: [...NATS, ...LINKS_LOG, ...TRAFFIC, "test/scenarios/{faults,topologies}/fleet.ts"],
@@ -129,7 +129,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     roundsLong: 20,
     checks: [...OF_TRAFFIC, INTERRUPTIONS_SHORT],
   }),
-  new FaultScenario({
+  faultScenario({
     name: "regions",
     seconds: 90,
     paths: [
@@ -156,7 +156,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     faults: REGION_FAULTS,
     checks: [...OF_TRAFFIC, ...REGION_CHECKS],
   }),
-  new FaultScenario({
+  faultScenario({
     name: "flood",
     seconds: 60,
     paths: [...RUNNER, "redirector/http/**", "test/scenarios/{faults,loads,checks}/flood*.ts"],
@@ -172,7 +172,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     inOrder: true,
     checks: floodChecks(LIMIT_SHORT),
   }),
-  new FaultScenario({
+  faultScenario({
     name: "clones",
     seconds: 90,
     paths: [
@@ -189,7 +189,7 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     faults: CLONES,
     checks: drillChecks({ mayBeUnavailable: true }),
   }),
-  new FaultScenario({
+  faultScenario({
     name: "hostile",
     seconds: 60,
     paths: [
@@ -205,14 +205,14 @@ export const FAULT_SCENARIOS: readonly AnyScenario[] = [
     faults: [HOSTILE_INPUTS],
     checks: [CLIENT_SERVED],
   }),
-  new FaultScenario({
+  faultScenario({
     name: "input-cost-some",
     seconds: 30,
     ...OF_INPUTS,
     proves: "none of some inputs costs a turn of the event loop more than its budget",
     faults: [SOME_AT_BOUNDS],
   }),
-  new FaultScenario({
+  faultScenario({
     name: "input-cost",
     seconds: 270,
     ...OF_INPUTS,

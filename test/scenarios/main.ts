@@ -15,7 +15,7 @@
  * - `--without PROTECTION`: removes a protection from a copy of the project, and passes if its
  *   scenario then fails; `all` takes one after the other.
  *
- * What follows `--` are further options of a scenario's own program, such as `test/boot/main.ts`.
+ * What follows `--` are further options of `test/scenarios/run.ts`.
  */
 import { parseArgs } from "node:util";
 

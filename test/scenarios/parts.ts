@@ -67,8 +67,8 @@ export type Check<T, L> = {
   verify(run: Run<T, L>): Promise<string | void>;
 };
 
-/** A row: what tells the runner when to run it, and its parts. */
-export type Parts<T extends Topology, L extends Load> = {
+/** What tells the runner when to run a scenario. */
+export type Row = {
   name: string;
   /** How long the short form took, on a quiet machine. */
   seconds: number;
@@ -79,6 +79,10 @@ export type Parts<T extends Topology, L extends Load> = {
   proves: string;
   /** Why it cannot run on this machine; undefined if it can. */
   lacks?: () => string | undefined;
+};
+
+/** A row, and its parts. */
+export type Parts<T extends Topology, L extends Load> = Row & {
   topology(settings: RunSettings): Promise<T>;
   load(topology: T, settings: RunSettings): Promise<L>;
   faults: readonly Fault<T, L>[];

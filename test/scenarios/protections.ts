@@ -12,79 +12,100 @@ export type Protection = Mutation & {
   problem: RegExp;
 };
 
+/** What is removed of a file: texts that each occur once, and what they become. */
+const without = (file: string, ...replace: Mutation["replace"]): Mutation => ({ file, replace });
+
 /** Counts differ; what waits to be stored says nothing about them. */
 const CLICKS = /^each click once: (?!.*segments wait)/;
 
-const underChaos = (
-  faults: readonly string[],
-  file: string,
-  ...replace: Mutation["replace"]
-): Protection => ({ scenario: "chaos", problem: CLICKS, faults, file, replace });
+const underChaos = (mutation: Mutation, ...faults: string[]): Protection => ({
+  scenario: "chaos",
+  problem: CLICKS,
+  faults,
+  ...mutation,
+});
+
+const WITHOUT_REPLAY = without(
+  "redirector/journal/journal.ts",
+  [
+    "const { segments, unknown, unreadable, unchangeable }",
+    "const { unknown, unreadable, unchangeable }",
+  ],
+  ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
+);
+
+const WITHOUT_REPUBLISHING = without("redirector/journal/publisher.worker.ts", [
+  "if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());",
+  "",
+]);
+
+const OWNER = "worker/batches/owner.ts";
 
 const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
-  "dedup-id": underChaos(["kill nats"], "redirector/journal/publisher.worker.ts", [
-    "msgID: formatSegmentId(segment),",
-    "",
-  ]),
+  "dedup-id": underChaos(
+    without("redirector/journal/publisher.worker.ts", ["msgID: formatSegmentId(segment),", ""]),
+    "kill nats",
+  ),
   token: underChaos(
-    ["kill owner after insert"],
-    "worker/batches/clicks-table.ts",
-    ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
-    ["insert_deduplication_token: token,", ""],
-    ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
+    without(
+      "worker/batches/clicks-table.ts",
+      ["insert_deduplicate: 1,", "insert_deduplicate: 0,"],
+      ["insert_deduplication_token: token,", ""],
+      ["deduplicate_blocks_in_dependent_materialized_views: 1,", ""],
+    ),
+    "kill owner after insert",
   ),
   index: underChaos(
-    ["kill worker"],
-    "worker/batches/owner.ts",
-    ["return this.#index.has(id);", "return id === undefined;"],
-    ["return await this.#insertBatch(unknown);", "return await this.#insertBatch(segments);"],
+    without(
+      OWNER,
+      ["return this.#index.has(id);", "return id === undefined;"],
+      ["return await this.#insertBatch(unknown);", "return await this.#insertBatch(segments);"],
+    ),
+    "kill worker",
   ),
-  check: underChaos(["pause owner before check"], "worker/batches/owner.ts", [
-    "          await this.confirm();\n          await this.#clicks.insert(",
-    "          await this.#clicks.insert(",
-  ]),
-  "in-doubt": underChaos(
-    ["kill owner before insert, which arrives late"],
-    "worker/batches/owner.ts",
-    ["inDoubt.slice(-OPEN_MAX)", "new Array<Manifest>()"],
-  ),
-  settle: underChaos(["kill owner before insert, which arrives late"], "worker/batches/owner.ts", [
-    "await this.#complete(manifest, rows);",
-    "void rows;",
-  ]),
-  open: underChaos(["recreate stream during an insert"], "worker/batches/owner.ts", [
-    "    if (atHand.length === 0 && stored.length === 0) return manifest;\n",
-    "",
-  ]),
-  repair: underChaos(["kill owner of half an insert"], "worker/batches/owner.ts", [
-    "await this.#complete(manifest, [inClicks])",
-    "inClicks.length >= 0",
-  ]),
-  split: {
-    ...underChaos(["publish poison"], "worker/batches/owner.ts", [
-      "if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];",
-      "if (only !== undefined) return rest.map((segment) => ({ segment, reason }));",
+  check: underChaos(
+    without(OWNER, [
+      "          await this.confirm();\n          await this.#clicks.insert(",
+      "          await this.#clicks.insert(",
     ]),
+    "pause owner before check",
+  ),
+  "in-doubt": underChaos(
+    without(OWNER, ["inDoubt.slice(-OPEN_MAX)", "new Array<Manifest>()"]),
+    "kill owner before insert, which arrives late",
+  ),
+  settle: underChaos(
+    without(OWNER, ["await this.#complete(manifest, rows);", "void rows;"]),
+    "kill owner before insert, which arrives late",
+  ),
+  open: underChaos(
+    without(OWNER, ["    if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]),
+    "recreate stream during an insert",
+  ),
+  repair: underChaos(
+    without(OWNER, ["await this.#complete(manifest, [inClicks])", "inClicks.length >= 0"]),
+    "kill owner of half an insert",
+  ),
+  split: {
+    ...underChaos(
+      without(OWNER, [
+        "if (segments.length === 1 && only !== undefined) return [{ segment: only, reason }];",
+        "if (only !== undefined) return rest.map((segment) => ({ segment, reason }));",
+      ]),
+      "publish poison",
+    ),
     problem: /Dead letters are|^each click once: (?!.*segments wait)/,
   },
-  replay: underChaos(
-    ["kill redirector", "kill second redirector"],
-    "redirector/journal/journal.ts",
-    [
-      "const { segments, unknown, unreadable, unchangeable }",
-      "const { unknown, unreadable, unchangeable }",
-    ],
-    ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
+  replay: underChaos(WITHOUT_REPLAY, "kill redirector", "kill second redirector"),
+  position: underChaos(
+    without("worker/consumer/clicks-stream.ts", [
+      "position === undefined || (await this.#has(position))",
+      "position !== null",
+    ]),
+    "roll back nats, not its consumers",
   ),
-  position: underChaos(["roll back nats, not its consumers"], "worker/consumer/clicks-stream.ts", [
-    "position === undefined || (await this.#has(position))",
-    "position !== null",
-  ]),
   // Otherwise a worker has read what is lost, and stores it.
-  grace: underChaos(["roll back nats during an insert"], "redirector/journal/publisher.worker.ts", [
-    "if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());",
-    "",
-  ]),
+  grace: underChaos(WITHOUT_REPUBLISHING, "roll back nats during an insert"),
 };
 
 export type DrillProtection = Protection & {
@@ -106,25 +127,22 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
     does: "A host applies an entry of the links log only on top of the entry before it.",
     scenario: "links store: away longer than every retention",
     problem: LINKS,
-    file: "redirector/links/log-follower.ts",
     // Only where a host begins in a tail that does not go on with its store: all hosts have to take
     // the snapshot with which the drill begins.
-    replace: [
-      [
-        "const step = decideStep(this.#state, entry);",
-        `const isFirst = isWhole && this.#end === undefined && this.#state.head.position > 0;
+    ...without("redirector/links/log-follower.ts", [
+      "const step = decideStep(this.#state, entry);",
+      `const isFirst = isWhole && this.#end === undefined && this.#state.head.position > 0;
     const decided = decideStep(this.#state, entry);
     const step = isFirst && decided === "overwrite" ? "apply" : decided;`,
-      ],
-    ],
+    ]),
   },
   snapshots: {
     does: "A host that lacks entries takes a snapshot.",
     scenario: "links store: away longer than every retention",
     problem: LINKS,
-    file: "redirector/links/host-log.ts",
     // Only where a host begins with links, as above.
-    replace: [
+    ...without(
+      "redirector/links/host-log.ts",
       ["  #current: LogFollower;\n", "  #current: LogFollower;\n  readonly #hadLinks: boolean;\n"],
       [
         "    this.#current = this.#follow(currentFolder(dir));\n",
@@ -134,124 +152,103 @@ export const DRILL_PROTECTIONS: Readonly<Record<string, DrillProtection>> = {
         "if (lacksEntries(this.state) || this.#hasStrayed()) return true;",
         "if (lacksEntries(this.state) && !this.#hadLinks) return true;",
       ],
-    ],
+    ),
   },
   positions: {
     does: "Positions of the links log never go back, as the clock does.",
     scenario: "PostgreSQL: clock an hour behind",
     problem: LINKS,
-    file: "api/migrations/0004_links_log.sql",
-    replace: [
-      [
-        "greatest(head.position + 1, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)",
-        "floor(extract(epoch from clock_timestamp()) * 1000000)::bigint",
-      ],
-    ],
+    ...without("api/migrations/0004_links_log.sql", [
+      "greatest(head.position + 1, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)",
+      "floor(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+    ]),
   },
   "full-database": {
     does: "The API responds with 503 when PostgreSQL has no room.",
     scenario: "PostgreSQL: disk full",
     problem: /On a full disk the API answers 500/,
-    file: "api/postgres.ts",
-    replace: [["  DISK_FULL,\n", ""]],
+    ...without("api/postgres.ts", ["  DISK_FULL,\n", ""]),
   },
   republish: {
     does: "Redirectors publish the clicks that they retain again.",
     scenario: "NATS: one bit flipped",
     problem: CLICKS_OF_DRILL,
-    file: "redirector/journal/publisher.worker.ts",
-    replace: [
-      ["if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());", ""],
-    ],
+    ...WITHOUT_REPUBLISHING,
   },
   readability: {
     does: "API processes read back what NATS accepts.",
     scenario: "NATS: one bit flipped",
     problem: UNNAMED,
-    file: "api/process.ts",
-    replace: [["    streams: readability.warning(),\n", ""]],
+    ...without("api/process.ts", ["    streams: readability.warning(),\n", ""]),
   },
   "history-after-restore": {
     does: "The first owner reads from the clicks which segments are stored.",
     scenario: "ClickHouse: older copy",
     problem: CLICKS_OF_DRILL,
-    file: "worker/batches/clicks-table.ts",
-    replace: [
-      [
-        "for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);",
-        "",
-      ],
-    ],
+    ...without("worker/batches/clicks-table.ts", [
+      "for (const { journal_id, first, last } of rows) index.addRange(journal_id, first, last);",
+      "",
+    ]),
   },
   "restore-order": {
     does: "A restore deletes the workers' consumer, so that all clicks of the stream are delivered again.",
     scenario: "ClickHouse: older copy",
     problem: CLICKS_OF_DRILL,
-    file: "test/scenarios/faults/drills/clickhouse.ts",
-    replace: [["    await deleteConsumer(system);\n", ""]],
+    ...without("test/scenarios/faults/drills/clickhouse.ts", [
+      "    await deleteConsumer(system);\n",
+      "",
+    ]),
   },
   "full-clickhouse": {
     does: "The worker says that ClickHouse has no room.",
     scenario: "ClickHouse: disk full",
     problem: UNNAMED,
-    file: "worker/consumer/consumer.ts",
-    replace: [["if (isDiskFull(error))", "if (isDiskFull(undefined))"]],
+    ...without("worker/consumer/consumer.ts", [
+      "if (isDiskFull(error))",
+      "if (isDiskFull(undefined))",
+    ]),
   },
   damage: {
     does: "A damaged links store is set aside and filled again.",
     scenario: "links store: one bit flipped",
     problem: /The damaged store was not set aside/,
-    file: "redirector/links/store-files.ts",
-    replace: [
-      [
-        "export function isDamage(error: unknown): boolean {\n",
-        "export function isDamage(error: unknown): boolean {\n  if (error !== undefined) return false;\n",
-      ],
-    ],
+    ...without("redirector/links/store-files.ts", [
+      "export function isDamage(error: unknown): boolean {\n",
+      "export function isDamage(error: unknown): boolean {\n  if (error !== undefined) return false;\n",
+    ]),
   },
   "read-only-start": {
     does: "A redirector starts on a disk that it cannot write to.",
     scenario: "links store: read-only",
     problem: /^links store: read-only/,
-    file: "redirector/limits/uses-file.ts",
-    replace: [
-      [
-        "      // With a full disk no clicks of limits are used, and the rest of the process continues.\n      events.unwritable(error);\n",
-        "      throw error;\n",
-      ],
-    ],
+    ...without("redirector/limits/uses-file.ts", [
+      "      // With a full disk no clicks of limits are used, and the rest of the process continues.\n      events.unwritable(error);\n",
+      "      throw error;\n",
+    ]),
   },
   damaged: {
     does: "Of a damaged segment only the damaged click is skipped.",
     scenario: "journal: one bit flipped",
     problem: CLICKS_OF_DRILL,
-    file: "shared/contracts/click-segment.ts",
-    replace: [["if (record === undefined) break;", "if (record?.isValid !== true) break;"]],
+    ...without("shared/contracts/click-segment.ts", [
+      "if (record === undefined) break;",
+      "if (record?.isValid !== true) break;",
+    ]),
   },
   "replay-after-absence": {
     does: "A redirector publishes what an earlier process left in its journal.",
     scenario: "redirector: away longer than every retention",
     problem: CLICKS_OF_DRILL,
-    file: "redirector/journal/journal.ts",
-    replace: [
-      [
-        "const { segments, unknown, unreadable, unchangeable }",
-        "const { unknown, unreadable, unchangeable }",
-      ],
-      ["for (const segment of segments) {", "for (const segment of new Array<SealedSegment>()) {"],
-    ],
+    ...WITHOUT_REPLAY,
   },
   clocks: {
     does: "`doctor` compares the clocks.",
     scenario: "worker: clock an hour ahead",
     problem: UNNAMED,
-    file: "shared/preflight.ts",
-    replace: [
-      [
-        "    if (offset <= WARNING_SECONDS) return undefined;\n",
-        "    if (offset > -1) return undefined;\n",
-      ],
-    ],
+    ...without("shared/preflight.ts", [
+      "    if (offset <= WARNING_SECONDS) return undefined;\n",
+      "    if (offset > -1) return undefined;\n",
+    ]),
   },
 };
 
@@ -260,40 +257,45 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
   "json-errors": {
     scenario: "hostile",
     problem: /5xx/,
-    file: "api/http/json-body.ts",
-    replace: [
-      [
-        'throw new ApiError("invalid_request", "The body is not valid JSON.", { cause });',
-        "throw cause;",
-      ],
-    ],
+    ...without("api/http/json-body.ts", [
+      'throw new ApiError("invalid_request", "The body is not valid JSON.", { cause });',
+      "throw cause;",
+    ]),
   },
   "json-depth": {
     scenario: "hostile",
     problem: /parsed though nested too deeply/,
-    file: "api/http/json-body.ts",
-    replace: [["if (depth > JSON_DEPTH_MAX) {", "if (depth > JSON_TOKENS_MAX) {"]],
+    ...without("api/http/json-body.ts", [
+      "if (depth > JSON_DEPTH_MAX) {",
+      "if (depth > JSON_TOKENS_MAX) {",
+    ]),
   },
   eviction: {
     scenario: "flood",
     faults: ["idle connections"],
     problem: /^no visitor is kept out: \d+ of \d+ clicks failed/,
-    file: "redirector/http/open-connections.ts",
-    replace: [["    if (victim === undefined) return false;\n", "    return false;\n"]],
+    ...without("redirector/http/open-connections.ts", [
+      "    if (victim === undefined) return false;\n",
+      "    return false;\n",
+    ]),
   },
   retry: {
     scenario: "cluster",
     faults: ["leader of CLICKS"],
     problem: CLICKS,
-    file: "redirector/journal/publisher.worker.ts",
-    replace: [["        await Bun.sleep(backoff.next());\n", "        return true;\n"]],
+    ...without("redirector/journal/publisher.worker.ts", [
+      "        await Bun.sleep(backoff.next());\n",
+      "        return true;\n",
+    ]),
   },
   "links-age": {
     scenario: "regions",
     faults: ["cut off"],
     problem: /^cut off: .*toBeGreaterThan/s,
-    file: "redirector/links/log-health.ts",
-    replace: [["(this.#now() - this.#entryAt) / 1_000", "(this.#now() - this.#now()) / 1_000"]],
+    ...without("redirector/links/log-health.ts", [
+      "(this.#now() - this.#entryAt) / 1_000",
+      "(this.#now() - this.#now()) / 1_000",
+    ]),
   },
 };
 

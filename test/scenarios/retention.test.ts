@@ -94,7 +94,7 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
     .split(";\n")
     .filter((text) => text.trim() !== "")) {
     // As a parameter: the local ClickHouse rejects what a statement's own text may not use.
-    const parameters = new URLSearchParams({ param_statement: escapeText(statement) });
+    const parameters = { param_statement: escapeText(statement) };
     const query = "SELECT length(formatQuery({statement: String})) > 0";
     expect(await runQuery(without, query, parameters)).toBe("1");
   }

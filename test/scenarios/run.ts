@@ -39,7 +39,7 @@ const settings: RunSettings = {
   expected: values.expect === undefined ? undefined : new RegExp(values.expect),
   log: console.log,
 };
-const lacks = scenario.lacks();
+const lacks = scenario.lacks?.();
 if (lacks === undefined) process.exit((await runOne(scenario)) ? 0 : 1);
 console.log(`!!! ${scenario.name} is NOT TESTED: ${lacks}`);
 process.exit(0);

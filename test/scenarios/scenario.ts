@@ -6,7 +6,7 @@ import { eventually } from "../harness/eventually.ts";
 import { createRandom, shuffle } from "../harness/random.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { keepEvidence } from "./checks/evidence.ts";
-import type { Fault, Load, Parts, Result, Run, RunSettings } from "./parts.ts";
+import type { Fault, Load, Parts, Result, Row, Run, RunSettings } from "./parts.ts";
 import type { Topology } from "./topologies/topology.ts";
 
 /** Time until everything runs after a fault. */
@@ -19,90 +19,69 @@ const ENDED_MS = 2_000;
 const PAUSE_MS = { min: 200, max: 1_500 };
 
 /** A row of any parts, as the runner knows it. */
-export interface AnyScenario {
-  readonly name: string;
-  readonly seconds: number;
-  readonly isLast: boolean;
-  readonly paths: readonly string[];
-  readonly proves: string;
+export type AnyScenario = Row & {
   readonly faultNames: readonly string[];
-  lacks(): string | undefined;
   run(settings: RunSettings): Promise<Result>;
-}
+};
 
-export class FaultScenario<T extends Topology, L extends Load> implements AnyScenario {
+/** The scenario that is made of these parts. */
+export const faultScenario = <T extends Topology, L extends Load>(
+  parts: Parts<T, L>,
+): AnyScenario => ({
+  ...parts,
+  faultNames: parts.faults.map(({ name }) => name),
+  run: (settings) => new ScenarioRun(parts, settings).run(),
+});
+
+class ScenarioRun<T extends Topology, L extends Load> {
   readonly #parts: Parts<T, L>;
+  readonly #settings: RunSettings;
+  readonly #result: Result;
 
-  constructor(parts: Parts<T, L>) {
+  constructor(parts: Parts<T, L>, settings: RunSettings) {
     this.#parts = parts;
-  }
-
-  get name(): string {
-    return this.#parts.name;
-  }
-
-  get seconds(): number {
-    return this.#parts.seconds;
-  }
-
-  get isLast(): boolean {
-    return this.#parts.isLast ?? false;
-  }
-
-  get paths(): readonly string[] {
-    return this.#parts.paths;
-  }
-
-  get proves(): string {
-    return this.#parts.proves;
-  }
-
-  get faultNames(): readonly string[] {
-    return this.#parts.faults.map(({ name }) => name);
-  }
-
-  lacks(): string | undefined {
-    return this.#parts.lacks?.();
+    this.#settings = settings;
+    this.#result = { name: parts.name, seed: settings.seed, problems: [], notes: [] };
   }
 
   /** Runs it; every check, also when another one or a fault has failed. */
-  async run(settings: RunSettings): Promise<Result> {
-    const result: Result = { name: this.name, seed: settings.seed, problems: [], notes: [] };
-    const attempt = async (name: string, work: () => Promise<string | void>): Promise<void> => {
-      try {
-        const note = await work();
-        if (typeof note !== "string") return;
-        result.notes.push(note);
-        settings.log(`${name}: ${note}`);
-      } catch (error) {
-        result.problems.push(`${name}: ${messagesOf(error).join(": ")}`);
-        settings.log(`FAILED ${result.problems.at(-1)}`);
-      }
-    };
-    const topology = await this.#parts.topology(settings);
+  async run(): Promise<Result> {
+    const [parts, settings, result] = [this.#parts, this.#settings, this.#result];
+    const topology = await parts.topology(settings);
     try {
-      await using load = await this.#parts.load(topology, settings);
+      await using load = await parts.load(topology, settings);
       const run: Run<T, L> = { topology, load, random: createRandom(settings.seed), settings };
-      await this.#injectAll(run, attempt, () => result.problems.length > 0);
-      await attempt("the load", () => load.stop());
+      await this.#injectAll(run);
+      await this.#attempt("the load", () => load.stop());
       const isShown = (): boolean =>
         result.problems.some((text) => settings.expected?.test(text) === true);
-      for (const { name, verify } of this.#parts.checks)
-        if (!isShown()) await attempt(name, () => verify(run));
-      if (result.problems.length > 0) result.evidence = await keepEvidence(topology, this.name);
+      for (const { name, verify } of parts.checks)
+        if (!isShown()) await this.#attempt(name, () => verify(run));
+      if (result.problems.length > 0) result.evidence = await keepEvidence(topology, parts.name);
     } finally {
       await topology[Symbol.asyncDispose]();
     }
-    await attempt("nothing left running", () => expectNothingLeft(topology));
+    await this.#attempt("nothing left running", () => expectNothingLeft(topology));
     return result;
   }
 
+  /** Notes what work measured, or its problem. */
+  async #attempt(name: string, work: () => Promise<string | void>): Promise<void> {
+    const { problems, notes } = this.#result;
+    const { log } = this.#settings;
+    try {
+      const note = await work();
+      if (typeof note !== "string") return;
+      notes.push(note);
+      log(`${name}: ${note}`);
+    } catch (error) {
+      problems.push(`${name}: ${messagesOf(error).join(": ")}`);
+      log(`FAILED ${problems.at(-1)}`);
+    }
+  }
+
   /** Injects each fault once, in random order, then again, until there are enough or one failed. */
-  async #injectAll(
-    run: Run<T, L>,
-    attempt: (name: string, work: () => Promise<void>) => Promise<void>,
-    hasFailed: () => boolean,
-  ): Promise<void> {
+  async #injectAll(run: Run<T, L>): Promise<void> {
     const { random, settings, topology, load } = run;
     const { inOrder = false, sentMin = 0, roundsLong = 0 } = this.#parts;
     const chosen = this.#choose(settings);
@@ -110,12 +89,12 @@ export class FaultScenario<T extends Topology, L extends Load> implements AnySce
     const isEnough = (done: number): boolean =>
       done >= Math.max(rounds, chosen.length) && (!settings.long || load.sent >= sentMin);
     let queue: Fault<T, L>[] = [];
-    for (let done = 0; !isEnough(done) && !hasFailed(); done++) {
+    for (let done = 0; !isEnough(done) && this.#result.problems.length === 0; done++) {
       if (queue.length === 0) queue = inOrder ? [...chosen] : shuffle(random, chosen);
       const fault = queue.shift();
       if (fault === undefined) return;
       settings.log(`${done + 1}. ${fault.name}`);
-      await attempt(fault.name, async () => {
+      await this.#attempt(fault.name, async () => {
         // What it needs may still be recovering from the one before.
         await eventually(() => topology.expectRunning(), RECOVERY_MS);
         await load.during(fault.name, async () => void (await fault.inject(run)));

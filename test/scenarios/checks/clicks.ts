@@ -3,10 +3,11 @@ import * as z from "zod";
 
 import { ROLLUP_TABLES } from "../../../shared/clicks/rollup-tables.ts";
 import { decodeId, newUuid } from "../../../shared/ids.ts";
+import { runSql } from "../../harness/admin.ts";
 import { callOnce, linkSchema } from "../../harness/api.ts";
 import { eventually } from "../../harness/eventually.ts";
 import type { Redirects, Tally } from "../loads/redirects.ts";
-import { runSql, type Topology } from "../topologies/topology.ts";
+import type { Topology } from "../topologies/topology.ts";
 import { findAllDifferences } from "./evidence.ts";
 import { countWaiting, findRepeated, publishAgain } from "./stream.ts";
 
@@ -118,7 +119,7 @@ async function readCounts(topology: Topology, id: string) {
            (SELECT sum(clicks) FROM clicks_1d_agents WHERE subject_id = {link: UUID}) AS by_device
     FORMAT JSONEachRow`;
   const parameters = { param_link: decodeId("link", id) ?? "" };
-  return countsRow.parse(JSON.parse(await runSql(topology, query, parameters)));
+  return countsRow.parse(JSON.parse(await runSql(topology.clickhouseUrl(), query, parameters)));
 }
 
 /**
@@ -128,12 +129,12 @@ async function readCounts(topology: Topology, id: string) {
 async function sendAgain(topology: Topology, deletedDir: string): Promise<void> {
   for (const table of ["clicks", ...ROLLUP_TABLES.map((rollup) => rollup.table)])
     await runSql(
-      topology,
+      topology.clickhouseUrl(),
       `ALTER TABLE ${table} MODIFY SETTING non_replicated_deduplication_window = ${WINDOW}`,
     );
   for (let i = 0; i < INSERTS; i++)
     await runSql(
-      topology,
+      topology.clickhouseUrl(),
       `INSERT INTO clicks (ts, link_id, account_id, mode, class, journal_id, segment, idx)
        SELECT now64(3), '${newUuid()}', '${newUuid()}', 'live', 'human', '${newUuid()}', 0, 0`,
     );

@@ -7,8 +7,9 @@ import { createClient } from "@clickhouse/client";
 
 import { ROLLUP_TABLES } from "../../../shared/clicks/rollup-tables.ts";
 import { findDifferences } from "../../../shared/clicks/rollups.ts";
+import { runSql } from "../../harness/admin.ts";
 import { wholeDays } from "../../harness/whole-days.ts";
-import { runSql, type Topology } from "../topologies/topology.ts";
+import type { Topology } from "../topologies/topology.ts";
 
 /** How far back rollups are compared with the clicks: longer than any run. */
 const CHECKED_SECONDS = 6 * 3_600;
@@ -55,9 +56,10 @@ export async function keepEvidence(topology: Topology, name: string): Promise<st
   const folder = mkdtempSync(join(tmpdir(), `shorthop-${name.replaceAll(/\W+/g, "-")}-`));
   for (const [file, text] of Object.entries(topology.logs()))
     await Bun.write(join(folder, file), text);
+  const url = topology.clickhouseUrl();
   try {
     for (const [file, query] of Object.entries(QUERIES))
-      await Bun.write(join(folder, file), await runSql(topology, `${query} FORMAT JSONEachRow`));
+      await Bun.write(join(folder, file), await runSql(url, `${query} FORMAT JSONEachRow`));
     const differences = await findAllDifferences(topology);
     await Bun.write(join(folder, "differences.json"), JSON.stringify(differences, undefined, 2));
   } catch (error) {

@@ -3,6 +3,7 @@ import { readReconciliation, readRedirectors } from "../../../cli/machines/click
 import { connectClickHouse } from "../../../worker/clickhouse.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { findLogConsumers } from "../../harness/log-consumers.ts";
+import { readMetric } from "../../harness/prometheus.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Check } from "../parts.ts";
 import { readHistory } from "../topologies/history.ts";
@@ -26,8 +27,7 @@ export const FRESH_HOST: HostCheck = {
   async verify({ topology }) {
     const fresh = await topology.startThird();
     try {
-      const hosts = () => [{ ...fresh, name: "fresh" }];
-      await topology.followed.waitUntilRight(hosts, topology.settings.rightMs);
+      await topology.expectRight(fresh);
     } finally {
       await fresh.stop();
     }
@@ -78,9 +78,8 @@ const CLICKS: HostCheck = {
 async function waitUntilDelivered(topology: TwoHosts): Promise<void> {
   await eventually(async () => {
     for (const { metricsUrl } of topology.hosts()) {
-      const metrics = await (await fetch(new URL("/metrics", metricsUrl))).text();
-      const waiting = /^shorthop_redirector_segments_pending (\d+)/m.exec(metrics)?.[1];
-      if (waiting !== "0") throw new Error(`${waiting} segments wait in a journal.`);
+      const waiting = await readMetric(metricsUrl, "shorthop_redirector_segments_pending");
+      if (waiting !== 0) throw new Error(`${waiting} segments wait in a journal.`);
     }
     const waiting = await countWaiting(topology);
     if (waiting > 0) throw new Error(`${waiting} segments wait in the stream.`);

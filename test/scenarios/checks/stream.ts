@@ -11,19 +11,7 @@ import {
   CLICKS_WORKER,
   DEAD_LETTERS_STREAM,
 } from "../../../shared/contracts/streams.ts";
-import type { Topology } from "../topologies/topology.ts";
-
-async function withNats<T>(
-  topology: Topology,
-  use: (nats: NatsConnection) => Promise<T>,
-): Promise<T> {
-  const nats = await topology.connectNats();
-  try {
-    return await use(nats);
-  } finally {
-    await nats.close();
-  }
-}
+import { type Topology, withJetStream, withNats } from "../topologies/topology.ts";
 
 /** Messages that are read, and worked on, at a time. */
 const AT_ONCE = 100;
@@ -55,15 +43,14 @@ async function readStream(
 
 /** Number of segments that the workers have not stored yet, as far as JetStream knows. */
 export const countWaiting = (topology: Topology): Promise<number> =>
-  withNats(topology, async (nats) => {
-    const { consumers } = await nats.jetstreamManager();
+  withJetStream(topology.connectNats(), async ({ consumers }) => {
     const { num_pending, num_ack_pending } = await consumers.info(CLICKS_STREAM, CLICKS_WORKER);
     return num_pending + num_ack_pending;
   });
 
 /** Deletes the stream. Its segments are kept in a folder, a file for each. */
 export const deleteStream = (topology: Topology, folder: string): Promise<void> =>
-  withNats(topology, async (nats) => {
+  withNats(topology.connectNats(), async (nats) => {
     await readStream(nats, async (id, data) => void (await Bun.write(join(folder, id), data)));
     await (await nats.jetstreamManager()).streams.delete(CLICKS_STREAM);
   });
@@ -72,7 +59,7 @@ export const deleteStream = (topology: Topology, folder: string): Promise<void> 
  * Publishes everything in the stream and in the folder again, as when JetStream has forgotten it.
  */
 export const publishAgain = (topology: Topology, folder: string): Promise<void> =>
-  withNats(topology, async (nats) => {
+  withNats(topology.connectNats(), async (nats) => {
     const publish = async (data: Uint8Array): Promise<void> =>
       void (await nats.jetstream().publish(CLICKS_SUBJECT, data));
     for (const name of readdirSync(folder))
@@ -82,7 +69,7 @@ export const publishAgain = (topology: Topology, folder: string): Promise<void> 
 
 /** The segments that are in the stream more than once, and the number of dead letters. */
 export const findRepeated = (topology: Topology): Promise<{ repeated: string[]; dead: number }> =>
-  withNats(topology, async (nats) => {
+  withNats(topology.connectNats(), async (nats) => {
     const seen = new Set<string>();
     const repeated: string[] = [];
     await readStream(nats, (id) => {

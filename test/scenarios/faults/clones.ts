@@ -2,7 +2,6 @@
 import { mkdtempSync, renameSync } from "node:fs";
 import { join } from "node:path";
 
-import { waitUntilEnded } from "../../harness/services.ts";
 import { copyFiles } from "../../harness/templates.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Fault } from "../parts.ts";
@@ -22,8 +21,7 @@ export const CLONES: readonly Fault<TwoHosts, HostTraffic>[] = [
       const clone = mkdtempSync(join(topology.stack.dataDir, "clone-"));
       await stopStores(topology, ["nats"], async () => {
         await Bun.sleep(GATHER_MS);
-        process.kill(topology.other.pid, "SIGKILL");
-        await waitUntilEnded(topology.other.pid);
+        await topology.killOther();
         for (const name of ["journal", "links"])
           copyFiles(join(topology.otherDir, name), join(clone, name));
       });
@@ -38,12 +36,7 @@ export const CLONES: readonly Fault<TwoHosts, HostTraffic>[] = [
         for (const link of load.redirects?.links ?? [])
           await load.redirects?.follow(second.url, link);
       await topology.hold();
-      await topology.followed.without(() =>
-        topology.followed.waitUntilRight(
-          () => [{ ...second, name: "clone" }],
-          topology.settings.rightMs,
-        ),
-      );
+      await topology.expectRight(second);
       await second.stop();
     },
   },

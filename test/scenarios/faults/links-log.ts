@@ -3,17 +3,8 @@
  * NATS, PostgreSQL, both, a host, an API process. What one of them alone does is a drill
  * (test/scenarios/faults/drills), unless changes are many or something else happens meanwhile.
  */
-import {
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from "node:fs";
-import { dirname, join } from "node:path";
+import { closeSync, fstatSync, mkdirSync, openSync, rmSync, statSync, writeSync } from "node:fs";
+import { join } from "node:path";
 
 import { lockSnapshot } from "../../../api/links-snapshots/snapshot-maker.ts";
 import { presentFolder, storePath } from "../../../redirector/links/store-files.ts";
@@ -28,7 +19,13 @@ import { replaceHost, TcpProxy } from "../../harness/tcp-proxy.ts";
 import type { HostTraffic } from "../loads/host-traffic.ts";
 import type { Fault, RunSettings } from "../parts.ts";
 import { canSetClocks, clockEnvironment, setClocks } from "../topologies/clocks.ts";
-import { copyAside, stopStores, storeDir } from "../topologies/stores.ts";
+import {
+  copyStore,
+  emptyFolder,
+  stopStores,
+  storeDir,
+  streamBlocks,
+} from "../topologies/stores.ts";
 import { withJetStream } from "../topologies/topology.ts";
 import type { TwoHosts } from "../topologies/two-hosts.ts";
 
@@ -57,18 +54,6 @@ const DAY_SECONDS = 86_400;
 const SMALL_DISK_MIB = 384;
 
 type StoreName = "postgres" | "nats";
-
-/** Copies a store while it is stopped; returns what puts the copy in its place. */
-async function copyStore(hosts: TwoHosts, name: StoreName): Promise<() => void> {
-  let putBack: (() => void) | undefined;
-  await stopStores(hosts, [name], () => {
-    const dir = storeDir(hosts, name);
-    const copy = join(dirname(dir), "scenario-copy");
-    rmSync(copy, { recursive: true, force: true });
-    putBack = copyAside(dir, copy);
-  });
-  return () => putBack?.();
-}
 
 type Return = {
   /** The stores that come back older, those that are named first by more. */
@@ -198,19 +183,12 @@ const expectIncomplete = (hosts: TwoHosts): Promise<void> =>
         throw new Error(`${name} does not say that it lacks links.`);
   }, SAID_MS);
 
-/** Removes the contents of a folder. */
-function emptyFolder(dir: string): void {
-  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true });
-}
-
 /** The block of a stream with half of the others before it. */
 function middleBlock(hosts: TwoHosts, stream: string): string {
-  const dir = join(storeDir(hosts, "nats"), "jetstream/$G/streams", stream, "msgs");
-  const blocks = readdirSync(dir).filter((name) => name.endsWith(".blk"));
-  const sorted = blocks.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
-  const middle = sorted[Math.floor(sorted.length / 2)];
+  const blocks = streamBlocks(hosts, stream);
+  const middle = blocks[Math.floor(blocks.length / 2)];
   if (middle === undefined) throw new Error("The stream has no block.");
-  return join(dir, middle);
+  return middle;
 }
 
 /** Overwrites parts of a file, all over it. */
@@ -249,83 +227,62 @@ async function onSmallDisk(
   }
 }
 
-const expectRight = (hosts: TwoHosts, third: ExtraProcess): Promise<void> =>
-  hosts.followed.waitUntilRight(() => [{ ...third, name: "third" }], hosts.settings.rightMs);
-
 type HostFault = Fault<TwoHosts, HostTraffic>;
 
-const olderStores =
-  (back: Return): HostFault["inject"] =>
-  ({ topology, settings }) =>
-    comeBack(topology, settings, back);
+const fault = (name: string, inject: HostFault["inject"]): HostFault => ({ name, inject });
+
+/** Stores that come back older than they were. */
+const olderStores = (name: string, back: Return): HostFault =>
+  fault(name, ({ topology, settings }) => comeBack(topology, settings, back));
 
 /** What hosts lack, and what comes back older. */
 const OLDER: readonly HostFault[] = [
-  {
-    name: "NATS comes back a minute older beside changes",
-    inject: olderStores({ older: ["nats"] }),
-  },
-  {
-    name: "NATS comes back a minute older beside 500 changes a second",
-    async inject({ topology, settings }) {
+  olderStores("NATS comes back a minute older beside changes", { older: ["nats"] }),
+  fault(
+    "NATS comes back a minute older beside 500 changes a second",
+    async ({ topology, settings }) => {
       const perSecond = await topology.followed.changeFast(() =>
         comeBack(topology, settings, { older: ["nats"], lostMs: MINUTE_MS }),
       );
       settings.log(`${perSecond} changes a second`);
     },
-  },
-  {
-    name: "PostgreSQL comes back older beside the NATS of later",
-    inject: olderStores({ older: ["postgres"] }),
-  },
-  {
-    name: "the tail and the snapshots are deleted",
-    inject: ({ topology }) =>
-      withJetStream(topology.connectNats(), async ({ streams }) => {
-        for (const name of [LINK_LOG_STREAM, SNAPSHOTS_STREAM]) await streams.delete(name);
-      }),
-  },
-  {
-    name: "PostgreSQL comes back older beside an empty NATS",
-    inject: olderStores({ older: ["postgres"], empty: true }),
-  },
-  {
-    name: "both come back older, PostgreSQL by more",
-    inject: olderStores({ older: ["postgres", "nats"] }),
-  },
-  {
-    name: "both come back older, NATS by more",
-    inject: olderStores({ older: ["nats", "postgres"] }),
-  },
-  {
-    name: "a takedown, while every host waits for a snapshot",
-    inject: ({ topology, settings }) =>
-      comeBack(topology, settings, {
-        older: ["postgres"],
-        paused: (resume) =>
-          withoutSnapshots(topology, async () => {
-            // Those that are stored are of no use any more.
-            await withJetStream(topology.connectNats(), ({ streams }) =>
-              streams.purge(SNAPSHOTS_STREAM),
-            );
-            resume();
-            await topology.followed.expectTakedown(topology.hosts, () =>
-              expectIncomplete(topology),
-            );
-          }),
-      }),
-  },
+  ),
+  olderStores("PostgreSQL comes back older beside the NATS of later", { older: ["postgres"] }),
+  fault("the tail and the snapshots are deleted", ({ topology }) =>
+    withJetStream(topology.connectNats(), async ({ streams }) => {
+      for (const name of [LINK_LOG_STREAM, SNAPSHOTS_STREAM]) await streams.delete(name);
+    }),
+  ),
+  olderStores("PostgreSQL comes back older beside an empty NATS", {
+    older: ["postgres"],
+    empty: true,
+  }),
+  olderStores("both come back older, PostgreSQL by more", { older: ["postgres", "nats"] }),
+  olderStores("both come back older, NATS by more", { older: ["nats", "postgres"] }),
+  fault("a takedown, while every host waits for a snapshot", ({ topology, settings }) =>
+    comeBack(topology, settings, {
+      older: ["postgres"],
+      paused: (resume) => withoutSnapshots(topology, () => takeDown(topology, resume)),
+    }),
+  ),
 ];
+
+/** Takes links down on hosts that lack entries, and cannot have a snapshot. */
+async function takeDown(hosts: TwoHosts, resume: () => void): Promise<void> {
+  // Those that are stored are of no use any more.
+  await withJetStream(hosts.connectNats(), ({ streams }) => streams.purge(SNAPSHOTS_STREAM));
+  resume();
+  await hosts.followed.expectTakedown(hosts.hosts, () => expectIncomplete(hosts));
+}
 
 /** Hosts and publishers that stop. */
 const STOPPED: readonly HostFault[] = [
-  {
-    name: "a host is killed while links change",
-    inject: ({ topology }) => topology.stopOther(() => topology.rest()),
-  },
-  {
-    name: "a publisher stops for a minute between numbering and publishing, while others publish",
-    async inject({ topology }) {
+  fault("a host is killed while links change", ({ topology }) =>
+    topology.stopOther(() => topology.rest()),
+  ),
+  fault(
+    "a publisher stops for a minute between numbering and publishing, while others publish",
+    async ({ topology }) => {
       const { followed, hosts, settings } = topology;
       const second = await startApi(topology.stack);
       await stopPublisher(topology, async () => {
@@ -336,26 +293,25 @@ const STOPPED: readonly HostFault[] = [
       await topology.rest();
       await second.stop();
     },
-  },
-  {
-    name: "acknowledgements of what NATS has stored are lost",
-    inject: ({ topology }) => loseAnswers(topology),
-  },
-  {
-    name: "a host starts with nothing while PostgreSQL and the API are down, also after quiet days",
-    inject: ({ topology }) => topology.followed.without(() => startWithNothing(topology)),
-  },
-  {
-    name: "a host is away while NATS comes back a minute older, and is filled past what it knows",
-    inject: ({ topology, settings }) =>
+  ),
+  fault("acknowledgements of what NATS has stored are lost", ({ topology }) =>
+    loseAnswers(topology),
+  ),
+  fault(
+    "a host starts with nothing while PostgreSQL and the API are down, also after quiet days",
+    ({ topology }) => topology.followed.without(() => startWithNothing(topology)),
+  ),
+  fault(
+    "a host is away while NATS comes back a minute older, and is filled past what it knows",
+    ({ topology, settings }) =>
       topology.stopOther(async () => {
         await comeBack(topology, settings, { older: ["nats"] });
         await Bun.sleep(lostMsOf(settings));
       }),
-  },
-  {
-    name: "of two redirectors that share a store one is killed, whichever of them writes it",
-    async inject({ topology }) {
+  ),
+  fault(
+    "of two redirectors that share a store one is killed, whichever of them writes it",
+    async ({ topology }) => {
       const LINKS_DIR = join(topology.dir, "shared-links");
       mkdirSync(LINKS_DIR);
       const start = () => topology.startThird({ LINKS_DIR });
@@ -363,57 +319,46 @@ const STOPPED: readonly HostFault[] = [
       for (let round = 0; round < 2; round++) {
         process.kill(killed.pid, "SIGKILL");
         await topology.rest();
-        await expectSurvives(topology, survivor);
+        await topology.expectRight(survivor);
         // The other way round: the one that is killed next has written since.
         [killed, survivor] = [survivor, await start()];
       }
       await Promise.all([killed.stop(), survivor.stop()]);
       rmSync(LINKS_DIR, { recursive: true });
     },
-  },
+  ),
 ];
-
-/** It leads where it should when nothing is changed for a moment. */
-const expectSurvives = (hosts: TwoHosts, survivor: ExtraProcess): Promise<void> =>
-  hosts.followed.without(() => expectRight(hosts, survivor));
 
 /** What is damaged or has no room; a full disk is in test/scenarios/links-disk.test.ts. */
 const DAMAGED: readonly HostFault[] = [
-  {
-    name: "a block of NATS is damaged",
-    inject: ({ topology }) =>
-      stopStores(topology, ["nats"], () => damage(middleBlock(topology, LINK_LOG_STREAM))),
-  },
-  {
-    name: "a links store is deleted while the snapshots in NATS are damaged",
-    async inject({ topology }) {
+  fault("a block of NATS is damaged", ({ topology }) =>
+    stopStores(topology, ["nats"], () => damage(middleBlock(topology, LINK_LOG_STREAM))),
+  ),
+  fault(
+    "a links store is deleted while the snapshots in NATS are damaged",
+    async ({ topology }) => {
       await stopStores(topology, ["nats"], () => damage(middleBlock(topology, SNAPSHOTS_STREAM)));
       emptyFolder(topology.otherLinks);
       await topology.rest();
     },
-  },
-  {
-    name: "a host without links takes a snapshot while links change",
-    async inject({ topology }) {
-      await topology.followed.delete();
-      const third = await topology.startThird();
-      await topology.followed.without(() => expectRight(topology, third));
-      await third.stop();
-    },
-  },
-  {
-    name: "a host has no room for a snapshot beside its links store",
-    inject: ({ topology }) =>
-      onSmallDisk(topology, async (third, fill) => {
-        const free = fill();
-        await admin(topology.stack, ["links", "resync"]);
-        // Meanwhile changes are written to the store that it has.
-        await expectWarning(third, /room/);
-        free();
-        await expectWarning(third, /^$/);
-        await topology.followed.without(() => expectRight(topology, third));
-      }),
-  },
+  ),
+  fault("a host without links takes a snapshot while links change", async ({ topology }) => {
+    await topology.followed.delete();
+    const third = await topology.startThird();
+    await topology.expectRight(third);
+    await third.stop();
+  }),
+  fault("a host has no room for a snapshot beside its links store", ({ topology }) =>
+    onSmallDisk(topology, async (third, fill) => {
+      const free = fill();
+      await admin(topology.stack, ["links", "resync"]);
+      // Meanwhile changes are written to the store that it has.
+      await expectWarning(third, /room/);
+      free();
+      await expectWarning(third, /^$/);
+      await topology.expectRight(third);
+    }),
+  ),
 ];
 
 const expectWarning = (third: ExtraProcess, expected: RegExp): Promise<void> =>

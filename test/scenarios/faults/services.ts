@@ -3,29 +3,16 @@ import { cpSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 
 import { Glob } from "bun";
-import { connect } from "nats";
 
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
-import { natsLogin } from "../../../shared/nats.ts";
-import { eventually } from "../../harness/eventually.ts";
 import type { LossyClickHouse } from "../../harness/lossy-clickhouse.ts";
-import { pidOf, type ServiceName, waitUntilEnded } from "../../harness/services.ts";
+import { endServices, pidOf } from "../../harness/services.ts";
 import type { Stack } from "../../harness/stack.ts";
-
-const RESTART_TIMEOUT_MS = 30_000;
+import { type Topology, withJetStream } from "../topologies/topology.ts";
 
 /** The folders of a stream in which NATS keeps its consumers and messages. */
 const CONSUMERS_DIR = "obs";
 const MESSAGES_DIR = "msgs";
-
-/** Kills a process of the stack, and waits until the supervisor has restarted it. */
-export async function killService(stack: Stack, name: ServiceName): Promise<void> {
-  const pid = pidOf(stack, name);
-  process.kill(pid, "SIGKILL");
-  await eventually(async () => {
-    if (stack.info().pids[name] === pid) throw new Error(`${name} was not restarted.`);
-  }, RESTART_TIMEOUT_MS);
-}
 
 /** Freezes NATS for a while. */
 export async function pauseNats(stack: Stack, ms: number): Promise<void> {
@@ -35,18 +22,15 @@ export async function pauseNats(stack: Stack, ms: number): Promise<void> {
   process.kill(pid, "SIGCONT");
 }
 
-/** What NATS keeps when it is set back. */
-type Kept = "nothing" | "consumers";
-
 /**
  * Makes NATS lose the messages that it acknowledges from now on, for so many milliseconds, as after
- * a power failure. Its consumers can be written later than its
- * streams: with `consumers` they keep what they had reached.
+ * a power failure. Its consumers can be written later than its streams: with `consumers` they keep
+ * what they had reached.
  */
 export async function rollBackNats(
   stack: Stack,
   ms: number,
-  kept: Kept = "nothing",
+  kept: "nothing" | "consumers" = "nothing",
 ): Promise<void> {
   const store = join(stack.dataDir, "nats", "store");
   const copy = join(stack.dataDir, "nats-copy");
@@ -56,22 +40,12 @@ export async function rollBackNats(
   cpSync(store, copy, { recursive: true });
   process.kill(pid, "SIGCONT");
   await Bun.sleep(ms);
-
-  const { pid: supervisor } = stack.supervisor;
-  process.kill(supervisor, "SIGSTOP");
-  try {
-    process.kill(pid, "SIGKILL");
-    await waitUntilEnded(pid);
+  await endServices(stack, ["nats"], "SIGKILL", () => {
     const isRestored = (path: string) => kept === "nothing" || basename(path) !== CONSUMERS_DIR;
     if (kept === "nothing") rmSync(store, { recursive: true });
     else removeMessages(store);
     cpSync(copy, store, { recursive: true, filter: isRestored });
-  } finally {
-    process.kill(supervisor, "SIGCONT");
-  }
-  await eventually(async () => {
-    if (stack.info().pids.nats === pid) throw new Error("NATS was not restarted.");
-  }, RESTART_TIMEOUT_MS);
+  });
 }
 
 function removeMessages(store: string): void {
@@ -87,15 +61,13 @@ function removeMessages(store: string): void {
 const ROOM_LEFT_BYTES = 128 * 1024;
 
 /** Makes the clicks stream reject messages for a while. */
-export async function fillStream(stack: Stack, ms: number): Promise<void> {
-  const nats = await connect(natsLogin(stack.info().nats_url));
-  const { streams } = await nats.jetstreamManager();
-  const { config, state } = await streams.info(CLICKS_STREAM);
-  await streams.update(CLICKS_STREAM, { max_bytes: state.bytes + ROOM_LEFT_BYTES });
-  await Bun.sleep(ms);
-  await streams.update(CLICKS_STREAM, { max_bytes: config.max_bytes });
-  await nats.close();
-}
+export const fillStream = (topology: Topology, ms: number): Promise<unknown> =>
+  withJetStream(topology.connectNats(), async ({ streams }) => {
+    const { config, state } = await streams.info(CLICKS_STREAM);
+    await streams.update(CLICKS_STREAM, { max_bytes: state.bytes + ROOM_LEFT_BYTES });
+    await Bun.sleep(ms);
+    await streams.update(CLICKS_STREAM, { max_bytes: config.max_bytes });
+  });
 
 /** Makes ClickHouse fail, or lose responses, for one worker and for a while. */
 export async function disturbClickHouse(

@@ -1,7 +1,5 @@
 /** Visitors at a fixed rate, each on a connection of their own, and what they notice of floods. */
-import type { Socket } from "bun";
-
-import { call, linkSchema } from "../../harness/api.ts";
+import { call, linkSchema, rawRequest } from "../../harness/api.ts";
 import { eventually } from "../../harness/eventually.ts";
 import { quantile, round } from "../../harness/report.ts";
 import type { FloodedRedirector } from "../topologies/flooded-redirector.ts";
@@ -28,9 +26,6 @@ type Link = { url: string; key: string; shortUrl: string };
 
 const SAMPLE_MS = 250;
 const TICK_MS = 5;
-
-/** After this, a click counts as failed. */
-const TIMEOUT_MS = 10_000;
 
 const REDIRECTED_MS = 10_000;
 
@@ -116,11 +111,17 @@ export class FloodVisitors {
 
   #click(dueMs: number): void {
     const address = visitorAddress(this.#sent++);
-    const clicking = follow(this.#link.shortUrl, address).then((isRedirect) => {
-      this.#latencies.push(performance.now() - dueMs);
-      if (isRedirect) this.#redirects++;
-      else this.#failures++;
-    });
+    const { origin, pathname } = new URL(this.#link.shortUrl);
+    const clicking = rawRequest(origin, pathname, {}, address)
+      .then(
+        ({ status }) => status === 302,
+        () => false,
+      )
+      .then((isRedirect) => {
+        this.#latencies.push(performance.now() - dueMs);
+        if (isRedirect) this.#redirects++;
+        else this.#failures++;
+      });
     this.#pending.add(clicking);
     void clicking.finally(() => this.#pending.delete(clicking));
   }
@@ -172,34 +173,3 @@ export class FloodVisitors {
  */
 const visitorAddress = (index: number): string =>
   `127.0.${1 + (Math.floor(index / 250) % 250)}.${1 + (index % 250)}`;
-
-/** Follows a link over a new connection; resolves with whether the response is a redirect. */
-async function follow(url: string, localAddress: string): Promise<boolean> {
-  const { port, pathname } = new URL(url);
-  const request = `GET ${pathname} HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curl/8.9.1\r\nConnection: close\r\n\r\n`;
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => resolve(false), TIMEOUT_MS);
-  try {
-    const options = {
-      hostname: "127.0.0.1",
-      port: Number(port),
-      // Supported by Bun, but missing in its types.
-      localAddress,
-      socket: {
-        open: (opened: Socket) => void opened.write(request),
-        data: (_socket: Socket, bytes: Buffer) =>
-          resolve(bytes.toString("latin1").startsWith("HTTP/1.1 302 ")),
-        close: () => resolve(false),
-        error: () => resolve(false),
-      },
-    };
-    const socket = await Bun.connect(options);
-    const isRedirect = await promise;
-    socket.terminate();
-    return isRedirect;
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -11,18 +11,16 @@ import type { NatsConnection } from "nats";
 import * as z from "zod";
 
 import { findFreePort } from "../../../deploy/local/ports.ts";
-import { clickhouseService, clickhouseUrl } from "../../../deploy/local/stack.ts";
-import { endWithParent } from "../../../deploy/local/supervisor.ts";
 import { presentFolder } from "../../../redirector/links/store-files.ts";
 import { StoreReader } from "../../../redirector/links/store.ts";
 import { CLICKS_STREAM } from "../../../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../../../shared/links-log/tail.ts";
 import { UNLIMITED } from "../../harness/admin.ts";
-import { eventually } from "../../harness/eventually.ts";
+import { TestClickHouse } from "../../harness/clickhouse.ts";
 import { runProgram } from "../../harness/executable.ts";
 import { NatsCluster } from "../../harness/nats-cluster.ts";
 import type { NatsProgram } from "../../harness/nats.ts";
-import { type PostgresPair, startPostgresPair } from "../../harness/postgres-pair.ts";
+import { PostgresPair } from "../../harness/postgres-pair.ts";
 import {
   type ExtraProcess,
   type Services,
@@ -30,11 +28,10 @@ import {
   startRedirector,
   startWorker,
 } from "../../harness/processes.ts";
-import { findProcesses, PROJECT_DIR } from "../../harness/stack.ts";
+import { findProcesses } from "../../harness/stack.ts";
 import { Member } from "./member.ts";
-import type { Topology } from "./topology.ts";
+import { type Topology, withNats } from "./topology.ts";
 
-const START_TIMEOUT_MS = 60_000;
 const REPLICAS = 3;
 
 /** A server that has just come back may not know its streams yet. */
@@ -47,15 +44,13 @@ const WEBHOOK_ENV = {
   WEBHOOK_PORTS_ALLOWED: "*",
 };
 
-const CLICKHOUSE_PASSWORD = "password-of-this-test";
-
 export class Fleet implements Topology {
   readonly isMirrored = false;
   readonly nats: NatsCluster;
   readonly postgres: PostgresPair;
   readonly members: Members;
-  readonly #dataDir: string;
   readonly #env: StoreEnv;
+  readonly #dataDir: string;
   readonly #resources: AsyncDisposableStack;
 
   static async start(program: NatsProgram): Promise<Fleet> {
@@ -64,26 +59,27 @@ export class Fleet implements Topology {
     cleanup.defer(() => rmSync(dataDir, { recursive: true, force: true }));
     const [nats, postgres, clickhouse] = await Promise.all([
       NatsCluster.start(program).then((started) => cleanup.use(started)),
-      startPostgresPair("shorthop").then((started) => cleanup.use(started)),
-      startClickHouse(dataDir).then((started) => cleanup.use(started)),
+      PostgresPair.start("shorthop").then((started) => cleanup.use(started)),
+      TestClickHouse.startIn(dataDir),
     ]);
+    cleanup.defer(() => clickhouse.stop());
     const env = { DATABASE_URL: postgres.url, CLICKHOUSE_URL: clickhouse.url };
     await runProgram(["api", "migrate"], env);
     await runProgram(["worker", "migrate"], env);
-    const members = await startMembers(nats, env, dataDir, cleanup);
-    return new Fleet({ nats, postgres, dataDir, env }, members, cleanup.move());
+    const stores = { nats, postgres, env, dataDir };
+    return new Fleet(stores, await startMembers(stores, cleanup), cleanup.move());
   }
 
   private constructor(
-    stores: { nats: NatsCluster; postgres: PostgresPair; dataDir: string; env: StoreEnv },
+    { nats, postgres, env, dataDir }: FleetStores,
     members: Members,
     resources: AsyncDisposableStack,
   ) {
-    this.nats = stores.nats;
-    this.postgres = stores.postgres;
+    this.nats = nats;
+    this.postgres = postgres;
     this.members = members;
-    this.#dataDir = stores.dataDir;
-    this.#env = stores.env;
+    this.#env = env;
+    this.#dataDir = dataDir;
     this.#resources = resources;
   }
 
@@ -116,17 +112,14 @@ export class Fleet implements Topology {
 
   /** Every server has all messages again: two dead servers of three would be another scenario. */
   async expectRunning(): Promise<void> {
-    const operator = await this.connectNats();
-    try {
+    await withNats(this.connectNats(), async (operator) => {
       const { streams } = await operator.jetstreamManager({ timeout: STREAM_TIMEOUT_MS });
       for (const stream of [LINK_LOG_STREAM, CLICKS_STREAM]) {
         const { cluster } = await streams.info(stream);
         if (cluster?.replicas?.filter(({ current }) => current).length !== REPLICAS - 1)
           throw new Error(`${stream} is not replicated again.`);
       }
-    } finally {
-      await operator.close();
-    }
+    });
   }
 
   findLeftovers(): readonly string[] {
@@ -156,6 +149,8 @@ export class Fleet implements Topology {
 
 type StoreEnv = { DATABASE_URL: string; CLICKHOUSE_URL: string };
 
+type FleetStores = { nats: NatsCluster; postgres: PostgresPair; env: StoreEnv; dataDir: string };
+
 type Members = {
   apis: readonly Member[];
   workers: readonly Member[];
@@ -164,9 +159,7 @@ type Members = {
 
 /** Starts two of each process, which are stopped by `cleanup`. */
 async function startMembers(
-  nats: NatsCluster,
-  env: StoreEnv,
-  dataDir: string,
+  { nats, env, dataDir }: FleetStores,
   cleanup: AsyncDisposableStack,
 ): Promise<Members> {
   const services: Services = {
@@ -199,9 +192,8 @@ async function startMembers(
       const JOURNAL_DIR = join(dataDir, `journal-${i}`);
       mkdirSync(JOURNAL_DIR);
       const own = { JOURNAL_DIR, REDIRECTOR_PORT: String(findFreePort()) };
-      const member = await add(() =>
-        startRedirector(services, { ...settingsOf("redirector"), ...own }),
-      );
+      const settings = { ...settingsOf("redirector"), ...own };
+      const member = await add(() => startRedirector(services, settings));
       return { member, linksDir: join(JOURNAL_DIR, "links") };
     }),
   ]);
@@ -211,30 +203,6 @@ async function startMembers(
 const two = <T>(start: (i: number) => Promise<T>): Promise<T[]> =>
   Promise.all([start(1), start(2)]);
 
-async function startClickHouse(dataDir: string) {
-  const port = findFreePort();
-  const { command, env, isReady } = clickhouseService(dataDir, port, CLICKHOUSE_PASSWORD);
-  const child = Bun.spawn(endWithParent(command), {
-    cwd: PROJECT_DIR,
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  await eventually(async () => {
-    if (!(await isReady())) throw new Error("ClickHouse is not ready.");
-  }, START_TIMEOUT_MS);
-  return {
-    url: clickhouseUrl(port, CLICKHOUSE_PASSWORD),
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
-  };
-}
-
-/**
- * How far each server and each redirector of a fleet is in the links log, to explain a link that
- * is outdated.
- */
 const jetStreamSchema = z.object({
   account_details: z.array(
     z.object({
@@ -248,7 +216,10 @@ const jetStreamSchema = z.object({
   ),
 });
 
-/** One line: the last message of the stream on each server, and in the store of each redirector. */
+/**
+ * One line, to explain a link that is outdated: the last message of the stream on each server, and
+ * in the store of each redirector.
+ */
 async function describePositions(
   nats: NatsCluster,
   redirectors: readonly { url: string; linksDir: string }[],

@@ -8,27 +8,20 @@ import { OneStack } from "./one-stack.ts";
 /** Of the redirector: open connections, and those rejected and evicted since its start. */
 type Connections = { open: number; rejected: number; evicted: number };
 
-const nameOf = (suffix: string): string => `shorthop_redirector_connections_${suffix}`;
-
 export class FloodedRedirector extends OneStack {
   readonly redirector: ExtraProcess;
 
   /** The redirector has these settings. */
   static async start(env: Record<string, string>): Promise<FloodedRedirector> {
-    const stack = await startStack();
-    try {
-      const redirector = await startRedirector(stack, { TRUSTED_PROXIES: "", ...env });
-      return new FloodedRedirector(stack, redirector);
-    } catch (error) {
-      await stack[Symbol.asyncDispose]();
-      throw error;
-    }
+    await using started = new AsyncDisposableStack();
+    const stack = started.use(await startStack());
+    const redirector = started.use(await startRedirector(stack, { TRUSTED_PROXIES: "", ...env }));
+    return new FloodedRedirector(stack, started.move(), redirector);
   }
 
-  private constructor(stack: Stack, redirector: ExtraProcess) {
-    super(stack);
+  private constructor(stack: Stack, resources: AsyncDisposableStack, redirector: ExtraProcess) {
+    super(stack, resources);
     this.redirector = redirector;
-    this.resources.defer(() => redirector.stop());
   }
 
   override redirectors(): readonly string[] {
@@ -45,13 +38,10 @@ export class FloodedRedirector extends OneStack {
 
   async connections(): Promise<Connections> {
     const metrics = await scrape(this.redirector.metricsUrl);
-    let rejected = 0;
-    for (const [key, value] of metrics)
-      if (key.startsWith(nameOf("rejected_total"))) rejected += value;
-    return {
-      open: metrics.get(nameOf("open")) ?? 0,
-      evicted: metrics.get(nameOf("evicted_total")) ?? 0,
-      rejected,
-    };
+    const sum = (suffix: string): number =>
+      [...metrics]
+        .filter(([key]) => key.startsWith(`shorthop_redirector_connections_${suffix}`))
+        .reduce((total, [, value]) => total + value, 0);
+    return { open: sum("open"), evicted: sum("evicted_total"), rejected: sum("rejected_total") };
   }
 }

@@ -21,9 +21,8 @@ export class LocalStack extends OneStack {
   #natsEndedAt = 0;
 
   static async start(): Promise<LocalStack> {
-    const stack = await startStack();
     await using started = new AsyncDisposableStack();
-    started.use(stack);
+    const stack = started.use(await startStack());
     const lossy = new LossyClickHouse(() => stack.info().clickhouse_url);
     started.defer(() => lossy.stop());
     const JOURNAL_DIR = join(stack.dataDir, "second-journal");
@@ -33,18 +32,19 @@ export class LocalStack extends OneStack {
     const worker = await Member.start((env) =>
       startWorker(stack, { CLICKHOUSE_URL: lossy.url, ...env }),
     );
-    started.move();
-    return new LocalStack(stack, lossy, redirector, worker);
+    started.defer(() => worker.stop());
+    return new LocalStack(stack, started.move(), { lossy, redirector, worker });
   }
 
-  private constructor(stack: Stack, lossy: LossyClickHouse, redirector: Member, worker: Member) {
-    super(stack);
-    this.lossy = lossy;
-    this.redirector = redirector;
-    this.worker = worker;
-    this.resources.defer(() => lossy.stop());
-    this.resources.defer(() => redirector.stop());
-    this.resources.defer(() => worker.stop());
+  private constructor(
+    stack: Stack,
+    resources: AsyncDisposableStack,
+    parts: { lossy: LossyClickHouse; redirector: Member; worker: Member },
+  ) {
+    super(stack, resources);
+    this.lossy = parts.lossy;
+    this.redirector = parts.redirector;
+    this.worker = parts.worker;
   }
 
   override redirectors(): readonly string[] {

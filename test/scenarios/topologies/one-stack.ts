@@ -8,18 +8,19 @@ import { natsLogin } from "../../../shared/nats.ts";
 import { createAccount, UNLIMITED } from "../../harness/admin.ts";
 import { Dns } from "../../harness/dns.ts";
 import { findProcesses, type Stack, startStack } from "../../harness/stack.ts";
-import type { Topology } from "./topology.ts";
+import { type Topology, withJetStream } from "./topology.ts";
 
 const NATS_TIMEOUT_MS = 2_000;
 
 export class OneStack implements Topology {
   readonly isMirrored: boolean = false;
-  /** What ends with it, in the reverse order. */
-  protected readonly resources = new AsyncDisposableStack();
   readonly stack: Stack;
+  readonly #resources: AsyncDisposableStack;
 
-  constructor(stack: Stack) {
+  /** `resources` are what ends with it, the stack among them. */
+  constructor(stack: Stack, resources: AsyncDisposableStack) {
     this.stack = stack;
+    this.#resources = resources;
   }
 
   apis(): readonly string[] {
@@ -47,16 +48,10 @@ export class OneStack implements Topology {
   async expectRunning(): Promise<void> {
     for (const [name, pid] of Object.entries(this.stack.info().pids))
       if (pid === null || !existsSync(`/proc/${pid}`)) throw new Error(`${name} is not running.`);
-    const nats = await connect({
-      ...natsLogin(this.stack.info().nats_url),
-      timeout: NATS_TIMEOUT_MS,
-      reconnect: false,
-    });
-    try {
-      await (await nats.jetstreamManager()).streams.info(CLICKS_STREAM);
-    } finally {
-      await nats.close();
-    }
+    const { nats_url } = this.stack.info();
+    const options = { timeout: NATS_TIMEOUT_MS, reconnect: false };
+    const nats = connect({ ...natsLogin(nats_url), ...options });
+    await withJetStream(nats, ({ streams }) => streams.info(CLICKS_STREAM));
   }
 
   findLeftovers(): readonly string[] {
@@ -71,26 +66,17 @@ export class OneStack implements Topology {
     return { "stack.log": this.stack.output() };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.resources.disposeAsync();
-    await this.stack[Symbol.asyncDispose]();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#resources.disposeAsync();
   }
 }
 
 /** A local stack that is attacked; the names of hosts that its API looks up lead nowhere. */
 export class AttackedStack extends OneStack {
   static async start(): Promise<AttackedStack> {
-    const dns = await Dns.start();
-    try {
-      return new AttackedStack(await startStack({ env: { DNS_SERVERS: dns.address } }), dns);
-    } catch (error) {
-      await dns[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  private constructor(stack: Stack, dns: Dns) {
-    super(stack);
-    this.resources.use(dns);
+    await using started = new AsyncDisposableStack();
+    const dns = started.use(await Dns.start());
+    const stack = started.use(await startStack({ env: { DNS_SERVERS: dns.address } }));
+    return new AttackedStack(stack, started.move());
   }
 }

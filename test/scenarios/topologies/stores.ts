@@ -2,85 +2,61 @@
  * Ends processes and stores of a stack, has them start again when something was done to them, and
  * copies their files.
  */
-import { existsSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 
-import { eventually } from "../../harness/eventually.ts";
-import { endServices, pidOf, type ServiceName, waitUntilEnded } from "../../harness/services.ts";
+import {
+  endServices,
+  pidOf,
+  type ServiceName,
+  waitUntilRestarted,
+} from "../../harness/services.ts";
 import type { Stack } from "../../harness/stack.ts";
 import { copyFiles } from "../../harness/templates.ts";
 
-const STARTED_MS = 60_000;
+export type ProcessName = "api" | "worker" | "redirector";
 
 /** A process does not start while this file exists. */
 export const heldPath = (dir: string, name: string): string => join(dir, `held-${name}`);
 
 /**
- * Ends a process by a signal, and starts it again when `meanwhile` has ended; `dir` has the stack's
- * wrapper.
+ * Ends a process by a signal, and starts it again when `meanwhile` has ended; returns what that
+ * returns. `dir` has the stack's wrapper.
  */
-export async function stopProcess(
-  stack: Stack,
-  dir: string,
-  name: "api" | "worker" | "redirector",
-  meanwhile: () => Promise<void>,
+export async function stopProcess<T>(
+  { stack, dir }: { stack: Stack; dir: string },
+  name: ProcessName,
+  meanwhile: () => Promise<T> | T,
   signal: NodeJS.Signals,
-): Promise<void> {
+): Promise<T> {
   const pid = pidOf(stack, name);
   writeFileSync(heldPath(dir, name), "");
+  let result: T;
   try {
     process.kill(pid, signal);
-    await meanwhile();
+    result = await meanwhile();
   } finally {
     rmSync(heldPath(dir, name));
   }
   await waitUntilRestarted(stack, name, pid);
-}
-
-/** Waits until a process of the stack has another process id, and responds. */
-async function waitUntilRestarted(stack: Stack, name: ServiceName, pid: number): Promise<void> {
-  await eventually(async () => {
-    const now = stack.info().pids[name];
-    if (now === null || now === pid || !existsSync(`/proc/${now}`))
-      throw new Error(`${name} was not started again.`);
-  }, STARTED_MS);
-}
-
-/** Ends stores of the stack, and starts them again when `meanwhile` has ended. */
-export async function stopStores(
-  { stack }: { stack: Stack },
-  names: readonly ServiceName[],
-  meanwhile: () => Promise<void> | void,
-): Promise<void> {
-  const pids = names.map((name) => pidOf(stack, name));
-  // PostgreSQL's other processes end with it only when it is asked to.
-  const signal = names.includes("postgres") ? "SIGINT" : "SIGKILL";
-  await endServices(stack, names, signal, meanwhile);
-  for (const [i, name] of names.entries()) await waitUntilRestarted(stack, name, pids[i] ?? 0);
+  return result;
 }
 
 /**
- * Has a store that may end by itself start again only after `mend`, by which time it has ended: a
- * supervisor gives up when it ends again and again.
+ * Ends stores of the stack, and starts them again when `meanwhile` has ended; returns what that
+ * returns.
  */
-export async function withoutSupervisor(
+export const stopStores = <T>(
   { stack }: { stack: Stack },
-  name: ServiceName,
-  work: () => Promise<void>,
-  mend: () => void,
-): Promise<void> {
-  const pid = pidOf(stack, name);
-  process.kill(stack.supervisor.pid, "SIGSTOP");
-  try {
-    await work();
-    if (existsSync(`/proc/${pid}`)) process.kill(pid, "SIGKILL");
-    await waitUntilEnded(pid);
-    mend();
-  } finally {
-    process.kill(stack.supervisor.pid, "SIGCONT");
-  }
-  await waitUntilRestarted(stack, name, pid);
-}
+  names: readonly ServiceName[],
+  meanwhile: () => Promise<T> | T,
+): Promise<T> =>
+  // PostgreSQL's other processes end with it only when it is asked to.
+  endServices(stack, names, names.includes("postgres") ? "SIGINT" : "SIGKILL", meanwhile);
+
+/** Starts stores again. */
+export const restartStores = (at: { stack: Stack }, names: readonly ServiceName[]): Promise<void> =>
+  stopStores(at, names, () => undefined);
 
 export type Store = "postgres" | "nats" | "clickhouse";
 
@@ -94,11 +70,33 @@ export function storeDir({ stack }: { stack: Stack }, store: Store): string {
   return realpathSync(folders[store]);
 }
 
+/** The files with the messages of a stream of NATS, the oldest first. */
+export function streamBlocks(at: { stack: Stack }, stream: string): string[] {
+  const dir = join(storeDir(at, "nats"), "jetstream/$G/streams", stream, "msgs");
+  return readdirSync(dir)
+    .filter((name) => name.endsWith(".blk"))
+    .toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+    .map((name) => join(dir, name));
+}
+
+/** Removes the contents of a folder. */
+export function emptyFolder(dir: string): void {
+  for (const name of readdirSync(dir)) rmSync(join(dir, name), { recursive: true });
+}
+
 /** Copies a folder; returns the function that puts the copy in its place. */
 export function copyAside(dir: string, copy: string): () => void {
+  rmSync(copy, { recursive: true, force: true });
   copyFiles(dir, copy);
   return () => {
     rmSync(dir, { recursive: true, force: true });
     copyFiles(copy, dir);
   };
 }
+
+/** Copies a store while it is stopped; returns what puts the copy in its place. */
+export const copyStore = (at: { stack: Stack }, store: Store): Promise<() => void> =>
+  stopStores(at, [store], () => {
+    const dir = storeDir(at, store);
+    return copyAside(dir, join(dirname(dir), `${store}-copy`));
+  });

@@ -25,28 +25,21 @@ export interface Topology extends AsyncDisposable {
   logs(): Readonly<Record<string, string>>;
 }
 
-/** Runs a statement in a topology's ClickHouse; returns what it answers. */
-export async function runSql(
-  { clickhouseUrl }: { clickhouseUrl: () => string },
-  query: string,
-  parameters: Readonly<Record<string, string>> = {},
-): Promise<string> {
-  const search = new URLSearchParams(parameters).toString();
-  const response = await fetch(`${clickhouseUrl()}/?${search}`, { method: "POST", body: query });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${query}: ${text}`);
-  return text;
-}
-
-/** Works on streams and consumers by a connection of its own, which it closes. */
-export async function withJetStream<T>(
+/** Works with a connection of its own, which it closes. */
+export async function withNats<T>(
   connection: Promise<NatsConnection>,
-  work: (manager: JetStreamManager) => Promise<T>,
+  work: (nats: NatsConnection) => Promise<T>,
 ): Promise<T> {
   const nats = await connection;
   try {
-    return await work(await nats.jetstreamManager());
+    return await work(nats);
   } finally {
     await nats.close();
   }
 }
+
+/** Works on streams and consumers by a connection of its own, which it closes. */
+export const withJetStream = <T>(
+  connection: Promise<NatsConnection>,
+  work: (manager: JetStreamManager) => Promise<T>,
+): Promise<T> => withNats(connection, async (nats) => work(await nats.jetstreamManager()));

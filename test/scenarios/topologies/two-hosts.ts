@@ -25,7 +25,7 @@ import { CLICKS_RETENTION_DAYS, Doctor } from "./doctor.ts";
 import { makeHistory } from "./history.ts";
 import { Listener } from "./listener.ts";
 import { OneStack } from "./one-stack.ts";
-import { heldPath, stopProcess } from "./stores.ts";
+import { heldPath, type ProcessName, stopProcess } from "./stores.ts";
 
 /** The other host has hardly any link in memory, so that most are read from its store. */
 const CACHE_BYTES_MAX = String(2 ** 20);
@@ -48,10 +48,12 @@ export type HostsSettings = {
 /** What exists before a topology does. */
 type Ground = {
   dir: string;
-  stack: Stack;
   sql: postgres.Sql;
   followed: FollowedLinks;
   otherDir: string;
+  other: ExtraProcess;
+  /** What is undone when the processes have ended. */
+  later: AsyncDisposableStack;
   settings: HostsSettings;
 };
 
@@ -72,7 +74,7 @@ export class TwoHosts extends OneStack {
   readonly settings: HostsSettings;
   /** Clicks that were acknowledged, were only in what a fault has lost, and so may be missing. */
   lostClicksMax = 0;
-  readonly #later: (() => void)[] = [];
+  readonly #later: AsyncDisposableStack;
   #other: ExtraProcess;
   #listener: Listener | undefined;
   #doctor: Doctor | undefined;
@@ -81,29 +83,29 @@ export class TwoHosts extends OneStack {
 
   /** Starts both hosts, and waits until both have all links. */
   static async start(settings: HostsSettings): Promise<TwoHosts> {
-    await using cleanup = new AsyncDisposableStack();
+    await using started = new AsyncDisposableStack();
     const dataDir = createDataDir();
-    cleanup.defer(() => removeDataDir(dataDir));
+    started.defer(() => removeDataDir(dataDir));
+    // What faults have mounted is in it.
+    const later = started.use(new AsyncDisposableStack());
     const dir = dirname(dataDir);
     setClocks(dir, CLOCKED, 0);
     symlinkSync(GEOIP_FILE, geoipPath(dir));
-    const stack = await startStack({
-      dataDir,
-      env: {
-        SHORTHOP_EXECUTABLE: writeWrapper(dir, await findExecutable()),
-        CLICKS_RETENTION_DAYS,
-        ...(settings.clocks === undefined ? {} : clockEnvironment(dir, "postgres")),
-      },
-    });
-    cleanup.defer(async () => void (await stack.stop()));
+    const env = {
+      SHORTHOP_EXECUTABLE: writeWrapper(dir, await findExecutable()),
+      CLICKS_RETENTION_DAYS,
+      ...(settings.clocks === undefined ? {} : clockEnvironment(dir, "postgres")),
+    };
+    const stack = await startStack({ dataDir, env });
+    started.defer(async () => void (await stack.stop()));
     const sql = postgres(stack.info().database_url, { max: 2, onnotice: () => undefined });
-    cleanup.defer(() => sql.end({ timeout: 1 }));
+    started.defer(() => sql.end({ timeout: 1 }));
     const followed = await FollowedLinks.create(stack, sql, settings.links);
     await admin(stack, ["links", "resync"]);
     const otherDir = mkdtempSync(join(dataDir, "other-"));
-    const ground = { dir, stack, sql, followed, otherDir, settings };
-    const hosts = new TwoHosts(ground, await startOther(stack, otherDir));
-    cleanup.move();
+    const other = await startOther(stack, otherDir);
+    const ground = { dir, sql, followed, otherDir, other, later, settings };
+    const hosts = new TwoHosts(stack, started.move(), ground);
     try {
       return await hosts.#begin();
     } catch (error) {
@@ -112,23 +114,21 @@ export class TwoHosts extends OneStack {
     }
   }
 
-  private constructor(
-    { dir, stack, sql, followed, otherDir, settings }: Ground,
-    other: ExtraProcess,
-  ) {
-    super(stack);
-    this.dir = dir;
-    this.sql = sql;
-    this.followed = followed;
-    this.otherDir = otherDir;
-    this.settings = settings;
-    this.#other = other;
+  private constructor(stack: Stack, resources: AsyncDisposableStack, ground: Ground) {
+    super(stack, resources);
+    this.dir = ground.dir;
+    this.sql = ground.sql;
+    this.followed = ground.followed;
+    this.otherDir = ground.otherDir;
+    this.settings = ground.settings;
+    this.#other = ground.other;
+    this.#later = ground.later;
   }
 
   /** Has everything ready that is looked at. */
   async #begin(): Promise<this> {
     await this.followed.waitUntilRight(this.hosts, this.settings.rightMs);
-    this.#history = await makeHistory(this.stack.info());
+    this.#history = await makeHistory(this);
     const { clocks } = this.settings;
     this.#doctor = await Doctor.start(
       this.stack,
@@ -196,15 +196,10 @@ export class TwoHosts extends OneStack {
     this.#returnedAt = performance.now();
   }
 
-  /** Ends the other host's redirector, and starts it again when `meanwhile` has ended. */
-  async stopOther(
-    meanwhile: () => Promise<void> | void = () => undefined,
-    signal: NodeJS.Signals = "SIGKILL",
-  ): Promise<void> {
-    process.kill(this.other.pid, signal);
+  /** Kills the other host's redirector. */
+  async killOther(): Promise<void> {
+    process.kill(this.other.pid, "SIGKILL");
     await waitUntilEnded(this.other.pid);
-    await meanwhile();
-    await this.restartOther();
   }
 
   /** Starts the other host's redirector again, on the same folders. */
@@ -212,10 +207,26 @@ export class TwoHosts extends OneStack {
     this.#other = await startOther(this.stack, this.otherDir);
   }
 
+  /** Kills it, and starts it again when `meanwhile` has ended; returns what that returns. */
+  async stopOther<T>(meanwhile: () => Promise<T> | T): Promise<T> {
+    await this.killOther();
+    const result = await meanwhile();
+    await this.restartOther();
+    return result;
+  }
+
   /** Starts a redirector of a host that begins with nothing, or with these settings. */
   startThird(env: Record<string, string> = {}): Promise<ExtraProcess> {
     const LINKS_DIR = mkdtempSync(join(this.stack.dataDir, "new-links-"));
     return startRedirector(this.stack, { LINKS_DIR, ...env });
+  }
+
+  /** A further host leads where it should, when nothing is changed for a moment. */
+  expectRight(third: Omit<Host, "name">): Promise<void> {
+    const { followed, settings } = this;
+    return followed.without(() =>
+      followed.waitUntilRight(() => [{ ...third, name: "third" }], settings.rightMs),
+    );
   }
 
   /** Keeps what is wrong for a while, and asks `doctor` meanwhile. */
@@ -232,29 +243,27 @@ export class TwoHosts extends OneStack {
   }
 
   /** Calls `work` when the processes have ended. */
-  onDispose = (work: () => void): void => void this.#later.push(work);
+  onDispose = (work: () => void): void => this.#later.defer(work);
 
   /** Sets the clocks of the programs that the topology was started for. */
   setClocks(seconds: number): void {
     setClocks(this.dir, this.settings.clocks?.programs ?? [], seconds);
   }
 
-  /** Ends a process of the stack by a signal, and starts it again when `meanwhile` has ended. */
-  stopProcess(
-    name: "api" | "worker" | "redirector",
-    meanwhile: () => Promise<void>,
-    signal: NodeJS.Signals = "SIGKILL",
-  ): Promise<void> {
-    return stopProcess(this.stack, this.dir, name, meanwhile, signal);
+  /** Kills a process of the stack, and starts it again when `meanwhile` has ended. */
+  stopProcess<T>(name: ProcessName, meanwhile: () => Promise<T> | T): Promise<T> {
+    return stopProcess(this, name, meanwhile, "SIGKILL");
+  }
+
+  /** Ends a process of the stack by a signal, and starts it again. */
+  restartProcess(name: ProcessName, signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    return stopProcess(this, name, () => undefined, signal);
   }
 
   override async [Symbol.asyncDispose](): Promise<void> {
     await this.#listener?.stop();
     await this.#other.stop();
-    await this.sql.end({ timeout: 1 });
-    await this.stack.stop();
-    for (const work of this.#later.toReversed()) work();
-    removeDataDir(this.stack.dataDir);
+    await super[Symbol.asyncDispose]();
   }
 }
 

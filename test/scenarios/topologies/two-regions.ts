@@ -27,6 +27,15 @@ const FAR = "far";
 
 const START_TIMEOUT_MS = 30_000;
 
+/** The regions, and what is between them. */
+type Regions = {
+  hub: NatsCluster;
+  far: NatsCluster;
+  host: NetworkHost;
+  distance: TcpProxy;
+  redirectors: ExtraProcess[];
+};
+
 export class TwoRegions extends OneStack {
   override readonly isMirrored = true;
   readonly hub: NatsCluster;
@@ -34,53 +43,46 @@ export class TwoRegions extends OneStack {
   /** Between the regions; it can be cut off. */
   readonly host: NetworkHost;
   readonly #distance: TcpProxy;
-  readonly #farRedirectors: ExtraProcess[] = [];
+  readonly #farRedirectors: ExtraProcess[];
 
   static async start(program: NatsProgram): Promise<TwoRegions> {
-    await using cleanup = new AsyncDisposableStack();
+    await using started = new AsyncDisposableStack();
     const host = new NetworkHost();
-    cleanup.defer(() => host.remove());
-    const hubRegion = { domain: "hub", addresses: [host.servicesAddress] } as const;
-    const hub = cleanup.use(
-      await NatsCluster.start(program, { count: 1, tls: false, region: hubRegion }),
-    );
-    const stack = cleanup.use(
-      await startStack({ empty: true, env: { NATS_URL: hub.url("operator") } }),
-    );
-    const distance = new TcpProxy(hub.servers[0]?.leafPort ?? 0, host.servicesAddress, DELAY_MS);
-    cleanup.defer(() => distance.stop());
-    const far = cleanup.use(
-      await NatsCluster.start(program, {
-        count: 1,
-        tls: false,
-        address: host.clientAddress,
-        within: host.within,
-        region: {
-          domain: FAR,
-          hub: [`${host.servicesAddress}:${distance.port}`],
-          ca: hub.env.NODE_EXTRA_CA_CERTS,
-        },
-      }),
-    );
-    const regions = new TwoRegions(stack, { hub, far, host, distance });
-    await regions.command(far, "mirror");
-    await regions.command(hub, "collect", FAR);
-    for (const nats of [far, hub])
-      await eventually(() => regions.command(nats, "check"), START_TIMEOUT_MS);
-    await regions.startFarRedirector();
-    cleanup.move();
-    return regions;
+    started.defer(() => host.remove());
+    const { servicesAddress, clientAddress, within } = host;
+    const server = { count: 1, tls: false };
+    const hubRegion = { domain: "hub", addresses: [servicesAddress] } as const;
+    const hub = started.use(await NatsCluster.start(program, { ...server, region: hubRegion }));
+    const NATS_URL = hub.url("operator");
+    const stack = started.use(await startStack({ empty: true, env: { NATS_URL } }));
+    const distance = new TcpProxy(hub.servers[0]?.leafPort ?? 0, servicesAddress, DELAY_MS);
+    started.defer(() => distance.stop());
+    const ca = hub.env.NODE_EXTRA_CA_CERTS;
+    const region = { domain: FAR, hub: [`${servicesAddress}:${distance.port}`], ca };
+    const place = { address: clientAddress, within };
+    const far = started.use(await NatsCluster.start(program, { ...server, ...place, region }));
+    await runCommand(far, "mirror");
+    await runCommand(hub, "collect", FAR);
+    await eventually(() => checkAll([far, hub]), START_TIMEOUT_MS);
+    const redirectors: ExtraProcess[] = [];
+    started.defer(async () => {
+      for (const redirector of redirectors) await redirector.stop();
+    });
+    redirectors.push(await startFar(stack, far, host));
+    return new TwoRegions(stack, started.move(), { hub, far, host, distance, redirectors });
   }
 
   private constructor(
     stack: Stack,
-    parts: { hub: NatsCluster; far: NatsCluster; host: NetworkHost; distance: TcpProxy },
+    resources: AsyncDisposableStack,
+    { hub, far, host, distance, redirectors }: Regions,
   ) {
-    super(stack);
-    this.hub = parts.hub;
-    this.far = parts.far;
-    this.host = parts.host;
-    this.#distance = parts.distance;
+    super(stack, resources);
+    this.hub = hub;
+    this.far = far;
+    this.host = host;
+    this.#distance = distance;
+    this.#farRedirectors = redirectors;
   }
 
   /** Those of the far region. */
@@ -100,8 +102,8 @@ export class TwoRegions extends OneStack {
     return this.far.connect("operator");
   }
 
-  override async expectRunning(): Promise<void> {
-    for (const nats of [this.far, this.hub]) await this.command(nats, "check");
+  override expectRunning(): Promise<void> {
+    return checkAll([this.far, this.hub]);
   }
 
   override logs(): Record<string, string> {
@@ -110,13 +112,7 @@ export class TwoRegions extends OneStack {
 
   /** Starts a redirector of the far region, which follows the links log from now on. */
   async startFarRedirector(): Promise<ExtraProcess> {
-    const { within, clientAddress } = this.host;
-    const env = farEnvironment(this.far, this.host);
-    const started = await startRedirector(this.stack, env, within);
-    const redirector = {
-      ...started,
-      url: `http://${clientAddress}:${new URL(started.url).port}`,
-    };
+    const redirector = await startFar(this.stack, this.far, this.host);
     this.#farRedirectors.push(redirector);
     return redirector;
   }
@@ -139,21 +135,32 @@ export class TwoRegions extends OneStack {
         throw new Error(`The mirror is at ${here} of ${there}.`);
     }, START_TIMEOUT_MS);
   }
+}
 
-  /** Runs `shorthop region …` in a region; throws its messages when it fails. */
-  async command(nats: NatsCluster, ...args: string[]): Promise<string> {
-    const env = { ...nats.env, NATS_URL: nats.url("operator") };
-    return await runProgram(["region", ...args], env);
-  }
+/** Runs `shorthop region …` in a region; throws its messages when it fails. */
+const runCommand = (nats: NatsCluster, ...args: string[]): Promise<string> =>
+  runProgram(["region", ...args], { ...nats.env, NATS_URL: nats.url("operator") });
 
-  override async [Symbol.asyncDispose](): Promise<void> {
-    for (const redirector of this.#farRedirectors) await redirector.stop();
-    await this.far[Symbol.asyncDispose]();
-    this.#distance.stop();
-    await super[Symbol.asyncDispose]();
-    await this.hub[Symbol.asyncDispose]();
-    this.host.remove();
-  }
+async function checkAll(regions: readonly NatsCluster[]): Promise<void> {
+  for (const nats of regions) await runCommand(nats, "check");
+}
+
+/** Starts a redirector in the far region. */
+async function startFar(
+  stack: Stack,
+  far: NatsCluster,
+  { within, clientAddress }: NetworkHost,
+): Promise<ExtraProcess> {
+  const env = {
+    NATS_URL: far.url("redirector"),
+    REDIRECTOR_HOST: "0.0.0.0",
+    REDIRECTOR_PORT: String(findFreePort()),
+    REDIRECTOR_METRICS_HOST: clientAddress,
+    SHORT_HOSTS: clientAddress,
+    FAILURES_INTERVAL_SECONDS: "1",
+  };
+  const started = await startRedirector(stack, env, within);
+  return { ...started, url: `http://${clientAddress}:${new URL(started.url).port}` };
 }
 
 /** Between two requests for positions a heartbeat may arrive in the hub. */
@@ -164,12 +171,3 @@ const lastSequence = (nats: NatsCluster): Promise<number> =>
     const { state } = await streams.info(LINK_LOG_STREAM);
     return state.last_seq;
   });
-
-const farEnvironment = (far: NatsCluster, { clientAddress }: NetworkHost) => ({
-  NATS_URL: far.url("redirector"),
-  REDIRECTOR_HOST: "0.0.0.0",
-  REDIRECTOR_PORT: String(findFreePort()),
-  REDIRECTOR_METRICS_HOST: clientAddress,
-  SHORT_HOSTS: clientAddress,
-  FAILURES_INTERVAL_SECONDS: "1",
-});

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { type Client, createClient } from "../../../clients/typescript/src/index.ts";
+import { run } from "../../../deploy/packages/run.ts";
 import { callOnce, CHROME } from "../../harness/api.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 
@@ -36,11 +37,8 @@ export function unpack(release: string, dataDir: string): void {
   tar(["--extract", "--gzip", "--no-same-owner"], release, dataDir, []);
 }
 
-function tar(options: readonly string[], release: string, dir: string, files: readonly string[]) {
-  const command = ["tar", ...options, `--file=${path(release)}`, `--directory=${dir}`, ...files];
-  const { exitCode, stderr } = Bun.spawnSync(command);
-  if (exitCode !== 0) throw new Error(stderr.toString());
-}
+const tar = (options: readonly string[], release: string, dir: string, files: readonly string[]) =>
+  void run(["tar", ...options, `--file=${path(release)}`, ...files], dir);
 
 /** What the API says. */
 const state = z.object({
