@@ -267,6 +267,12 @@ test.each<[string, string, (of: Browser, account: Uuid, id: Uuid) => Promise<unk
     async (of) => await services.sessions.signOut(await of.session(), of.client, true),
   ],
   [
+    "their session has expired",
+    "unauthorized",
+    (_, __, id) =>
+      postgres.sql`update sessions set expires_at = now() - interval '1 s' where user_id = ${id}`,
+  ],
+  [
     "they are removed",
     "not_found",
     (_, account, id) =>
