@@ -39,20 +39,21 @@ const COLUMNS = [
   ...CHANGED_COLUMNS,
 ] as const satisfies readonly (keyof LinkRow)[];
 
-/** Columns that rows have as they are stored; the others are null for no. */
-const READ_COLUMNS = COLUMNS.filter((name) => name !== "folded" && name !== "archived");
+/** The same of the rows that are inserted. */
+const FIELDS = COLUMNS.map((name) => `fields.${name}`);
 
-/** Lists of columns as text, once: the library would quote each name for each statement. */
-const listed = (columns: readonly string[], table?: string): string =>
-  columns.map((name) => (table === undefined ? name : `${table}.${name}`)).join(", ");
-const NEW = listed(COLUMNS);
-const NEW_FIELDS = listed(COLUMNS, "fields");
-const CHANGED = listed([...CHANGED_COLUMNS, "version"]);
-const READ = listed(READ_COLUMNS, "link");
+/** A list of columns. A statement of its own, because the library guesses by the text before it. */
+const listColumns = (sql: Sql | Transaction, columns: readonly string[]) => sql`${sql(columns)}`;
 
-/** The SELECT and FROM clauses that read a whole {@link LinkRow}. */
+/**
+ * The SELECT and FROM clauses that read a whole {@link LinkRow}. Columns are written out, because
+ * the library would quote each one again for each statement.
+ */
 export const selectLinks = (sql: Sql | Transaction) => sql`
-    select ${sql.unsafe(READ)}, domain.host as domain_host, link.archived is true as archived,
+    select link.id, link.account_id, link.mode, link.created_by, link.created_at, link.updated_at, link.domain_id,
+           link.alias, link.original_url, link.target_url, link.title, link.notes, link.external_id, link.utm_source,
+           link.utm_medium, link.utm_campaign, link.utm_term, link.utm_content, link.password_hash, link.expires_at,
+           link.forward_query, link.tags, link.extras, domain.host as domain_host, link.archived is true as archived,
            link.taken_down is true as taken_down, link.folded is true as folded,
            (link.domain_id is null or domain.verified_at is not null) as served, link.version::float8 as version,
            counters.clicks::float8 as clicks, counters.unique_clicks::float8 as unique_clicks,
@@ -215,8 +216,8 @@ export async function insertLinks(
                with ordinality as given (link_id, domain, alias, state, event_id, data, actor, origin, place) using (place)
        order by place
     ), link as (
-      insert into links (${sql.unsafe(NEW)}, version)
-      select ${sql.unsafe(NEW_FIELDS)}, drawn.version
+      insert into links (${listColumns(sql, COLUMNS)}, version)
+      select ${listColumns(sql, FIELDS)}, drawn.version
         from json_populate_recordset(null::links, ${fields}::text::json) fields
         join drawn on drawn.link_id = fields.id
     ), counters as (
@@ -363,7 +364,7 @@ export async function updateLinkRows(
   transaction: Transaction,
   rows: readonly LinkRow[],
 ): Promise<void> {
-  const columns = transaction.unsafe(CHANGED);
+  const columns = listColumns(transaction, [...CHANGED_COLUMNS, "version"]);
   const ids = rows.map(({ id }) => id);
   // With the ids by themselves, because PostgreSQL takes any array for one of a hundred elements.
   await transaction`

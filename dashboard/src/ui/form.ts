@@ -87,7 +87,7 @@ export const fieldOf = <Values extends FieldValues>(
   param: string,
   values: Values,
 ): Path<Values> | undefined =>
-  [param.replaceAll(".", "_"), param.replace(/\..*$/, "")].find(
+  [param.replaceAll(".", "_"), param.split(".", 1).join("")].find(
     (name) => Object.hasOwn(values, name),
     // It is the name of a field.
   ) as Path<Values> | undefined;
