@@ -14,8 +14,8 @@ const HISTORY_DAYS = 40;
 
 const HISTORY_CLICKS = 500;
 
-/** Everything before the last day is history: no drill lasts so long. */
-const RECENT_DAYS = 1;
+/** No drill lasts a day, and the bucket of a day is that old before the day is over. */
+const RECENT_DAYS = 2;
 
 const STORED_MS = 60_000;
 
