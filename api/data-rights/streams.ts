@@ -43,6 +43,15 @@ const SEGMENT_STREAMS = [CLICKS_STREAM, DEAD_LETTERS_STREAM];
 /** The ids of a click whose link and account are nobody's. */
 const NOBODYS_IDS = toSlice(Buffer.alloc(2 * ID_BYTES));
 
+/** The messages of a stream of segments; none before it was made. */
+async function* readSegments(
+  manager: JetStreamManager,
+  stream: string,
+): AsyncGenerator<StoredMsg, void, undefined> {
+  const info = await unlessNoStream(manager.streams.info(stream));
+  if (info !== undefined) yield* readMessages(manager, stream);
+}
+
 /** How many clicks each stream of segments has that are to be erased. */
 export async function countInStreams(
   nats: NatsConnection,
@@ -52,7 +61,7 @@ export async function countInStreams(
   const counts: Record<string, number> = {};
   for (const stream of SEGMENT_STREAMS) {
     counts[stream] = 0;
-    for await (const { data } of readMessages(manager, stream))
+    for await (const { data } of readSegments(manager, stream))
       counts[stream] += decodeSegment(Buffer.from(data))?.clicks.filter(isErased).length ?? 0;
   }
   return counts;
@@ -71,7 +80,7 @@ export async function eraseFromStreams(
   const counts: Record<string, number> = {};
   for (const stream of SEGMENT_STREAMS) {
     counts[stream] = 0;
-    for await (const { seq, data } of readMessages(manager, stream)) {
+    for await (const { seq, data } of readSegments(manager, stream)) {
       const replaced = replaceClicks(Buffer.from(data), isErased);
       if (replaced === undefined) continue;
       counts[stream] += replaced.erased;

@@ -1,9 +1,19 @@
 import { describe, expect, test } from "bun:test";
 
-import { DiscardPolicy, nanos, RetentionPolicy, StorageType, type StreamConfig } from "nats";
+import {
+  connect,
+  DiscardPolicy,
+  nanos,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from "nats";
 
+import { startNats } from "../../test/harness/nats.ts";
 import { HOUR_MS } from "../durations.ts";
-import { CLICKS_SUBJECT, clicksStreamProblem } from "./streams.ts";
+import { natsLogin } from "../nats.ts";
+import { listDeadLetters } from "./dead-letters.ts";
+import { CLICKS_SUBJECT, clicksStreamProblem, ensureDeadLettersStream } from "./streams.ts";
 
 const sound = {
   subjects: [CLICKS_SUBJECT],
@@ -37,4 +47,18 @@ describe("a stream of clicks", () => {
   ])("that could lose clicks, or count them twice, is rejected: %o", (change) => {
     expect(clicksStreamProblem({ ...sound, ...change })).toBeString();
   });
+});
+
+test("dead letters are not reported to be none while their stream is missing", async () => {
+  await using nats = await startNats();
+  const connection = await connect(natsLogin(nats.url));
+  try {
+    const manager = await connection.jetstreamManager();
+    const error = await listDeadLetters(manager).catch((reason: unknown) => reason);
+    expect(String(error)).toContain("stream not found");
+    await ensureDeadLettersStream(manager, 1);
+    expect(await listDeadLetters(manager)).toEqual([]);
+  } finally {
+    await connection.close();
+  }
 });

@@ -201,15 +201,14 @@ export async function findMessage(
 /** Messages that are read at once: those with segments have the most bytes. */
 const READ_AT_ONCE = PULL_SEGMENTS;
 
-/** The messages that a stream has now after a sequence, oldest first; none without the stream. */
+/** The messages that a stream has now after a sequence, oldest first. Throws without the stream. */
 export async function* readMessages(
   manager: JetStreamManager,
   stream: string,
   after = 0,
 ): AsyncGenerator<StoredMsg, void, undefined> {
-  const info = await unlessNoStream(manager.streams.info(stream));
-  if (info === undefined || info.state.messages === 0) return;
-  const { first_seq, last_seq } = info.state;
+  const { first_seq, last_seq, messages } = (await manager.streams.info(stream)).state;
+  if (messages === 0) return;
   for (let first = Math.max(after + 1, first_seq); first <= last_seq; first += READ_AT_ONCE) {
     const length = Math.min(READ_AT_ONCE, last_seq - first + 1);
     const read = Array.from({ length }, (_, i) => findMessage(manager, stream, { seq: first + i }));
