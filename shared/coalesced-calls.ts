@@ -1,7 +1,6 @@
 /**
- * Shares calls between concurrent callers: one call at a time, for all who asked before it began.
- * What it reads is never older than a caller's question, and however many ask, at most two calls
- * are made while one takes.
+ * Shares calls between concurrent callers. Who asks while a call is in flight shares the next one,
+ * so what a caller gets is never older than its question.
  */
 
 type Caller<Item, Value> = {

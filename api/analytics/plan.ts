@@ -193,9 +193,9 @@ export const whereOwn = (query: AnalyticsQuery): string =>
   );
 
 /**
- * As {@link whereOwn}. Of an account only the links with clicks in the range, those of `anyClass`
- * or of people: tables sorted by link then skip the data of all other links. What is read of a part
- * of the range says which buckets that is in (`part`, a condition): a long range has many more.
+ * As {@link whereOwn}. Of an account only the links with clicks in the range, of `anyClass` or of
+ * people: tables sorted by link then skip the data of all other links. A statement that reads only
+ * a part of the range gives the condition on its buckets (`part`), as fewer links have clicks there.
  */
 export const whereClicks = (
   query: AnalyticsQuery,
