@@ -454,6 +454,16 @@ describe("a connection", () => {
 const postLater = (length: number): string =>
   `POST /p HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: ${length}\r\n\r\n`;
 
+test("a form in more chunks than any client makes is rejected before it has arrived", async () => {
+  const start = "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const some = `${start}${"1\r\nx\r\n".repeat(100)}0\r\n\r\n${LAST}`;
+  expect(parseResponses(await exchange([some]))).toEqual([
+    `302 /c ${"78".repeat(100)}`,
+    "302 /last",
+  ]);
+  expect(parseResponses(await exchange([start + "1\r\nx\r\n".repeat(500)]))).toEqual(["413"]);
+});
+
 describe("a request that expects 100", () => {
   test("is asked for its body once, after the responses of earlier requests", async () => {
     const socket = await open();
