@@ -48,19 +48,19 @@ class LinksLog {
   readonly replicas: ReplicaWatch;
   readonly readability: ReadabilityWatch;
 
-  constructor({ config, sql, nats: { connection }, lifecycle, log, fullDisk }: ApiContext) {
+  constructor({ config, sql, nats, lifecycle, log, fullDisk }: ApiContext) {
     const expected = config.NATS_REPLICAS;
     const signer = new LogSigner(config);
     const noteFailure = (error: unknown): void => fullDisk.record(error);
-    const context = { sql, nats: connection, signer, replicas: expected, log, noteFailure };
+    const context = { sql, nats, signer, replicas: expected, log, noteFailure };
     this.publisher = new LinksLogPublisher(context);
     lifecycle.onStop("links log", () => this.publisher.stop());
     this.snapshots = new SnapshotMaker(context, this.publisher, config.DATABASE_URL);
     lifecycle.onStop("snapshots", () => this.snapshots.stop());
     const streams = [LINK_LOG_STREAM, SNAPSHOTS_STREAM];
-    this.replicas = new ReplicaWatch(connection, streams, expected, log);
+    this.replicas = new ReplicaWatch(nats.connection, streams, expected, log);
     lifecycle.onStop("replica watch", () => this.replicas.stop());
-    this.readability = new ReadabilityWatch(connection, [...streams, CLICKS_STREAM], log);
+    this.readability = new ReadabilityWatch(nats.connection, [...streams, CLICKS_STREAM], log);
     lifecycle.onStop("readability watch", () => this.readability.stop());
   }
 }

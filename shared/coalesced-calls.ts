@@ -18,7 +18,7 @@ export class CoalescedCalls<Item, Value> {
 
   /**
    * `call` gets the items of its callers, in the order in which they asked: as many as have
-   * `sizeMax` together, or a single one.
+   * `sizeMax` together, or a single one. If it throws for one of them, it does for all.
    */
   constructor(
     call: (items: readonly [Item, ...Item[]]) => Promise<Value>,

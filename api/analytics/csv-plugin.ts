@@ -5,6 +5,7 @@ import Papa from "papaparse";
 import { FORMULA } from "../../shared/contracts/text.ts";
 import { TimeSlice } from "../../shared/time-slice.ts";
 import { noted } from "../auth/access-rules.ts";
+import { entriesOf } from "../http/header-lists.ts";
 import { addVary } from "../http/request-context.ts";
 
 /**
@@ -39,7 +40,7 @@ const BYTE_ORDER_MARK = "\ufeff";
 export function csvBeginning(accept: string | null): string | undefined {
   const weights = new Map<string, number>();
   let beginning = "";
-  for (const range of (accept ?? "").split(",")) {
+  for (const range of entriesOf(accept ?? "")) {
     const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
     const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
     weights.set(type, weight === undefined ? 1 : Number(weight));

@@ -73,6 +73,16 @@ const problemOf = async (request: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof ApiError ? [error.reason, error.param] : error),
   );
 
+test("a host that no text can be is nobody's, and those that others ask for at once are found", async () => {
+  const { host } = await addDomain();
+  const asked = ["a\0.example.com", host, "none.example.com"];
+  expect(await Promise.all(asked.map((name) => domains.isCustom(name)))).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
+
 describe("links on an account's own domain", () => {
   const UNICODE = "Bücher.example.com";
 

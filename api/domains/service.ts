@@ -12,6 +12,7 @@ import type { LinksPublisher } from "../links-log/publisher.ts";
 import { OwnedService } from "../owned-rows.ts";
 import {
   isForeignKeyViolation,
+  isStorable,
   isUniqueViolation,
   type Sql,
   type Transaction,
@@ -216,6 +217,8 @@ export class DomainService extends OwnedService<DomainRow> {
   }
 
   async #findVerified(host: string): Promise<VerifiedHost | undefined> {
+    // A text that PostgreSQL refuses would fail for all who share the query.
+    if (!isStorable(host)) return undefined;
     return (await this.#verified.run(host)).get(host);
   }
 

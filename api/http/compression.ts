@@ -1,4 +1,5 @@
 /** Compresses JSON responses for clients that accept it (RFC 9110 §12.5.3). */
+import { entriesOf } from "./header-lists.ts";
 
 /** Minimum bytes of a compressed response: a smaller one fits into one packet either way. */
 const BYTES_MIN = 1_400;
@@ -52,7 +53,7 @@ const isCompressible = ({ status, headers }: Response): boolean =>
 
 /** Whether a client accepts a coding: it names it, with a weight other than 0. */
 export const acceptsCoding = (headers: Headers, coding: "br" | "gzip"): boolean =>
-  (headers.get("accept-encoding") ?? "").split(",").some((part) => {
-    const [name, weight] = part.split(";").map((piece) => piece.trim().toLowerCase());
+  entriesOf(headers.get("accept-encoding") ?? "").some((entry) => {
+    const [name, weight] = entry.split(";").map((piece) => piece.trim().toLowerCase());
     return name === coding && Number(weight?.split("=")[1] ?? 1) > 0;
   });

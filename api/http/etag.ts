@@ -4,6 +4,7 @@
  * does not fail an update.
  */
 import { ApiError } from "./errors.ts";
+import { entriesOf } from "./header-lists.ts";
 
 /** The tag of a version, and of the other values that a response depends on. */
 export const toEtag = (version: number, ...others: readonly (number | string)[]): string =>
@@ -37,4 +38,4 @@ export function isNotModified(headers: Headers, etag: string): boolean {
  * change with every byte.
  */
 const listTags = (header: string): string[] =>
-  header.split(",").map((tag) => tag.trim().replace(/^W\//, "").replaceAll('"', ""));
+  entriesOf(header).map((tag) => tag.replace(/^W\//, "").replaceAll('"', ""));

@@ -119,6 +119,25 @@ describe("SQLite", () => {
     expect(Kutt.identify(`sqlite:${path}`)).toBe(path);
   });
 
+  test("an hour with very many referrers, as strangers may have sent, takes no time of its own", async () => {
+    const many = 150_000;
+    const referrers = Object.fromEntries(Array.from({ length: many }, (_, i) => [`r${i}`, 1]));
+    const path = join(folder, "many.sqlite");
+    const database = new Database(path, { create: true });
+    for (const statement of tablesOf("integer primary key", "datetime", "json"))
+      database.run(statement);
+    database.run(
+      `insert into visits (countries, created_at, link_id, referrers, total)
+       values ('{}', '2020-02-03 04:00:00', 1, ?, ?)`,
+      [JSON.stringify(referrers), many],
+    );
+    database.close();
+    await using kutt = new Kutt(`sqlite:${path}`);
+    const { rows } = await kutt.visits(null, signal);
+    expect(rows).toHaveLength(many);
+    expect(rows.at(-1)?.referrer).toBe(`https://r${many - 1}/`);
+  });
+
   test("without a file there is an error, and no file afterwards", async () => {
     const path = join(folder, "none.sqlite");
     const open = async () => {

@@ -155,7 +155,7 @@ function toVisits(row: KuttVisits, at: Date): SourceVisits[] {
   };
   const found: SourceVisits[] = [];
   for (let done = 0; done < row.total;) {
-    const now = Object.entries(runs).map(([name, list]) => ({ name, ...runAt(list, done) }));
+    const now = Object.entries(runs).map(([name, list]) => ({ name, ...takeRun(list, done) }));
     const end = Math.min(row.total, ...now.map((run) => run.end));
     const known = Object.fromEntries(now.map(({ name, value }) => [name, value]));
     found.push({ linkId: String(row.link_id), at, daily: true, count: end - done, ...known });
@@ -167,6 +167,7 @@ function toVisits(row: KuttVisits, at: Date): SourceVisits[] {
 /** A value, and the number of the first visit that has another. */
 type Run = { value: string; end: number };
 
+/** The last run comes first. */
 function runsOf(
   values: readonly (readonly [name: string, count: number])[],
   toValue = (name: string) => name,
@@ -174,11 +175,15 @@ function runsOf(
   let end = 0;
   return values
     .filter(([, count]) => count > 0)
-    .map(([name, count]) => ({ value: toValue(name), end: (end += count) }));
+    .map(([name, count]) => ({ value: toValue(name), end: (end += count) }))
+    .toReversed();
 }
 
-const runAt = (runs: readonly Run[], at: number): Run =>
-  runs.find(({ end }) => end > at) ?? { value: "", end: Infinity };
+/** The run of a visit; removes those before it, as strangers can give an hour very many. */
+function takeRun(runs: Run[], at: number): Run {
+  while ((runs.at(-1)?.end ?? Infinity) <= at) runs.pop();
+  return runs.at(-1) ?? { value: "", end: Infinity };
+}
 
 const toCountry = (name: string): string => (name === "unknown" ? "" : name.toUpperCase());
 

@@ -154,10 +154,18 @@ export class WallClock {
     const known = this.#offsets.get(hour);
     if (known !== undefined) return known;
     if (this.#offsets.size >= HOURS_MAX) this.#offsets.clear();
-    const local = Temporal.PlainDateTime.from(`${hour.replace(" ", "T")}:00:00`);
-    const { offsetNanoseconds } = local.toZonedDateTime(this.#zone);
-    const offset = offsetNanoseconds / 1_000_000;
+    const offset = findOffset(hour, this.#zone);
     this.#offsets.set(hour, offset);
     return offset;
+  }
+}
+
+/** The offset of a local hour from UTC in milliseconds; NaN for one of a day that there is not. */
+function findOffset(hour: string, zone: string): number {
+  try {
+    const local = Temporal.PlainDateTime.from(`${hour.replace(" ", "T")}:00:00`);
+    return local.toZonedDateTime(zone).offsetNanoseconds / 1_000_000;
+  } catch {
+    return NaN;
   }
 }

@@ -24,20 +24,27 @@ import {
   signEntry,
 } from "../../shared/links-log/tail.ts";
 import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
+import { AWAY } from "../../test/harness/host-links.ts";
 import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { TestLog } from "../../test/harness/test-log.ts";
 import { addToOutbox, isAcknowledged, numberLog, selectEntries } from "./log.ts";
-import { LinksLogPublisher } from "./publisher.ts";
+import { LinksLogPublisher, type LogContext } from "./publisher.ts";
 
 /** What the first entry follows. */
 let beginning: string;
 const postgres = await forFile(startPostgres());
 const nats = await forFile(startNats());
 const connection = await forFile(nats.connect(), (open) => open.close());
+const client = await forFile(
+  new NatsClient(nats.url, "api", processLog("test", "silent")),
+  (open) => open.close(),
+);
+await client.connection;
 // A request that was sent to a killed server is not repeated for that long.
 const manager = await connection.jetstreamManager({ timeout: 500 });
 await postgres.addAccount();
@@ -53,14 +60,15 @@ beforeEach(async () => {
 });
 
 /** A process that publishes. */
-function startPublisher(sql = postgres.sql) {
+function startPublisher(change: Partial<LogContext> = {}) {
   const publisher = new LinksLogPublisher({
-    sql,
-    nats: Promise.resolve(connection),
+    sql: postgres.sql,
+    nats: client,
     signer: SIGNER,
     replicas: 1,
     log: processLog("test", "silent"),
     noteFailure: () => undefined,
+    ...change,
   });
   return { publisher, [Symbol.asyncDispose]: () => publisher.stop() };
 }
@@ -241,7 +249,7 @@ test("a database without an account publishes nothing, not even a term", async (
     await commit("a");
     await api.publisher.publish();
   }
-  await using other = startPublisher(empty.sql);
+  await using other = startPublisher({ sql: empty.sql });
   expect(await other.publisher.publish()).toBe(true);
   expect(other.publisher.isSilent).toBe(true);
   expect(aliasesOf(await expectChain())).toEqual(["a"]);
@@ -249,7 +257,7 @@ test("a database without an account publishes nothing, not even a term", async (
 
 test("a new database without an account has heartbeats in a tail that is nobody else's", async () => {
   await using empty = await startPostgres();
-  await using api = startPublisher(empty.sql);
+  await using api = startPublisher({ sql: empty.sql });
   await eventually(async () => expect((await readTail()).length).toBeGreaterThan(0));
   expect(api.publisher.isSilent).toBe(false);
 });
@@ -295,4 +303,14 @@ test("without NATS a change is pending, and follows", async () => {
   await nats.start("retained");
   await eventually(async () => expect(aliasesOf(await readTail())).toEqual(["a", "b"]));
   expect(termsOf(await expectChain())).toEqual([1]);
+});
+
+test("before NATS is reached a change is pending, and what its request asked for has ended with it", async () => {
+  const failures: unknown[] = [];
+  await using api = startPublisher({
+    nats: AWAY,
+    noteFailure: (error) => void failures.push(error),
+  });
+  expect(await api.publisher.publish()).toBe(false);
+  expect(failures).not.toEqual([]);
 });

@@ -8,7 +8,7 @@
  * after the last message of the stream. What comes back older, the stream or PostgreSQL, is noticed
  * there as well (`planPublication`).
  */
-import type { JetStreamClient, JetStreamManager, NatsConnection, Subscription } from "nats";
+import type { JetStreamClient, JetStreamManager, Subscription } from "nats";
 
 import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import {
@@ -38,6 +38,7 @@ import {
   TailReader,
 } from "../../shared/links-log/tail.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
+import type { Nats } from "../../shared/nats.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
@@ -74,7 +75,7 @@ const STRANGERS_REPORTED_MS = 600_000;
 /** What API processes make the links log and its snapshots with. */
 export type LogContext = {
   sql: Sql;
-  nats: Promise<NatsConnection>;
+  nats: Nats;
   signer: LogSigner;
   /** Of the streams, if this process creates them. */
   replicas: number;
@@ -167,7 +168,7 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 
   async #begin(): Promise<void> {
-    const connection = await this.#context.nats;
+    const connection = await this.#context.nats.connection;
     if (this.#isStopped) return;
     this.#requests = connection.subscribe(HEARTBEAT_REQUESTS, {
       queue: HEARTBEAT_REQUESTS_QUEUE,
@@ -193,6 +194,8 @@ export class LinksLogPublisher implements LinksPublisher {
   /** Publishes everything that was committed before the call. */
   async #run(): Promise<void> {
     try {
+      // The client would buffer requests without a bound, or wait for a server without an end.
+      if (!this.#context.nats.connected()) throw new Error("There is no connection to NATS.");
       const jetStream = (this.#jetStream ??= await this.#open());
       for (let races = 0; !(await this.#publishOnce(jetStream));)
         if (++races === RACES_MAX)
@@ -204,7 +207,7 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 
   async #open(): Promise<JetStream> {
-    const connection = await this.#context.nats;
+    const connection = await this.#context.nats.connection;
     const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     await ensureLinkLogStream(manager, this.#context.replicas);
     this.#acknowledged ??= await readAcknowledged(this.#context.sql);

@@ -40,6 +40,8 @@ const TABLES = ["link_outbox", "link_log", "link_log_head", "links", "link_count
 
 let dir: string;
 const stores = await forFile(LinksStores.start());
+const apiNats = await forFile(new NatsClient(stores.nats.url, "api", log), (nats) => nats.close());
+await apiNats.connection;
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "shorthop-links-"));
@@ -77,7 +79,7 @@ async function savePostgres(): Promise<() => Promise<unknown>> {
 class Api implements AsyncDisposable {
   readonly #context = {
     sql: stores.sql,
-    nats: Promise.resolve(stores.connection),
+    nats: apiNats,
     signer: SIGNER,
     replicas: 1,
     log,

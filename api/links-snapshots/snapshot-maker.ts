@@ -116,7 +116,7 @@ export class SnapshotMaker {
   }
 
   async #begin(): Promise<void> {
-    const connection = await this.#context.nats;
+    const connection = await this.#context.nats.connection;
     const options = { timeout: REQUEST_TIMEOUT_MS, checkAPI: false };
     const manager = await connection.jetstreamManager(options);
     if (this.#isStopped) return;

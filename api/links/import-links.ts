@@ -151,7 +151,7 @@ export class LinkImports {
   ): Promise<void> {
     if (candidates.length === 0) return;
     const insertions = toInsertions(owner, candidates, this.#rules.shortUrl.href);
-    await insertLinks(this.#sql, owner, insertions, "unlimited");
+    await insertLinks(this.#sql, owner, insertions, { waits: true, consumes: false });
     for (const candidate of candidates) outcomes[candidate.index] = this.#created(candidate);
   }
 

@@ -32,8 +32,8 @@ type Waiting = {
 
 export class LinkInsertions {
   readonly #sql: Sql;
-  readonly #first = new Lane((creations) => this.#insertTogether(creations, "unless locked"));
-  readonly #second = new Lane((creations) => this.#insertTogether(creations, "after locks"));
+  readonly #first = new Lane((creations) => this.#insertTogether(creations, false));
+  readonly #second = new Lane((creations) => this.#insertTogether(creations, true));
 
   constructor(sql: Sql) {
     this.#sql = sql;
@@ -48,18 +48,19 @@ export class LinkInsertions {
 
   /**
    * Inserts the links of creations; each half by itself where all together fail, as one of them may
-   * have a taken name, or the quota suffices for some.
+   * have a taken name, or the quota suffices for some. Unless it `waits` for locks of aliases, what
+   * stands behind one goes to the second lane.
    */
-  async #insertTogether(
-    creations: readonly Waiting[],
-    when: "unless locked" | "after locks",
-  ): Promise<void> {
+  async #insertTogether(creations: readonly Waiting[], waits: boolean): Promise<void> {
     const [first] = creations;
     if (first === undefined) return;
     const isOne = creations.length === 1;
     try {
       const insertions = creations.flatMap((creation) => creation.insertions);
-      const inserted = await insertLinks(this.#sql, first.owner, insertions, when);
+      const inserted = await insertLinks(this.#sql, first.owner, insertions, {
+        waits,
+        consumes: true,
+      });
       if ("locked" in inserted) return await this.#pass(creations, inserted.locked);
       const { consumption, ledgerBytes, versions } = inserted;
       if (versions !== undefined) {
@@ -76,8 +77,8 @@ export class LinkInsertions {
       }
     }
     const half = creations.length / 2;
-    await this.#insertTogether(creations.slice(0, half), when);
-    await this.#insertTogether(creations.slice(half), when);
+    await this.#insertTogether(creations.slice(0, half), waits);
+    await this.#insertTogether(creations.slice(half), waits);
   }
 
   /** Inserts what stands behind none of these locks; the others go to the second lane. */
@@ -86,7 +87,7 @@ export class LinkInsertions {
       lockNamesOf(insertions).some((name) => locked.has(name)) ? "behind" : "free",
     );
     for (const creation of behind) this.#second.enter(creation);
-    await this.#insertTogether(free, "unless locked");
+    await this.#insertTogether(free, false);
   }
 }
 

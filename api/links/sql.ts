@@ -146,13 +146,6 @@ export type Insertion = ShortLink & {
 /** The SQLSTATE of a link whose domain has changed since it was looked up. */
 export const DOMAIN_CHANGED = "57P03";
 
-/**
- * When links are inserted: `after locks` that others hold of their aliases, or `unless locked`.
- * Each consumes one of the daily quota, except the `unlimited` ones of an operator's imports, which
- * wait as well.
- */
-export type InsertionTerms = "after locks" | "unless locked" | "unlimited";
-
 /** What was inserted; nothing if the quota was not granted. */
 type Inserted = {
   consumption: Consumption;
@@ -178,18 +171,18 @@ const grantAll = (sql: Sql) => sql`
    where locks.held`;
 
 /**
- * Inserts the owner's links with their counters, outbox entries and events, and consumes one of the
- * daily quota for each, unless it is unlimited. If the quota does not suffice, inserts none. A
- * taken name or path violates `links_alias_key`, `links_folded_alias_key` or
- * `links_external_id_key`; then nothing is written or consumed. Locks the short links first and the
- * quota second, so that all creations lock in the same order. `locked` are the names of locks that
- * others hold, for which it does not wait: then it has inserted nothing.
+ * Inserts the owner's links with their counters, outbox entries and events. If it `consumes` of the
+ * daily quota, each link takes one; if that does not suffice, inserts none. A taken name or path
+ * violates `links_alias_key`, `links_folded_alias_key` or `links_external_id_key`; then nothing is
+ * written or consumed. Locks the short links first and the quota second, so that all creations lock
+ * in the same order. Unless it `waits`, `locked` are the names of locks that others hold, if any:
+ * then it has inserted nothing.
  */
 export async function insertLinks(
   sql: Sql,
   { accountId, mode }: AccountScope,
   insertions: readonly Insertion[],
-  terms: InsertionTerms,
+  { waits, consumes }: { waits: boolean; consumes: boolean },
 ): Promise<Inserted | { locked: ReadonlySet<string> }> {
   const fields = JSON.stringify(insertions.map(({ row }) => filledColumns(row)));
   // Each value once, and of text only: PostgreSQL copies the parameters of a statement to plan it.
@@ -203,9 +196,9 @@ export async function insertLinks(
   const origins = insertions.map(({ event }) => event.origin);
   type Row = Consumption & { versions: number[]; ledger_bytes: number; locked: string[] };
   const [row] = await sql<[Row]>`
-    with locked as materialized (${selectLocks(sql, insertions, terms !== "unless locked")}
+    with locked as materialized (${selectLocks(sql, insertions, waits)}
     ), quota as materialized (
-      ${terms === "unlimited" ? grantAll(sql) : consumeQuota(sql, { accountId, mode }, insertions.length)}
+      ${consumes ? consumeQuota(sql, { accountId, mode }, insertions.length) : grantAll(sql)}
     ), drawn as materialized (
       select given.*, version
         from quota

@@ -4,9 +4,10 @@ import { CR, decodeLatin1, LF } from "./bytes.ts";
 import { type ParseResult, PARTIAL, reject, type RequestHead } from "./request.ts";
 
 /**
- * Maximum bytes of a chunked body besides its content: lines with sizes, extensions and trailers.
+ * Maximum bytes of a chunked body besides its content: lines with sizes, extensions and trailers. A
+ * form has some chunks, and all of them are read again with each packet that arrives.
  */
-const FRAMING_BYTES_MAX = 8 * 1024;
+const FRAMING_BYTES_MAX = 1024;
 
 /** The size of a chunk, with extensions, which are ignored (RFC 9112 §7.1.1). */
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,8})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;

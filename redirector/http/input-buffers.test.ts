@@ -11,8 +11,8 @@ import { type BufferedSocket, InputBuffers } from "./input-buffers.ts";
 
 const KIB = 1024;
 
-/** The longest request: a head of 16 KiB, a form of 2 KiB, and 8 KiB around its chunks. */
-const REQUEST_BYTES = 26 * KIB;
+/** The longest request: a head of 16 KiB, a form, and what its chunks have around it. */
+const REQUEST_BYTES = 21 * KIB;
 
 const PIPELINED_BYTES = 1024 * KIB;
 

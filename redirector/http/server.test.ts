@@ -139,6 +139,14 @@ function parseResponses(text: string): string[] {
   return found;
 }
 
+/** The most requests that one turn of the event loop has handled while something ran. */
+async function countMostInTurn(run: () => Promise<void>): Promise<number> {
+  const [turnsBefore, handledBefore] = [turns.length, handled.length];
+  await run();
+  const ends = turns.slice(turnsBefore);
+  return Math.max(...ends.map((end, i) => end - (ends[i - 1] ?? handledBefore)));
+}
+
 const countPausedRequests = () => handled.filter((path) => path === "/large-paused").length;
 
 describe("a connection", () => {
@@ -151,17 +159,21 @@ describe("a connection", () => {
   });
 
   test("gets one response a turn while its requests are costly, and others come between them", async () => {
-    const [turnsBefore, handledBefore] = [turns.length, handled.length];
-    const costly = get("/costly").repeat(20);
-    const [first, second] = await Promise.all([
-      exchange([costly + LAST]),
-      exchange([costly + LAST]),
-    ]);
-    for (const text of [first, second]) expect(parseResponses(text)).toHaveLength(21);
-    const ends = turns.slice(turnsBefore);
-    const handledInTurn = ends.map((end, i) => end - (ends[i - 1] ?? handledBefore));
+    const pieces = [get("/costly").repeat(20) + LAST];
+    const most = await countMostInTurn(async () => {
+      const texts = await Promise.all([exchange(pieces), exchange(pieces)]);
+      for (const text of texts) expect(parseResponses(text)).toHaveLength(21);
+    });
     // One of each connection.
-    expect(Math.max(...handledInTurn)).toBeLessThanOrEqual(2);
+    expect(most).toBeLessThanOrEqual(2);
+  });
+
+  test("gets one long response a turn, as its client may read none of them", async () => {
+    const most = await countMostInTurn(async () => {
+      const text = await exchange([get("/large").repeat(20) + LAST]);
+      expect(parseResponses(text)).toHaveLength(21);
+    });
+    expect(most).toBe(1);
   });
 
   test("waits for one request of another network at most, however many connections that has", async () => {
@@ -441,6 +453,16 @@ describe("a connection", () => {
 /** A form that is sent only after a response with status 100. */
 const postLater = (length: number): string =>
   `POST /p HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: ${length}\r\n\r\n`;
+
+test("a form in more chunks than any client makes is rejected before it has arrived", async () => {
+  const start = "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const some = `${start}${"1\r\nx\r\n".repeat(100)}0\r\n\r\n${LAST}`;
+  expect(parseResponses(await exchange([some]))).toEqual([
+    `302 /c ${"78".repeat(100)}`,
+    "302 /last",
+  ]);
+  expect(parseResponses(await exchange([start + "1\r\nx\r\n".repeat(500)]))).toEqual(["413"]);
+});
 
 describe("a request that expects 100", () => {
   test("is asked for its body once, after the responses of earlier requests", async () => {

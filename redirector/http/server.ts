@@ -8,17 +8,18 @@
  * - Order: a request is read only when the response to the previous one is complete and the
  *   client's socket has accepted it (`canRead`). A request for a link in memory is answered at
  *   once, so several requests can be handled in one turn of the event loop.
- * - Share of a turn: a connection gets at most `REQUESTS_PER_TURN_MAX` responses in one turn of the
- *   event loop. When the turn has taken its time (`TURN_MS` in `turn.ts`), nothing more is read in
- *   it. What is left over, or arrives then, waits: client networks take the next turn in rotation,
- *   one connection at a time. So a client delays others by few requests, however many connections
- *   it has and whatever its requests cost.
+ * - Share of a turn: in one turn of the event loop a connection gets responses of
+ *   `RESPONSE_BYTES_PER_TURN_MAX`, and one more. When the turn has taken its time (`TURN_MS` in
+ *   `turn.ts`), nothing more is read in it. What is left over, or arrives then, waits: client
+ *   networks take the next turn in rotation, one connection at a time. So a client delays others by
+ *   few requests, however many connections it has and whatever its requests cost.
  * - Size of a request: the bytes and fields of a head are bounded (`request-head-parser.ts`); a
  *   larger one is rejected with 431. The only body accepted is a small form. After a rejection the
  *   connection is closed, because it is no longer certain where the next request begins.
  * - Memory (`input-buffers.ts`): while a connection waits for a response or for its next turn, its
  *   socket is paused once more than one request is buffered. What all connections together have
  *   buffered beyond one request each is bounded too; a connection that would exceed this is closed.
+ *   Of responses that a client does not read, those of one turn are kept.
  * - Time (`connection.ts`): a request must arrive in time; the time for which it waits behind
  *   earlier responses does not count. The client must read a response in time, and an idle
  *   connection is closed.
@@ -52,11 +53,12 @@ import { Turn } from "./turn.ts";
 import type { RespondedRequest } from "./write-buffer.ts";
 
 /**
- * Maximum requests of one connection that are handled in one turn of the event loop. Further ones
- * wait for a later turn, so that thousands of tiny requests that arrive together do not delay other
- * connections for long.
+ * Bytes of responses of one connection after which no more of its requests are handled in a turn of
+ * the event loop: some thirty redirects, or one page. Further ones wait for a later turn, so that
+ * thousands of tiny requests that arrive together do not delay other connections for long; and a
+ * client that reads no responses makes this process keep hardly more than one.
  */
-const REQUESTS_PER_TURN_MAX = 32;
+const RESPONSE_BYTES_PER_TURN_MAX = 8 * 1024;
 
 /** The interval of the timeout clock. */
 const SECOND_MS = 1_000;
@@ -237,9 +239,9 @@ export class Server {
     const { head, body } = this.#incoming;
     const now = this.#turn.begin();
     connection.parsing = true;
+    const bytesBefore = this.#turn.responseBytes;
     let at = 0;
-    let requests = 0;
-    while (at < bytes.length && canRead(connection) && this.#mayHandle(requests)) {
+    while (at < bytes.length && canRead(connection) && this.#mayHandle(bytesBefore)) {
       const parsed = this.#parser.parse(bytes, at);
       const isHead = parsed.kind === "complete";
       const end = isHead
@@ -251,16 +253,19 @@ export class Server {
         break;
       }
       at = end;
-      requests++;
       this.#handle(socket, now);
     }
     this.#inputs.buffer(socket, bytes, at, this.#seconds);
     connection.parsing = false;
   }
 
-  /** Whether a connection may have another request handled in this turn, after `requests`. */
-  #mayHandle(requests: number): boolean {
-    return requests === 0 || (requests < REQUESTS_PER_TURN_MAX && this.#turn.hasTime());
+  /**
+   * Whether a connection may have another request handled in this turn; `bytesBefore` are the bytes
+   * of responses before its first one, which it may have in any case.
+   */
+  #mayHandle(bytesBefore: number): boolean {
+    const bytes = this.#turn.responseBytes - bytesBefore;
+    return bytes === 0 || (bytes < RESPONSE_BYTES_PER_TURN_MAX && this.#turn.hasTime());
   }
 
   /** Handles the request that was parsed last; `now` is its time, in Unix milliseconds. */

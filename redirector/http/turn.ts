@@ -90,6 +90,11 @@ export class Turn {
     return !this.#isLong;
   }
 
+  /** Bytes of all responses so far. */
+  get responseBytes(): number {
+    return this.#buffer.added;
+  }
+
   /** Collects a response; closes the connection after it unless it is kept alive. */
   respond(socket: Client, response: RedirectorResponse, request: RespondedRequest): void {
     if (!this.#buffer.add(socket, response, request)) {

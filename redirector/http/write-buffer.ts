@@ -28,6 +28,13 @@ export class WriteBuffer<Receiver> {
   readonly #receivers: Receiver[] = [];
   /** The end of each receiver's bytes. */
   readonly #ends: number[] = [];
+  /** Bytes that were sent before those of the buffer. */
+  #sent = 0;
+
+  /** Bytes that were ever added. */
+  get added(): number {
+    return this.#sent + this.#end;
+  }
 
   /** Appends a response. Returns false when it does not fit: the caller must `send` first. */
   add(receiver: Receiver, response: RedirectorResponse, request: RespondedRequest): boolean {
@@ -55,6 +62,7 @@ export class WriteBuffer<Receiver> {
     }
     this.#receivers.length = 0;
     this.#ends.length = 0;
+    this.#sent += this.#end;
     this.#end = 0;
   }
 }

@@ -110,7 +110,7 @@ describe("a snapshot", () => {
     expect(await reading.catch(String)).toContain("is not what was stored");
     // Its manifest was read, and then all of it was removed.
     const gone = readTo(join(dir(), "gone"), { ...snapshot, name: newUuid() });
-    expect(await gone.catch(String)).toContain("lacks chunks");
+    expect(await gone.catch(String)).toContain("is lost");
     expect((await read(other)).equals(storedFile())).toBe(true);
     expect(existsSync(join(dir(), "read"))).toBe(true);
   });
@@ -129,6 +129,20 @@ describe("a snapshot", () => {
     const failure: unknown = await read(name).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(BrokenSnapshotError);
     expect(String(failure)).toContain("is not what was stored");
+  });
+
+  test("without its last chunks is refused by the name of the first of them, and not tried again", async () => {
+    await store(4 * CHUNK_BYTES);
+    const [snapshot] = await listSnapshots(manager, SIGNER);
+    if (snapshot === undefined) throw new Error("There is no such snapshot.");
+    // As a damaged block hides them, with the manifest behind them.
+    for (const ago of [0, 1, 2])
+      await manager.streams.deleteMessage(SNAPSHOTS_STREAM, snapshot.sequence - ago);
+    const failure: unknown = await readTo(join(dir(), "read"), snapshot).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(BrokenSnapshotError);
+    expect(String(failure)).toContain("is lost");
   });
 
   test("with more chunks than its manifest says is read no further", async () => {

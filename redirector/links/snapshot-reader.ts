@@ -25,8 +25,8 @@ import type { Nats } from "../../shared/nats.ts";
 import { RESERVE_BYTES } from "./store.ts";
 import { addConsumer, StreamPull } from "./stream-pull.ts";
 
-/** Pulls in a row without a chunk, each of which takes a second, until the read fails. */
-const EMPTY_PULLS_MAX = 10;
+/** Pulls in a row without a chunk, each of which takes a second, until the rest is taken again. */
+const EMPTY_PULLS_MAX = 3;
 
 /** Free disk space that stays for the changes of the store that is served meanwhile. */
 const FREE_BYTES_MIN = RESERVE_BYTES / 4;
@@ -113,16 +113,14 @@ async function* readChunks(
     deliver_policy: DeliverPolicy.All,
     filter_subject: snapshotSubjects(name),
   });
-  if (consumer.num_pending === 0)
-    throw new BrokenSnapshotError(`The snapshot ${name} lacks chunks.`);
+  const count = Math.ceil(manifest.bytes / CHUNK_BYTES);
   let next = 0;
   for (let empty = 0; empty < EMPTY_PULLS_MAX; empty++) {
     const pull = new StreamPull(connection, consumer, nats.inboxPrefix);
     for await (const { subject, data, headers } of pull) {
-      const isEnd = subject === manifestSubject(name);
-      const index = isEnd ? Math.ceil(manifest.bytes / CHUNK_BYTES) : chunkIndex(subject);
-      while (next < index) yield await readAgain(manager, name, next++);
-      if (isEnd) return;
+      const index = subject === manifestSubject(name) ? count : chunkIndex(subject);
+      while (next < Math.min(index, count)) yield await readAgain(manager, name, next++);
+      if (next === count) return;
       // Whoever may add chunks adds some that are no part of the file.
       if (index !== next) continue;
       yield isWhole(data, headers) ? data : await readAgain(manager, name, index);
@@ -130,7 +128,7 @@ async function* readChunks(
       empty = 0;
     }
   }
-  throw new Error(`The snapshot ${name} does not come.`);
+  while (next < count) yield await readAgain(manager, name, next++);
 }
 
 /** Reads a chunk as the leader of the stream has it. */

@@ -37,7 +37,7 @@ async function startPublisher(url: string, replicas: number, log: Log) {
   const { sql } = postgres;
   const nats = new NatsClient(url, "publisher", log);
   cleanup.defer(() => nats.close());
-  const context = { sql, nats: nats.connection, signer: SIGNER, replicas, log, noteFailure };
+  const context = { sql, nats, signer: SIGNER, replicas, log, noteFailure };
   const publisher = new LinksLogPublisher(context);
   cleanup.defer(() => publisher.stop());
   const snapshots = new SnapshotMaker(context, publisher, postgres.url);
