@@ -76,3 +76,13 @@ test("an entry moves up and down", () => {
   expect(moveEntry(["a", "b", "c"], 2, 0)).toEqual(["c", "a", "b"]);
   expect(moveEntry(["a", "b", "c"], 0, 1)).toEqual(["b", "a", "c"]);
 });
+
+test("rules and arms are added on a page without https, where browsers have no randomUUID", () => {
+  Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
+  try {
+    expect(newRule().key).not.toBe(newRule().key);
+    expect(newArm().key).not.toBe(newArm().key);
+  } finally {
+    Reflect.deleteProperty(crypto, "randomUUID");
+  }
+});

@@ -1,6 +1,7 @@
 /** Drafts of rules and split: the texts as typed, and their conversion from and to the API. */
 import type * as z from "zod";
 
+import { randomKey } from "../../../../clients/typescript/src/calls.ts";
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { rulesField } from "../../../../shared/contracts/link-rules.ts";
 import { splitField } from "../../../../shared/contracts/link-settings.ts";
@@ -48,7 +49,7 @@ export type Draft = {
 };
 
 export const newCondition = (type: ConditionType): ConditionDraft => ({
-  key: crypto.randomUUID(),
+  key: randomKey(),
   type,
   not: false,
   values: "",
@@ -60,13 +61,13 @@ export const newCondition = (type: ConditionType): ConditionDraft => ({
 });
 
 export const newRule = (): RuleDraft => ({
-  key: crypto.randomUUID(),
+  key: randomKey(),
   url: "",
   conditions: [newCondition("device")],
 });
 
 export const newArm = (): ArmDraft => ({
-  key: crypto.randomUUID(),
+  key: randomKey(),
   label: "",
   url: "",
   weight: "10",
