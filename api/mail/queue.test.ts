@@ -96,6 +96,16 @@ test("each recipient gets a mail with the report, and can unsubscribe by one cli
   }
 });
 
+test("the server is greeted with a full name, as relays refuse others", async () => {
+  const names: unknown[] = [];
+  await using smtp = await SmtpServer.start({
+    onMessage: (_, { hostNameAppearsAs }) => void names.push(hostNameAppearsAs),
+  });
+  await addRecipients(1);
+  await sendTo(smtp.url);
+  expect(names).toEqual([expect.stringMatching(/^[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+$/i)]);
+});
+
 test("many processes send each mail once", async () => {
   await using smtp = await SmtpServer.start();
   const { users } = await addRecipients(12);

@@ -1,4 +1,5 @@
 /** Sends one mail by SMTP, and says what is certain of it afterwards. */
+import { hostname } from "node:os";
 import { Readable } from "node:stream";
 
 import SMTPConnection from "nodemailer/lib/smtp-connection";
@@ -40,6 +41,7 @@ export async function sendMail(
   const connection = new SMTPConnection({
     host: server.host,
     port: server.port,
+    name: greetingName(mail.from),
     secure: server.secure,
     requireTLS: server.requireTLS,
     connectionTimeout: WAIT_MS,
@@ -70,6 +72,15 @@ export async function sendMail(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * The name by which the server is greeted (RFC 5321 §4.1.1.1): this machine's if it is a full one,
+ * else the sender's domain. The library would say `[127.0.0.1]`, which Google's relay refuses.
+ */
+function greetingName(from: string): string {
+  const machine = hostname();
+  return /\.[a-z]/i.test(machine) ? machine : from.slice(from.lastIndexOf("@") + 1);
 }
 
 /** Goes through the steps of SMTP; rejects with the error of the first that fails. */
