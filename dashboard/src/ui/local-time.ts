@@ -20,8 +20,20 @@ export function toLocalTime(instant: string | null): string {
   return shifted.toISOString().slice(0, 16);
 }
 
-/** The time zone of this device. */
-export const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The time zone of this device; UTC where the browser does not know it: it says `Etc/Unknown`. */
+export function getLocalZone(): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return isZone(timeZone) ? timeZone : "UTC";
+}
+
+export function isZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone }).format();
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** All time zones, each once, with one that is chosen. */
 export const listTimeZones = (chosen: string): string[] => [
