@@ -59,3 +59,10 @@ export const FORMULA = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
  * texts stay distinct.
  */
 export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
+
+/**
+ * A password as it is hashed and compared (RFC 8265 §4.2.2): devices type an accent as a character
+ * of its own or not, and further blanks beside that of the space bar.
+ */
+export const preparePassword = (typed: string): string =>
+  typed.replaceAll(/\p{Zs}/gu, " ").normalize("NFC");
