@@ -193,6 +193,8 @@ test.each([
   ["", ""],
   ["*", ""],
   ["  fr ; q=1", "fr"],
+  ["pt_BR", "pt"],
+  ["iw-IL,he;q=0.9", "he"],
 ])("the language of %p is %p", (header, expected) => {
   expect(parseLanguage(header)).toBe(expected);
 });
