@@ -4,10 +4,12 @@
  */
 
 /**
- * Converts a local time to an ISO 8601 instant. Returns invalid text unchanged, for validation to
- * reject.
+ * Converts a local time to an ISO 8601 instant: to the `stored` one where its local time is still
+ * the same, as that leaves out seconds, and which of two hours it was. Returns invalid text
+ * unchanged, for validation to reject.
  */
-export function toInstant(local: string): string {
+export function toInstant(local: string, stored: string | null = null): string {
+  if (stored !== null && toLocalTime(stored) === local) return stored;
   const instant = new Date(local);
   return Number.isNaN(instant.getTime()) ? local : instant.toISOString();
 }
