@@ -9,6 +9,16 @@ const INVISIBLE = /[\p{Cc}\p{Bidi_Control}]/u;
 export const hasControlCharacter = (text: string): boolean => INVISIBLE.test(text);
 
 /**
+ * A text of others, such as the title of a page, in one line and without what
+ * {@link hasControlCharacter} finds: titles in Hebrew and Arabic often have marks of direction.
+ */
+export const toSingleLine = (text: string): string =>
+  text
+    .replaceAll(/\p{Bidi_Control}+/gu, "")
+    .replaceAll(/\p{Cc}+/gu, " ")
+    .trim();
+
+/**
  * Characters that nobody sees at an end of a text: white space, format characters such as the byte
  * order mark and marks of direction, fillers and other characters that Unicode wants ignored, the
  * place of an image (U+FFFC) that was copied as text, and the empty pattern of Braille.
