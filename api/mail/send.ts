@@ -104,14 +104,20 @@ async function deliver(
   });
 }
 
-/** The commands whose refusal is about this mail, and not about the server or its configuration. */
-const ABOUT_MAIL = new Set(["MAIL FROM", "RCPT TO", "DATA"]);
+/**
+ * The commands whose refusal is about this mail, and not about the server or its configuration: the
+ * sender is that of all mails.
+ */
+const ABOUT_MAIL = new Set(["RCPT TO", "DATA"]);
+
+/** Too many mails today, for which Google's servers have a code that is for good (RFC 3463). */
+const TOO_MANY = /\b5\.4\.5\b/;
 
 function judge(cause: unknown, begun: boolean): MailResult {
   const { responseCode, command } = Object(cause);
   const error = describe(cause);
   if (typeof responseCode !== "number") return { outcome: begun ? "unknown" : "later", error };
-  const isFinal = responseCode >= 500 && ABOUT_MAIL.has(command);
+  const isFinal = responseCode >= 500 && ABOUT_MAIL.has(command) && !TOO_MANY.test(error);
   return { outcome: isFinal ? "refused" : "later", error };
 }
 
