@@ -9,6 +9,7 @@ import { FakeApi, fakeContext, fakeServices, MemoryStores } from "../test/harnes
 import { apiSite } from "./app.ts";
 import { ApiKeyAuthenticator } from "./auth/api-key-auth.ts";
 import { Authorizer } from "./auth/authorizer.ts";
+import { notFound } from "./http/errors.ts";
 import { listenOptions, Site } from "./site.ts";
 
 test("a load balancer's health check needs no key and no store", async () => {
@@ -49,6 +50,22 @@ test("no link of the service's own domain has a path of the API, which may be th
 test("the framework parses no query: routes with an access rule read it after authentication", async () => {
   const response = await app.handle(new Request("http://localhost/?a=1&b=%41"));
   expect(await response.json()).toEqual({ names: [] });
+});
+
+test("pages ignore the parameters that others add to their addresses", async () => {
+  const api = new FakeApi({
+    unsubscriber: { isValid: () => true },
+    shared: { find: () => Promise.reject(notFound("share")) },
+  });
+  const added = "fbclid=IwAR0&utm_source=mail&mc_eid=1";
+  for (const [path, status] of [
+    ["/unsubscribe/token?", 200],
+    ["/report-link?url=https://sho.rt/abc&", 200],
+    ["/shared/token?", 404],
+  ] as const)
+    expect([path, (await api.send(`${path}${added}`)).status]).toEqual([path, status]);
+  // A program is told of its mistake.
+  expect((await api.send(`/v1/shared/token?${added}`)).status).toBe(400);
 });
 
 test("the framework reads no body that a route does not use", async () => {

@@ -239,7 +239,8 @@ export class Site {
     await this.#authenticator.authenticate(context, access);
     const { request } = context;
     const query = readQuery(request.url);
-    if (access !== "static")
+    // A page ignores what a network, a mailing or a provider (RFC 6749 §4.1.2) has added.
+    if (access !== "static" && access !== "page")
       requireKnownParameters(query, this.#routes.parametersOf(request.method, route));
     return query;
   }

@@ -80,4 +80,10 @@ describe("periods", () => {
       expect(around.map(({ start }, n) => ((ends[n] ?? 0) - start) / 60_000)).toEqual(minutes);
     },
   );
+
+  test("begin at an instant whose plus sign a query made a blank", () => {
+    const query = { start_date: "2026-11-01T00:00:00 01:00", end_date: "2026-11-03T00:00:00+0100" };
+    const { from, to } = resolveRange(query, CREATED, NOW);
+    expect([from, to]).toEqual([at("2026-10-31T23:00:00Z"), at("2026-11-02T23:00:00Z")]);
+  });
 });

@@ -6,6 +6,7 @@ import * as z from "zod";
 
 import { DEFAULT_PERIOD, type Period, PERIODS } from "../../shared/contracts/analytics.ts";
 import { TIME_ZONE } from "../../shared/contracts/examples.ts";
+import { normalizeInstant } from "../../shared/contracts/text-schemas.ts";
 import { HOUR_MS } from "../../shared/durations.ts";
 import { invalidField } from "../http/errors.ts";
 
@@ -226,7 +227,7 @@ function parseInstant(text: string, zone: string, side: "start" | "end"): number
       const date = Temporal.PlainDate.from(text);
       return startOfDay(side === "start" ? date : date.add({ days: 1 }), zone);
     }
-    return Temporal.Instant.from(text).epochMilliseconds;
+    return Temporal.Instant.from(normalizeInstant(text)).epochMilliseconds;
   } catch {
     return undefined;
   }

@@ -42,9 +42,10 @@ export type AccessRule = {
 
 /**
  * `static`: no authentication, limited by the bytes of files. `public`: no authentication, limited
- * by address. `session`: needs a signed-in user, but no account.
+ * by address. `page`: likewise, for browsers, which follow links to which others have added
+ * parameters. `session`: needs a signed-in user, but no account.
  */
-export type Access = AccessRule | "static" | "public" | "session";
+export type Access = AccessRule | "static" | "public" | "page" | "session";
 
 /** A route's access as it declares it: a scope alone consumes one request, and has no own limit. */
 export type DeclaredAccess = Access | Permission;
@@ -72,7 +73,8 @@ export abstract class Authenticator {
   authenticate(context: AuthContext, access: Access): void | Promise<void> {
     const { call, headers } = context;
     if (access === "static") return this.anonymous.describe(call.address, headers);
-    if (access === "public") return this.anonymous.enforce(call.address, headers);
+    if (access === "public" || access === "page")
+      return this.anonymous.enforce(call.address, headers);
     return this.identify(context, access);
   }
 

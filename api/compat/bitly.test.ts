@@ -80,6 +80,14 @@ test("a link is changed, and keeps what the request does not name", async () => 
   });
 });
 
+test("a link expires at an instant as Bitly writes them", async () => {
+  const expiring = { long_url: LONG_URL, expiration_at: "2030-01-31T12:00:00+0100" };
+  const { status, body } = await post("/v4/bitlinks", { ...expiring, keyword: "expiring" });
+  expect([status, body]).toMatchObject([201, { id: "sho.rt/expiring" }]);
+  const link = await ask("/v1/links/lookup?alias=expiring");
+  expect(link.body).toMatchObject({ expires_at: "2030-01-31T11:00:00.000Z" });
+});
+
 test("user and groups say that there is one", async () => {
   expect((await ask("/v4/user")).body).toMatchObject({ default_group_guid: "default" });
   const { body } = await ask("/v4/groups/default");

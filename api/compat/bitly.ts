@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { normalizeInstant } from "../../shared/contracts/text-schemas.ts";
 import { SPAN_YEARS_MAX } from "../analytics/period.ts";
 import { geoResponse, referrersResponse, summaryResponse } from "../analytics/responses.ts";
 import { notFound } from "../http/errors.ts";
@@ -188,6 +189,7 @@ const statisticsQuery = z.object({
   size: z.coerce.number().int().min(1).default(50),
   unit_reference: z
     .string()
+    .overwrite(normalizeInstant)
     .refine((text) => isOfClicks(new Date(text).getUTCFullYear()), "must be a date and time")
     .transform((text) => new Date(text))
     .optional(),

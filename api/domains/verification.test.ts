@@ -18,3 +18,10 @@ test("each look-up asks DNS anew, also for a record that it has just not found",
   dns.set(name, "fail");
   expect(await read(name).catch((error: unknown) => error)).toMatchObject({ status: 503 });
 });
+
+test("a record is what it is within the quotation marks that a DNS panel has kept", async () => {
+  await using dns = await Dns.start();
+  const name = "_shorthop.quoted.example.com";
+  dns.set(name, [`"shorthop-verification=7f3a" `]);
+  expect(await resolveTxt([dns.address], name)).toEqual(["shorthop-verification=7f3a"]);
+});

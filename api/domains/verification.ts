@@ -178,8 +178,8 @@ export async function resolveTxt(servers: readonly string[], name: string): Prom
   try {
     const records = await freshResolver(servers, DNS_TIMEOUT_MS).resolveTxt(name);
     // A record longer than 255 bytes consists of several strings, which are concatenated (RFC 7208
-    // §3.3).
-    return records.map((strings) => strings.join(""));
+    // §3.3). Some DNS panels keep the quotation marks in which people write a value.
+    return records.map((strings) => strings.join("").replaceAll('"', "").trim());
   } catch (error) {
     if (NOT_FOUND_CODES.has(errorCode(error) ?? "")) return [];
     throw unavailable(error);

@@ -68,3 +68,19 @@ test("what is no date is one problem, not two", () => {
     expect(instant.safeParse(text).error?.issues).toHaveLength(1);
   }
 });
+
+test.each([
+  // PHP's DATE_ISO8601, Python's %z, Bitly.
+  ["2030-01-31T12:00:00+0100", "2030-01-31T12:00:00+01:00"],
+  // PostgreSQL.
+  ["2030-01-31 12:00:00.123456+01", "2030-01-31T12:00:00.123456+01:00"],
+  ["20300131T120000Z", "2030-01-31T12:00:00Z"],
+  ["20300131T1200-0530", "2030-01-31T12:00:00-05:30"],
+  ["2030-01-31t12:00:00,5z", "2030-01-31T12:00:00.5Z"],
+  // The plus sign of a query that is not encoded is a blank.
+  ["2030-01-31T12:00:00 01:00", "2030-01-31T12:00:00+01:00"],
+  ["2030-01-31T12:00Z", "2030-01-31T12:00:00Z"],
+])("%s is the instant %s, as ISO 8601 has several forms", (written, read) => {
+  expect(instant.parse(written)).toBe(read);
+  expect(Number.isNaN(Date.parse(read))).toBe(false);
+});

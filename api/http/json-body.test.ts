@@ -152,3 +152,17 @@ describe("the shape of a body", () => {
     );
   });
 });
+
+test.each([
+  ["application/json", true],
+  ["application/json; charset=UTF-8", true],
+  // A label of the same encoding (the Encoding standard), which clients write as well.
+  ["application/json;charset=utf8", true],
+  ["application/json; charset=iso-8859-1", false],
+  ["text/plain", false],
+])("a body of %p is read: %p", async (type, isRead) => {
+  const headers = { "content-type": type };
+  const request = new Request("http://api.test/", { method: "POST", body: "1", headers });
+  const read = await readJsonBody(request).catch((error: unknown) => error);
+  expect(read).toEqual(isRead ? 1 : expect.objectContaining({ status: 415 }));
+});

@@ -66,7 +66,7 @@ function isJson(contentType: string | null): boolean {
     .find((p) => p.startsWith("charset="));
   return (
     type?.trim() === "application/json" &&
-    (charset === undefined || /^charset="?utf-8"?$/.test(charset))
+    (charset === undefined || /^charset="?utf-?8"?$/.test(charset))
   );
 }
 

@@ -55,6 +55,11 @@ test("an export of Dub: tags come along; a link with a password is disabled", as
   ]);
 });
 
+test("a title has the text of a page in one line", async () => {
+  const path = write("url,title", 'https://example.com/,"\u202bחנות\u202c\u200f | a', 'b"');
+  expect(await read(path)).toMatchObject([{ title: "חנות | a b" }]);
+});
+
 test("columns and the order of dates can be corrected", async () => {
   const path = write(
     "Where to,Code,Comment,Ends",

@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { toSingleLine } from "../../shared/contracts/text.ts";
 import { HttpSource, instant, ListGuard, text } from "./http-source.ts";
 import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
 
@@ -165,7 +166,10 @@ function settingsOf(item: DubLink) {
   ];
   const arms = (item.testVariants ?? []).filter(({ url }) => url !== item.url);
   const isTested = !(item.testCompletedAt instanceof Date && item.testCompletedAt <= new Date());
-  const hasCard = item.proxy === true && typeof item.title === "string";
+  // Dub takes both from the destination's page.
+  const title = toSingleLine(item.title ?? "");
+  const description = toSingleLine(item.description ?? "") || null;
+  const hasCard = item.proxy === true && title !== "";
   const settings = {
     ...(item.archived === true ? { archived: true } : {}),
     ...(isProtected || typeof item.disabledAt === "string" ? { disabled: true } : {}),
@@ -174,9 +178,7 @@ function settingsOf(item: DubLink) {
     ...(typeof item.comments === "string" ? { notes: item.comments } : {}),
     ...(rules.length > 0 ? { rules } : {}),
     ...(arms.length > 0 && isTested ? { split: splitOf(arms, item.testCompletedAt) } : {}),
-    ...(hasCard && !isProtected
-      ? { preview: { title: item.title, description: item.description, image: item.image } }
-      : {}),
+    ...(hasCard && !isProtected ? { preview: { title, description, image: item.image } } : {}),
   };
   const left = [
     ...(isProtected ? ["its password: it is disabled until it gets one"] : []),

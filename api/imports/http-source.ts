@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { normalizeInstant } from "../../shared/contracts/text-schemas.ts";
 import { pause } from "../../shared/timeout.ts";
 import type { Cursor, Page, SourceVisits } from "./source.ts";
 
@@ -46,10 +47,7 @@ export function parseOrigin(location: string): URL {
 /** An instant, as a text in ISO 8601 or as Unix milliseconds. */
 export const instant = z
   .union([z.string().max(TIME_LENGTH_MAX), z.number()])
-  // Bitly writes offsets without a colon.
-  .transform((at) =>
-    typeof at === "number" ? new Date(at) : new Date(at.replace(/([+-]\d\d)(\d\d)$/, "$1:$2")),
-  )
+  .transform((at) => new Date(typeof at === "number" ? at : normalizeInstant(at)))
   .refine((at) => !Number.isNaN(at.getTime()), "expected a time");
 
 /** A source does not do what its documentation says. */

@@ -282,6 +282,20 @@ describe("Dub", () => {
     expect(links[101]?.alias).toBe("");
   });
 
+  test("a card has the text of a page in one line, as ours have", async () => {
+    const page = { title: "\u202b חנות\u202c\u200f", description: "Two\n lines" };
+    const card = { proxy: true, ...page, image: "https://example.com/a.png" };
+    const nameless = { proxy: true, title: "\u200f", description: "" };
+    const own = serve(({ searchParams }) =>
+      searchParams.get("page") === "1" ? [dubLink(0, card), dubLink(1, nameless)] : [],
+    );
+    const links = await linksOf(new Dub(connect(own)));
+    expect(links.map(({ settings }) => settings)).toEqual([
+      { preview: { title: "חנות", description: "Two  lines", image: card.image } },
+      {},
+    ]);
+  });
+
   test("visits come with what is known of them", async () => {
     const visits = await visitsOf(new Dub(connect(url)));
     expect(visits.map(({ linkId }) => linkId)).toEqual(["link_1", "link_2"]);

@@ -223,7 +223,12 @@ describe("an import", () => {
     const before = [await linksOf(writer.accountId), await linksOf(stranger.accountId)];
     const createdAt = new Date("2019-02-03T04:05:06Z");
     const links = [
-      link(1, { alias: "new", title: "Two\nlines", tags: ["old"], createdAt }),
+      link(1, {
+        alias: "new",
+        title: "Two\nlines \u202b\u05d0\u202c\u200f",
+        tags: ["old"],
+        createdAt,
+      }),
       link(2, { alias: "here", url: "https://example.com/here" }),
       link(3, { alias: "theirs", url: "https://example.com/theirs" }),
       link(4, { alias: "local", url: "http://127.0.0.1/" }),
@@ -249,7 +254,7 @@ describe("an import", () => {
     const [created, ...others] = (await linksOf(writer.accountId)).toReversed();
     expect(created).toMatchObject({
       alias: "new",
-      title: "Two lines",
+      title: "Two lines \u05d0",
       tags: ["old"],
       created_at: createdAt,
     });

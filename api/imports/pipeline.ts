@@ -13,6 +13,7 @@
 import { truncateText } from "../../shared/bytes.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { toSingleLine } from "../../shared/contracts/text.ts";
 import { hashedUuid, type Uuid } from "../../shared/ids.ts";
 import { type Author, OPERATOR } from "../http/principal.ts";
 import type { ImportedLink, ImportOutcome, LinkImports } from "../links/import-links.ts";
@@ -247,8 +248,8 @@ const ownerOf = ({ account_id, mode }: ImportRow): Author => ({
   actor: OPERATOR,
 });
 
-/** Most bytes of a title: what is longer is cut rather than refused. */
-const TITLE_BYTES_MAX = 255;
+/** Most characters of a title: what is longer is cut rather than refused. */
+const TITLE_LENGTH_MAX = 255;
 
 const toImportedLinks = (row: ImportRow, links: readonly SourceLink[]): ImportedLink[] =>
   links.map((link) => ({
@@ -259,7 +260,9 @@ const toImportedLinks = (row: ImportRow, links: readonly SourceLink[]): Imported
       url: link.url,
       alias: link.alias,
       domain: row.options["domain"] ?? link.domain,
-      ...(link.title === undefined ? {} : { title: toTitle(link.title) }),
+      ...(link.title === undefined
+        ? {}
+        : { title: truncateText(toSingleLine(link.title), TITLE_LENGTH_MAX) }),
       ...(link.tags === undefined ? {} : { tags: link.tags.slice(0, TAGS_MAX) }),
       ...(link.expiresAt === undefined ? {} : { expires_at: link.expiresAt.toISOString() }),
     },
@@ -269,9 +272,6 @@ const toImportedLinks = (row: ImportRow, links: readonly SourceLink[]): Imported
 /** When a link was created; undefined where no link can have been. */
 const timeOf = ({ createdAt }: SourceLink): Date | undefined =>
   createdAt !== undefined && isTime(createdAt) ? createdAt : undefined;
-
-const toTitle = (text: string): string =>
-  truncateText(text.replaceAll(/\p{Cc}+/gu, " ").trim(), TITLE_BYTES_MAX);
 
 /** Decides what becomes of links that the source does not refuse, and does it. */
 type Decide = (links: readonly SourceLink[]) => Promise<ImportOutcome[]>;

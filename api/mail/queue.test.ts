@@ -96,6 +96,16 @@ test("each recipient gets a mail with the report, and can unsubscribe by one cli
   }
 });
 
+test("the server is greeted with a full name, as relays refuse others", async () => {
+  const names: unknown[] = [];
+  await using smtp = await SmtpServer.start({
+    onMessage: (_, { hostNameAppearsAs }) => void names.push(hostNameAppearsAs),
+  });
+  await addRecipients(1);
+  await sendTo(smtp.url);
+  expect(names).toEqual([expect.stringMatching(/^[\w-]+(?:\.[\w-]+)*\.[a-z][\w-]+$/i)]);
+});
+
 test("many processes send each mail once", async () => {
   await using smtp = await SmtpServer.start();
   const { users } = await addRecipients(12);
@@ -135,6 +145,24 @@ test("a mail that is refused for now is sent later, with the same id", async () 
   expect([await statuses(), outcomes]).toEqual([["sent"], ["later", "later", "sent"]]);
   const ids = smtp.received.map((mail) => headerOf(mail, "message-id"));
   expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
+});
+
+test("a mail is sent later where its refusal is not about it: of the sender, or of too many mails a day", async () => {
+  let refusals = 0;
+  await using smtp = await SmtpServer.start({
+    onSender() {
+      if (refusals++ === 0) throw refusal(530, "5.7.0 Authentication Required");
+    },
+    onMessage() {
+      if (refusals++ === 2) throw refusal(550, "5.4.5 Daily user sending limit exceeded.");
+    },
+  });
+  await addRecipients(1);
+  for (let i = 0; i < 3; i++) {
+    await makeDue();
+    await sendTo(smtp.url);
+  }
+  expect([await statuses(), outcomes]).toEqual([["sent"], ["later", "later", "sent"]]);
 });
 
 test("a mail that is refused for good is not sent again, nor one that waits for longer than a day", async () => {

@@ -1,4 +1,5 @@
 /** Sends one mail by SMTP, and says what is certain of it afterwards. */
+import { hostname } from "node:os";
 import { Readable } from "node:stream";
 
 import SMTPConnection from "nodemailer/lib/smtp-connection";
@@ -40,6 +41,7 @@ export async function sendMail(
   const connection = new SMTPConnection({
     host: server.host,
     port: server.port,
+    name: greetingName(mail.from),
     secure: server.secure,
     requireTLS: server.requireTLS,
     connectionTimeout: WAIT_MS,
@@ -72,6 +74,15 @@ export async function sendMail(
   }
 }
 
+/**
+ * The name by which the server is greeted (RFC 5321 §4.1.1.1): this machine's if it is a full one,
+ * else the sender's domain. The library would say `[127.0.0.1]`, which Google's relay refuses.
+ */
+function greetingName(from: string): string {
+  const machine = hostname();
+  return /\.[a-z]/i.test(machine) ? machine : from.slice(from.lastIndexOf("@") + 1);
+}
+
 /** Goes through the steps of SMTP; rejects with the error of the first that fails. */
 async function deliver(
   connection: SMTPConnection,
@@ -93,14 +104,20 @@ async function deliver(
   });
 }
 
-/** The commands whose refusal is about this mail, and not about the server or its configuration. */
-const ABOUT_MAIL = new Set(["MAIL FROM", "RCPT TO", "DATA"]);
+/**
+ * The commands whose refusal is about this mail, and not about the server or its configuration: the
+ * sender is that of all mails.
+ */
+const ABOUT_MAIL = new Set(["RCPT TO", "DATA"]);
+
+/** Too many mails today, for which Google's servers have a code that is for good (RFC 3463). */
+const TOO_MANY = /\b5\.4\.5\b/;
 
 function judge(cause: unknown, begun: boolean): MailResult {
   const { responseCode, command } = Object(cause);
   const error = describe(cause);
   if (typeof responseCode !== "number") return { outcome: begun ? "unknown" : "later", error };
-  const isFinal = responseCode >= 500 && ABOUT_MAIL.has(command);
+  const isFinal = responseCode >= 500 && ABOUT_MAIL.has(command) && !TOO_MANY.test(error);
   return { outcome: isFinal ? "refused" : "later", error };
 }
 

@@ -11,19 +11,13 @@ const PARAMETER_LENGTH_MAX = 4_096;
 
 const parameter = z.string().max(PARAMETER_LENGTH_MAX).optional();
 
-/** Those of OpenID Connect, and what providers add to them. */
+/** Those of OpenID Connect that are used. */
 const callbackQuery = z.object({
   code: parameter,
   state: parameter,
   iss: parameter,
   error: parameter,
   error_description: parameter,
-  error_uri: parameter,
-  session_state: parameter,
-  scope: parameter,
-  authuser: parameter,
-  hd: parameter,
-  prompt: parameter,
 });
 
 export const oidcRoutes = (auth: AccessPlugin, oidc: OidcService) =>
@@ -47,5 +41,5 @@ export const oidcRoutes = (auth: AccessPlugin, oidc: OidcService) =>
         set.headers["location"] = path;
         return "";
       },
-      { access: "public", query: callbackQuery, response: { 302: z.string() } },
+      { access: "page", query: callbackQuery, response: { 302: z.string() } },
     );

@@ -168,6 +168,21 @@ describe("somebody of the provider", () => {
     expect(await roles()).toEqual({ [person.email]: "member" });
   });
 
+  test("is believed where their address is of a domain that the provider has verified, as Entra ID says it", async () => {
+    const { email_verified: _, ...person } = meet();
+    provider.know(person);
+    expect(await signIn()).toEqual({ path: "/?sign-in=email_not_verified", ...REFUSED });
+    provider.know({ ...person, xms_edov: true });
+    expect((await signIn()).path).toBe("/");
+    provider.know({ ...person, xms_edov: false });
+    expect(await signIn()).toEqual({ path: "/?sign-in=email_not_verified", ...REFUSED });
+    const { email_verified: __, ...local } = meet();
+    await addLocal(local.email);
+    provider.know({ ...local, xms_edov: true });
+    expect((await signIn()).path).toBe("/");
+    expect(await roles()).toEqual({ [person.email]: "member", [local.email]: "member" });
+  });
+
   test("gets a role by the domain of their address where no claim is named", async () => {
     const settings = settingsWith({
       roleClaim: undefined,

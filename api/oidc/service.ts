@@ -381,7 +381,11 @@ const providerOf = (settings: OidcSettings, origin: string) => ({
   redirectURI: `${origin}${CALLBACK_PATH}`,
   postLogoutRedirectURI: origin,
   requireIdTokenVerification: true,
-  mapProfileToUser: (profile: unknown) => ({ name: nameOf(profile), image: undefined }),
+  mapProfileToUser: (profile: unknown) => ({
+    name: nameOf(profile),
+    image: undefined,
+    emailVerified: claimsSchema.safeParse(profile).success,
+  }),
 });
 
 /**

@@ -112,11 +112,18 @@ export function readOidcSettings(config: Variables): OidcSettings | undefined {
   };
 }
 
-/** The claims of a user, of which the names of some are configured. */
-export const claimsSchema = z.looseObject({
-  email: email.transform((address) => address.toLowerCase()),
-  email_verified: z.literal([true, "true"]),
-});
+/** What Entra ID writes where the domain of the address is its customer's; it says nothing else. */
+const DOMAIN_VERIFIED: ReadonlySet<unknown> = new Set([true, "true", 1, "1"]);
+
+/** The claims of a user with a verified address, of which the names of some are configured. */
+export const claimsSchema = z
+  .looseObject({
+    email: email.transform((address) => address.toLowerCase()),
+    email_verified: z.literal([true, "true"]).optional(),
+  })
+  .refine(
+    ({ email_verified, xms_edov }) => email_verified !== undefined || DOMAIN_VERIFIED.has(xms_edov),
+  );
 
 export type Claims = z.output<typeof claimsSchema>;
 

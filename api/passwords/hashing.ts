@@ -5,6 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 
+import { preparePassword } from "../../shared/contracts/text.ts";
 import { FairQueue, type FairQueueBounds } from "../../shared/fair-queue.ts";
 import type { Uuid } from "../../shared/ids.ts";
 
@@ -49,7 +50,7 @@ export class PasswordHashing implements UserPasswords {
 
   /** Checks a password entered by a visitor of an account; accounts take turns. */
   verifyForAccount(accountId: Uuid, password: string, hashed: string): Promise<boolean> {
-    return this.#queue.run(accountId, () => Bun.password.verify(password, hashed));
+    return this.#queue.run(accountId, () => verify(password, hashed));
   }
 
   /** Hashes a user's password by Argon2id, in PHC format; has priority over those of links. */
@@ -58,7 +59,7 @@ export class PasswordHashing implements UserPasswords {
   }
 
   verifyForUser(password: string, hashed: string): Promise<boolean> {
-    return this.#queue.runUrgent(() => Bun.password.verify(password, hashed));
+    return this.#queue.runUrgent(() => verify(password, hashed));
   }
 
   /** The number of passwords that wait to be hashed. */
@@ -67,4 +68,8 @@ export class PasswordHashing implements UserPasswords {
   }
 }
 
-const hash = (password: string): Promise<string> => Bun.password.hash(password, ARGON2ID);
+const hash = (password: string): Promise<string> =>
+  Bun.password.hash(preparePassword(password), ARGON2ID);
+
+const verify = (password: string, hashed: string): Promise<boolean> =>
+  Bun.password.verify(preparePassword(password), hashed);

@@ -170,7 +170,7 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
       "/:token",
       ({ params: { token }, request, set }) =>
         respond(request, set, unsubscriber.isValid(token) ? "question" : "invalid"),
-      { access: "public", params, detail: { hide: true } },
+      { access: "page", params, detail: { hide: true } },
     )
     .post(
       "/:token",
@@ -179,7 +179,7 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
         return respond(request, set, isDone ? "done" : "invalid");
       },
       {
-        access: "public",
+        access: "page",
         // The body that mail programs send is not read: the address says all.
         params,
         detail: { hide: true },

@@ -32,7 +32,7 @@ export function linkReportRoutes(
   return new Elysia({ name: "link reports", prefix: "/report-link" })
     .use(auth)
     .get("", ({ query: { url }, request, set }) => respond(request, set, "question", url), {
-      access: "public",
+      access: "page",
       query,
       detail: { hide: true },
     })
@@ -48,7 +48,7 @@ export function linkReportRoutes(
         if (!networks.consume(call.address).granted) return respond(request, set, "limited", url);
         return respond(request, set, (await reports.report(url, reason)) ? "done" : "not_found");
       },
-      { access: "public", parse: leaveUnread, detail: { hide: true } },
+      { access: "page", parse: leaveUnread, detail: { hide: true } },
     );
 }
 

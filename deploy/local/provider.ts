@@ -10,7 +10,9 @@ import { type JWKS, type KoaContextWithOIDC, Provider } from "oidc-provider";
 export type Person = {
   sub: string;
   email: string;
-  email_verified: boolean;
+  email_verified?: boolean;
+  /** What Entra ID has in its place. */
+  xms_edov?: boolean;
   name: string;
   groups: string[];
 };
@@ -44,7 +46,7 @@ export abstract class LoopbackProvider {
       ],
       jwks: signingKeys(),
       cookies: { keys: [randomBytes(24).toString("base64url")] },
-      claims: { email: ["email", "email_verified"], profile: ["name", "groups"] },
+      claims: { email: ["email", "email_verified", "xms_edov"], profile: ["name", "groups"] },
       conformIdTokenClaims: false,
       findAccount: (_, sub) => {
         const person = this.people.get(sub);

@@ -82,6 +82,7 @@ const SEC_GPC = toFieldName("sec-gpc");
 const SEC_PURPOSE = toFieldName("sec-purpose");
 const TRANSFER_ENCODING = toFieldName("transfer-encoding");
 const USER_AGENT = toFieldName("user-agent");
+const X_FIREFOX_AI = toFieldName("x-firefox-ai");
 const X_FORWARDED_FOR = toFieldName("x-forwarded-for");
 const X_MOZ = toFieldName("x-moz");
 const X_PURPOSE = toFieldName("x-purpose");
@@ -123,6 +124,7 @@ function applyField(
       return true;
     case 12:
       if (hasFieldName(scan, name, length, CONTENT_TYPE)) setRange(head.contentType, start, end);
+      else applyMark(scan, name, length, start, end, head);
       return true;
     case 14:
       if (!hasFieldName(scan, name, length, CONTENT_LENGTH)) {
@@ -179,6 +181,11 @@ function applyMark(
       return;
     case 11:
       if (hasFieldName(scan, name, length, SEC_PURPOSE)) applyPurpose(bytes, start, end, head);
+      return;
+    case 12:
+      // Firefox's previews of links.
+      if (hasFieldName(scan, name, length, X_FIREFOX_AI))
+        head.prefetch ||= isOne(bytes, start, end);
       return;
     case 13:
       if (hasFieldName(scan, name, length, X_SEC_PURPOSE)) applyPurpose(bytes, start, end, head);

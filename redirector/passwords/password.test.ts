@@ -126,6 +126,14 @@ describe("verifications", () => {
   });
 });
 
+test("a password is the same however a device types its accents and blanks (RFC 8265)", async () => {
+  const check = new PasswordCheck(async (password) => password === "caf\u00e9 \u1ebf");
+  const attempt = (password: string) =>
+    check.check(link, { address: "203.0.113.1", password, knownVisitor: false });
+  expect(await attempt("cafe\u0301\u00a0e\u0302\u0301")).toBe("right");
+  expect(await attempt("cafe \u1ebf")).toBe("wrong");
+});
+
 describe("the queue", () => {
   test("admits a first-time visitor before a site that hammers from all its networks", async () => {
     const { attempt, verifying } = createManualCheck();

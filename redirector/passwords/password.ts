@@ -20,6 +20,7 @@ import { LRUCache } from "lru-cache";
 
 import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
 import { sliceToString } from "../../shared/bytes.ts";
+import { preparePassword } from "../../shared/contracts/text.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
 import { FixedWindow } from "../../shared/local-limits.ts";
 import { AddressWindow } from "../visitors/address-window.ts";
@@ -80,7 +81,8 @@ export class PasswordCheck {
   }
 
   async check(link: CachedLink, attempt: PasswordAttempt): Promise<PasswordResult> {
-    const { address, password } = attempt;
+    const { address } = attempt;
+    const password = preparePassword(attempt.password);
     const ids = sliceToString(link.ids);
     const hash = link.password_hash ?? "";
     const groups = addressGroups(address);

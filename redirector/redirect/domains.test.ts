@@ -175,15 +175,17 @@ describe("a failed request", () => {
   test("for an unknown alias counts only on a custom domain, and only where the path begins with an alias", async () => {
     const redirector = new TestRedirector(OWN);
     for (const path of ["/nothing", "/", "/robots.txt"]) await redirector.request(path);
-    for (const path of "/ /-env /a,php /favicon.ico /own /own/more /own+ /no+".split(" "))
+    for (const path of "/ /-env /a,php /.env /.git/a /wp/a.php /favicon.ico /own /own/more /own+ /no+".split(
+      " ",
+    ))
       await redirector.request(path, AT);
     expect(redirector.failures).toEqual([]);
-    for (const path of ["/n%6Fthing/", "/nothing", "/nothing/more"])
+    for (const path of ["/n%6Fthing/", "/nothing", "/nothing/more", "/menus.pdf"])
       await redirector.request(path, AT);
     redirector.cache.put({ state: "deleted", version: 2, domain: HOST, alias: "own" });
     await redirector.request("/own", AT);
     const names = redirector.failures.map(([, , alias]) => alias);
-    expect(names).toEqual(["nothing", "nothing", "nothing/more", "own"]);
+    expect(names).toEqual(["nothing", "nothing", "nothing/more", "menus.pdf", "own"]);
   });
 
   test("that could not be looked up does not count", async () => {

@@ -12,6 +12,12 @@ import type { Failure } from "./decision.ts";
 import type { DomainFinder } from "./link-finder.ts";
 import type { RequestReader } from "./request-reader.ts";
 
+/**
+ * Names of hidden files and of scripts, for which programs search every host: of no use to whoever
+ * looks for misprinted aliases.
+ */
+const FOREIGN_FILE = /(?:^|\/)\.|\.(?:php\d?|phtml|aspx?|jspx?|cgi)$/i;
+
 export class FailureCounter {
   readonly #failures: FailureLog;
   readonly #domains: DomainFinder;
@@ -42,7 +48,7 @@ export class FailureCounter {
     // On the service's own domain, an alias without a link has no owner.
     if (domain === DEFAULT_DOMAIN) return;
     const [name] = readAliases(path);
-    if (name === undefined) return;
+    if (name === undefined || FOREIGN_FILE.test(name.alias)) return;
     const { alias } = name;
     const isFolded = this.#domains.foldOf(domain) === "all";
     this.#failures.countUnknownAlias(domain, isFolded ? foldAlias(alias) : alias);

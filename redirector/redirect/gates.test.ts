@@ -121,6 +121,7 @@ describe("a limit", () => {
     { purpose: "Preview" },
     { "x-purpose": "preview" },
     { "x-moz": "prefetch" },
+    { "x-firefox-ai": "1" },
     // Scripts, which may not set `Sec-Purpose`.
     { "x-sec-purpose": "prefetch" },
     // A load within a page.

@@ -34,7 +34,28 @@ const isWithinYears = (text: string): boolean => {
   return !(instant < EARLIEST || instant > LATEST);
 };
 
+/**
+ * An instant in ISO 8601, in its extended or basic form, also without seconds. Programs write
+ * offsets without a colon (PHP, Python, Bitly) and without minutes (PostgreSQL); a query that is
+ * not encoded has a blank for the plus sign.
+ */
+const INSTANT =
+  /^(\d{4})-?(\d\d)-?(\d\d)[t ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?(?:z|(?: ?([+-])| )(\d\d)(?::?(\d\d))?)$/i;
+
+/** An instant as RFC 3339 and `Date` have it; a text that is none stays as it is. */
+export function normalizeInstant(text: string): string {
+  const parts = INSTANT.exec(text);
+  if (parts === null) return text;
+  const [, year, month, day, hour, minute, second = "00", fraction, sign = "+", hours] = parts;
+  const minutes = parts[10] ?? "00";
+  const decimals = fraction === undefined ? "" : `.${fraction}`;
+  const offset = hours === undefined ? "Z" : `${sign}${hours}:${minutes}`;
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}${decimals}${offset}`;
+}
+
 /** A date and time with `Z` or an offset. */
-export const instant = z.iso
-  .datetime({ offset: true })
+export const instant = z
+  .string()
+  .overwrite(normalizeInstant)
+  .check(z.iso.datetime({ offset: true }))
   .refine(isWithinYears, "must be in the years 1 to 9999");

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { trimInvisible } from "./text.ts";
+import { hasControlCharacter, toSingleLine, trimInvisible } from "./text.ts";
 
 /** Characters that nobody sees, by the reason why they come along. */
 const INVISIBLE: Readonly<Record<string, string>> = {
@@ -69,6 +69,19 @@ test("what is between visible characters stays, and nothing is left to trim", ()
       expect(trimInvisible(trimmed)).toBe(trimmed);
       expect(trimInvisible(`x${text}y`)).toBe(`x${text}y`);
       expect(trimmed.trim()).toBe(trimmed);
+    }),
+  );
+});
+
+test("a title of a page becomes one that a link can have, with all that is seen", () => {
+  expect(toSingleLine("\u202bגוגל – C++\u200e\u202c\u200f\r\n\u2066מפות\u2069")).toBe(
+    "גוגל – C++ מפות",
+  );
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (text) => {
+      const line = toSingleLine(text);
+      expect(hasControlCharacter(line)).toBe(false);
+      expect(toSingleLine(line)).toBe(line);
     }),
   );
 });

@@ -9,6 +9,16 @@ const INVISIBLE = /[\p{Cc}\p{Bidi_Control}]/u;
 export const hasControlCharacter = (text: string): boolean => INVISIBLE.test(text);
 
 /**
+ * A text of others, such as the title of a page, in one line and without what
+ * {@link hasControlCharacter} finds: titles in Hebrew and Arabic often have marks of direction.
+ */
+export const toSingleLine = (text: string): string =>
+  text
+    .replaceAll(/\p{Bidi_Control}+/gu, "")
+    .replaceAll(/\p{Cc}+/gu, " ")
+    .trim();
+
+/**
  * Characters that nobody sees at an end of a text: white space, format characters such as the byte
  * order mark and marks of direction, fillers and other characters that Unicode wants ignored, the
  * place of an image (U+FFFC) that was copied as text, and the empty pattern of Braille.
@@ -42,6 +52,9 @@ export function trimInvisible(text: string): string {
   return trimmed.slice(0, end - last.length + whole.length);
 }
 
+/** A name as it is stored, compared and counted: those that look alike are one. "" for blanks. */
+export const normalizeText = (text: string): string => trimInvisible(text).normalize("NFC");
+
 /** The character that ends at `end`: of two code units if these are a pair. */
 function characterBefore(text: string, end: number): string {
   const pair = String.fromCodePoint(text.codePointAt(end - 2) ?? 0);
@@ -59,3 +72,10 @@ export const FORMULA = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
  * texts stay distinct.
  */
 export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
+
+/**
+ * A password as it is hashed and compared (RFC 8265 §4.2.2): devices type an accent as a character
+ * of its own or not, and further blanks beside that of the space bar.
+ */
+export const preparePassword = (typed: string): string =>
+  typed.replaceAll(/\p{Zs}/gu, " ").normalize("NFC");

@@ -9,6 +9,7 @@ import { MINUTE_MS } from "../durations.ts";
 import { cached } from "../visitors/cache.ts";
 import { type ByteWriter, isText, prefixLength, u16At } from "./byte-writer.ts";
 import type { RequestFacts } from "./facts.ts";
+import { namesOf } from "./language.ts";
 
 /** How a type of conditions is evaluated; `start` and `end` are those of its bytes. */
 type Evaluation = {
@@ -42,12 +43,14 @@ const agent = (name: "device" | "os" | "browser"): Evaluation => ({
 /** A language is one of the tags, or more specific than one: `de-AT` is `de`. */
 const language: Evaluation = {
   test(facts, bytes, start, end) {
-    const known = facts.language();
+    const names = namesOf(facts.language());
     for (let at = start; at < end;) {
       const from = at + 2;
       at = from + u16At(bytes, at);
-      const length = prefixLength(bytes, from, at, known);
-      if (length >= 0 && (length === known.length || known[length] === "-")) return true;
+      for (const name of names) {
+        const length = prefixLength(bytes, from, at, name);
+        if (length >= 0 && (length === name.length || name[length] === "-")) return true;
+      }
     }
     return false;
   },

@@ -1,4 +1,5 @@
 /** The languages that a visitor accepts, and the one that the visitor prefers. */
+import { cached } from "../visitors/cache.ts";
 
 /**
  * Most entries of a header that are read, and most parameters of an entry. Browsers send a dozen,
@@ -37,9 +38,68 @@ export function visitLanguages(
 ): void {
   for (const entry of header.split(",", ENTRIES_MAX)) {
     const [tag = "", ...parameters] = entry.split(";", 1 + PARAMETERS_MAX);
-    visit(tag.trim().toLowerCase(), weightOf(parameters));
+    visit(toTag(tag), weightOf(parameters));
   }
 }
+
+/** Codes that Java, and so some apps, write for those which have replaced them in ISO 639. */
+const REPLACED: ReadonlyMap<string, string> = new Map([
+  ["iw", "he"],
+  ["in", "id"],
+  ["ji", "yi"],
+]);
+
+/** A code of a language that may have been replaced, in lower case. */
+export const currentCode = (code: string): string => REPLACED.get(code) ?? code;
+
+/** A tag in lower case; systems write the underscore of their locales. */
+function toTag(text: string): string {
+  const tag = text.trim().toLowerCase().replaceAll("_", "-");
+  const end = tag.indexOf("-");
+  return end < 0 ? currentCode(tag) : currentCode(tag.slice(0, end)) + tag.slice(end);
+}
+
+/** Codes by which people mean a language of a browser as well. */
+const OTHER_CODES: ReadonlyMap<string, readonly string[]> = new Map([
+  ...[...REPLACED].map(([former, code]) => [code, [former]] as const),
+  // Norwegian is written in two ways, of which browsers name theirs.
+  ["nb", ["no"]],
+  ["nn", ["no"]],
+  ["no", ["nb"]],
+  ["fil", ["tl"]],
+  ["tl", ["fil"]],
+]);
+
+/** How Chinese is written in a country; some tags have only one of the two. */
+const CHINESE: ReadonlyMap<string, string> = new Map([
+  ["cn", "hans"],
+  ["my", "hans"],
+  ["sg", "hans"],
+  ["hk", "hant"],
+  ["mo", "hant"],
+  ["tw", "hant"],
+]);
+
+/** Longer tags have no other names; those that browsers send are shorter. */
+const NAMED_LENGTH_MAX = 35;
+
+/** Tags whose names are cached: a link may have many conditions on the visitor's. */
+const TAGS_MAX = 2_000;
+
+/** The tags by which people mean the language of a tag, which is the first of them. */
+export const namesOf = (tag: string): readonly string[] =>
+  tag.length > NAMED_LENGTH_MAX ? [tag] : namesOfKnown(tag);
+
+const namesOfKnown = cached(TAGS_MAX, (tag: string): readonly string[] => {
+  const [code = "", first = "", ...rest] = tag.split("-");
+  const beyond = tag.slice(code.length);
+  const names = [tag, ...(OTHER_CODES.get(code) ?? []).map((other) => other + beyond)];
+  if (code !== "zh") return names;
+  const script = CHINESE.get(first);
+  if (script !== undefined) names.push(`zh-${script}${beyond}`);
+  else if (/^han[st]$/.test(first) && rest.length > 0) names.push(["zh", ...rest].join("-"));
+  return names;
+});
 
 /**
  * Parses a weight. Returns 0, which makes a language not acceptable, also for an invalid weight.

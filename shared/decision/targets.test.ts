@@ -274,6 +274,31 @@ test.each([
   expect(preferredLanguage(header)).toBe(expected);
 });
 
+test.each([
+  // Browsers name how Norwegian is written.
+  ["no", "nb-NO,nb;q=0.9,no;q=0.8", true],
+  ["no", "nn-NO", true],
+  ["nb", "no", true],
+  ["nn", "nb-NO", false],
+  // Java's codes, and the underscore of its locales.
+  ["he", "iw-IL", true],
+  ["iw", "he-IL,he;q=0.9", true],
+  ["id", "in_ID", true],
+  ["en-US", "en_US", true],
+  // Browsers name countries, apps of iOS also the script.
+  ["zh-Hant", "zh-TW,zh;q=0.9", true],
+  ["zh-Hant", "zh-CN", false],
+  ["zh-TW", "zh-Hant-TW;q=1", true],
+  ["zh-TW", "zh-Hans-CN", false],
+  ["zh", "zh-Hant-HK", true],
+])("a rule for %p holds for %p: %p", (tag, acceptLanguage, matches) => {
+  const conditions = [{ type: "language" as const, in: [tag] }];
+  const targets = new Targets({ rules: [{ id: "r", url: "https://example.com/", conditions }] });
+  const agent = { browser: "", os: "", device: "other" as const };
+  const request = { now: 0, address: "", location: undefined, agent, source: "", query: "" };
+  expect(targets.choose(toFacts({ ...request, acceptLanguage })) !== undefined).toBe(matches);
+});
+
 const ARMS = [
   { id: "a", url: "https://example.com/a", weight: 30 },
   { id: "b", url: "https://example.com/b", weight: 1 },

@@ -1,7 +1,7 @@
 /** Goal: a date is read as it is meant, and never guessed where it could mean two days. */
 import { describe, expect, test } from "bun:test";
 
-import { findDateOrder, normalizeOrder, readInstant } from "./cells.ts";
+import { findDateOrder, normalizeOrder, readFlag, readInstant } from "./cells.ts";
 
 describe("a date", () => {
   test.each([
@@ -16,6 +16,13 @@ describe("a date", () => {
     ["03/04/2026", "month", "2026-03-04T00:00:00.000Z"],
     ["05/05/2026", undefined, "2026-05-05T00:00:00.000Z"],
     ["2026-12-31", "month", "2026-12-31T00:00:00.000Z"],
+    // As spreadsheets of East Asia and Hungary write them, and Excel an hour below ten.
+    ["2026/12/31", "day", "2026-12-31T00:00:00.000Z"],
+    ["2026/1/5 9:05", undefined, "2026-01-05T09:05:00.000Z"],
+    ["2026. 01. 05. 9:05:07", undefined, "2026-01-05T09:05:07.000Z"],
+    ["2026-01-05 9:05", undefined, "2026-01-05T09:05:00.000Z"],
+    ["12/31/2026 2:30 PM", undefined, "2026-12-31T14:30:00.000Z"],
+    ["31/12/2026 12:05:06am", undefined, "2026-12-31T00:05:06.000Z"],
   ] as const)("%s, with the %s first, is %s", (text, order, instant) => {
     expect(readInstant(normalizeOrder(text, order) ?? text)).toBe(instant);
   });
@@ -27,6 +34,7 @@ describe("a date", () => {
     ["1/2/26", "of two digits for the year"],
     ["31.12/2026", "with two marks"],
     ["31.12.2026 25", "with half a time"],
+    ["2026/31/12", "with its day before the month"],
   ])("%s is not read, %s", (text) => {
     const read = readInstant(normalizeOrder(text, undefined) ?? text);
     expect(Number.isNaN(Date.parse(read)) || read === text || read === "2026-02-31").toBe(true);
@@ -43,4 +51,18 @@ test.each([
   ["an order, and dots", ["12/31/2026", "31.12.2026"], false, "month"],
 ] as const)("%s: the order of a file", (_, texts, isAmbiguous, order) => {
   expect(findDateOrder(texts)).toEqual({ isAmbiguous, order });
+});
+
+test.each([
+  ["TRUE", true],
+  ["WAAR", true],
+  ["VERO", true],
+  ["DOĞRU", true],
+  ["ИСТИНА", true],
+  ["FAŁSZ", false],
+  ["YANLIŞ", false],
+  ["EPÄTOSI", false],
+  ["maybe", "maybe"],
+])("%s, as a spreadsheet may have written a cell, is %p", (text, value) => {
+  expect(readFlag(text)).toBe(value);
 });

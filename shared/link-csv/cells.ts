@@ -9,12 +9,15 @@ import { decodeAliasPath } from "../contracts/alias.ts";
 import type { newLinkBody } from "../contracts/link-schemas.ts";
 import { ESCAPED_FORMULA } from "../contracts/text.ts";
 
-/** Words for yes and no. */
+/** Words for yes and no, and those that spreadsheets write for a cell that is true or false. */
+const YES =
+  "true yes y 1 on archived hidden ja wahr oui vrai sí si verdadero vero verdadeiro waar sand sann sant tosi prawda pravda igaz adevărat doğru истина";
+const NO =
+  "false no n 0 off nein falsch non faux falso onwaar falsk usann falskt epätosi fałsz nepravda hamis fals yanlış yanliş ложь";
+
 const FLAGS: ReadonlyMap<string, boolean> = new Map([
-  ...["true", "yes", "y", "1", "on", "archived", "hidden"].map((text) => [text, true] as const),
-  ...["ja", "wahr", "oui", "vrai", "sí", "si", "verdadero"].map((text) => [text, true] as const),
-  ...["false", "no", "n", "0", "off"].map((text) => [text, false] as const),
-  ...["nein", "falsch", "non", "faux", "falso"].map((text) => [text, false] as const),
+  ...YES.split(" ").map((text) => [text, true] as const),
+  ...NO.split(" ").map((text) => [text, false] as const),
 ]);
 
 /** Reads yes or no. */
@@ -142,7 +145,11 @@ export const DATE_ORDERS = ["day", "month"] as const;
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
 const WRITTEN_DATE =
-  /^(?<first>\d{1,2})(?<mark>[./-])(?<second>\d{1,2})\k<mark>(?<year>\d{4})(?:,?[T ]+(?<time>\d{1,2}:\d{2}(?::\d{2})?))?$/;
+  /^(?<first>\d{1,2})(?<mark>[./-])(?<second>\d{1,2})\k<mark>(?<year>\d{4})(?:,?[T ]+(?<time>\d{1,2}:\d{2}(?::\d{2})?)(?: ?(?<half>[ap])m)?)?$/i;
+
+/** A date with its year first, as spreadsheets write it in East Asia, Hungary and elsewhere. */
+const YEAR_FIRST =
+  /^(?<year>\d{4})(?<mark>[./-]) ?(?<first>\d{1,2})\k<mark> ?(?<second>\d{1,2})\.?(?:,?[T ]+(?<time>\d{1,2}:\d{2}(?::\d{2})?)(?: ?(?<half>[ap])m)?)?$/i;
 
 const MONTHS = 12;
 
@@ -158,13 +165,25 @@ function orderOf(text: string): DateOrder | "either" | undefined {
 
 /** Returns the date as `YYYY-MM-DD`, with its time of day; undefined if it cannot be read. */
 export function normalizeOrder(text: string, order: DateOrder | undefined): string | undefined {
-  const found = orderOf(text);
+  const yearFirst = YEAR_FIRST.exec(text)?.groups;
+  const found = yearFirst === undefined ? orderOf(text) : "month";
   const used = found === "either" ? order : found;
-  const { first = "", second = "", year, time } = WRITTEN_DATE.exec(text)?.groups ?? {};
-  if (used === undefined || year === undefined) return undefined;
+  const written = yearFirst ?? WRITTEN_DATE.exec(text)?.groups;
+  if (used === undefined || written === undefined) return undefined;
+  const { year = "", first = "", second = "", time, half } = written;
   const [month, day] = used === "day" ? [second, first] : [first, second];
-  const clock = time === undefined ? "" : ` ${time.padStart(time.length < 6 ? 5 : 8, "0")}`;
+  const clock = time === undefined ? "" : ` ${toClock(time, half)}`;
   return `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}${clock}`;
+}
+
+const HALF_DAY_HOURS = 12;
+
+/** A time of day as `HH:MM` or `HH:MM:SS`; `half` is `a` or `p` of a half day's. */
+function toClock(time: string, half: string | undefined): string {
+  const [hours = "", ...rest] = time.split(":");
+  const past = half?.toLowerCase() === "p" ? HALF_DAY_HOURS : 0;
+  const hour = half === undefined ? hours : String((Number(hours) % HALF_DAY_HOURS) + past);
+  return [hour.padStart(2, "0"), ...rest].join(":");
 }
 
 /** Whether some of the dates can be read in two ways, and the order that the others show. */

@@ -1,4 +1,5 @@
 /** Reads the links of a row: where they are, their destination, settings, state and password. */
+import { toSingleLine } from "../contracts/text.ts";
 import { completeUrl } from "../contracts/web-url.ts";
 import {
   type DateOrder,
@@ -152,8 +153,7 @@ export function readSettings(read: ReadCell, options: CellReading, now: number):
     else if (isDateField(field)) draft[field] = readDate(text, options);
     else draft[field] = SETTING_CELLS[field].read(text);
   }
-  if (typeof draft["title"] === "string")
-    draft["title"] = draft["title"].replaceAll(/[\t\n]+/g, " ");
+  if (typeof draft["title"] === "string") draft["title"] = toSingleLine(draft["title"]);
   const problem =
     applyState(read, draft, options) ??
     findDateProblem(read, draft, now) ??

@@ -5,6 +5,8 @@ export type ReceivedMail = { from: string; to: string[]; raw: string };
 
 /** What the server does; each step accepts unless it throws, by default all of them. */
 type Behaviour = {
+  /** Throws to refuse a sender. */
+  onSender?: (address: string) => Promise<void> | void;
   /** Throws to refuse a recipient. */
   onRecipient?: (address: string) => Promise<void> | void;
   /** Throws to refuse a message that was read. */
@@ -12,8 +14,8 @@ type Behaviour = {
 };
 
 /** A refusal with an SMTP status. */
-export const refusal = (responseCode: number): Error =>
-  Object.assign(new Error("No."), { responseCode });
+export const refusal = (responseCode: number, text = "No."): Error =>
+  Object.assign(new Error(text), { responseCode });
 
 export class SmtpServer implements AsyncDisposable {
   readonly received: ReceivedMail[] = [];
@@ -32,6 +34,9 @@ export class SmtpServer implements AsyncDisposable {
       authOptional: true,
       disabledCommands: ["STARTTLS"],
       disableReverseLookup: true,
+      onMailFrom({ address }, _session, done) {
+        Promise.try(() => behaviour.onSender?.(address)).then(() => done(), done);
+      },
       onRcptTo({ address }, _session, done) {
         Promise.try(() => behaviour.onRecipient?.(address)).then(() => done(), done);
       },

@@ -199,8 +199,8 @@ function listFields(schema: BodySchema, root: BodySchema): string[] {
 const READ_HEADERS = words(`Accept-Encoding Accept-Language Authorization Content-Encoding
   Content-Length Content-Type Cookie Expect Forwarded Host Idempotency-Key If-Match If-None-Match
   Last-Event-ID Origin Range Referer Sec-Fetch-Dest Sec-Fetch-Site Sec-Purpose Transfer-Encoding
-  Upgrade User-Agent X-Forwarded-For X-Forwarded-Host X-HTTP-Method-Override X-Moz X-Purpose
-  X-Request-Id`);
+  Upgrade User-Agent X-Firefox-AI X-Forwarded-For X-Forwarded-Host X-HTTP-Method-Override X-Moz
+  X-Purpose X-Request-Id`);
 
 /** Values of headers that are read, beside those that any header may have. */
 const HEADER_VALUES: readonly [name: string, values: readonly [string, ...string[]]][] = [

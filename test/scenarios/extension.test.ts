@@ -195,6 +195,8 @@ test.skipIf(CHROMIUM === null)(
     await options.screenshot({ path: join(SCREENS, "options.png") });
     const page = await browser.newPage();
     await page.goto(`${stack.info().api_url}/docs/errors`);
+    // As Google's pages in Hebrew have it.
+    await page.evaluate(String.raw`document.title = "\u202b\u05d0\u202c\u200f"`);
     const shown: string[] = [];
     for (const time of ["first", "second"]) {
       const popup = await Popup.open(options, page);

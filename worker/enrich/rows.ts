@@ -14,8 +14,10 @@ import {
 import { decodeText } from "../../shared/contracts/click-text.ts";
 import { parseImportedVisit } from "../../shared/contracts/imported-visit.ts";
 import { DEVICES } from "../../shared/contracts/link-rules.ts";
-import { toUtmValue, UTM_NAMES } from "../../shared/contracts/query-string.ts";
+import { UTM_NAMES } from "../../shared/contracts/query-string.ts";
+import { normalizeText } from "../../shared/contracts/text.ts";
 import { isCountry, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
+import { currentCode } from "../../shared/decision/language.ts";
 import { formatUuid, ID_BYTES, type Uuid } from "../../shared/ids.ts";
 import { TimeSlice } from "../../shared/time-slice.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
@@ -341,14 +343,14 @@ const toDevice = (text: string): string =>
 
 /** The primary subtag of the first language, e.g. `de` for `de-AT,en;q=0.5`; "" for none. */
 export const parseLanguage = (header: string): string =>
-  /^\s*([a-z]{2,3})(?=[-,;\s]|$)/i.exec(header)?.[1]?.toLowerCase() ?? "";
+  currentCode(/^\s*([a-z]{2,3})(?=[-_,;\s]|$)/i.exec(header)?.[1]?.toLowerCase() ?? "");
 
 const UTM_LENGTH_MAX = 255;
 
 function parseUtm(query: string): Buffer {
   const values = new URLSearchParams(query);
   const valueOf = (name: string) =>
-    truncateText(toUtmValue(values.get(name) ?? ""), UTM_LENGTH_MAX);
+    truncateText(normalizeText(values.get(name) ?? ""), UTM_LENGTH_MAX);
   return toFields(...UTM_NAMES.map(valueOf));
 }
 

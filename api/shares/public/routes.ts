@@ -91,7 +91,7 @@ export const sharedRoutes = (auth: AccessPlugin, shared: SharedService, secure: 
         const cookies = request.headers.get("cookie") ?? "";
         return sendPage(await pages.show(visit, cookies, query), request, set);
       },
-      { access: "public", params: sharedParams, query: sharedPageQuery, detail: { hide: true } },
+      { access: "page", params: sharedParams, query: sharedPageQuery, detail: { hide: true } },
     )
     .post(
       "/shared/:token",
@@ -102,7 +102,7 @@ export const sharedRoutes = (auth: AccessPlugin, shared: SharedService, secure: 
         const page = await pages.unlock(visit, password ?? "", call?.address ?? "");
         return sendPage(page, request, set);
       },
-      { access: "public", params: sharedParams, detail: { hide: true } },
+      { access: "page", params: sharedParams, detail: { hide: true } },
     );
 };
 

@@ -1,4 +1,5 @@
 /** The popup: shortens the tab as it opens, copies the short URL, and says what went wrong. */
+import { toSingleLine } from "../../../shared/contracts/text.ts";
 import {
   clientOf,
   element,
@@ -49,7 +50,7 @@ async function shorten(settings: Settings, url: string, title: string): Promise<
   if (typeof before === "string") return before;
   const link = await clientOf(settings).links.create({
     url,
-    ...(title === "" ? {} : { title: title.slice(0, TITLE_LENGTH_MAX) }),
+    title: toSingleLine(title).slice(0, TITLE_LENGTH_MAX).toWellFormed() || null,
     ...(domain === "" ? {} : { domain }),
     ...(tags.length === 0 ? {} : { tags }),
   });

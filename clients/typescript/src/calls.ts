@@ -38,6 +38,13 @@ export type ChangeOptions = {
 
 type Query = ApiRequest["query"];
 
+/**
+ * A random text that no other call has. Browsers have `crypto.randomUUID` on pages with https only,
+ * and a dashboard within a private network may be reached without.
+ */
+export const randomKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join("");
+
 /** Sends requests with the options of a client; what they return has the type of an operation. */
 export class Calls {
   readonly #options: ClientOptions;
@@ -70,7 +77,7 @@ export class Calls {
   async create<Id extends OperationId>(
     path: string,
     body: unknown,
-    { idempotencyKey = crypto.randomUUID(), signal }: CallOptions = {},
+    { idempotencyKey = randomKey(), signal }: CallOptions = {},
     query?: Query,
   ): Promise<ResponseBody<Id>> {
     return this.json<Id>({ method: "POST", path, query, body, idempotencyKey, signal });

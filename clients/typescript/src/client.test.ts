@@ -70,6 +70,21 @@ describe("ids", () => {
   });
 });
 
+test("what is created has a key of its own, also on a page without https, where browsers have no randomUUID", async () => {
+  const { client, requests } = createFake(ok);
+  const link = { url: "https://example.com/" };
+  Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
+  try {
+    await client.links.create(link);
+    await client.links.createMany([link]);
+  } finally {
+    Reflect.deleteProperty(crypto, "randomUUID");
+  }
+  const keys = requests.map(({ headers }) => headers.get("idempotency-key"));
+  expect(new Set(keys).size).toBe(2);
+  for (const key of keys) expect(key).toMatch(/^[\da-z]{10,40}$/);
+});
+
 describe("lists", () => {
   const entries = Array.from({ length: 5 }, (_, i) => ({ id: `link_${i}` }));
 

@@ -7,6 +7,7 @@ import {
   inChunks,
   LINKS_MAX,
   PASSWORDS_MAX,
+  randomKey,
   splitIntoChunks,
 } from "./calls.ts";
 import { path } from "./http.ts";
@@ -213,7 +214,7 @@ export class Links {
     links: Body<"createLinks">["links"],
     { include, ...options }: CallOptions & Query<"createLinks"> = {},
   ): Promise<ResponseBody<"createLinks">> {
-    const key = options.idempotencyKey ?? crypto.randomUUID();
+    const key = options.idempotencyKey ?? randomKey();
     const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
     return await inChunks(
       chunks,

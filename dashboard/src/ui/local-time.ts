@@ -4,10 +4,12 @@
  */
 
 /**
- * Converts a local time to an ISO 8601 instant. Returns invalid text unchanged, for validation to
- * reject.
+ * Converts a local time to an ISO 8601 instant: to the `stored` one where its local time is still
+ * the same, as that leaves out seconds, and which of two hours it was. Returns invalid text
+ * unchanged, for validation to reject.
  */
-export function toInstant(local: string): string {
+export function toInstant(local: string, stored: string | null = null): string {
+  if (stored !== null && toLocalTime(stored) === local) return stored;
   const instant = new Date(local);
   return Number.isNaN(instant.getTime()) ? local : instant.toISOString();
 }
@@ -20,8 +22,20 @@ export function toLocalTime(instant: string | null): string {
   return shifted.toISOString().slice(0, 16);
 }
 
-/** The time zone of this device. */
-export const getLocalZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The time zone of this device; UTC where the browser does not know it: it says `Etc/Unknown`. */
+export function getLocalZone(): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return isZone(timeZone) ? timeZone : "UTC";
+}
+
+export function isZone(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone }).format();
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** All time zones, each once, with one that is chosen. */
 export const listTimeZones = (chosen: string): string[] => [

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 
 import fc from "fast-check";
 
@@ -59,6 +59,15 @@ describe("the range in a URL", () => {
     ["start=2026-02-01&end=2026-01-31&timezone=UTC", { period: "30d", timezone: "UTC" }],
   ])("%p is used when it is valid, otherwise 30 days", (text, query) => {
     expect(toRangeQuery(read(text))).toEqual(query as ReturnType<typeof toRangeQuery>);
+  });
+
+  test("has no zone that the API does not know, where the browser does not know its own", () => {
+    const options = Intl.DateTimeFormat().resolvedOptions();
+    using _ = spyOn(Intl.DateTimeFormat.prototype, "resolvedOptions").mockReturnValue({
+      ...options,
+      timeZone: "Etc/Unknown",
+    });
+    expect(toRangeQuery(read("period=7d"))).toEqual({ period: "7d", timezone: "UTC" });
   });
 });
 

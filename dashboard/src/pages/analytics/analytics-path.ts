@@ -15,7 +15,7 @@ import {
   toSearch,
   writeValue,
 } from "../../data/scope.ts";
-import { getLocalZone } from "../../ui/local-time.ts";
+import { getLocalZone, isZone } from "../../ui/local-time.ts";
 
 /** What the counts are compared with. */
 export const COMPARISONS = ["previous", "year", "none"] as const;
@@ -120,15 +120,6 @@ export function readRange(params: URLSearchParams, now = Date.now()): Range {
   }
   const period = PERIODS.find((known) => known === name) ?? DEFAULT_PERIOD;
   return { period, start: "", end: "", timezone };
-}
-
-function isZone(timeZone: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone }).format();
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 export function toRangeQuery({ period, start, end, timezone }: Range): RangeQuery {

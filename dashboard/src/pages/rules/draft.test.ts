@@ -33,7 +33,13 @@ test("what the API returns survives editing without a change", () => {
         { type: "country" as const, in: ["DE", "AT"] },
         { type: "language" as const, in: ["de"], not: true },
         { type: "query" as const, name: "beta" },
-        { type: "time" as const, from: "2030-01-01T08:00:00.000Z" },
+        // What inputs cannot show: seconds, years of five digits, an empty value, a comma in one.
+        { type: "query" as const, name: "city", in: ["", "Paris, TX"] },
+        {
+          type: "time" as const,
+          from: "2030-01-01T08:00:15.250Z",
+          until: "9999-12-31T23:59:59.000Z",
+        },
         {
           type: "schedule" as const,
           timezone: "Europe/Berlin",
@@ -46,7 +52,7 @@ test("what the API returns survives editing without a change", () => {
   ];
   const split = {
     arms: [{ id: "arm_a", label: "New page", url: `${URL}b`, weight: 30 }],
-    until: null,
+    until: "2030-02-01T00:00:59.000Z",
   };
   expect(readDraft(toDraft({ ...FIELDS, rules, split }))).toEqual({ change: { rules, split } });
   expect(readDraft(toDraft(FIELDS))).toEqual({ change: { rules: [], split: null } });
@@ -62,7 +68,7 @@ test("what is wrong is said at its place", () => {
     { ...newArm(), url: URL, weight: "60" },
     { ...newArm(), url: URL, weight: "50" },
   ];
-  const read = readDraft({ rules: [rule], arms, until: "" });
+  const read = readDraft({ rules: [rule], arms, until: "", storedUntil: null });
   const errors = "errors" in read ? read.errors : {};
   expect(Object.keys(errors).toSorted()).toEqual([
     "arms",
@@ -75,4 +81,14 @@ test("what is wrong is said at its place", () => {
 test("an entry moves up and down", () => {
   expect(moveEntry(["a", "b", "c"], 2, 0)).toEqual(["c", "a", "b"]);
   expect(moveEntry(["a", "b", "c"], 0, 1)).toEqual(["b", "a", "c"]);
+});
+
+test("rules and arms are added on a page without https, where browsers have no randomUUID", () => {
+  Object.defineProperty(crypto, "randomUUID", { value: undefined, configurable: true });
+  try {
+    expect(newRule().key).not.toBe(newRule().key);
+    expect(newArm().key).not.toBe(newArm().key);
+  } finally {
+    Reflect.deleteProperty(crypto, "randomUUID");
+  }
 });

@@ -1,6 +1,7 @@
 /** Drafts of rules and split: the texts as typed, and their conversion from and to the API. */
 import type * as z from "zod";
 
+import { randomKey } from "../../../../clients/typescript/src/calls.ts";
 import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { rulesField } from "../../../../shared/contracts/link-rules.ts";
 import { splitField } from "../../../../shared/contracts/link-settings.ts";
@@ -29,6 +30,8 @@ export type ConditionDraft = {
   until: string;
   timeZone: string;
   days: readonly number[];
+  /** As the API has it; absent for a new one. */
+  stored?: ApiCondition;
 };
 
 export type RuleDraft = {
@@ -45,10 +48,12 @@ export type Draft = {
   arms: readonly ArmDraft[];
   /** The value of a `datetime-local` input. */
   until: string;
+  /** Its instant in the API. */
+  storedUntil: string | null;
 };
 
 export const newCondition = (type: ConditionType): ConditionDraft => ({
-  key: crypto.randomUUID(),
+  key: randomKey(),
   type,
   not: false,
   values: "",
@@ -60,13 +65,13 @@ export const newCondition = (type: ConditionType): ConditionDraft => ({
 });
 
 export const newRule = (): RuleDraft => ({
-  key: crypto.randomUUID(),
+  key: randomKey(),
   url: "",
   conditions: [newCondition("device")],
 });
 
 export const newArm = (): ArmDraft => ({
-  key: crypto.randomUUID(),
+  key: randomKey(),
   label: "",
   url: "",
   weight: "10",
@@ -87,10 +92,12 @@ export const toDraft = ({ rules = [], split }: FullLink): Draft => ({
     weight: String(weight),
   })),
   until: toLocalTime(split?.until ?? null),
+  storedUntil: split?.until ?? null,
 });
 
 function toConditionDraft(condition: ApiCondition): ConditionDraft {
-  const draft = { ...newCondition(condition.type), not: condition.not ?? false };
+  const not = condition.not ?? false;
+  const draft = { ...newCondition(condition.type), not, stored: condition };
   switch (condition.type) {
     case "time":
       return {
@@ -109,9 +116,17 @@ function toConditionDraft(condition: ApiCondition): ConditionDraft {
   }
 }
 
-/** Converts a condition to the API's form; the schema validates it. */
+/** What inputs show of a condition. */
+const shownOf = ({ key: _key, stored: _stored, ...shown }: ConditionDraft): string =>
+  JSON.stringify(shown);
+
+/**
+ * Converts a condition to the API's form; the schema validates it. One that nobody has changed
+ * stays as it is: inputs show neither seconds, nor an empty value, nor which commas belong to one.
+ */
 function toCondition(draft: ConditionDraft): Record<string, unknown> {
-  const { type, not, values, name, from, until, timeZone, days } = draft;
+  const { type, not, values, name, from, until, timeZone, days, stored } = draft;
+  if (stored !== undefined && shownOf(draft) === shownOf(toConditionDraft(stored))) return stored;
   const common = { type, ...(not ? { not } : {}) };
   const list = toCodes(type, values);
   switch (type) {
@@ -149,6 +164,7 @@ export function readDraft({
   rules,
   arms,
   until,
+  storedUntil,
 }: Draft): { change: RulesChange } | { errors: DraftErrors } {
   const errors: Record<string, string> = {};
   const note = (place: string, message: string) => {
@@ -182,7 +198,7 @@ export function readDraft({
             url,
             weight: Number(weight),
           })),
-          until: until === "" ? null : toInstant(until),
+          until: until === "" ? null : toInstant(until, storedUntil),
         },
     { error: describeIssue },
   );
