@@ -22,17 +22,18 @@ export async function deleteSession(sql: Sql, token = ""): Promise<void> {
   await sql`delete from sessions where token = ${token}`;
 }
 
-/** Ends sessions of a user: all, one only, or all except one. Returns how many that were. */
+/** Ends sessions of a user: all, one only, or all except one. Returns how many had not expired. */
 export async function endSessions(
   sql: Transaction,
   userId: Uuid,
   { only, except }: { only?: Uuid; except?: Uuid } = {},
 ): Promise<number> {
-  const { count } = await sql`
+  const ended = await sql<{ is_live: boolean }[]>`
     delete from sessions
      where user_id = ${userId} and (${only ?? null}::uuid is null or id = ${only ?? null})
-       and id is distinct from ${except ?? null}`;
-  return count;
+       and id is distinct from ${except ?? null}
+    returning expires_at > now() as is_live`;
+  return ended.filter(({ is_live }) => is_live).length;
 }
 
 /** Deletes sessions that have expired, and sign-ins that were not completed. */

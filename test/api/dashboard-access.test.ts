@@ -9,6 +9,7 @@ import * as z from "zod";
 
 import { WINDOWS } from "../../shared/budgets.ts";
 import { ROLES } from "../../shared/contracts/users.ts";
+import { decodeId } from "../../shared/ids.ts";
 import { admin, createAccount, runAdmin } from "../harness/admin.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
 import { type ApiResponse, call, codeOf, errorSchema } from "../harness/api.ts";
@@ -290,6 +291,11 @@ describe("signing in", () => {
 const isAlive = async (session: Session): Promise<boolean> =>
   (await session.send("/auth/session")).status === 200;
 
+const listDevices = async (session: Session) =>
+  z
+    .object({ data: z.array(z.object({ id: z.string(), current: z.boolean() })) })
+    .parse((await session.send("/auth/devices")).body).data;
+
 describe("a session", () => {
   test("ends with its sign-out, while others continue", async () => {
     const user = await createUser(stack, account.id);
@@ -332,10 +338,7 @@ describe("a session", () => {
     const user = await createUser(stack, account.id);
     const [one, two] = [await signIn(stack, user), await signIn(stack, user)];
     const stranger = await signIn(stack, await createUser(stack, account.id));
-    const { data } = z
-      .object({ data: z.array(z.object({ id: z.string(), current: z.boolean() })) })
-      .parse((await two.send("/auth/devices")).body);
-    const id = data.find(({ current }) => !current)?.id ?? "";
+    const id = (await listDevices(two)).find(({ current }) => !current)?.id ?? "";
     const end = (session: Session, path = id) =>
       session.send(`/auth/devices/${path}`, { method: "DELETE" });
     expect(codeOf(await end(stranger))).toEqual([404, "not_found"]);
@@ -344,6 +347,21 @@ describe("a session", () => {
     expect([await isAlive(one), await isAlive(two)]).toEqual([false, true]);
     for (const path of [id, "sess_none", "x".repeat(2_000), "%00"])
       expect(codeOf(await end(two, path))).toEqual([404, "not_found"]);
+  });
+
+  test("that has expired is not listed, and none to end", async () => {
+    const user = await createUser(stack, account.id);
+    await signIn(stack, user);
+    const session = await signIn(stack, user);
+    const before = await listDevices(session);
+    expect(before.map(({ current }) => current)).toEqual([true, false]);
+    const id = before.find(({ current }) => !current)?.id ?? "";
+    await sql`
+      update sessions set expires_at = now() - interval '1 second'
+       where id = ${decodeId("sess", id) ?? null}`;
+    expect((await listDevices(session)).map(({ current }) => current)).toEqual([true]);
+    const ended = await session.send(`/auth/devices/${id}`, { method: "DELETE" });
+    expect(codeOf(ended)).toEqual([404, "not_found"]);
   });
 
   test("stores no more of its user agent than names the device", async () => {
@@ -393,7 +411,7 @@ const accept = (token: string, body: unknown, cookie = "") =>
   });
 
 describe("invited users", () => {
-  test("cannot join by an invitation that was withdrawn, has expired or was replaced", async () => {
+  test("cannot join by an invitation that was withdrawn, has expired or was replaced, which owners do not see", async () => {
     const { id, owner } = await createAccountWithOwner();
     const withdrawn = await invite(owner, id, "one@example.com");
     await owner.send(`/api/${id}/invitations/${withdrawn.id}`, { method: "DELETE" });
@@ -402,6 +420,8 @@ describe("invited users", () => {
     const old = await invite(owner, id, "three@example.com");
     await sql`
       update invitations set expires_at = now() - interval '1 second' where email = 'three@example.com'`;
+    const { invitations } = list.parse((await owner.send(`/api/${id}/members`)).body);
+    expect(invitations.map(({ email }) => email)).toEqual(["two@example.com"]);
     const user = { name: "Somebody", password: "a new password" };
     for (const { token } of [withdrawn, replaced, old, { token: "none" }]) {
       expect(codeOf(await accept(token, user))).toEqual([404, "not_found"]);
