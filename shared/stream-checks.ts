@@ -18,7 +18,7 @@ import {
   CLICKS_STREAM,
   clicksStreamProblem,
   DEAD_LETTERS_STREAM,
-  findMessage,
+  isReadable,
   jetStreamErrorCode,
   LIMITS_STREAM,
   STREAM_NOT_FOUND,
@@ -192,27 +192,11 @@ export async function withConnection<T>(
 
 const REQUEST_TIMEOUT_MS = 2_000;
 
-/** Attempts to read the last message: a newer one may replace it between the two requests. */
-const READ_ATTEMPTS = 5;
-
 const UNREADABLE = "NATS accepts messages and does not return them: a part of its data is damaged";
 
 /** The remedy for a stream that cannot be read. */
 const unreadableRemedy = (stream: string): string =>
   `At once: nats stream rm ${stream}, and restart nats-server. Processes make the stream again and publish what they have, clicks of the last 150 s (docs/runbook.md#shorthopstreamdamaged).`;
-
-/**
- * Whether NATS returns the last message of a stream, or it has none. The user must be permitted to
- * read messages.
- */
-async function isReadable(manager: JetStreamManager, stream: string): Promise<boolean> {
-  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
-    const { state } = await manager.streams.info(stream);
-    if (state.messages === 0) return true;
-    if ((await findMessage(manager, stream, { seq: state.last_seq })) !== undefined) return true;
-  }
-  return false;
-}
 
 const openManager = async (nats: Promise<NatsConnection>): Promise<JetStreamManager> =>
   (await nats).jetstreamManager({ timeout: REQUEST_TIMEOUT_MS, checkAPI: false });

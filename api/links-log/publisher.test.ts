@@ -3,7 +3,8 @@
  * comes back older. Method: real PostgreSQL and NATS.
  */
 import { beforeEach, expect, test } from "bun:test";
-import { cpSync, rmSync } from "node:fs";
+import { cpSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 
 import { headers } from "nats";
 
@@ -26,6 +27,7 @@ import {
 import { processLog } from "../../shared/log.ts";
 import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
+import { flipBit } from "../../test/harness/flip-bit.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { AWAY } from "../../test/harness/host-links.ts";
 import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
@@ -189,6 +191,26 @@ test("a NATS that comes back older gets what it lacks, and then a new term", asy
   await nats.start("retained");
   await eventually(async () => expect(termsOf(await readTail())).toEqual([1, 2]));
   expect(aliasesOf(await expectChain())).toEqual(["a", "b", "@takedowns"]);
+});
+
+/** Where the length of the second message is, without which no message of a block is found. */
+const lengthOfFirst = (block: Buffer) => block.readUInt16LE(0);
+
+test("a tail that returns no message any more, as a disk has damaged it, is emptied and goes on", async () => {
+  await using api = startPublisher();
+  for (const alias of ["a", "b", "c"]) {
+    await commit(alias);
+    await api.publisher.publish();
+  }
+  // With the index of a block the server does not read the block again, which mends it.
+  await nats.kill("SIGTERM");
+  const block = join(nats.dir, "jetstream/$G/streams", LINK_LOG_STREAM, "msgs/1.blk");
+  flipBit(block, lengthOfFirst(readFileSync(block)) + 1);
+  await nats.start("retained");
+  await commit("d");
+  await eventually(async () => expect(await api.publisher.publish()).toBe(true));
+  await eventually(async () => expect(termsOf(await readTail())).toEqual([1, 2]));
+  expect(aliasesOf(await expectChain())).toEqual(["a", "b", "c", "d", "@takedowns"]);
 });
 
 /** Waits until PostgreSQL has recorded what the tail has: it survives no restore half-way. */

@@ -12,6 +12,7 @@ import type { JetStreamClient, JetStreamManager, Subscription } from "nats";
 
 import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import {
+  emptyIfDamaged,
   jetStreamErrorCode,
   SHORT_REQUESTS,
   STREAM_NOT_FOUND,
@@ -231,6 +232,10 @@ export class LinksLogPublisher implements LinksPublisher {
     // Another process has published it, or its acknowledgement was lost.
     if (plan.from === "last" && typeof known !== "string")
       this.#acknowledge(known, numbered.acknowledgedPosition);
+    if (plan.above !== undefined && (await emptyIfDamaged(jetStream.manager, LINK_LOG_STREAM))) {
+      this.#context.log.error({ stream: LINK_LOG_STREAM }, "stream_emptied");
+      return false;
+    }
     const head = await this.#raise(plan, numbered);
     const start = startOf(plan, last, head);
     const isAll = await this.#send(jetStream.client, start, last.sequence, head);

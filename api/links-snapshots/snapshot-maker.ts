@@ -9,6 +9,7 @@ import { join } from "node:path";
 
 import type { JetStreamClient, JetStreamManager, Subscription } from "nats";
 
+import { emptyIfDamaged } from "../../shared/contracts/streams.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { planTerm } from "../../shared/links-log/entries.ts";
 import type { LogVerifier } from "../../shared/links-log/signature.ts";
@@ -160,6 +161,8 @@ export class SnapshotMaker {
       await ensureSnapshotsStream(manager, replicas);
       await sql.begin(async (lock) => {
         if (!(await lockSnapshot(lock)) || !(await this.#isDue(manager, head))) return;
+        if (await emptyIfDamaged(manager, SNAPSHOTS_STREAM))
+          this.#context.log.error({ stream: SNAPSHOTS_STREAM }, "stream_emptied");
         await this.#store(client);
         await removeOldSnapshots(manager, signer);
         await truncate(manager, signer);

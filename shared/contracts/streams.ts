@@ -198,6 +198,33 @@ export async function findMessage(
   }
 }
 
+/** Attempts to read the last message: a newer one may replace it between the two requests. */
+const READ_ATTEMPTS = 5;
+
+/**
+ * Whether NATS returns the last message of a stream, or it has none. When a disk has damaged a
+ * block, nats-server 2.9 still accepts messages but returns none after the damage. The user must be
+ * permitted to read messages.
+ */
+export async function isReadable(manager: JetStreamManager, stream: string): Promise<boolean> {
+  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+    const { state } = await manager.streams.info(stream);
+    if (state.messages === 0) return true;
+    if ((await findMessage(manager, stream, { seq: state.last_seq })) !== undefined) return true;
+  }
+  return false;
+}
+
+/**
+ * Empties a stream that cannot be read, as all that is published into a damaged block is lost.
+ * Returns whether it did.
+ */
+export async function emptyIfDamaged(manager: JetStreamManager, stream: string): Promise<boolean> {
+  if (await isReadable(manager, stream)) return false;
+  await manager.streams.purge(stream);
+  return true;
+}
+
 /** Messages that are read at once: those with segments have the most bytes. */
 const READ_AT_ONCE = PULL_SEGMENTS;
 

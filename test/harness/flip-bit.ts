@@ -1,10 +1,13 @@
 /** A disk that changes what was written. */
-import { closeSync, fstatSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, statSync, writeSync } from "node:fs";
 
-/** Flips one bit of a file, at a part of its length: 0.5 is its middle. */
-export function flipBit(path: string, part = 0.5): void {
+/** Flips one bit of a file, at a position in bytes: by default in its middle. */
+export function flipBit(path: string, position = Math.floor(statSync(path).size / 2)): void {
   const file = openSync(path, "r+");
-  flipBitAt(file, path, Math.floor(fstatSync(file).size * part));
+  const byte = Buffer.alloc(1);
+  if (readSync(file, byte, 0, 1, position) !== 1) throw new Error(`${path} is empty.`);
+  byte[0] = (byte[0] ?? 0) ^ 0b100;
+  writeSync(file, byte, 0, 1, position);
   closeSync(file);
 }
 
@@ -16,15 +19,6 @@ export function flipBitOf(path: string, text: string): void {
   const content = readFileSync(path);
   let position = content.indexOf(text);
   if (position === -1) throw new Error(`${path} does not have ${text}.`);
-  const file = openSync(path, "r+");
   for (; position !== -1; position = content.indexOf(text, position + 1))
-    flipBitAt(file, path, position + Math.floor(text.length / 2));
-  closeSync(file);
-}
-
-function flipBitAt(file: number, path: string, position: number): void {
-  const byte = Buffer.alloc(1);
-  if (readSync(file, byte, 0, 1, position) !== 1) throw new Error(`${path} is empty.`);
-  byte[0] = (byte[0] ?? 0) ^ 0b100;
-  writeSync(file, byte, 0, 1, position);
+    flipBit(path, position + Math.floor(text.length / 2));
 }

@@ -2,6 +2,7 @@
 import { rmSync } from "node:fs";
 
 import { CLICKS_STREAM } from "../../../../shared/contracts/streams.ts";
+import { SNAPSHOTS_STREAM } from "../../../../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../../../../shared/links-log/tail.ts";
 import { flipBit } from "../../../harness/flip-bit.ts";
 import {
@@ -65,7 +66,7 @@ export const NATS_DRILLS = {
       "An alert and `doctor` say that NATS accepts messages and returns none. By their remedy within 150 s no click is lost, and the links log goes on.",
     named: /api: alert ShorthopStreamDamaged/,
     async inject(system) {
-      await flipIn(system, [LINK_LOG_STREAM, CLICKS_STREAM]);
+      await flipIn(system, [LINK_LOG_STREAM, SNAPSHOTS_STREAM, CLICKS_STREAM]);
       await system.hold(NOTICED_MS);
       await deleteClicks(system);
       await restartStores(system, ["nats"]);
