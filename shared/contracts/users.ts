@@ -33,12 +33,22 @@ export const newPassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENG
 /** Longest code that somebody types, with the spaces that apps show in it. */
 const TYPED_CODE_LENGTH_MAX = 40;
 
+/** Digits of Arabic and Persian keyboards, whose last four bits are their values. */
+const ARABIC_DIGIT = /[\u0660-\u0669\u06f0-\u06f9]/g;
+
+/** A recovery code with any dash, or none. */
+const RECOVERY_CODE = /^([\dA-Za-z]{5})\p{Pd}?([\dA-Za-z]{5})$/u;
+
+/** A code that was typed on any keyboard; those of Japanese have wide digits (NFKC). */
+const readCode = (typed: string): string =>
+  typed
+    .normalize("NFKC")
+    .replaceAll(/\s/g, "")
+    .replaceAll(ARABIC_DIGIT, (digit) => String(digit.charCodeAt(0) % 16))
+    .replace(RECOVERY_CODE, "$1-$2");
+
 const typedCode = (form: RegExp, message: string) =>
-  z
-    .string()
-    .max(TYPED_CODE_LENGTH_MAX, { abort: true })
-    .overwrite((code) => code.replaceAll(/\s/g, ""))
-    .regex(form, message);
+  z.string().max(TYPED_CODE_LENGTH_MAX, { abort: true }).overwrite(readCode).regex(form, message);
 
 /** A code of an app (RFC 6238). */
 export const appCode = typedCode(/^\d{6}$/, "must be six digits");
