@@ -79,11 +79,12 @@ export async function withRepublishing(
 ): Promise<void> {
   if (!(await hasUnpublished(sql))) return;
   await sql.begin(async (lock) => {
-    // No lock of the row, which would block the creation of links.
+    // Any of them: one that fails keeps no other waiting. No lock of the row, which would block the
+    // creation of links.
     const [found] = await lock<UnpublishedDomain[]>`
       with unpublished as materialized (
         select id, republishing, switching, verified_at is not null as verified
-          from domains where republishing or switching)
+          from domains where republishing or switching order by random())
       select * from unpublished
        where pg_try_advisory_xact_lock(hashtextextended(id::text, 2)) limit 1`;
     if (found === undefined || !(await work(found))) return;

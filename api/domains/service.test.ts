@@ -13,11 +13,12 @@ import { outcomeOf } from "../../test/harness/outcomes.ts";
 import { startPostgres, upsertLink } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { Republishing } from "../links/republishing.ts";
+import { Republishing, selectAfter, selectServed } from "../links/republishing.ts";
 import { LinkService } from "../links/service.ts";
 import { takeLinkDown } from "../links/takedown.ts";
 import { PasswordHashing } from "../passwords/hashing.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
+import { withRepublishing } from "./republishing.ts";
 import { DomainService } from "./service.ts";
 
 const postgres = await forFile(startPostgres());
@@ -414,6 +415,66 @@ describe("a proof", () => {
     expect(await readPublished()).toHaveLength(before);
     expect(await lastStates(old.host)).toMatchObject({ shared: "active" });
     expect(await outcomeOf(old.create("again"))).toBe("invalid_request");
+  });
+
+  test("of another account withdraws every link, also one that its owner deletes or renames meanwhile", async () => {
+    const old = await prove("leaves.example.com");
+    const [{ link: first }, { link: second }] = [
+      await old.create("first"),
+      await old.create("second"),
+    ];
+    await makeStale(old.id, 8);
+    const next = await postgres.addWriter();
+    const { id, verification_value } = await domains.create(next, newUuid(), old.host);
+    txt.set(`_shorthop.${old.host}`, [verification_value]);
+    await domains.verify(next, id);
+    const rename = () => links.update(old.owner, second.id, { alias: "renamed" });
+    expect(await outcomeOf(links.remove(old.owner, first.id))).toBe("unavailable");
+    expect(await outcomeOf(rename())).toBe("unavailable");
+    await links.update(old.owner, second.id, { title: "x" });
+    await finishJobs();
+    await links.remove(old.owner, first.id);
+    await rename();
+    expect(await lastStates(old.host)).toEqual({ first: "deleted", second: "deleted" });
+  });
+});
+
+describe("links that are published again", () => {
+  test("are found by the indexes of aliases, not among all links", async () => {
+    const { owner, host, id } = await addDomain();
+    const count = 2_000;
+    await sql`
+      with added as (
+        insert into links (id, account_id, mode, domain_id, alias, original_url, target_url, version, created_at, updated_at)
+        select gen_random_uuid(), ${owner.accountId}, 'live', case when i % 2 = 0 then ${id}::uuid end, 'Many-' || i, url, url, i, now(), now()
+          from generate_series(1, ${count}::integer) i, (values ('https://example.com/')) urls (url)
+        returning id)
+      insert into link_counters (link_id, account_id, mode) select id, ${owner.accountId}, 'live' from added`;
+    await sql`analyze links, link_counters, domains`;
+    const domain = { id, republishing: true, switching: false, verified: true };
+    const names = ["Many-2", "many-2"].map((alias) => ({ domain: host, alias }));
+    for (const reading of [selectAfter(sql, domain, ""), selectServed(sql, names)]) {
+      const plan = JSON.stringify(await sql`explain ${reading}`);
+      expect(plan).toContain("links_alias_key");
+      expect(plan).not.toContain("links_by_domain");
+      expect(plan).not.toContain("Seq Scan on links");
+    }
+  });
+
+  test("do not wait for those of a domain that fail each time", async () => {
+    const [bad, good] = [await addDomain(), await addDomain()];
+    await sql`
+      update domains set republishing = true where id = any (${[bad.id, good.id]}::uuid[])`;
+    const isDone = async () =>
+      (await sql`select from domains where id = ${good.id} and republishing`).length === 0;
+    const work = async ({ id }: { id: Uuid }) => {
+      if (id === bad.id) throw new Error("They fail.");
+      return true;
+    };
+    for (let i = 0; i < 50 && !(await isDone()); i++)
+      await withRepublishing(sql, publisher, work).catch(() => undefined);
+    expect(await isDone()).toBe(true);
+    await finishJobs();
   });
 });
 

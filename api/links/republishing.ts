@@ -4,7 +4,6 @@
  */
 import { foldAlias } from "../../shared/contracts/alias.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { type UnpublishedDomain, withRepublishing } from "../domains/republishing.ts";
@@ -51,32 +50,34 @@ export class Republishing {
   }
 
   /**
-   * Publishes the names of a domain's links, in the order of their ids. Returns false when stopped
-   * or when the tail was unreachable; it must then be repeated.
+   * Publishes the names of a domain's links, in the order of their aliases. Returns false when
+   * stopped or when the tail was unreachable; it must then be repeated.
    */
   async #publish(domain: UnpublishedDomain): Promise<boolean> {
-    let after: Uuid | null = null;
+    let after = "";
     while (!this.#isStopped) {
       const links: readonly NamedLink[] = await selectAfter(this.#sql, domain, after);
       if (links.length === 0) return true;
       await this.#sql.begin((transaction) => enqueueNames(transaction, links));
       if (!(await this.#publisher.publish())) return false;
-      after = links.at(-1)?.id ?? null;
+      after = links.at(-1)?.alias ?? "";
     }
     return false;
   }
 }
 
-type NamedLink = { id: Uuid; host: string; alias: string; version: number };
+type NamedLink = { host: string; alias: string; version: number };
 
-/** A switch concerns only aliases that it changes: of those in lower case the state stays. */
-const selectAfter = async (sql: Sql, { id, republishing }: UnpublishedDomain, after: Uuid | null) =>
-  await sql<NamedLink[]>`
-    select link.id, host, alias, version::float8 as version
+/**
+ * Reads the names of a domain's next links after an alias, by the index of its aliases. A switch
+ * concerns only those that it changes: of those in lower case the state stays.
+ */
+export const selectAfter = (sql: Sql, { id, republishing }: UnpublishedDomain, after: string) =>
+  sql<NamedLink[]>`
+    select host, alias, version::float8 as version
       from links link join domains on domains.id = domain_id
-     where domain_id = ${id} and (${after}::uuid is null or link.id > ${after})
-       and (${republishing} or alias <> fold_alias(alias))
-     order by link.id limit ${BATCH}`;
+     where domain_id = ${id} and alias > ${after} and (${republishing} or alias <> fold_alias(alias))
+     order by alias limit ${BATCH}`;
 
 /**
  * Enqueues what PostgreSQL has now under each alias of these links, in either case: the link of
@@ -99,14 +100,25 @@ async function enqueueNames(transaction: Transaction, links: readonly NamedLink[
   ]);
 }
 
-/** Reads the links that the verified domain of aliases has under these. */
-async function selectServed(
-  transaction: Transaction,
+/**
+ * Reads the links that the verified domain of aliases has under these, one by one: to find many
+ * together, PostgreSQL would read all links of a domain, which may be millions.
+ */
+export function selectServed(
+  sql: Sql | Transaction,
   names: readonly { domain: string; alias: string }[],
-): Promise<LinkRow[]> {
+) {
   const aliases = names.map(({ alias }) => alias);
-  return await transaction<LinkRow[]>`
-    ${selectLinks(transaction)}
-     where domain.host = ${names[0]?.domain ?? ""} and domain.verified_at is not null
-       and (link.alias = any (${aliases}::text[]) or link.folded and fold_alias(link.alias) = any (${aliases}::text[]))`;
+  return sql<LinkRow[]>`
+    ${selectLinks(sql)}
+     where link.id in (
+             select named.id
+               from domains
+              cross join unnest(${aliases}::text[]) as names (alias)
+              cross join lateral (
+                select id from links where domain_id = domains.id and alias = names.alias
+                union all
+                select id from links where domain_id = domains.id and folded and fold_alias(alias) = names.alias
+              ) named
+              where domains.host = ${names[0]?.domain ?? ""} and domains.verified_at is not null)`;
 }
