@@ -18,8 +18,11 @@ const CHECKPOINT_MS = 30_000;
 
 const DAMAGED_LINKS = 50;
 
-/** Longer than a host takes for each link to read its store (redirector/links/store.ts). */
-const SCRUB_MS_PER_LINK = 10;
+/**
+ * Longer than a host takes for each link to read its store, also where a busy machine lets it read
+ * few in a turn (redirector/links/store.ts).
+ */
+const SCRUB_MS_PER_LINK = 60;
 
 /** How long clicks gather in the journal before something happens to it. */
 const GATHER_MS = 3_000;
