@@ -416,6 +416,27 @@ describe("a proof", () => {
     expect(await lastStates(old.host)).toMatchObject({ shared: "active" });
     expect(await outcomeOf(old.create("again"))).toBe("invalid_request");
   });
+
+  test("of another account withdraws every link, also one that its owner deletes or renames meanwhile", async () => {
+    const old = await prove("leaves.example.com");
+    const [{ link: first }, { link: second }] = [
+      await old.create("first"),
+      await old.create("second"),
+    ];
+    await makeStale(old.id, 8);
+    const next = await postgres.addWriter();
+    const { id, verification_value } = await domains.create(next, newUuid(), old.host);
+    txt.set(`_shorthop.${old.host}`, [verification_value]);
+    await domains.verify(next, id);
+    const rename = () => links.update(old.owner, second.id, { alias: "renamed" });
+    expect(await outcomeOf(links.remove(old.owner, first.id))).toBe("unavailable");
+    expect(await outcomeOf(rename())).toBe("unavailable");
+    await links.update(old.owner, second.id, { title: "x" });
+    await finishJobs();
+    await links.remove(old.owner, first.id);
+    await rename();
+    expect(await lastStates(old.host)).toEqual({ first: "deleted", second: "deleted" });
+  });
 });
 
 describe("links that are published again", () => {

@@ -128,6 +128,7 @@ export class LinkChanges {
   ): Promise<{ results: LinkResult[]; mustPublish: boolean }> {
     const results: LinkResult[] = [];
     const locked = await lockChanges(transaction, owner, changes, results);
+    await requireWithdrawn(transaction, locked);
     const versions = await lockNames(transaction, locked);
     const free = await dropTaken(transaction, owner, locked, results);
     const written = await writeChanges(transaction, free, versions, results);
@@ -198,6 +199,23 @@ const linkTakenDown = (): ApiError =>
     "link_taken_down",
     "An operator has taken the link down. It can be neither deleted nor renamed.",
   );
+
+/**
+ * Throws `unavailable` while links that are deleted or renamed are still to be withdrawn, as their
+ * domain is another account's: redirectors would keep what nobody finds any more.
+ */
+async function requireWithdrawn(
+  transaction: Transaction,
+  changes: readonly LockedChange[],
+): Promise<void> {
+  const domains = changes.flatMap(({ old, row }) =>
+    old.served || (row !== undefined && !isRenamed(old, row)) ? [] : (old.domain_id ?? []),
+  );
+  if (domains.length === 0) return;
+  const due = await transaction`
+    select from domains where id = any (${domains}::uuid[]) and republishing limit 1`;
+  if (due.length > 0) throw unavailable();
+}
 
 /** Locks the short links before and after the changes; draws a version for each change. */
 async function lockNames(
