@@ -202,6 +202,25 @@ describe("a switch of case", () => {
     expect(await domains.get(owner, id)).toMatchObject({ case_sensitive: true, settings: null });
   });
 
+  test("leaves no alias of a link that would be deleted or renamed meanwhile", async () => {
+    const { owner, id, host, create } = await addDomain();
+    const [{ link: first }, { link: second }] = [await create("First"), await create("Second")];
+    await domains.update(owner, id, { case_sensitive: false });
+    const rename = () => links.update(owner, second.id, { alias: "Third" });
+    expect(await outcomeOf(links.remove(owner, first.id))).toBe("unavailable");
+    expect(await outcomeOf(rename())).toBe("unavailable");
+    await finishJobs();
+    await links.remove(owner, first.id);
+    await rename();
+    expect(await lastStates(host)).toEqual({
+      First: "deleted",
+      first: "deleted",
+      Second: "deleted",
+      second: "deleted",
+      third: "active",
+    });
+  });
+
   test("publishes the aliases that it changes, and no others", async () => {
     const { owner, id, host, create } = await addDomain();
     for (const alias of ["plain", "Mixed"]) await create(alias);

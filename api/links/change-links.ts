@@ -77,7 +77,8 @@ export class LinkChanges {
    * before the request: an alias or external id that another row frees still counts as taken. A
    * link fails with `not_found`, `link_taken_down` when it would be renamed or moved,
    * `precondition_failed`, and with what creating a link fails with. Throws `rate_limited` when
-   * nothing is left of the account's budgets.
+   * nothing is left of the account's budgets, and `unavailable` for a renamed link while those of
+   * its domain are published again.
    */
   async update(owner: Writer, updates: readonly (Update | Failure)[]): Promise<LinkResults> {
     requireWriting(owner);
@@ -87,7 +88,8 @@ export class LinkChanges {
 
   /**
    * Deletes links permanently, and frees their aliases. A link fails with `not_found`,
-   * `link_taken_down` and `precondition_failed`. Throws `rate_limited`.
+   * `link_taken_down` and `precondition_failed`. Throws `rate_limited`, and `unavailable` while the
+   * links of a domain are published again.
    */
   async remove(owner: Writer, targets: readonly (Target | Failure)[]): Promise<LinkResults> {
     requireWriting(owner);
@@ -128,7 +130,7 @@ export class LinkChanges {
   ): Promise<{ results: LinkResult[]; mustPublish: boolean }> {
     const results: LinkResult[] = [];
     const locked = await lockChanges(transaction, owner, changes, results);
-    await requireWithdrawn(transaction, locked);
+    await requireSettledNames(transaction, locked);
     const versions = await lockNames(transaction, locked);
     const free = await dropTaken(transaction, owner, locked, results);
     const written = await writeChanges(transaction, free, versions, results);
@@ -201,20 +203,22 @@ const linkTakenDown = (): ApiError =>
   );
 
 /**
- * Throws `unavailable` while links that are deleted or renamed are still to be withdrawn, as another
- * account has their domain: redirectors would keep what nobody finds any more.
+ * Throws `unavailable` for links that are deleted or renamed while those of their domain are
+ * published again, as it switches case or is another account's: redirectors still have them under
+ * names that nobody would find any more.
  */
-async function requireWithdrawn(
+async function requireSettledNames(
   transaction: Transaction,
   changes: readonly LockedChange[],
 ): Promise<void> {
   const domains = changes.flatMap(({ old, row }) =>
-    old.served || (row !== undefined && !isRenamed(old, row)) ? [] : (old.domain_id ?? []),
+    row === undefined || isRenamed(old, row) ? (old.domain_id ?? []) : [],
   );
   if (domains.length === 0) return;
-  const due = await transaction`
-    select from domains where id = any (${domains}::uuid[]) and republishing limit 1`;
-  if (due.length > 0) throw unavailable();
+  const unsettled = await transaction`
+    select from domains
+     where id = any (${domains}::uuid[]) and (switching or republishing and verified_at is null) limit 1`;
+  if (unsettled.length > 0) throw unavailable();
 }
 
 /** Locks the short links before and after the changes; draws a version for each change. */
