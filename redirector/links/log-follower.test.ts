@@ -2,6 +2,7 @@
  * Goal: the store of a host is a prefix of the log, says so when it is not, and has later states
  * nevertheless. Method: a real NATS server.
  */
+import { Database } from "bun:sqlite";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 
 import { EMPTY_HEAD, type Head, lacksEntries } from "../../shared/links-log/entries.ts";
@@ -12,6 +13,7 @@ import { eventually } from "../../test/harness/eventually.ts";
 import { SIGNER, signerOf } from "../../test/harness/links-log.ts";
 import { TestLog, TestTail } from "../../test/harness/test-log.ts";
 import { LogFollower } from "./log-follower.ts";
+import { isDamage, storePath } from "./store-files.ts";
 import { LogStore, StoreReader } from "./store.ts";
 
 setDefaultTimeout(60_000);
@@ -28,6 +30,7 @@ function startHost() {
   const follower = new LogFollower({ nats, verifier: SIGNER, log }, store);
   return {
     store,
+    ended: follower.ended,
     versionOf: (alias: string) => reader.find("", alias)?.version,
     has: (...aliases: string[]) => aliases.every((alias) => reader.find("", alias) !== undefined),
     /** Waits until the store has written an entry. */
@@ -90,6 +93,17 @@ describe("a store", () => {
     expect([host.versionOf("a"), host.versionOf("b")]).toEqual(versions);
     expect(host.store.state).toMatchObject({ sequence: 3, links: 3 });
     expect(lacksEntries(host.store.state)).toBe(false);
+  });
+
+  test("that a disk has damaged ends the follower, so that the host fills another one", async () => {
+    const written = new TestLog();
+    await tail.publish(written.add(["a"]));
+    await using host = startHost();
+    await host.reaches(written.entries[0] ?? EMPTY_HEAD);
+    const ended = host.ended.catch((error: unknown) => isDamage(error));
+    using db = new Database(storePath(tail.dir));
+    db.run("UPDATE links SET record = zeroblob(length(record))");
+    expect(await ended).toBe(true);
   });
 
   test("is not replaced by a tail that ends early", async () => {

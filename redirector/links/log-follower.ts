@@ -57,9 +57,18 @@ const RETRY_MS = 100;
  */
 const NO_TAIL_RETRY_MS = 1_000;
 
-/** A failure of the store, not of NATS. */
+/** A failure of the store, which ends the follower; those of NATS only interrupt it. */
 class LogStoreError extends Error {
   override name = "LogStoreError";
+}
+
+/** Calls the store; throws {@link LogStoreError}. */
+function callStore(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    throw new LogStoreError("The links store has failed.", { cause: error });
+  }
 }
 
 /** One consumer of the tail: messages that were published since it began are new. */
@@ -139,8 +148,8 @@ export class LogFollower {
     const { nats, log } = this.#source;
     const connection = await nats.connection;
     while (!this.#isStopped) {
-      this.store.check();
       try {
+        callStore(() => this.store.check());
         if (nats.connected()) await this.#follow(connection);
       } catch (error) {
         if (error instanceof LogStoreError) throw error;
@@ -163,7 +172,7 @@ export class LogFollower {
     const session = await this.#begin(manager);
     connection.publish(HEARTBEAT_REQUESTS);
     while (!this.#isStopped && nats.connected()) {
-      this.store.check();
+      callStore(() => this.store.check());
       const before = session.delivered;
       this.#pull = new StreamPull(connection, session.consumer, nats.inboxPrefix);
       if (!(await this.#read(this.#pull, session))) return;
@@ -295,9 +304,7 @@ export class LogFollower {
   #flush(): void {
     if (this.#changes.length === 0 && this.#state === this.store.state) return;
     try {
-      this.store.write(this.#changes, this.#state);
-    } catch (error) {
-      throw new LogStoreError("The links store was not written.", { cause: error });
+      callStore(() => this.store.write(this.#changes, this.#state));
     } finally {
       this.#changes = [];
     }

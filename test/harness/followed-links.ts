@@ -193,9 +193,9 @@ export class FollowedLinks {
     return Math.round((this.#acknowledgedCount - before) / seconds);
   }
 
-  /** Destinations of links that nobody changes, each of one link. */
-  destinations(count: number): string[] {
-    return this.#others.slice(-count).map(({ url }) => url);
+  /** The destination of a link that nobody changes, and of no other one. */
+  get destination(): string {
+    return this.#others.at(-1)?.url ?? "";
   }
 
   /**

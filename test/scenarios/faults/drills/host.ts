@@ -16,8 +16,6 @@ import { emptyNats } from "./nats.ts";
 
 const CHECKPOINT_MS = 30_000;
 
-const DAMAGED_LINKS = 50;
-
 /**
  * Longer than a host takes for each link to read its store, also where a busy machine lets it read
  * few in a turn (redirector/links/store.ts).
@@ -68,8 +66,8 @@ async function withWaiting<T>(system: TwoHosts, work: () => Promise<T> | T): Pro
 }
 
 /**
- * Flips a bit of some links' destinations in the other host's store, and waits until the host has
- * found that by itself, and leads where it should.
+ * Flips a bit of a link's destination in the other host's store, and waits until the host has found
+ * that by itself.
  */
 async function damageLink({ otherLinks, followed, settings }: TwoHosts): Promise<void> {
   const path = storePath(presentFolder(otherLinks));
@@ -79,8 +77,7 @@ async function damageLink({ otherLinks, followed, settings }: TwoHosts): Promise
     const [result] = db.query<{ busy: number }, []>("PRAGMA wal_checkpoint(TRUNCATE)").all();
     if (result?.busy !== 0) throw new Error("The store is in use.");
   }, CHECKPOINT_MS);
-  // Of many: a page that is written again, for another of its links, is whole again.
-  for (const url of followed.destinations(DAMAGED_LINKS)) flipBitOf(path, url);
+  flipBitOf(path, followed.destination);
   const links = settings.links.count + settings.links.others;
   await eventually(async () => {
     if (!existsSync(`${storePath(otherLinks)}.damaged`))
@@ -163,7 +160,8 @@ export const LINKS_STORE_DRILLS = {
     promise: LOST,
     ...RESTARTED,
     async inject(system) {
-      await damageLink(system);
+      // A page is whole again once it is written again, for another of its links.
+      await system.followed.without(() => damageLink(system));
       await system.hold();
       await system.stopOther(() => undefined);
       await system.hold();
