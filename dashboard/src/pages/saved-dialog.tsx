@@ -13,8 +13,8 @@ import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Form, TextField } from "../ui/field.tsx";
 import { formField, useFormAction } from "../ui/form.ts";
-import { Empty, ErrorAlert, QueryBoundary, useApiMutation } from "../ui/states.tsx";
-import { toast } from "../ui/toast.tsx";
+import { Empty, QueryBoundary, useApiMutation } from "../ui/states.tsx";
+import { toast, toastError } from "../ui/toast.tsx";
 
 /** The kinds, as the client and the catalogues call them. */
 type SavedKind = "views" | "linkFilters" | "utmTemplates";
@@ -64,8 +64,10 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
   const canWrite = useCanWrite();
   const api = useClient()[kind];
   const invalidate = ["saved"];
+  // By an undo, at which the dialog may be closed.
   const save = useApiMutation(({ name, query }: SavedView) => api.save(name, { query }), {
     invalidate,
+    onError: toastError,
   });
   const remove = useApiMutation(
     async (view: SavedView) => {
@@ -89,28 +91,25 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
     );
   }
   return (
-    <>
-      {saved.length > 0 && (
-        <ul className="view-list" aria-label={t(`saved.${kind}.title`)}>
-          {saved.map((view) => (
-            <li key={view.name}>
-              <button type="button" className="value-button" onClick={() => onOpen(view.query)}>
-                {view.name}
-              </button>
-              {canWrite && (
-                <IconButton
-                  label={t(`saved.${kind}.delete`, { name: view.name })}
-                  onClick={() => remove.mutate(view)}
-                >
-                  <Trash2 aria-hidden />
-                </IconButton>
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-      <ErrorAlert error={remove.error} />
-    </>
+    saved.length > 0 && (
+      <ul className="view-list" aria-label={t(`saved.${kind}.title`)}>
+        {saved.map((view) => (
+          <li key={view.name}>
+            <button type="button" className="value-button" onClick={() => onOpen(view.query)}>
+              {view.name}
+            </button>
+            {canWrite && (
+              <IconButton
+                label={t(`saved.${kind}.delete`, { name: view.name })}
+                onClick={() => remove.mutateAsync(view)}
+              >
+                <Trash2 aria-hidden />
+              </IconButton>
+            )}
+          </li>
+        ))}
+      </ul>
+    )
   );
 }
 

@@ -61,34 +61,39 @@ export const Form = ({
 );
 
 type FieldProps = {
-  label: string;
+  label: ReactNode;
   hint?: ReactNode;
   error?: string | undefined;
 };
 
 type ControlProps = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
 
-function Field({
-  label,
-  hint,
-  error,
-  children,
-}: FieldProps & { children: (control: ControlProps) => ReactNode }) {
+type LayoutProps = {
+  /** Of a checkbox, whose label is beside it. */
+  isCheck?: boolean;
+  children: (control: ControlProps) => ReactNode;
+};
+
+function Field({ label, hint, error, isCheck = false, children }: FieldProps & LayoutProps) {
   const id = useId();
   const describedBy = [
     ...(hint === undefined ? [] : [`${id}-hint`]),
     ...(error === undefined ? [] : [`${id}-error`]),
   ];
+  const control = children({
+    id,
+    ...(describedBy.length === 0 ? {} : { "aria-describedby": describedBy.join(" ") }),
+    ...(error === undefined ? {} : { "aria-invalid": true }),
+  });
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children({
-        id,
-        ...(describedBy.length === 0 ? {} : { "aria-describedby": describedBy.join(" ") }),
-        ...(error === undefined ? {} : { "aria-invalid": true }),
-      })}
+    <div className={isCheck ? undefined : "field"}>
+      <label className={isCheck ? "check" : undefined} htmlFor={id}>
+        {isCheck && control}
+        {label}
+      </label>
+      {!isCheck && control}
       {hint !== undefined && (
-        <small id={`${id}-hint`} className="hint">
+        <small id={`${id}-hint`} className={isCheck ? "hint check-hint" : "hint"}>
           {hint}
         </small>
       )}
@@ -206,36 +211,19 @@ export const ChoiceField = <Value extends Choice>({
   </Field>
 );
 
-export function CheckField({
+export const CheckField = ({
   label,
   hint,
+  error,
   ...input
-}: { label: ReactNode; hint?: ReactNode } & ComponentProps<"input">) {
-  const id = useId();
-  return (
-    <div>
-      <label className="check">
-        <input
-          type="checkbox"
-          {...input}
-          {...(hint === undefined ? {} : { "aria-describedby": id })}
-        />
-        {label}
-      </label>
-      {hint !== undefined && (
-        <small id={id} className="hint check-hint">
-          {hint}
-        </small>
-      )}
-    </div>
-  );
-}
+}: FieldProps & ComponentProps<"input">) => (
+  <Field label={label} hint={hint} error={error} isCheck>
+    {(control) => <input type="checkbox" {...input} {...control} />}
+  </Field>
+);
 
-type CheckGroupProps = ComponentProps<"input"> & {
-  label: string;
-  options: readonly { value: string; label: ReactNode }[];
-  error: string | undefined;
-};
+type CheckGroupProps = FieldProps &
+  ComponentProps<"input"> & { options: readonly { value: string; label: ReactNode }[] };
 
 /** Checkboxes of one field; the other properties are those of each. */
 export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps) => (
@@ -243,7 +231,12 @@ export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps)
     <legend>{label}</legend>
     <div className="columns">
       {options.map((option) => (
-        <CheckField key={option.value} {...option} {...input} />
+        <CheckField
+          key={option.value}
+          {...option}
+          {...input}
+          {...(error === undefined ? {} : { "aria-invalid": true })}
+        />
       ))}
     </div>
     <FieldError>{error}</FieldError>
@@ -278,21 +271,20 @@ export const TagsField = (field: Omit<ListFieldProps, "options" | "hint">) => (
   />
 );
 
-/** Collapsed optional fields. Opens when one of them has an error. */
-export function Disclosure({
-  title,
-  hasError,
-  children,
-}: {
-  title: string;
-  hasError: boolean;
-  children: ReactNode;
-}) {
+/** Collapsed optional fields. Opens when one of them gets an error. */
+export function Disclosure({ title, children }: { title: string; children: ReactNode }) {
   const element = useRef<HTMLDetailsElement>(null);
+  const hadError = useRef(false);
   useEffect(() => {
+    const invalid = element.current?.querySelector<HTMLElement>("[aria-invalid]") ?? undefined;
     // Only opens automatically; the user closes it.
-    if (hasError && element.current !== null) element.current.open = true;
-  }, [hasError]);
+    if (invalid !== undefined && !hadError.current && element.current?.open === false) {
+      element.current.open = true;
+      // While it was closed, the field could not get the focus.
+      if (document.querySelector("[aria-invalid]:focus") === null) invalid.focus();
+    }
+    hadError.current = invalid !== undefined;
+  });
   return (
     <details ref={element}>
       <summary>{title}</summary>

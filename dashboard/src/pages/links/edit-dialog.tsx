@@ -174,8 +174,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
           placeholder="https://example.com/a/long/path"
           autoFocus
           aria-required
-          {...formField(form, "url")}
-          {...form.register("url", { onBlur: () => completeField(form) })}
+          {...formField(form, "url", undefined, { onBlur: () => completeField(form) })}
         />
         {isNew && <PasteButton onPaste={fillUrl} />}
       </div>
@@ -215,7 +214,12 @@ function completeField(form: UseFormReturn<LinkValues>): void {
 function DomainField({ form }: FieldsProps) {
   const options = useDomainOptions();
   return (
-    <SelectField label={t("fields.domain")} options={options} {...formField(form, "domain")} />
+    <SelectField
+      label={t("fields.domain")}
+      options={options}
+      // On a domain of the account, fewer words are reserved.
+      {...formField(form, "domain", undefined, { deps: "alias" })}
+    />
   );
 }
 
@@ -265,7 +269,7 @@ function PasteButton({ onPaste }: { onPaste: (url: string) => void }) {
   }
   return (
     prompts && (
-      <IconButton label={t("links.form.paste")} onClick={() => void paste()}>
+      <IconButton label={t("links.form.paste")} onClick={paste}>
         <ClipboardPaste aria-hidden />
       </IconButton>
     )

@@ -8,7 +8,7 @@ import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readShortLink } from "../../../../shared/link-csv/cells.ts";
 import { readList } from "../../data/complete-list.ts";
-import { describeIssue, describeRule } from "../../languages/errors.ts";
+import { describeError, describeIssue, describeRule } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { type FieldErrors, fieldOf } from "../../ui/form.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
@@ -202,7 +202,7 @@ export function validateLink(
   }
   const alias =
     typeof body.alias === "string" ? aliasProblem(body.alias, body.domain ?? null) : undefined;
-  if (alias !== undefined) errors.alias = describeRule(alias);
+  if (alias !== undefined) errors.alias = describeError({ code: "invalid_alias", message: alias });
   const unchanged = initial?.expires_at === values.expires_at;
   if (typeof body.expires_at === "string" && !unchanged && Date.parse(body.expires_at) <= now) {
     errors.expires_at = t("links.form.future");
