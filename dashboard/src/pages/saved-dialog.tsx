@@ -49,7 +49,7 @@ export function SavedDialog({ kind, query, onOpen, onClose, children }: SavedDia
         {(data) => <SavedList kind={kind} saved={data} onOpen={open} />}
       </QueryBoundary>
       {children}
-      {canWrite && <SaveForm kind={kind} query={query} onClose={onClose} />}
+      {canWrite && <SaveForm kind={kind} query={query} />}
     </Dialog>
   );
 }
@@ -113,7 +113,7 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
   );
 }
 
-function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "children">) {
+function SaveForm({ kind, query }: { kind: SavedKind; query: string }) {
   const client = useClient();
   const { form, props } = useFormAction(
     { name: "" },
@@ -127,7 +127,7 @@ function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "c
     },
   );
   return (
-    <Form action={t(`saved.${kind}.save`)} onCancel={onClose} {...props}>
+    <Form action={t(`saved.${kind}.save`)} {...props}>
       <TextField
         label={t("fields.name")}
         hint={t(`saved.${kind}.hint`)}

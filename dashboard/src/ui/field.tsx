@@ -5,8 +5,10 @@
 import { Eye, EyeOff } from "lucide-react";
 import {
   type ComponentProps,
+  createContext,
   type FormEvent,
   type ReactNode,
+  useContext,
   useEffect,
   useId,
   useRef,
@@ -24,41 +26,50 @@ export type FormProps = {
   action: string;
   onSubmit: (event: FormEvent<HTMLFormElement>) => unknown;
   task: Task;
-  /** Of a form in a dialog, which has a cancel button. */
-  onCancel?: () => void;
+  /** Whether there is unsaved input; by default, once something was entered. */
+  isDirty?: boolean;
   className?: string;
   children: ReactNode;
 };
 
-/** Fields with a submit button, and the error of what the form does. */
-export const Form = ({
-  action,
-  onSubmit,
-  task,
-  onCancel,
-  className = "stack",
-  children,
-}: FormProps) => (
-  <form
-    className={className}
-    noValidate
-    onSubmit={(event) => {
-      event.preventDefault();
-      // The form of a dialog within a form is its child in React, too.
-      event.stopPropagation();
-      void onSubmit(event);
-    }}
-  >
-    {children}
-    <ErrorAlert error={task.error} />
-    <footer>
-      {onCancel !== undefined && <Button onClick={onCancel}>{t("ui.cancel")}</Button>}
-      <Button type="submit" variant="primary" loading={task.isPending}>
-        {action}
-      </Button>
-    </footer>
-  </form>
-);
+/** What a form is told by its dialog, and tells it. */
+type Host = { setDirty: (isDirty: boolean) => void; onCancel: () => void };
+
+export const FormHost = createContext<Host | undefined>(undefined);
+
+/** Fields with a submit button, in a dialog with one to cancel, and the error of the action. */
+export function Form(props: FormProps) {
+  const { action, onSubmit, task, isDirty, className = "stack", children } = props;
+  const host = useContext(FormHost);
+  useEffect(() => {
+    if (isDirty !== undefined) host?.setDirty(isDirty);
+  });
+  const onChange = () => {
+    if (isDirty === undefined) host?.setDirty(true);
+  };
+  return (
+    <form
+      className={className}
+      noValidate
+      onChange={onChange}
+      onSubmit={(event) => {
+        event.preventDefault();
+        // The form of a dialog within a form is its child in React, too.
+        event.stopPropagation();
+        void onSubmit(event);
+      }}
+    >
+      {children}
+      <ErrorAlert error={task.error} />
+      <footer>
+        {host !== undefined && <Button onClick={host.onCancel}>{t("ui.cancel")}</Button>}
+        <Button type="submit" variant="primary" loading={task.isPending}>
+          {action}
+        </Button>
+      </footer>
+    </form>
+  );
+}
 
 type FieldProps = {
   label: ReactNode;

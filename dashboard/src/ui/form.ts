@@ -54,6 +54,7 @@ export function useFormAction<Values extends FieldValues, Result>(
     props: {
       onSubmit: form.handleSubmit((values) => action.mutate(values, { onError })),
       task: { isPending: action.isPending, error: isAtField ? null : action.error },
+      isDirty: form.formState.isDirty,
     },
   };
 }

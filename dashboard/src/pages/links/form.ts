@@ -103,10 +103,6 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
       }),
 });
 
-/** Whether any value of the form has been changed. */
-export const isChanged = (before: LinkValues, after: LinkValues): boolean =>
-  Object.entries(before).some(([name, value]) => Reflect.get(after, name) !== value);
-
 /** A text without what nobody sees at its ends; null for none. */
 const emptyToNull = (text: string): string | null => trimInvisible(text) || null;
 
