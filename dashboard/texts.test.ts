@@ -29,7 +29,6 @@ const EXCEPTIONS: readonly (readonly [file: string, text: RegExp, reason: string
   ["ui/menu.tsx", /^input, select$/, "a selector"],
   ["data/account-lists.ts", /^tag tag-/, "classes"],
   ["languages/translate.ts", /^[A-Z][a-z]{3}$/, "codes of scripts"],
-  ["pages/analytics/analytics-cards.tsx", /^weekdays and hours$/, "the name of a file"],
   ["pages/analytics/share-button.tsx", /^<iframe /, "HTML"],
   ["pages/domains/page.tsx", /^(\{|\[\{) "/, "JSON"],
   ["data/named-values.ts", /^[\w\s,-]+$/, "codes of languages, and names of programs"],
@@ -180,14 +179,42 @@ test("each reason for which a destination is refused is translated", () => {
   expect(reasons.filter((sentence) => !translated.includes(sentence))).toEqual([]);
 });
 
+/** The sources of a folder of the project. */
+const readSources = (...path: string[]): string[] => {
+  const folder = join(import.meta.dir, "..", ...path);
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .map((name) => readFileSync(join(folder, name), "utf8"));
+};
+
+/** Problems of values that people do not enter in the dashboard, but programs send. */
+const OF_PROGRAMS: readonly string[] = [
+  "cannot be changed",
+  "cannot be used with link_id",
+  "exactly one of short_url and alias is required",
+  "must be false: the account has no logo; set one by /v1/branding",
+  "must be ids of links",
+  "must be the id of an event that is still kept",
+  "must be the next_cursor of this list in the same order",
+  "must not name a link twice",
+];
+
+test("each problem that the API names of a value that people enter is translated", () => {
+  const named = ["branding", "domains", "http", "keys", "links", "reports", "webhooks"]
+    .flatMap((folder) => readSources("api", folder))
+    .flatMap((source) => [
+      ...source.matchAll(
+        /\b(?:invalidField\([^,()]+,|invalidDomain\(|problem:)\s*"([a-z][^"]+ [^"]+)"/g,
+      ),
+    ])
+    .map(([, problem = ""]) => problem);
+  expect(named.length).toBeGreaterThan(15);
+  const known = new Set<string>([...Object.values(en.service), ...OF_PROGRAMS]);
+  expect(named.filter((problem) => !known.has(problem))).toEqual([]);
+});
+
 test("the sentences that are translated are those of the API and its schemas", () => {
-  const said = ["api", "shared/contracts"]
-    .flatMap((folder) =>
-      readdirSync(join(import.meta.dir, "..", folder), { recursive: true, encoding: "utf8" })
-        .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-        .map((name) => readFileSync(join(import.meta.dir, "..", folder, name), "utf8")),
-    )
-    .join("\n");
+  const said = [...readSources("api"), ...readSources("shared/contracts")].join("\n");
   const unsaid = Object.values(en.service).filter((sentence) => !said.includes(`"${sentence}"`));
   expect(unsaid).toEqual([]);
 });

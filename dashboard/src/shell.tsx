@@ -1,18 +1,17 @@
 /** Layout around every page: account switcher, navigation, theme and sign-out. */
-import { FlaskConical, LogOut, Menu, Search, X } from "lucide-react";
+import { FlaskConical, Menu, Search, X } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 
 import { CommandsProvider } from "./commands/commands.tsx";
 import { useCommands } from "./data/commands.ts";
-import { useAccountContext, useSignOut } from "./data/session.ts";
+import { useAccountContext } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { MAIN_ITEMS, type NavItem, settingsItems } from "./nav-items.ts";
 import { applyTheme, readTheme, THEMES } from "./preferences.ts";
-import { Button, IconButton, SegmentedControl } from "./ui/button.tsx";
+import { Button, IconButton, SegmentedControl, SignOutButton } from "./ui/button.tsx";
 import { Select } from "./ui/field.tsx";
 import { Logo } from "./ui/page.tsx";
-import { toastError } from "./ui/toast.tsx";
 
 /** The frame, with the commands available on every page. */
 export const Shell = ({ children }: { children: ReactNode }) => (
@@ -128,14 +127,13 @@ function AccountSwitcher() {
 
 function SidebarFooter() {
   const { session } = useAccountContext();
-  const signOut = useSignOut();
   const [theme, setTheme] = useState(readTheme);
   return (
     <footer className="sidebar-foot">
       <Select
         aria-label={t("shell.theme")}
         value={theme}
-        options={THEMES.map((value) => ({ value, label: t(`shell.themes.${value}`) }))}
+        options={THEMES.map((value) => ({ value, label: t(`commands.themes.${value}`) }))}
         onChoose={(chosen) => {
           applyTheme(chosen);
           setTheme(chosen);
@@ -143,10 +141,7 @@ function SidebarFooter() {
       />
       <div className="user">
         <span title={session.user.email}>{session.user.email}</span>
-        <Button variant="quiet" onClick={() => void signOut().catch(toastError)}>
-          <LogOut aria-hidden />
-          {t("shell.signOut")}
-        </Button>
+        <SignOutButton />
       </div>
     </footer>
   );

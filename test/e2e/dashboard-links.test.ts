@@ -599,19 +599,34 @@ withBrowser("several links", () => {
     });
   });
 
-  longTest("stay as they are when the service cannot be reached, and that is said", async () => {
-    await visitList(plain("away", 2), async (page, client) => {
-      await page.route("**/v1/links/bulk", (route) => route.abort("internetdisconnected"));
-      await selectAll(page).check();
-      await bulk(page, "Archive").click();
-      await page.getByText("The service cannot be reached.").waitFor();
-      await page.getByText("2 selected").waitFor();
-      expect(await Array.fromAsync(client.links.all())).toHaveLength(2);
-      await page.unroute("**/v1/links/bulk");
-      await bulk(page, "Archive").click();
-      await page.getByText("No links yet").waitFor();
-    });
-  });
+  longTest(
+    "stay as they are when the service cannot be reached, and that is said, also of an undo",
+    async () => {
+      await visitList(plain("away", 2), async (page, client) => {
+        await page.route("**/v1/links/bulk", (route) => route.abort("internetdisconnected"));
+        await selectAll(page).check();
+        await bulk(page, "Archive").click();
+        await page.getByText("The service cannot be reached.").waitFor();
+        await page.getByText("2 selected").waitFor();
+        expect(await Array.fromAsync(client.links.all())).toHaveLength(2);
+        await page.unroute("**/v1/links/bulk");
+        await page.getByText("The service cannot be reached.").waitFor({ state: "detached" });
+        await bulk(page, "Expiry").click();
+        await page
+          .getByRole("dialog")
+          .getByLabel("Expires", { exact: true })
+          .fill("2099-05-01T12:00");
+        await page.getByRole("dialog").getByRole("button", { name: "Set expiry" }).click();
+        await page.getByText("2 links changed.").waitFor();
+        await page.route("**/v1/links/bulk", (route) => route.abort("internetdisconnected"));
+        await page.getByRole("button", { name: "Undo" }).click();
+        await page.getByText("The service cannot be reached.").waitFor();
+        await page.unroute("**/v1/links/bulk");
+        await bulk(page, "Archive").click();
+        await page.getByText("No links yet").waitFor();
+      });
+    },
+  );
 });
 
 withBrowser("the page of tags", () => {

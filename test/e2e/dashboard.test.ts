@@ -39,13 +39,18 @@ const urlOf = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`
 const linksTable = (page: Page) => page.getByRole("table", { name: "Links" });
 
 withBrowser("the sign-in", () => {
-  test("rejects a wrong password, uses nothing of another session, and leaves nothing when it ends", async () => {
+  test("rejects a wrong password, which it keeps if it gets no answer, uses nothing of another session, and leaves nothing when it ends", async () => {
     const owner = await dashboard.join(account);
     const { page } = await openSignIn(dashboard.browser, dashboard.stack);
     // The list is requested without a session.
     await page.goto(`/${account.id}/live/links`);
     await page.getByLabel("E-mail address").fill(owner.email);
     await page.getByLabel("Password").fill("not the password");
+    await page.route("**/auth/sign-in", (route) => route.abort("internetdisconnected"));
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
+    expect(await page.getByLabel("Password").inputValue()).toBe("not the password");
+    await page.unroute("**/auth/sign-in");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page
       .getByRole("alert")
@@ -142,6 +147,18 @@ withBrowser("a page", () => {
         "document.getAnimations().filter(({ effect }) => effect.getTiming().iterations !== 1).length",
       );
       expect(endless).toBe(0);
+    });
+  });
+
+  test("whose script cannot be loaded says so, and is there after another try", async () => {
+    await dashboard.visit(account, "/links", async (page) => {
+      await linksTable(page).waitFor();
+      await page.route("**/*.js", (route) => route.abort("internetdisconnected"));
+      await goTo(page, "Usage");
+      await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
+      await page.unroute("**/*.js");
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("heading", { name: "Usage", level: 1 }).waitFor();
     });
   });
 
@@ -363,6 +380,12 @@ withBrowser("an account", () => {
         await page.getByRole("meter", { name: "POST /v1/links: 0 of 100 used" }).waitFor();
         await page.getByRole("meter", { name: "API keys: 1 of 10 used" }).waitFor();
         await page.getByRole("meter", { name: "Links created per day: 0 of 2,400 used" }).waitFor();
+        // What was read stays, with why it is not read again.
+        await page.route("**/v1/limits", (route) => route.abort("internetdisconnected"));
+        await page.getByRole("alert").getByText("The service cannot be reached.").waitFor();
+        await page.getByRole("meter", { name: "API keys: 1 of 10 used" }).waitFor();
+        await page.unroute("**/v1/limits");
+        await page.getByRole("alert").waitFor({ state: "detached" });
       });
     },
   );
@@ -387,7 +410,14 @@ withBrowser("an account", () => {
     await page.getByRole("button", { name: "Join" }).click();
     await page.getByText("At least 10 characters").waitFor();
     await page.getByLabel("Choose a password").fill("long enough now");
+    // The invitation is used up, also if the sign-in that follows is refused.
+    await page.route("**/auth/sign-in", (route) => route.fulfill({ status: 429, json: {} }));
     await page.getByRole("button", { name: "Join" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.unroute("**/auth/sign-in");
+    await page.getByLabel("E-mail address").fill("invited@example.com");
+    await page.getByLabel("Password", { exact: true }).fill("long enough now");
+    await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("heading", { name: "Links", level: 1 }).waitFor();
     await linksTable(page).waitFor();
     expect(await page.getByRole("button", { name: "New link" }).count()).toBe(0);

@@ -267,6 +267,10 @@ withBrowser("the analytics of the dashboard", () => {
       await both.getByText("5 values").waitFor();
       await both.getByLabel("Search").fill("letter");
       await both.getByText("2 values").waitFor();
+      await page.route("**/*.js", (route) => route.abort("internetdisconnected"));
+      await both.getByRole("button", { name: "Save as CSV" }).click();
+      await page.getByText("The service cannot be reached.").waitFor();
+      await page.unroute("**/*.js");
       const [download] = await Promise.all([
         page.waitForEvent("download"),
         both.getByRole("button", { name: "Save as CSV" }).click(),
@@ -486,11 +490,14 @@ withBrowser("the analytics of the dashboard", () => {
       await form.getByLabel("Referrer", { exact: true }).uncheck();
       await form.getByLabel("UTM campaign").check();
       await form.getByLabel("Password").fill("short");
+      // A field says what is wrong once it was left.
+      await page.keyboard.press("Tab");
       await form.getByText("At least 8 characters").waitFor();
       await form.getByLabel("Password").fill(password);
       await form.getByLabel("Expires").fill("2099-01-01T12:00");
       await form.getByText("Embedding").click();
       await form.getByLabel("Sites that may embed").fill("https://www.example.com/path");
+      await page.keyboard.press("Tab");
       await form.getByText("Must be an origin").waitFor();
       await form.getByLabel("Sites that may embed").fill("https://www.example.com");
       await form.getByRole("button", { name: "Create share" }).click();
@@ -577,5 +584,31 @@ withBrowser("the analytics of the dashboard", () => {
       expect(await page.locator(".live-list li").count()).toBe(13);
     };
     await dashboard.visit(own, "/live", steps);
+    // Only what is known to be deleted is called so.
+    await dashboard.visit(own, "/live", async (page) => {
+      let refused = 0;
+      await page.route("**/v1/links/link_*", (route) => {
+        refused++;
+        return route.fulfill({ status: 429, json: {} });
+      });
+      await page.reload();
+      // Each is asked for twice.
+      await eventually(async () => expect(refused).toBeGreaterThan(3), TIMEOUT_MS);
+      await page.locator(".live-list li").first().getByText("link_").waitFor();
+      expect(await page.getByText("(deleted)").count()).toBe(0);
+    });
+  });
+
+  test("show the clicks of a link as they happen, also after the stream was refused", async () => {
+    const { id } = await seeded.client.links.create({ url: "https://example.com/" });
+    await dashboard.visit(seeded, `/links/${id}`, async (page) => {
+      let refused = 0;
+      await page.route("**/stream*", (route) =>
+        refused++ === 0 ? route.fulfill({ status: 403, json: {} }) : route.fallback(),
+      );
+      await page.reload();
+      await page.getByText("connection lost, reconnecting").waitFor();
+      await page.locator(".pulse-open").waitFor();
+    });
   });
 });

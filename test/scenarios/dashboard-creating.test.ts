@@ -196,6 +196,38 @@ withBrowser("a new link", () => {
   });
 });
 
+withBrowser("what was entered in a dialog", () => {
+  test("is asked about before it is thrown away, and nothing is where nothing was", async () => {
+    await dashboard.visit(account, "/settings/keys", async (page) => {
+      const opener = page.getByRole("button", { name: "New API key" });
+      const dialog = page.getByRole("dialog", { name: "New API key" });
+      await opener.click();
+      await dialog.getByLabel("Name").fill("Half a name");
+      await page.keyboard.press("Escape");
+      await question(page).getByRole("button", { name: "Keep editing" }).click();
+      expect(await dialog.getByLabel("Name").inputValue()).toBe("Half a name");
+      await dialog.getByRole("button", { name: "Cancel" }).click();
+      await question(page).getByRole("button", { name: "Discard" }).click();
+      await dialog.waitFor({ state: "detached" });
+      await isFocused(page, opener);
+      await opener.click();
+      await dialog.waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    });
+    await account.client.links.create({ url: "https://example.com/bulk" });
+    await visitList([], async (page) => {
+      await page.getByLabel("Select all links on this page").check();
+      await page.getByRole("button", { name: "Expiry" }).click();
+      const dialog = page.getByRole("dialog", { name: /^Expiry of/ });
+      await dialog.getByLabel("Expires", { exact: true }).fill("2099-05-01T12:00");
+      await page.keyboard.press("Escape");
+      await question(page).getByRole("button", { name: "Discard" }).click();
+      await dialog.waitFor({ state: "detached" });
+    });
+  });
+});
+
 withBrowser("unsaved rules", () => {
   test("are asked about before their page is left", async () => {
     const link = await account.client.links.create({ url: "https://example.com/ruled" });

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 
 import type { Page } from "playwright-core";
 
+import { invalidValue } from "../../shared/contracts/errors.ts";
 import { admin } from "../harness/admin.ts";
 import { callOnce, IPHONE } from "../harness/api.ts";
 import { AXE, runAxe } from "../harness/axe.ts";
@@ -207,6 +208,34 @@ withBrowser("the form of a link", () => {
       await page.getByText("Disabled", { exact: true }).waitFor();
     });
   });
+
+  test("says at each kind of field what only the API finds wrong with it, also in a closed section", async () => {
+    await dashboard.visit(account, "/links", async (page) => {
+      const dialog = await openNewLink(page, "refused");
+      const refuse = async (param: string, label: string) => {
+        const problem = `must be another ${param}`;
+        const message = invalidValue(param, problem);
+        await page.route("**/v1/links", (route) =>
+          route.request().method() === "POST"
+            ? route.fulfill({
+                status: 400,
+                json: { error: { code: "invalid_request", message, param } },
+              })
+            : route.fallback(),
+        );
+        await dialog.getByRole("button", { name: "Create link" }).click();
+        await dialog.getByRole("alert").getByText(problem).waitFor();
+        await dialog.getByLabel(label).and(page.locator("[aria-invalid]:focus")).waitFor();
+        await page.unroute("**/v1/links");
+      };
+      await refuse("tags.0", "Tags");
+      await refuse("archived", "Archived");
+      await refuse("forward_path", "Longer paths");
+      await refuse("preview.title", "Card title");
+      await dialog.getByRole("button", { name: "Create link" }).click();
+      await rowOf(page, "refused").waitFor();
+    });
+  });
 });
 
 const ruleOf = (page: Page, n: number) => page.getByRole("listitem", { name: `Rule ${n}` });
@@ -318,8 +347,13 @@ withBrowser("rules in the dashboard", () => {
       await page.getByRole("button", { name: "Remove version C" }).click();
       await save(page);
       // Nearly all visitors get the version once it has reached the redirector; a HEAD is no click.
+      let visitors = 0;
       await eventually(async () => {
-        const { headers } = await fetch(link.short_url, { method: "HEAD", redirect: "manual" });
+        const { headers } = await fetch(link.short_url, {
+          method: "HEAD",
+          redirect: "manual",
+          headers: { "x-forwarded-for": `9.9.8.${++visitors % 250}` },
+        });
         expect(headers.get("location")).toBe("https://example.com/b");
       }, TIMEOUT_MS);
       for (let i = 0; i < 20; i++)
@@ -402,7 +436,11 @@ withBrowser("a domain and its settings", () => {
 
       await goTo(page, "Links");
       const form = await openNewLink(page, alias);
+      await form.getByLabel("Alias").fill("help");
+      await form.getByText("is reserved").waitFor();
       await form.getByLabel("Domain").selectOption(host);
+      await form.getByText("is reserved").waitFor({ state: "detached" });
+      await form.getByLabel("Alias").fill(alias);
       await form.getByRole("button", { name: "Create link" }).click();
       await rowOf(page, host).waitFor();
       await goTo(page, "Domains");
@@ -438,6 +476,11 @@ withBrowser("a domain and its settings", () => {
       const root_url = "https://www.example.com/home";
       expect(await readDomain()).toMatchObject({ ...kept, root_url, case_sensitive: false });
 
+      // Until its links are published again, it cannot be switched back.
+      await eventually(
+        async () => expect(await readDomain()).not.toHaveProperty("switching"),
+        TIMEOUT_MS,
+      );
       const again = await open();
       await again.getByLabel("The domain itself redirects to").fill("");
       await again.getByLabel("Ignore the case of aliases").uncheck();
@@ -450,6 +493,25 @@ withBrowser("a domain and its settings", () => {
       await page.getByRole("button", { name: `Remove ${host}` }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
       await page.getByRole("dialog").getByRole("alert").getByText("links").waitFor();
+    });
+  });
+});
+
+const fileOf = (mimeType: string, bytes: number) => ({
+  name: "logo",
+  mimeType,
+  buffer: Buffer.alloc(bytes),
+});
+
+withBrowser("the branding of an account", () => {
+  test("says at the logo that a file cannot be one", async () => {
+    await dashboard.visit(account, "/settings/branding", async (page) => {
+      const logo = page.getByLabel("Logo");
+      await logo.setInputFiles(fileOf("image/gif", 10));
+      await page.getByText("The logo must be a PNG, JPEG or WebP file.").waitFor();
+      await logo.and(page.locator("[aria-invalid]")).waitFor();
+      await logo.setInputFiles(fileOf("image/png", 600 * 1024));
+      await page.getByText("The file may have 512 KB at most.").waitFor();
     });
   });
 });

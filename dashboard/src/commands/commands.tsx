@@ -19,15 +19,13 @@ import { type Commands, CommandsContext, type CreatedLink } from "../data/comman
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
+import { EditDialog, loadLinkDialogs } from "../pages/links/lazy-dialogs.tsx";
 import { CopyButton, IconButton, type RenderDialog, useDialog } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { lazyPart, Loading } from "../ui/states.tsx";
 import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
 const loadDialogs = () => import("./palette.tsx");
-
-const loadLinkDialogs = () => import("../pages/links/dialogs.tsx");
-const EditDialog = lazyPart(loadLinkDialogs, (part) => part.EditDialog);
 const Palette = lazyPart(loadDialogs, (part) => part.Palette);
 const ShortcutsDialog = lazyPart(loadDialogs, (part) => part.ShortcutsDialog);
 

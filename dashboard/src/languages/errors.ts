@@ -34,15 +34,16 @@ export type ServiceError = {
 
 /**
  * Says what an error says. The API's own message is English, and the most precise; in another
- * language it is the sentence of the message or of the code. A message without either stays as it
- * is: it says more than none.
+ * language, and of a response that is not the API's, it is the sentence of the message or of the
+ * code. A message without either stays as it is: it says more than none.
  */
 export function describeError({ code, message, param, retryAfterSeconds }: ServiceError): string {
   const problem = param === undefined ? undefined : problemOf(message, param);
   if (param !== undefined && problem !== undefined) {
     return t("data.invalidValue", { param: fieldName(param), problem: translateSentence(problem) });
   }
-  if (getLanguage() === "en" || SENTENCE_KEYS.has(message)) return translateSentence(message);
+  const isPlain = getLanguage() === "en" && code !== "unknown";
+  if (isPlain || SENTENCE_KEYS.has(message)) return translateSentence(message);
   return code === "rate_limited" && retryAfterSeconds !== undefined
     ? t("data.retryAfter", { seconds: retryAfterSeconds })
     : (findText(`data.codes.${code}`) ?? message);
@@ -107,13 +108,13 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== "too_small" && issue.code !== "too_big") return undefined;
   if (NUMBERS.has(issue.origin)) {
     return issue.code === "too_big"
-      ? t("ui.rule.max", { max: String(issue.maximum) })
-      : t("ui.rule.min", { min: String(issue.minimum) });
+      ? t("ui.rule.max", { max: Number(issue.maximum) })
+      : t("ui.rule.min", { min: Number(issue.minimum) });
   }
   const texts = LENGTH_TEXTS[issue.origin];
   if (texts === undefined) return undefined;
-  if (issue.code === "too_big") return t(texts.max, { max: String(issue.maximum) });
-  return issue.minimum === 1 ? t("ui.required") : t(texts.min, { min: String(issue.minimum) });
+  if (issue.code === "too_big") return t(texts.max, { max: Number(issue.maximum) });
+  return issue.minimum === 1 ? t("ui.required") : t(texts.min, { min: Number(issue.minimum) });
 }
 
 /** Zod's names of numbers; every number that users enter is an integer. */

@@ -4,13 +4,16 @@
  */
 import { afterEach, describe, expect, test } from "bun:test";
 
+import * as z from "zod";
+
 import { changeDomainBody } from "../../../shared/contracts/domain-settings.ts";
 import { invalidValue } from "../../../shared/contracts/errors.ts";
 import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
+import { toFormValues, validateLink } from "../pages/links/form.ts";
 import { matchLanguage } from "../preferences.ts";
 import { formatCount, formatDate, formatPercent, formatWeekday, inSentence } from "../ui/format.ts";
-import { describeError, fieldName, translateSentence } from "./errors.ts";
+import { describeError, fieldName, translateSentence, validateWith } from "./errors.ts";
 import { getLanguage, nameOf, onLanguageChange, setLanguage, t } from "./translate.ts";
 
 // All that a language changes of the page itself.
@@ -77,6 +80,34 @@ describe("the language of the page", () => {
     expect(describeError(taken)).toBe("Der Alias ist schon vergeben.");
     expect(describeError(limited)).toContain("Versuchen Sie es gleich erneut.");
     expect(describeError({ ...limited, retryAfterSeconds: 8 })).toContain("in 8 Sekunden erneut.");
+  });
+
+  test("says nothing of a status for a response that is not the API's", async () => {
+    const ofProxy = { code: "unknown", message: "The API responded with status 502." };
+    expect(describeError(ofProxy)).toBe(
+      "The service did not respond as it should. Try again shortly.",
+    );
+    await setLanguage("de");
+    expect(describeError(ofProxy)).toStartWith("Der Dienst hat nicht geantwortet");
+  });
+
+  test("is that of what the form of a link finds wrong with a reserved word", async () => {
+    const values = { ...toFormValues(), url: "https://example.com", alias: "help" };
+    expect(validateLink(values, 0).alias).toBe('The alias "help" is reserved.');
+    await setLanguage("de");
+    expect(validateLink(values, 0).alias).toBe("Der Alias ist nicht erlaubt.");
+  });
+
+  test("has the bounds of a field as numbers are written, and one of them as one", async () => {
+    const long = z.string().max(2_048);
+    const some = z.array(z.string()).max(1);
+    const validate = () => [validateWith(long)("x".repeat(3_000)), validateWith(some)(["a", "b"])];
+    expect(validate()).toEqual(["At most 2,048 characters", "At most 1 item"]);
+    await setLanguage("de");
+    expect(validate()).toEqual(["Höchstens 2.048 Zeichen", "Höchstens 1 Eintrag"]);
+    expect(t("links.bulk.partly.deleted", { done: 0, total: 1 })).toBe("0 von 1 Link gelöscht");
+    const cell = { weekday: "Montag", hour: "9", clicks: 1 };
+    expect(t("analytics.heatMap.cell", cell)).toBe("Montag 9:00: 1 Klick");
   });
 
   test("names the field that an error is about, and what is wrong with it", async () => {

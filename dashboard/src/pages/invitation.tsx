@@ -14,15 +14,15 @@ import {
   userName,
 } from "../../../shared/contracts/users.ts";
 import { getJson, post } from "../data/http.ts";
-import { SESSION_KEY, useSignOut } from "../data/session.ts";
+import { SESSION_KEY } from "../data/session.ts";
 import { isNotFound } from "../languages/errors.ts";
 import { rich, strong, t } from "../languages/translate.ts";
 import { preferredLanguage } from "../preferences.ts";
-import { Button } from "../ui/button.tsx";
+import { Button, SignOutButton } from "../ui/button.tsx";
 import { Form, PasswordField, TextField } from "../ui/field.tsx";
 import { formField, useFormAction } from "../ui/form.ts";
 import { AuthCard } from "../ui/page.tsx";
-import { Alert, ErrorAlert, QueryBoundary, useApiMutation } from "../ui/states.tsx";
+import { Alert, QueryBoundary } from "../ui/states.tsx";
 import { SignInPage } from "./sign-in.tsx";
 
 type NewUser = { name: string; password: string };
@@ -39,7 +39,7 @@ export function InvitationPage({ token, session }: { token: string; session: Ses
   }
   return (
     <AuthCard title={t("settings.members.invitation")}>
-      <QueryBoundary query={invitation} label={t("invitation.loading")} lines={2}>
+      <QueryBoundary query={invitation} label={t("settings.members.invitation")} lines={2}>
         {(data) => <AcceptForm path={path} invitation={data} session={session} />}
       </QueryBoundary>
     </AuthCard>
@@ -81,7 +81,9 @@ function useAccept(path: string, email: string): Accept {
   const [, navigate] = useLocation();
   return async (newUser) => {
     const { account_id } = await post<{ account_id: string }>(`${path}/accept`, newUser ?? {});
-    if (newUser !== undefined) await post("/auth/sign-in", { email, password: newUser.password });
+    // Who cannot be signed in now does that on the page of the account: the invitation is used up.
+    if (newUser !== undefined)
+      await post("/auth/sign-in", { email, password: newUser.password }).catch(() => undefined);
     await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
     navigate(`/${account_id}/live/links`, { replace: true });
   };
@@ -90,22 +92,17 @@ function useAccept(path: string, email: string): Accept {
 type SignedInChoiceProps = { email: string; session: Session; accept: Accept };
 
 function SignedInChoice({ email, session, accept }: SignedInChoiceProps) {
-  const signOut = useSignOut();
-  const join = useApiMutation(() => accept());
   if (session.user.email === email) {
     return (
-      <>
-        <ErrorAlert error={join.error} />
-        <Button variant="primary" loading={join.isPending} onClick={() => join.mutate()}>
-          {t("invitation.joinAs", { email: session.user.email })}
-        </Button>
-      </>
+      <Button variant="primary" onClick={() => accept()}>
+        {t("invitation.joinAs", { email })}
+      </Button>
     );
   }
   return (
     <>
       <p>{t("invitation.otherUser", { invited: email, email: session.user.email })}</p>
-      <Button onClick={() => void signOut()}>{t("shell.signOut")}</Button>
+      <SignOutButton />
     </>
   );
 }

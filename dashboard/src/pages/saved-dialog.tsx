@@ -13,8 +13,8 @@ import { IconButton } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Form, TextField } from "../ui/field.tsx";
 import { formField, useFormAction } from "../ui/form.ts";
-import { Empty, ErrorAlert, QueryBoundary, useApiMutation } from "../ui/states.tsx";
-import { toast } from "../ui/toast.tsx";
+import { Empty, QueryBoundary, useApiMutation } from "../ui/states.tsx";
+import { toast, toastError } from "../ui/toast.tsx";
 
 /** The kinds, as the client and the catalogues call them. */
 type SavedKind = "views" | "linkFilters" | "utmTemplates";
@@ -49,7 +49,7 @@ export function SavedDialog({ kind, query, onOpen, onClose, children }: SavedDia
         {(data) => <SavedList kind={kind} saved={data} onOpen={open} />}
       </QueryBoundary>
       {children}
-      {canWrite && <SaveForm kind={kind} query={query} onClose={onClose} />}
+      {canWrite && <SaveForm kind={kind} query={query} />}
     </Dialog>
   );
 }
@@ -64,8 +64,10 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
   const canWrite = useCanWrite();
   const api = useClient()[kind];
   const invalidate = ["saved"];
+  // By an undo, at which the dialog may be closed.
   const save = useApiMutation(({ name, query }: SavedView) => api.save(name, { query }), {
     invalidate,
+    onError: toastError,
   });
   const remove = useApiMutation(
     async (view: SavedView) => {
@@ -89,32 +91,29 @@ function SavedList({ kind, saved, onOpen }: SavedListProps) {
     );
   }
   return (
-    <>
-      {saved.length > 0 && (
-        <ul className="view-list" aria-label={t(`saved.${kind}.title`)}>
-          {saved.map((view) => (
-            <li key={view.name}>
-              <button type="button" className="value-button" onClick={() => onOpen(view.query)}>
-                {view.name}
-              </button>
-              {canWrite && (
-                <IconButton
-                  label={t(`saved.${kind}.delete`, { name: view.name })}
-                  onClick={() => remove.mutate(view)}
-                >
-                  <Trash2 aria-hidden />
-                </IconButton>
-              )}
-            </li>
-          ))}
-        </ul>
-      )}
-      <ErrorAlert error={remove.error} />
-    </>
+    saved.length > 0 && (
+      <ul className="view-list" aria-label={t(`saved.${kind}.title`)}>
+        {saved.map((view) => (
+          <li key={view.name}>
+            <button type="button" className="value-button" onClick={() => onOpen(view.query)}>
+              {view.name}
+            </button>
+            {canWrite && (
+              <IconButton
+                label={t(`saved.${kind}.delete`, { name: view.name })}
+                onClick={() => remove.mutateAsync(view)}
+              >
+                <Trash2 aria-hidden />
+              </IconButton>
+            )}
+          </li>
+        ))}
+      </ul>
+    )
   );
 }
 
-function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "children">) {
+function SaveForm({ kind, query }: { kind: SavedKind; query: string }) {
   const client = useClient();
   const { form, props } = useFormAction(
     { name: "" },
@@ -128,7 +127,7 @@ function SaveForm({ kind, query, onClose }: Omit<SavedDialogProps, "onOpen" | "c
     },
   );
   return (
-    <Form action={t(`saved.${kind}.save`)} onCancel={onClose} {...props}>
+    <Form action={t(`saved.${kind}.save`)} {...props}>
       <TextField
         label={t("fields.name")}
         hint={t(`saved.${kind}.hint`)}

@@ -1,5 +1,5 @@
 /** The sign-in page: the provider, a passkey, or a password, and a code for those who need one. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { type ChangeEvent, type FormEvent, useState } from "react";
 import { Link } from "wouter";
 
@@ -7,11 +7,12 @@ import type { SignInMethods } from "../../../shared/contracts/user-responses.ts"
 import { getJson, post } from "../data/http.ts";
 import { choosePasskey, hasPasskeys } from "../data/passkeys.ts";
 import { SESSION_KEY } from "../data/session.ts";
+import { isSignedOut } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
 import { Form, PasswordField, TextField } from "../ui/field.tsx";
 import { AuthCard } from "../ui/page.tsx";
-import { Alert, ErrorAlert } from "../ui/states.tsx";
+import { Alert, ErrorAlert, useApiMutation } from "../ui/states.tsx";
 
 /** Why the provider's word was not enough. */
 const REFUSALS = [
@@ -56,8 +57,7 @@ export function SignInPage({ email = "" }: { email?: string }) {
 function ProviderButton({ name }: { name: string }) {
   const reason = new URLSearchParams(location.search).get("sign-in");
   const refusal = REFUSALS.find((known) => known === reason);
-  const begin = useMutation({
-    mutationFn: () => post<{ url: string }>("/auth/oidc"),
+  const begin = useApiMutation(() => post<{ url: string }>("/auth/oidc"), {
     onSuccess: ({ url }) => location.assign(url),
   });
   return (
@@ -73,14 +73,10 @@ function ProviderButton({ name }: { name: string }) {
 
 function PasswordStep({ email, onCode }: { email: string; onCode: () => void }) {
   const { values, field, clear, submit } = useNeededFields({ email, password: "" });
-  const queryClient = useQueryClient();
-  const signIn = useMutation({
-    mutationFn: () => post<{ needs_code: boolean }>("/auth/sign-in", values),
-    async onSuccess({ needs_code }) {
-      if (needs_code) onCode();
-      else await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
-    },
-    onError: () => clear("password"),
+  const signIn = useApiMutation(() => post<{ needs_code: boolean }>("/auth/sign-in", values), {
+    invalidate: SESSION_KEY,
+    onSuccess: ({ needs_code }) => needs_code && onCode(),
+    onError: (error) => isSignedOut(error) && clear("password"),
   });
   return (
     <>
@@ -120,7 +116,7 @@ function useNeededFields<Name extends string>(initial: Record<Name, string>) {
       "aria-required": true,
       onChange: (event: ChangeEvent<HTMLInputElement>) => change(name, event.target.value),
     }),
-    /** Empties a field of an attempt that failed. */
+    /** Empties a field that was wrong. */
     clear(name: Name): void {
       setWasTried(false);
       change(name, "");
@@ -136,16 +132,7 @@ function useNeededFields<Name extends string>(initial: Record<Name, string>) {
 }
 
 function PasskeyButton() {
-  const queryClient = useQueryClient();
-  const signIn = useMutation({
-    async mutationFn() {
-      const options = await post<PublicKeyCredentialRequestOptionsJSON>("/auth/passkeys/challenge");
-      const response = await choosePasskey(options);
-      if (response === undefined) return;
-      await post("/auth/passkeys/sign-in", { response });
-      await queryClient.invalidateQueries({ queryKey: SESSION_KEY });
-    },
-  });
+  const signIn = useApiMutation(signInByPasskey, { invalidate: SESSION_KEY });
   return (
     <>
       <ErrorAlert error={signIn.error} />
@@ -156,14 +143,19 @@ function PasskeyButton() {
   );
 }
 
+async function signInByPasskey(): Promise<void> {
+  const options = await post<PublicKeyCredentialRequestOptionsJSON>("/auth/passkeys/challenge");
+  const response = await choosePasskey(options);
+  if (response === undefined) return;
+  await post("/auth/passkeys/sign-in", { response });
+}
+
 /** Asks for the code of an app, or a recovery code. */
 function CodeStep({ onBack }: { onBack: () => void }) {
   const { values, field, clear, submit } = useNeededFields({ code: "" });
-  const queryClient = useQueryClient();
-  const signIn = useMutation({
-    mutationFn: () => post("/auth/sign-in/code", values),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: SESSION_KEY }),
-    onError: () => clear("code"),
+  const signIn = useApiMutation(() => post("/auth/sign-in/code", values), {
+    invalidate: SESSION_KEY,
+    onError: (error) => isSignedOut(error) && clear("code"),
   });
   return (
     <AuthCard title={t("signIn.codeTitle")}>

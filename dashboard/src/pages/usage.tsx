@@ -29,7 +29,7 @@ export function UsagePage() {
         plan: account.plan,
       })}
     >
-      <QueryBoundary query={limits} label={t("usage.loading")} lines={7}>
+      <QueryBoundary query={limits} label={t("shell.pages.usage")} lines={7}>
         {(data) => (
           <div className="usage">
             <Card title={t("usage.quotasTitle")}>

@@ -1,13 +1,21 @@
 /**
- * Buttons: with a text, with an icon, for a dialog, for copying, for a CSV file, and for one of a
- * few options.
+ * Buttons: with a text, with an icon, for a dialog, for copying, for a CSV file, for signing out,
+ * and for one of a few options.
  */
-import { Check, Copy, Download } from "lucide-react";
-import { type ButtonHTMLAttributes, type ReactNode, Suspense, useState } from "react";
+import { Check, Copy, Download, LogOut } from "lucide-react";
+import {
+  type ButtonHTMLAttributes,
+  type MouseEvent,
+  type ReactNode,
+  Suspense,
+  useState,
+} from "react";
 import { createPortal } from "react-dom";
 
 import { downloadCsv } from "../data/http.ts";
+import { useSignOut } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
+import { inSentence } from "./format.ts";
 import { toast, toastError } from "./toast.tsx";
 
 /** Renders a dialog, with a function that closes it. */
@@ -32,8 +40,10 @@ export function useDialog(): {
   };
 }
 
-type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
+type ButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, "onClick"> & {
   variant?: "primary" | "plain" | "quiet" | "danger";
+  /** Until a promise that it returns settles, the button is `loading`; a failure is told. */
+  onClick?: (event: MouseEvent<HTMLButtonElement>) => unknown;
   /** The dialog that a click opens; it closes with the button. */
   opens?: RenderDialog;
   /**
@@ -45,19 +55,26 @@ type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
 
 export function Button(props: ButtonProps) {
   const { variant = "plain", loading = false, className = "", onClick, opens, ...rest } = props;
+  const [runs, setRuns] = useState(false);
   const { open, dialog } = useDialog();
+  const isBusy = loading || runs;
+  function run(result: unknown): void {
+    if (!(result instanceof Promise)) return;
+    setRuns(true);
+    void result.catch(toastError).finally(() => setRuns(false));
+  }
   return (
     <>
       <button
         type="button"
         {...rest}
         className={`button button-${variant} ${className}`}
-        aria-busy={loading}
-        {...(loading ? { "aria-disabled": true } : {})}
+        aria-busy={isBusy}
+        {...(isBusy ? { "aria-disabled": true } : {})}
         onClick={(event) => {
           // Also prevents Enter in a field from submitting the form again.
-          if (loading) event.preventDefault();
-          else if (opens === undefined) onClick?.(event);
+          if (isBusy) event.preventDefault();
+          else if (opens === undefined) run(onClick?.(event));
           else open(opens);
         }}
       />
@@ -102,7 +119,7 @@ export function CopyButton({
       className={children === undefined ? "icon-button" : ""}
       aria-label={label}
       title={label}
-      onClick={() => void copy()}
+      onClick={copy}
     >
       {copied ? <Check aria-hidden /> : <Copy aria-hidden />}
       {children}
@@ -110,22 +127,26 @@ export function CopyButton({
   );
 }
 
-type CsvButtonProps = {
-  path: string;
-  /** Its content, as the button names it. */
-  name: string;
-  /** The file's name, without its ending. */
-  file: string;
-};
-
-export function CsvButton({ path, name, file }: CsvButtonProps) {
+/** Saves what a path has; `name` is its title. */
+export function CsvButton({ path, name }: { path: string; name: string }) {
+  const content = inSentence(name);
   return (
     <IconButton
-      label={t("analytics.downloadCsv", { name })}
-      onClick={() => void downloadCsv(path, `${file}.csv`).catch(toastError)}
+      label={t("analytics.downloadCsv", { name: content })}
+      onClick={() => downloadCsv(path, `${content}.csv`)}
     >
       <Download aria-hidden />
     </IconButton>
+  );
+}
+
+/** Ends the session of this browser. */
+export function SignOutButton() {
+  const signOut = useSignOut();
+  return (
+    <Button variant="quiet" onClick={() => signOut()}>
+      <LogOut aria-hidden /> {t("shell.signOut")}
+    </Button>
   );
 }
 

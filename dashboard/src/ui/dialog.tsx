@@ -18,7 +18,7 @@ import type { Client } from "../../../clients/typescript/src/index.ts";
 import { useClient } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
-import { Form, type FormProps } from "./field.tsx";
+import { Form, FormHost, type FormProps } from "./field.tsx";
 import { type Effects, ErrorAlert, type Task, useApiMutation } from "./states.tsx";
 import { showModal } from "./toast.tsx";
 
@@ -32,9 +32,14 @@ type DialogProps = {
   wide?: boolean;
 };
 
-/** A modal dialog that is open while rendered. Afterwards the previous element gets the focus. */
+/**
+ * A modal dialog that is open while rendered; asks before it discards what was entered in its form.
+ * Afterwards the previous element gets the focus.
+ */
 export function Dialog({ title, onClose, children, locked = false, wide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
+  const isDirty = useRef(false);
+  const { guard, confirmation } = useUnsavedGuard(() => isDirty.current);
   const titleId = useId();
   // Closes it while it is still in the document: a removed dialog does not return the focus.
   useLayoutEffect(() => {
@@ -46,7 +51,10 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
     return close;
   }, []);
   const requestClose = () => {
-    if (!locked) onClose();
+    if (!locked) guard(onClose);
+  };
+  const setDirty = (next: boolean) => {
+    isDirty.current = next;
   };
   return (
     <dialog
@@ -72,17 +80,18 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
       <header>
         <h2 id={titleId}>{title}</h2>
         {!locked && (
-          <IconButton label={t("ui.close")} onClick={onClose}>
+          <IconButton label={t("ui.close")} onClick={requestClose}>
             <X aria-hidden />
           </IconButton>
         )}
       </header>
-      {children}
+      <FormHost value={{ setDirty, onCancel: requestClose }}>{children}</FormHost>
+      {confirmation}
     </dialog>
   );
 }
 
-type FormDialogProps = Omit<FormProps, "onCancel"> & {
+type FormDialogProps = FormProps & {
   title: string;
   onClose: () => void;
   wide?: boolean;
@@ -91,7 +100,7 @@ type FormDialogProps = Omit<FormProps, "onCancel"> & {
 /** A dialog whose content is a form. */
 export const FormDialog = ({ title, onClose, wide = false, ...form }: FormDialogProps) => (
   <Dialog title={title} onClose={onClose} wide={wide}>
-    <Form onCancel={onClose} {...form} />
+    <Form {...form} />
   </Dialog>
 );
 

@@ -5,8 +5,10 @@
 import { Eye, EyeOff } from "lucide-react";
 import {
   type ComponentProps,
+  createContext,
   type FormEvent,
   type ReactNode,
+  useContext,
   useEffect,
   useId,
   useRef,
@@ -24,71 +26,85 @@ export type FormProps = {
   action: string;
   onSubmit: (event: FormEvent<HTMLFormElement>) => unknown;
   task: Task;
-  /** Of a form in a dialog, which has a cancel button. */
-  onCancel?: () => void;
+  /** Whether there is unsaved input; by default, once something was entered. */
+  isDirty?: boolean;
   className?: string;
   children: ReactNode;
 };
 
-/** Fields with a submit button, and the error of what the form does. */
-export const Form = ({
-  action,
-  onSubmit,
-  task,
-  onCancel,
-  className = "stack",
-  children,
-}: FormProps) => (
-  <form
-    className={className}
-    noValidate
-    onSubmit={(event) => {
-      event.preventDefault();
-      // The form of a dialog within a form is its child in React, too.
-      event.stopPropagation();
-      void onSubmit(event);
-    }}
-  >
-    {children}
-    <ErrorAlert error={task.error} />
-    <footer>
-      {onCancel !== undefined && <Button onClick={onCancel}>{t("ui.cancel")}</Button>}
-      <Button type="submit" variant="primary" loading={task.isPending}>
-        {action}
-      </Button>
-    </footer>
-  </form>
-);
+/** What a form is told by its dialog, and tells it. */
+type Host = { setDirty: (isDirty: boolean) => void; onCancel: () => void };
+
+export const FormHost = createContext<Host | undefined>(undefined);
+
+/** Fields with a submit button, in a dialog with one to cancel, and the error of the action. */
+export function Form(props: FormProps) {
+  const { action, onSubmit, task, isDirty, className = "stack", children } = props;
+  const host = useContext(FormHost);
+  useEffect(() => {
+    if (isDirty !== undefined) host?.setDirty(isDirty);
+  });
+  const onChange = () => {
+    if (isDirty === undefined) host?.setDirty(true);
+  };
+  return (
+    <form
+      className={className}
+      noValidate
+      onChange={onChange}
+      onSubmit={(event) => {
+        event.preventDefault();
+        // The form of a dialog within a form is its child in React, too.
+        event.stopPropagation();
+        void onSubmit(event);
+      }}
+    >
+      {children}
+      <ErrorAlert error={task.error} />
+      <footer>
+        {host !== undefined && <Button onClick={host.onCancel}>{t("ui.cancel")}</Button>}
+        <Button type="submit" variant="primary" loading={task.isPending}>
+          {action}
+        </Button>
+      </footer>
+    </form>
+  );
+}
 
 type FieldProps = {
-  label: string;
+  label: ReactNode;
   hint?: ReactNode;
   error?: string | undefined;
 };
 
 type ControlProps = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
 
-function Field({
-  label,
-  hint,
-  error,
-  children,
-}: FieldProps & { children: (control: ControlProps) => ReactNode }) {
+type LayoutProps = {
+  /** Of a checkbox, whose label is beside it. */
+  isCheck?: boolean;
+  children: (control: ControlProps) => ReactNode;
+};
+
+function Field({ label, hint, error, isCheck = false, children }: FieldProps & LayoutProps) {
   const id = useId();
   const describedBy = [
     ...(hint === undefined ? [] : [`${id}-hint`]),
     ...(error === undefined ? [] : [`${id}-error`]),
   ];
+  const control = children({
+    id,
+    ...(describedBy.length === 0 ? {} : { "aria-describedby": describedBy.join(" ") }),
+    ...(error === undefined ? {} : { "aria-invalid": true }),
+  });
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      {children({
-        id,
-        ...(describedBy.length === 0 ? {} : { "aria-describedby": describedBy.join(" ") }),
-        ...(error === undefined ? {} : { "aria-invalid": true }),
-      })}
+    <div className={isCheck ? undefined : "field"}>
+      <label className={isCheck ? "check" : undefined} htmlFor={id}>
+        {isCheck && control}
+        {label}
+      </label>
+      {!isCheck && control}
       {hint !== undefined && (
-        <small id={`${id}-hint`} className="hint">
+        <small id={`${id}-hint`} className={isCheck ? "hint check-hint" : "hint"}>
           {hint}
         </small>
       )}
@@ -206,36 +222,19 @@ export const ChoiceField = <Value extends Choice>({
   </Field>
 );
 
-export function CheckField({
+export const CheckField = ({
   label,
   hint,
+  error,
   ...input
-}: { label: ReactNode; hint?: ReactNode } & ComponentProps<"input">) {
-  const id = useId();
-  return (
-    <div>
-      <label className="check">
-        <input
-          type="checkbox"
-          {...input}
-          {...(hint === undefined ? {} : { "aria-describedby": id })}
-        />
-        {label}
-      </label>
-      {hint !== undefined && (
-        <small id={id} className="hint check-hint">
-          {hint}
-        </small>
-      )}
-    </div>
-  );
-}
+}: FieldProps & ComponentProps<"input">) => (
+  <Field label={label} hint={hint} error={error} isCheck>
+    {(control) => <input type="checkbox" {...input} {...control} />}
+  </Field>
+);
 
-type CheckGroupProps = ComponentProps<"input"> & {
-  label: string;
-  options: readonly { value: string; label: ReactNode }[];
-  error: string | undefined;
-};
+type CheckGroupProps = FieldProps &
+  ComponentProps<"input"> & { options: readonly { value: string; label: ReactNode }[] };
 
 /** Checkboxes of one field; the other properties are those of each. */
 export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps) => (
@@ -243,7 +242,12 @@ export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps)
     <legend>{label}</legend>
     <div className="columns">
       {options.map((option) => (
-        <CheckField key={option.value} {...option} {...input} />
+        <CheckField
+          key={option.value}
+          {...option}
+          {...input}
+          {...(error === undefined ? {} : { "aria-invalid": true })}
+        />
       ))}
     </div>
     <FieldError>{error}</FieldError>
@@ -278,21 +282,20 @@ export const TagsField = (field: Omit<ListFieldProps, "options" | "hint">) => (
   />
 );
 
-/** Collapsed optional fields. Opens when one of them has an error. */
-export function Disclosure({
-  title,
-  hasError,
-  children,
-}: {
-  title: string;
-  hasError: boolean;
-  children: ReactNode;
-}) {
+/** Collapsed optional fields. Opens when one of them gets an error. */
+export function Disclosure({ title, children }: { title: string; children: ReactNode }) {
   const element = useRef<HTMLDetailsElement>(null);
+  const hadError = useRef(false);
   useEffect(() => {
+    const invalid = element.current?.querySelector<HTMLElement>("[aria-invalid]") ?? undefined;
     // Only opens automatically; the user closes it.
-    if (hasError && element.current !== null) element.current.open = true;
-  }, [hasError]);
+    if (invalid !== undefined && !hadError.current && element.current?.open === false) {
+      element.current.open = true;
+      // While it was closed, the field could not get the focus.
+      if (document.querySelector("[aria-invalid]:focus") === null) invalid.focus();
+    }
+    hadError.current = invalid !== undefined;
+  });
   return (
     <details ref={element}>
       <summary>{title}</summary>

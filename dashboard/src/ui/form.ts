@@ -54,6 +54,7 @@ export function useFormAction<Values extends FieldValues, Result>(
     props: {
       onSubmit: form.handleSubmit((values) => action.mutate(values, { onError })),
       task: { isPending: action.isPending, error: isAtField ? null : action.error },
+      isDirty: form.formState.isDirty,
     },
   };
 }
@@ -110,24 +111,23 @@ export const optionalBy =
   (text: string): true | string =>
     text === "" || validateWith(schema)(text);
 
-/** A field's value and error in a form, as its properties. */
+/**
+ * A field's value and error in a form, as the properties of any control. When the field changes,
+ * `deps` is validated as well.
+ */
 export function formField<Values extends FieldValues, Name extends Path<Values>>(
   form: UseFormReturn<Values>,
   name: Name,
   rule?: Rule<PathValue<Values, Name>, Values>,
+  options: { deps?: Path<Values>; onBlur?: () => void } = {},
 ) {
   const validate = typeof rule === "object" ? validateWith(rule) : rule;
-  // The value of a field that is not filled in.
-  const empty = validate?.("" as PathValue<Values, Name>, form.getValues()) ?? true;
+  const isText = typeof form.getValues(name) === "string";
+  // The value of a text that is not filled in.
+  const empty = (isText && validate?.("" as PathValue<Values, Name>, form.getValues())) || true;
   return {
-    ...form.register(name, validate === undefined ? {} : { validate }),
+    ...form.register(name, { ...options, ...(validate === undefined ? {} : { validate }) }),
     error: form.getFieldState(name, form.formState).error?.message,
     ...(empty === true ? {} : { "aria-required": true }),
   };
 }
-
-/** Whether any of these fields of a form has an error. */
-export const hasErrors = <Values extends FieldValues>(
-  form: UseFormReturn<Values>,
-  ...names: Path<Values>[]
-): boolean => names.some((name) => form.getFieldState(name, form.formState).invalid);

@@ -42,7 +42,7 @@ test.each([
   [z.string().min(1), "", "Required"],
   [z.string().min(3), "ab", "At least 3 characters"],
   [z.string().max(2), "abc", "At most 2 characters"],
-  [z.array(z.string()).max(1), ["a", "b"], "At most 1 items"],
+  [z.array(z.string()).max(1), ["a", "b"], "At most 1 item"],
   [z.string().min(3, "must be long"), "ab", "Must be long"],
   [z.email(), "nobody", "Invalid email address"],
   [z.string().min(3), "abc", true],

@@ -37,9 +37,11 @@ export const formatPointDate = (date: string): string =>
 /** The name of a country by its ISO 3166-1 alpha-2 code; other text unchanged. */
 export const countryName = (code: string): string => format.countryName(code, getLanguage());
 
-/** A noun as it is written within a sentence: German keeps its capital. */
-export const inSentence = (noun: string): string =>
-  getLanguage() === "de" ? noun : noun.toLocaleLowerCase(getLanguage());
+/** A title within a sentence: without its capital, but in German, and for an abbreviation. */
+export const inSentence = (title: string): string =>
+  getLanguage() === "de"
+    ? title
+    : title.replace(/^\p{Lu}(?!\p{Lu})/u, (first) => first.toLocaleLowerCase(getLanguage()));
 
 /** Units of an age, from the largest, in seconds. A month has 30 days. */
 const AGE_UNITS = [

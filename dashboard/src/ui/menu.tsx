@@ -13,6 +13,7 @@ import {
 
 import { t, type TextKey } from "../languages/translate.ts";
 import { type RenderDialog, useDialog } from "./button.tsx";
+import { toastError } from "./toast.tsx";
 
 export type Action = {
   label: TextKey;
@@ -20,7 +21,8 @@ export type Action = {
   danger?: true;
 } & Effect;
 
-type Effect = { onSelect: () => void } | { opens: RenderDialog };
+/** If a promise that it returns rejects, the user is told why. */
+type Effect = { onSelect: () => unknown } | { opens: RenderDialog };
 
 export function ActionMenu({ label, actions }: { label: string; actions: readonly Action[] }) {
   // A long list has many menus, so only the open one renders items.
@@ -29,7 +31,7 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
   function run(effect: Effect): void {
     popover.current?.hidePopover();
     if ("opens" in effect) openDialog(effect.opens);
-    else effect.onSelect();
+    else void Promise.resolve(effect.onSelect()).catch(toastError);
   }
   return (
     <>

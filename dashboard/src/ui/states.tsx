@@ -6,6 +6,7 @@ import { type ComponentType, lazy, type ReactNode, useDeferredValue } from "reac
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "./button.tsx";
+import { inSentence } from "./format.ts";
 import { toast } from "./toast.tsx";
 
 export const Loading = ({ label, lines = 4 }: { label: string; lines?: number }) => (
@@ -87,7 +88,10 @@ type QueryState<Data> = {
   isOutdated?: boolean;
 };
 
-/** Renders a query's data, faint while others are fetched, or its loading or error state. */
+/**
+ * Renders a query's data, faint while others are fetched, or its loading state; below, why it
+ * cannot be read, or read again.
+ */
 export function QueryBoundary<Data>({
   query,
   label,
@@ -95,23 +99,21 @@ export function QueryBoundary<Data>({
   children,
 }: {
   query: QueryState<Data>;
-  /** The name of the loading content, for screen readers: of the text `ui.loading`. */
+  /** The title of the content, for screen readers while it is loading. */
   label: string;
   lines?: number;
   children: (data: Data) => ReactNode;
 }) {
-  if (query.data !== undefined) {
-    const content = children(query.data);
-    return query.isOutdated === undefined ? (
-      content
-    ) : (
-      <div aria-busy={query.isOutdated}>{content}</div>
-    );
-  }
-  if (query.error !== null) {
-    return <ErrorState error={query.error} onRetry={() => void query.refetch()} />;
-  }
-  return <Loading label={label} {...(lines === undefined ? {} : { lines })} />;
+  const { data, error, isOutdated, refetch } = query;
+  if (data === undefined && error === null)
+    return <Loading label={inSentence(label)} {...(lines === undefined ? {} : { lines })} />;
+  const content = data !== undefined && children(data);
+  return (
+    <>
+      {isOutdated === undefined ? content : <div aria-busy={isOutdated}>{content}</div>}
+      {error !== null && <ErrorState error={error} onRetry={() => void refetch()} />}
+    </>
+  );
 }
 
 /** Data that are rendered in a deferred rendering, which yields to keys and clicks. */
@@ -159,8 +161,19 @@ export const QueryList = <Row,>({
   </QueryBoundary>
 );
 
-/** A component of a script that is loaded when it is first rendered. */
+/**
+ * A component of a script that is loaded when it is first rendered; says so if it cannot be loaded,
+ * which only another load of the page changes.
+ */
 export const lazyPart = <Part, Props>(
   load: () => Promise<Part>,
   componentOf: (part: Part) => ComponentType<Props>,
-) => lazy(async () => ({ default: componentOf(await load()) }));
+) =>
+  lazy(() =>
+    load().then(
+      (part) => ({ default: componentOf(part) }),
+      (error: unknown): { default: ComponentType<Props> } => ({
+        default: () => <ErrorState error={error} onRetry={() => location.reload()} />,
+      }),
+    ),
+  );

@@ -13,7 +13,7 @@ import { getBasePath, toSearch } from "../../data/scope.ts";
 import { useAccountContext } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, CsvButton, SegmentedControl } from "../../ui/button.tsx";
-import { formatCount, formatDateTime, formatWeekday } from "../../ui/format.ts";
+import { formatCount, formatDateTime, formatPointDate, formatWeekday } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
 import { type Column, RowTable } from "../../ui/table.tsx";
@@ -164,11 +164,9 @@ function HeatMap() {
     <Card
       title={t("analytics.heatMap.title")}
       className="span-2"
-      actions={
-        <CsvButton path={csvPath} name={t("analytics.heatMap.name")} file="weekdays and hours" />
-      }
+      actions={<CsvButton path={csvPath} name={t("analytics.heatMap.title")} />}
     >
-      <QueryBoundary query={query} label={t("analytics.heatMap.name")} lines={6}>
+      <QueryBoundary query={query} label={t("analytics.heatMap.title")} lines={6}>
         {({ heatmap, first_click_at, last_click_at }) => (
           <>
             <Grid heatmap={heatmap} />
@@ -227,7 +225,7 @@ const Grid = memo(function Grid({ heatmap }: { heatmap: Times["heatmap"] }) {
     target.title = t("analytics.heatMap.cell", {
       weekday: formatWeekday(Number(day), "long"),
       hour,
-      clicks: formatCount(heatmap[Number(day)]?.[Number(hour)] ?? 0),
+      clicks: heatmap[Number(day)]?.[Number(hour)] ?? 0,
     });
   }
   return (
@@ -297,11 +295,11 @@ function FailuresCard() {
             selected={tab}
             onSelect={setTab}
           />
-          <CsvButton path={path} name={t("analytics.names.failures")} file="failures" />
+          <CsvButton path={path} name={t("analytics.failures.title")} />
         </>
       }
     >
-      <QueryBoundary query={query} label={t("analytics.failures.loading")} lines={4}>
+      <QueryBoundary query={query} label={t("analytics.failures.title")} lines={4}>
         {(failures) => <FailureList failures={failures} tab={tab} />}
       </QueryBoundary>
       {analyticsQuery.filters.length > 0 && (
@@ -345,7 +343,7 @@ const DayTable = ({ days }: { days: Failures["failures_over_time"] }) => (
     rows={days.filter(({ total }) => total > 0)}
     keyOf={({ date }) => date}
     columns={[
-      { name: t("statistics.date"), cell: ({ date }) => date.replace("T", " ") },
+      { name: t("statistics.date"), cell: ({ date }) => formatPointDate(date) },
       ...FAILURE_REASONS.map((reason): Column<Failures["failures_over_time"][number]> => ({
         name: t(`analytics.failures.${reason}`),
         isNamed: true,

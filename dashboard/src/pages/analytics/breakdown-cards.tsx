@@ -3,7 +3,7 @@
  * related dimensions, with all of them in a dialog, and CSV.
  */
 import { Download, List } from "lucide-react";
-import { lazy, memo, type ReactNode, Suspense, useMemo, useState } from "react";
+import { memo, type ReactNode, Suspense, useMemo, useState } from "react";
 
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
@@ -13,9 +13,9 @@ import { rich, statisticsLanguage, strong, t } from "../../languages/translate.t
 import { Button, CsvButton, IconButton, SegmentedControl } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { ChoiceField, TextField } from "../../ui/field.tsx";
-import { countryName, formatCount, inSentence } from "../../ui/format.ts";
+import { countryName, inSentence } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
-import { Loading, QueryBoundary } from "../../ui/states.tsx";
+import { lazyPart, Loading, QueryBoundary } from "../../ui/states.tsx";
 import { type Column, RowTable } from "../../ui/table.tsx";
 import { only } from "./analytics-path.ts";
 import {
@@ -34,10 +34,10 @@ import {
   type ValueRow,
 } from "./values.tsx";
 
-const WorldMap = lazy(async () => {
-  const { WorldMap } = await import("../../../../shared/statistics/world-map.tsx");
-  return { default: WorldMap };
-});
+const WorldMap = lazyPart(
+  () => import("../../../../shared/statistics/world-map.tsx"),
+  (part) => part.WorldMap,
+);
 
 /**
  * A map and the list of locations; after countries are selected, of the regions and cities in them.
@@ -83,9 +83,7 @@ function CountryMap() {
             <>
               {rich("analytics.cards.countryClicks", {
                 country: countryName(hovered),
-                clicks: formatCount(
-                  countries.find(({ country }) => country === hovered)?.clicks ?? 0,
-                ),
+                clicks: countries.find(({ country }) => country === hovered)?.clicks ?? 0,
                 strong,
               })}
             </>
@@ -146,7 +144,7 @@ function BreakdownCard({ dimensions, initial, className, aside, ...texts }: Brea
   const label = t(`analytics.listed.${dimension}`);
   const { query, csvPath } = useTopValues(dimension);
   const list = (
-    <QueryBoundary query={query} label={inSentence(title)} lines={6}>
+    <QueryBoundary query={query} label={title} lines={6}>
       {(rows) => <Values rows={rows} label={label} dimension={dimension} />}
     </QueryBoundary>
   );
@@ -173,7 +171,7 @@ function BreakdownCard({ dimensions, initial, className, aside, ...texts }: Brea
             >
               <List aria-hidden />
             </IconButton>
-            <CsvButton path={csvPath} name={inSentence(label)} file={inSentence(label)} />
+            <CsvButton path={csvPath} name={label} />
           </span>
         </>
       }
@@ -256,7 +254,7 @@ function AllValuesDialog({ dimension, onClose }: { dimension: Dimension; onClose
         </div>
         <QueryBoundary
           query={{ data: loaded, error: values.error, refetch: values.refetch }}
-          label={t("analytics.values.loading")}
+          label={t("analytics.filters.values")}
           lines={8}
         >
           {() => <ValueTable rows={rows} dimensions={dimensions} />}
@@ -269,11 +267,9 @@ function AllValuesDialog({ dimension, onClose }: { dimension: Dimension; onClose
           })}
         </span>
         {values.hasNextPage && (
-          <Button loading={values.isFetchingNextPage} onClick={() => void values.fetchNextPage()}>
-            {t("analytics.values.more")}
-          </Button>
+          <Button onClick={() => values.fetchNextPage()}>{t("analytics.values.more")}</Button>
         )}
-        <Button onClick={() => void saveRows(rows, dimensions)}>
+        <Button onClick={() => saveRows(rows, dimensions)}>
           <Download aria-hidden /> {t("analytics.values.save")}
         </Button>
       </footer>

@@ -42,9 +42,9 @@ export function ClicksCard() {
   return (
     <Card
       title={t("statistics.clicks")}
-      actions={<CsvButton path={csvPath} name={t("analytics.names.clicks")} file="clicks" />}
+      actions={<CsvButton path={csvPath} name={t("statistics.clicks")} />}
     >
-      <QueryBoundary query={query} label={t("analytics.names.clicks")} lines={8}>
+      <QueryBoundary query={query} label={t("statistics.clicks")} lines={8}>
         {(counts) => <Counts counts={counts} />}
       </QueryBoundary>
     </Card>

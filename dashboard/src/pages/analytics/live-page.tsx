@@ -45,7 +45,7 @@ function Totals({ analyticsQuery }: { analyticsQuery: AnalyticsQuery }) {
   const query = useLive<ResponseBody<"getAccountAnalytics">>("/analytics", analyticsQuery, {});
   return (
     <Card title={t("analytics.live.window")}>
-      <QueryBoundary query={query} label={t("analytics.live.counts")} lines={2}>
+      <QueryBoundary query={query} label={t("analytics.live.window")} lines={2}>
         {({ summary }) => (
           <StatCards totals={summary} names={["total_clicks", "unique_clicks", "bot_clicks"]} />
         )}
@@ -60,7 +60,7 @@ function Latest({ analyticsQuery }: { analyticsQuery: AnalyticsQuery }) {
   });
   return (
     <Card title={t("analytics.live.latest")}>
-      <QueryBoundary query={query} label={t("analytics.names.clicks")} lines={8}>
+      <QueryBoundary query={query} label={t("statistics.clicks")} lines={8}>
         {({ data }) => (
           <ClickList
             clicks={data}
@@ -97,6 +97,9 @@ type LiveState = {
 
 const LATEST_OF_LINK_MAX = 8;
 
+/** Between two attempts of a stream that is refused: as long as the API asks for. */
+const RECONNECT_MS = 5_000;
+
 export function LiveClicks({ link }: { link: string }) {
   const { state, clicks, latest } = useLiveClicks(link);
   return (
@@ -116,16 +119,23 @@ export function LiveClicks({ link }: { link: string }) {
   );
 }
 
-/** Subscribes to the event stream while mounted; the browser reconnects automatically. */
+/** Subscribes to the event stream while mounted. */
 function useLiveClicks(link: string): LiveState {
   const { scope } = useAccountContext();
   const [live, setLive] = useState<LiveState>({ state: "connecting", clicks: 0, latest: [] });
+  const [attempt, setAttempt] = useState(0);
   const { filters } = useAnalyticsQuery();
   const url = `${getBasePath(scope)}/v1/analytics/${link}/stream?${toSearch(toFilterQuery(filters))}`;
   useEffect(() => {
     const source = new EventSource(url);
+    let timer: number | undefined;
     source.addEventListener("open", () => setLive((before) => ({ ...before, state: "open" })));
-    source.addEventListener("error", () => setLive((before) => ({ ...before, state: "lost" })));
+    source.addEventListener("error", () => {
+      setLive((before) => ({ ...before, state: "lost" }));
+      // The browser reconnects when a connection is lost, but not when the stream was refused.
+      if (source.readyState === EventSource.CLOSED)
+        timer = window.setTimeout(() => setAttempt(attempt + 1), RECONNECT_MS);
+    });
     source.addEventListener("click", (event: MessageEvent<string>) => {
       const click = JSON.parse(event.data) as Click;
       setLive((before) => ({
@@ -134,8 +144,11 @@ function useLiveClicks(link: string): LiveState {
         latest: [click, ...before.latest].slice(0, LATEST_OF_LINK_MAX),
       }));
     });
-    return () => source.close();
-  }, [url]);
+    return () => {
+      clearTimeout(timer);
+      source.close();
+    };
+  }, [url, attempt]);
   return live;
 }
 

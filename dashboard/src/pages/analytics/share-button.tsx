@@ -53,7 +53,7 @@ function ShareListDialog({ link, onClose }: Shared & { onClose: () => void }) {
     <Dialog title={t("shares.title")} onClose={onClose} wide>
       <QueryList
         query={{ ...shares, data }}
-        label={t("shares.loading")}
+        label={t("shares.title")}
         empty={{ title: t("shares.empty"), hint: t("shares.emptyHint") }}
       >
         {(rows) => <ShareTable shares={rows} />}
@@ -175,7 +175,7 @@ const ShareUrlDialog = ({ share, onClose }: { share: NewShare; onClose: () => vo
     <SecretDialog
       title={t("shares.urlTitle")}
       warning={t("shares.urlWarning")}
-      done={t("shares.urlSaved")}
+      done={t("ui.saved")}
       onClose={onClose}
       text={share.url}
       copyLabel={t("shares.copyUrl")}
@@ -250,7 +250,6 @@ function NewShareDialog({ link, onClose }: Shared & { onClose: () => void }) {
 type FieldsProps = { form: UseFormReturn<Values> };
 
 function ContentFields({ form }: FieldsProps) {
-  const { errors } = form.formState;
   return (
     <>
       <TextField
@@ -261,15 +260,13 @@ function ContentFields({ form }: FieldsProps) {
       <CheckGroup
         label={t("shares.breakdowns")}
         options={COLUMN_FILTERS.map((value) => ({ value, label: filterLabel(value) }))}
-        error={errors.breakdowns && t("shares.upToEight")}
-        {...form.register("breakdowns", { validate: validateWith(shareBreakdowns) })}
+        {...formField(form, "breakdowns", shareBreakdowns)}
       />
     </>
   );
 }
 
 function AccessFields({ form }: FieldsProps) {
-  const { errors } = form.formState;
   return (
     <>
       <PasswordField
@@ -284,7 +281,7 @@ function AccessFields({ form }: FieldsProps) {
         hint={t("shares.expiresHint")}
         {...formField(form, "expires_at")}
       />
-      <Disclosure title={t("shares.embedding")} hasError={errors.embed_origins !== undefined}>
+      <Disclosure title={t("shares.embedding")}>
         <TextField
           label={t("fields.embed_origins")}
           placeholder="https://www.example.com"

@@ -13,6 +13,7 @@ import { describeValue, type Values } from "../../../../shared/statistics/values
 import { getJson } from "../../data/http.ts";
 import { toSearch } from "../../data/scope.ts";
 import { useAccountContext, useApiQuery } from "../../data/session.ts";
+import { isNotFound } from "../../languages/errors.ts";
 import { statisticsLanguage, t } from "../../languages/translate.ts";
 import { formatCount, formatPercent } from "../../ui/format.ts";
 import { type Column, numberColumn } from "../../ui/table.tsx";
@@ -225,7 +226,7 @@ export function LinkName({ id, name }: { id: string; name?: Name | undefined }) 
     enabled: name === undefined,
   });
   const link = name ?? data;
-  const isDeleted = name?.short_url === null || error !== null;
+  const isDeleted = name?.short_url === null || isNotFound(error);
   if (link === undefined || link.short_url === null) {
     return <span className="hint">{isDeleted ? t("analytics.deletedLink", { id }) : id}</span>;
   }

@@ -70,20 +70,15 @@ type SelectProps = { value: string; onChange: (value: string) => void };
 
 /** Selects a period of the calendar; shows none for another period. */
 const CalendarSelect = ({ value, onChange }: SelectProps) => (
-  <select
+  <Select
     aria-label={t("analytics.period.calendarLabel")}
     value={isCalendarPeriod(value) ? value : ""}
-    onChange={(event) => onChange(event.target.value)}
-  >
-    <option value="" disabled>
-      {t("analytics.period.calendar")}
-    </option>
-    {CALENDAR_PERIODS.map((name) => (
-      <option key={name} value={name}>
-        {t(`analytics.period.${name}`)}
-      </option>
-    ))}
-  </select>
+    options={[
+      { value: "", label: t("analytics.period.calendar") },
+      ...CALENDAR_PERIODS.map((name) => ({ value: name, label: t(`analytics.period.${name}`) })),
+    ]}
+    onChoose={onChange}
+  />
 );
 
 const setTimeZone = (timezone: string): void => updateSearch({ timezone });

@@ -25,7 +25,7 @@ import { rich, t, type TextKey } from "../../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "../../ui/button.tsx";
 import { ActionDialog, FormDialog } from "../../ui/dialog.tsx";
 import { CheckField, Disclosure, SelectField, TextAreaField, TextField } from "../../ui/field.tsx";
-import { type FieldErrors, formField, hasErrors, required, useFormAction } from "../../ui/form.ts";
+import { type FieldErrors, formField, required, useFormAction } from "../../ui/form.ts";
 import { formatDateTime, formatTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { Alert, Empty, ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
@@ -46,7 +46,7 @@ export function DomainsPage() {
         )
       }
     >
-      <QueryBoundary query={domains} label={t("domains.loading")}>
+      <QueryBoundary query={domains} label={t("shell.pages.domains")}>
         {(data) =>
           data.length === 0 ? (
             <Card>
@@ -309,9 +309,9 @@ function SettingsDialog({ domain, onClose }: { domain: Domain; onClose: () => vo
       <CheckField
         label={t("domains.ignoreCase")}
         hint={t("domains.ignoreCaseHint")}
-        {...form.register("ignoresCase")}
+        {...formField(form, "ignoresCase")}
       />
-      <Disclosure title={t("domains.files")} hasError={hasErrors(form, ...FILE_FIELDS)}>
+      <Disclosure title={t("domains.files")}>
         <p className="hint">{t("domains.filesHint")}</p>
         {FILE_FIELDS.map((field) => (
           <TextAreaField

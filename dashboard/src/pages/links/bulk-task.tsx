@@ -54,8 +54,9 @@ export function useBulkTask(
         offersUndo ? { label: t("ui.undo"), onSelect: () => mutation.mutate(undo) } : undefined,
       );
     },
-    onError(error) {
-      if (!showsError) toastError(error);
+    onError(error, { verb }) {
+      // By an undo, at which the dialog is closed.
+      if (!showsError || verb === "restored") toastError(error);
     },
   });
   return { ...mutation, progress };

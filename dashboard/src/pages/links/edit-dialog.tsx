@@ -1,7 +1,7 @@
 /** Creates or edits a link. Validates input while the user types, by the API's rules. */
 import { useQueryClient } from "@tanstack/react-query";
 import { ClipboardPaste } from "lucide-react";
-import { type RefObject, useEffect, useImperativeHandle, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { type UseFormReturn, useWatch } from "react-hook-form";
 
 import type { Domain, FullLink } from "../../../../clients/typescript/src/index.ts";
@@ -11,7 +11,7 @@ import type { CreatedLink, NewLinkStart } from "../../data/commands.ts";
 import { useAccountContext, useApiQuery, useClient } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { Dialog, useUnsavedGuard } from "../../ui/dialog.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
 import { Form, SelectField, TagsField, TextAreaField, TextField } from "../../ui/field.tsx";
 import { formField, useFormAction } from "../../ui/form.ts";
 import { QueryBoundary } from "../../ui/states.tsx";
@@ -20,7 +20,6 @@ import {
   copyDecisions,
   copyValues,
   getChanges,
-  isChanged,
   type LinkValues,
   toFormValues,
   toRequestBody,
@@ -35,16 +34,15 @@ type EditDialogProps = {
 export function EditDialog(props: EditDialogProps) {
   const isNew = "start" in props;
   const id = isNew ? props.start.copyOf : props.link.id;
-  const readDirty = useRef<() => boolean>(null);
-  const { guard, confirmation } = useUnsavedGuard(() => readDirty.current?.() ?? false);
-  const close = () => guard(props.onClose);
-  const common = { readDirty, onCancel: close };
   const current = useSavedLink(id);
   return (
-    <Dialog title={isNew ? t("commands.newLink") : t("links.form.editTitle")} onClose={close} wide>
+    <Dialog
+      title={isNew ? t("commands.newLink") : t("links.form.editTitle")}
+      onClose={props.onClose}
+      wide
+    >
       {id === undefined && isNew && (
         <LinkForm
-          {...common}
           initial={{ ...toFormValues(), url: props.start.url ?? "" }}
           onCreated={props.onCreated}
         />
@@ -54,23 +52,16 @@ export function EditDialog(props: EditDialogProps) {
           {(link) =>
             isNew ? (
               <LinkForm
-                {...common}
                 initial={copyValues(link, Date.now())}
                 original={link}
                 onCreated={props.onCreated}
               />
             ) : (
-              <LinkForm
-                {...common}
-                initial={toFormValues(link)}
-                link={link}
-                onSaved={props.onClose}
-              />
+              <LinkForm initial={toFormValues(link)} link={link} onSaved={props.onClose} />
             )
           }
         </QueryBoundary>
       )}
-      {confirmation}
     </Dialog>
   );
 }
@@ -93,15 +84,12 @@ type LinkFormProps = {
   link?: FullLink;
   /** The link that a new one copies. */
   original?: FullLink;
-  /** Receives a function that returns whether anything has been changed. */
-  readDirty: RefObject<(() => boolean) | null>;
-  onCancel: () => void;
   onSaved?: () => void;
   onCreated?: (created: CreatedLink) => void;
 };
 
 function LinkForm(props: LinkFormProps) {
-  const { link, original, readDirty, onCancel, onSaved } = props;
+  const { link, original, onSaved } = props;
   // Later renders pass new values, but input is compared with the first ones.
   const [initial] = useState(props.initial);
   const save = useSave(props, initial);
@@ -115,20 +103,14 @@ function LinkForm(props: LinkFormProps) {
     },
     (values) => validateLink(values, Date.now(), link === undefined ? undefined : initial),
   );
-  /** The values that the form has without user input, including a URL from the clipboard. */
-  const untouched = useRef(initial);
-  useImperativeHandle(readDirty, () => () => isChanged(untouched.current, form.getValues()));
   function fillUrl(url: string): void {
-    untouched.current = { ...untouched.current, url };
-    form.setValue("url", url, { shouldValidate: true });
+    // It is not input that somebody would miss.
+    form.resetField("url", { defaultValue: url });
+    void form.trigger("url");
     form.setFocus("url", { shouldSelect: true });
   }
   return (
-    <Form
-      action={link === undefined ? t("links.form.create") : t("ui.save")}
-      onCancel={onCancel}
-      {...submission}
-    >
+    <Form action={link === undefined ? t("links.form.create") : t("ui.save")} {...submission}>
       {original !== undefined && (
         <p className="hint">{t("links.form.copyOf", { alias: original.alias })}</p>
       )}
@@ -174,8 +156,7 @@ function MainFields({ form, isNew, fillUrl }: MainFieldsProps) {
           placeholder="https://example.com/a/long/path"
           autoFocus
           aria-required
-          {...formField(form, "url")}
-          {...form.register("url", { onBlur: () => completeField(form) })}
+          {...formField(form, "url", undefined, { onBlur: () => completeField(form) })}
         />
         {isNew && <PasteButton onPaste={fillUrl} />}
       </div>
@@ -215,7 +196,12 @@ function completeField(form: UseFormReturn<LinkValues>): void {
 function DomainField({ form }: FieldsProps) {
   const options = useDomainOptions();
   return (
-    <SelectField label={t("fields.domain")} options={options} {...formField(form, "domain")} />
+    <SelectField
+      label={t("fields.domain")}
+      options={options}
+      // On a domain of the account, fewer words are reserved.
+      {...formField(form, "domain", undefined, { deps: "alias" })}
+    />
   );
 }
 
@@ -265,7 +251,7 @@ function PasteButton({ onPaste }: { onPaste: (url: string) => void }) {
   }
   return (
     prompts && (
-      <IconButton label={t("links.form.paste")} onClick={() => void paste()}>
+      <IconButton label={t("links.form.paste")} onClick={paste}>
         <ClipboardPaste aria-hidden />
       </IconButton>
     )

@@ -8,7 +8,7 @@ import { trimInvisible } from "../../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../../shared/contracts/web-url.ts";
 import { readShortLink } from "../../../../shared/link-csv/cells.ts";
 import { readList } from "../../data/complete-list.ts";
-import { describeIssue, describeRule } from "../../languages/errors.ts";
+import { describeError, describeIssue, describeRule } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { type FieldErrors, fieldOf } from "../../ui/form.ts";
 import { toInstant, toLocalTime } from "../../ui/local-time.ts";
@@ -102,10 +102,6 @@ export const copyDecisions = ({ rules, split }: FullLink): Pick<NewLink, "rules"
         },
       }),
 });
-
-/** Whether any value of the form has been changed. */
-export const isChanged = (before: LinkValues, after: LinkValues): boolean =>
-  Object.entries(before).some(([name, value]) => Reflect.get(after, name) !== value);
 
 /** A text without what nobody sees at its ends; null for none. */
 const emptyToNull = (text: string): string | null => trimInvisible(text) || null;
@@ -202,7 +198,7 @@ export function validateLink(
   }
   const alias =
     typeof body.alias === "string" ? aliasProblem(body.alias, body.domain ?? null) : undefined;
-  if (alias !== undefined) errors.alias = describeRule(alias);
+  if (alias !== undefined) errors.alias = describeError({ code: "invalid_alias", message: alias });
   const unchanged = initial?.expires_at === values.expires_at;
   if (typeof body.expires_at === "string" && !unchanged && Date.parse(body.expires_at) <= now) {
     errors.expires_at = t("links.form.future");

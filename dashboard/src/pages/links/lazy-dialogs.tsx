@@ -2,9 +2,9 @@
 import type { FullLink, Link } from "../../../../clients/typescript/src/index.ts";
 import { lazyPart } from "../../ui/states.tsx";
 
-const loadLinkDialogs = () => import("./dialogs.tsx");
+export const loadLinkDialogs = () => import("./dialogs.tsx");
 
-const EditDialog = lazyPart(loadLinkDialogs, (part) => part.EditDialog);
+export const EditDialog = lazyPart(loadLinkDialogs, (part) => part.EditDialog);
 export const BulkDialog = lazyPart(loadLinkDialogs, (part) => part.BulkDialog);
 export const ReportDialog = lazyPart(loadLinkDialogs, (part) => part.ReportDialog);
 export const ExportDialog = lazyPart(loadLinkDialogs, (part) => part.ExportDialog);

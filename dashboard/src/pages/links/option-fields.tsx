@@ -13,7 +13,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { rich, t } from "../../languages/translate.ts";
 import { Button } from "../../ui/button.tsx";
 import { CheckField, Disclosure, PasswordField, SelectField, TextField } from "../../ui/field.tsx";
-import { formField, hasErrors } from "../../ui/form.ts";
+import { formField } from "../../ui/form.ts";
 import { SavedDialog } from "../saved-dialog.tsx";
 import { type LinkValues, toTemplate } from "./form.ts";
 
@@ -40,10 +40,7 @@ export const OptionalFields = ({ form, link }: FieldsProps) => (
 
 function ScheduleFields({ form }: FormProps) {
   return (
-    <Disclosure
-      title={t("links.form.schedule")}
-      hasError={hasErrors(form, "starts_at", "expires_at", "expired_url")}
-    >
+    <Disclosure title={t("links.form.schedule")}>
       <div className="columns">
         <TextField
           label={t("links.form.starts")}
@@ -68,12 +65,12 @@ function ScheduleFields({ form }: FormProps) {
       <CheckField
         label={t("fields.disabled")}
         hint={t("links.form.disabledHint")}
-        {...form.register("disabled")}
+        {...formField(form, "disabled")}
       />
       <CheckField
         label={t("fields.archived")}
         hint={t("links.form.archivedHint")}
-        {...form.register("archived")}
+        {...formField(form, "archived")}
       />
     </Disclosure>
   );
@@ -81,7 +78,7 @@ function ScheduleFields({ form }: FormProps) {
 
 function LimitFields({ form, link }: FieldsProps) {
   return (
-    <Disclosure title={t("links.form.limits")} hasError={hasErrors(form, "max_clicks")}>
+    <Disclosure title={t("links.form.limits")}>
       <div className="columns">
         <TextField
           label={t("fields.max_clicks")}
@@ -107,7 +104,7 @@ function LimitFields({ form, link }: FieldsProps) {
       <CheckField
         label={t("links.form.confirm")}
         hint={t("links.form.confirmHint")}
-        {...form.register("confirm")}
+        {...formField(form, "confirm")}
       />
     </Disclosure>
   );
@@ -125,7 +122,7 @@ const describeLimit = (link: FullLink | undefined): string =>
 function RequestFields({ form, link }: FieldsProps) {
   const hasPassword = link?.has_password ?? false;
   return (
-    <Disclosure title={t("links.form.request")} hasError={hasErrors(form, "password")}>
+    <Disclosure title={t("links.form.request")}>
       <PasswordField
         label={hasPassword ? t("settings.profile.newPassword") : t("fields.password")}
         autoComplete="new-password"
@@ -134,12 +131,12 @@ function RequestFields({ form, link }: FieldsProps) {
         {...formField(form, "password")}
       />
       {hasPassword && (
-        <CheckField label={t("links.form.removePassword")} {...form.register("removePassword")} />
+        <CheckField label={t("links.form.removePassword")} {...formField(form, "removePassword")} />
       )}
       <CheckField
         label={t("links.form.forwardQuery")}
         hint={t("links.form.forwardQueryHint")}
-        {...form.register("forward_query")}
+        {...formField(form, "forward_query")}
       />
       <SelectField
         label={t("fields.forward_path")}
@@ -169,7 +166,7 @@ function RequestFields({ form, link }: FieldsProps) {
 
 function UtmFields({ form }: FormProps) {
   return (
-    <Disclosure title={t("links.form.utm")} hasError={hasErrors(form, ...UTM_NAMES)}>
+    <Disclosure title={t("links.form.utm")}>
       <div className="columns">
         {UTM_NAMES.map((name) => (
           <TextField
@@ -186,7 +183,7 @@ function UtmFields({ form }: FormProps) {
 }
 
 const IdFields = ({ form }: FormProps) => (
-  <Disclosure title={t("links.form.ownId")} hasError={hasErrors(form, "external_id")}>
+  <Disclosure title={t("links.form.ownId")}>
     <TextField
       label={t("fields.external_id")}
       hint={t("links.form.externalIdHint")}
@@ -232,7 +229,7 @@ function fill(form: UseFormReturn<LinkValues>, query: string): void {
 const SETTLED_MS = 700;
 
 /** A card needs a title: its presence is validated again when another field changes. */
-const NEEDS_TITLE: { deps: "preview_title" } = { deps: "preview_title" };
+const NEEDS_TITLE = { deps: "preview_title" } as const;
 
 function PreviewFields({
   form,
@@ -252,10 +249,7 @@ function PreviewFields({
   ]);
   const isProtected = password !== "" || (hasPassword && !removed);
   return (
-    <Disclosure
-      title={t("fields.preview")}
-      hasError={hasErrors(form, "preview_title", "preview_description", "preview_image")}
-    >
+    <Disclosure title={t("fields.preview")}>
       <p className="hint">
         {t("links.preview.text")}
         {isProtected && ` ${t("links.preview.protected")}`}
@@ -268,8 +262,7 @@ function PreviewFields({
       <TextField
         label={t("links.preview.cardDescription")}
         placeholder={t("links.preview.cardDescriptionExample")}
-        {...formField(form, "preview_description")}
-        {...form.register("preview_description", NEEDS_TITLE)}
+        {...formField(form, "preview_description", undefined, NEEDS_TITLE)}
       />
       <TextField
         label={t("links.preview.cardImage")}
@@ -277,15 +270,14 @@ function PreviewFields({
         inputMode="url"
         placeholder="https://example.com/spring.png"
         hint={t("links.preview.cardImageHint")}
-        {...formField(form, "preview_image")}
-        {...form.register("preview_image", NEEDS_TITLE)}
+        {...formField(form, "preview_image", undefined, NEEDS_TITLE)}
       />
       {title.trim() !== "" && (
         <SocialCard
           host={domain === "" ? new URL(session.short_url).host : domain}
           title={title}
           description={description}
-          image={hasErrors(form, "preview_image") ? "" : image}
+          image={form.getFieldState("preview_image", form.formState).invalid ? "" : image}
         />
       )}
     </Disclosure>

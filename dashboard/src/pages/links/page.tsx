@@ -44,7 +44,11 @@ export function LinksPage() {
           shownTags={[...new Set(shown.flatMap(({ tags }) => tags))]}
           onChange={change}
         />
-        <QueryBoundary query={{ ...links, data, isOutdated }} label={t("links.loading")} lines={8}>
+        <QueryBoundary
+          query={{ ...links, data, isOutdated }}
+          label={t("shell.pages.links")}
+          lines={8}
+        >
           {(page) => (
             <>
               {page.links.length === 0 ? (

@@ -255,7 +255,7 @@ function Fields({ query, shownTags, onChange, onDone }: FilterProps & { onDone: 
           onDone();
         }}
       />
-      <Disclosure title={t("links.filter.more")} hasError={false}>
+      <Disclosure title={t("links.filter.more")}>
         <MoreFields
           query={query}
           onChange={(update) => {

@@ -22,7 +22,7 @@ import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { getLocalZone, listTimeZones } from "../../ui/local-time.ts";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { ErrorAlert, QueryList, useApiMutation } from "../../ui/states.tsx";
+import { QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 
 export function ReportsPage() {
@@ -122,7 +122,7 @@ function ReportActions({ report }: { report: Report }) {
   });
   const runs: Action = { label: "reports.runs", icon: History, onSelect: () => openRuns() };
   const actions: Action[] = [
-    { label: "reports.send", icon: Send, onSelect: () => send.mutate() },
+    { label: "reports.send", icon: Send, onSelect: () => send.mutateAsync() },
     runs,
     {
       label: "reports.edit",
@@ -132,7 +132,7 @@ function ReportActions({ report }: { report: Report }) {
     {
       label: isActive ? "ui.pause" : "ui.resume",
       icon: isActive ? Pause : Play,
-      onSelect: () => change.mutate(),
+      onSelect: () => change.mutateAsync(),
     },
     {
       label: "ui.delete",
@@ -143,7 +143,6 @@ function ReportActions({ report }: { report: Report }) {
   ];
   return (
     <>
-      <ErrorAlert error={change.error ?? send.error} />
       <ActionMenu
         label={t("reports.actions", { name: report.name })}
         actions={canWrite ? actions : [runs]}
@@ -381,7 +380,7 @@ function RunDialog({ run, onBack, onClose }: RunDialogProps) {
       </div>
       <footer>
         <Button onClick={onBack}>{t("reports.runs")}</Button>
-        <Button variant="primary" onClick={() => void download(run)}>
+        <Button variant="primary" onClick={() => download(run)}>
           <Download aria-hidden /> {t("reports.download")}
         </Button>
       </footer>

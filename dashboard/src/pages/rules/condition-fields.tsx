@@ -6,7 +6,7 @@ import { readList } from "../../data/complete-list.ts";
 import { optionsOf, toNames } from "../../data/named-values.ts";
 import { t, type TextKey } from "../../languages/translate.ts";
 import { IconButton } from "../../ui/button.tsx";
-import { ChoiceField, FieldError, ListField, TextField } from "../../ui/field.tsx";
+import { CheckField, ChoiceField, FieldError, ListField, TextField } from "../../ui/field.tsx";
 import { formatWeekday } from "../../ui/format.ts";
 import { type ConditionDraft, type ConditionType, newCondition } from "./draft.ts";
 
@@ -133,20 +133,18 @@ function Choices({
   return (
     <div className="choices" role="group" aria-label={label}>
       {Object.entries(options).map(([value, text]) => (
-        <label key={value} className="check">
-          <input
-            type="checkbox"
-            checked={chosen.includes(value)}
-            onChange={(event) =>
-              onChange(
-                Object.keys(options).filter((option) =>
-                  option === value ? event.target.checked : chosen.includes(option),
-                ),
-              )
-            }
-          />
-          {text}
-        </label>
+        <CheckField
+          key={value}
+          label={text}
+          checked={chosen.includes(value)}
+          onChange={(event) =>
+            onChange(
+              Object.keys(options).filter((option) =>
+                option === value ? event.target.checked : chosen.includes(option),
+              ),
+            )
+          }
+        />
       ))}
     </div>
   );

@@ -11,7 +11,6 @@ import { ColorField, Form, isColor, TextField } from "../../ui/field.tsx";
 import { type FieldErrors, formField, useFormAction } from "../../ui/form.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary } from "../../ui/states.tsx";
-import { toast } from "../../ui/toast.tsx";
 
 type Branding = ResponseBody<"getBranding">;
 
@@ -22,7 +21,7 @@ export function BrandingPage() {
   const branding = useApiQuery(["branding"], (client) => client.branding.get());
   return (
     <Page title={t("shell.pages.branding")} intro={t("settings.branding.intro")}>
-      <QueryBoundary query={branding} label={t("settings.branding.loading")}>
+      <QueryBoundary query={branding} label={t("shell.pages.branding")}>
         {(data) => <BrandingForm key={JSON.stringify(data)} saved={data} />}
       </QueryBoundary>
     </Page>
@@ -60,6 +59,7 @@ function BrandingForm({ saved }: { saved: Branding }) {
           logo={values.logo}
           error={formField(form, "logo").error}
           onChange={(logo) => set("logo", logo)}
+          onProblem={(message) => form.setError("logo", { message })}
         />
         <Preview values={values} />
       </Form>
@@ -92,21 +92,17 @@ type LogoFieldProps = {
   logo: string | null;
   error: string | undefined;
   onChange: (logo: string | null) => void;
+  onProblem: (message: string) => void;
 };
 
-function LogoField({ logo, error, onChange }: LogoFieldProps) {
-  async function choose(file: File | undefined): Promise<void> {
+function LogoField({ logo, error, onChange, onProblem }: LogoFieldProps) {
+  function choose(file: File | undefined): void {
     if (file === undefined) return;
     // A dialog for files can show all of them.
-    if (!LOGO_TYPES.includes(file.type)) {
-      toast(t("settings.branding.wrongType"), "error");
-      return;
-    }
-    if (file.size > LOGO_BYTES_MAX) {
-      toast(t("settings.branding.tooLarge", { max: LOGO_BYTES_MAX / 1024 }), "error");
-      return;
-    }
-    onChange(await readDataUrl(file));
+    if (!LOGO_TYPES.includes(file.type)) onProblem(t("settings.branding.wrongType"));
+    else if (file.size > LOGO_BYTES_MAX)
+      onProblem(t("settings.branding.tooLarge", { max: LOGO_BYTES_MAX / 1024 }));
+    else readDataUrl(file).then(onChange, () => onProblem(t("import.file.unreadable")));
   }
   return (
     <div className="logo-field">
@@ -116,7 +112,7 @@ function LogoField({ logo, error, onChange }: LogoFieldProps) {
         accept={LOGO_TYPES.join(",")}
         hint={t("settings.branding.logoHint")}
         error={error}
-        onChange={({ target }) => void choose(target.files?.[0])}
+        onChange={({ target }) => choose(target.files?.[0])}
       />
       {logo !== null && (
         <Button onClick={() => onChange(null)}>{t("settings.branding.removeLogo")}</Button>

@@ -204,8 +204,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       <CheckGroup
         label={t("settings.keys.scopes")}
         options={SCOPES.map((value) => ({ value, label: <code>{value}</code> }))}
-        {...form.register("scopes", { validate: validateWith(newKeyBody.shape.scopes) })}
-        error={form.formState.errors.scopes && t("settings.keys.chooseOne")}
+        {...formField(form, "scopes", newKeyBody.shape.scopes)}
       />
       <NetworksField {...formField(form, "allowed_networks", validateNetworks)} />
       <TextField
@@ -250,10 +249,10 @@ const GRACE_PERIODS = ["0", "3600", "86400", "604800"] as const;
 function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void }) {
   const client = useClient();
   const { form, action, props } = useFormAction(
-    { grace: "86400", allowed_networks: apiKey.allowed_networks.join("\n") },
-    ({ grace, allowed_networks }) =>
+    { grace_seconds: "86400", allowed_networks: apiKey.allowed_networks.join("\n") },
+    ({ grace_seconds, allowed_networks }) =>
       client.keys.rotate(apiKey.id, {
-        grace_seconds: Number(grace),
+        grace_seconds: Number(grace_seconds),
         allowed_networks: readWords(allowed_networks),
       }),
     { invalidate: ["keys"] },
@@ -273,7 +272,7 @@ function RotateDialog({ apiKey, onClose }: { apiKey: ApiKey; onClose: () => void
           value,
           label: t(`settings.keys.grace.${value}`),
         }))}
-        {...form.register("grace")}
+        {...formField(form, "grace_seconds")}
       />
       <NetworksField {...formField(form, "allowed_networks", validateNetworks)} />
     </FormDialog>

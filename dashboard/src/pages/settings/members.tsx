@@ -35,7 +35,7 @@ export function MembersPage() {
       }
     >
       <Card>
-        <QueryBoundary query={list} label={t("settings.members.loading")}>
+        <QueryBoundary query={list} label={t("shell.pages.members")}>
           {({ members }) => <MemberTable members={members} />}
         </QueryBoundary>
       </Card>
@@ -171,7 +171,6 @@ function Invitations({
   const invite = useApiMutation(useInvite(), { invalidate: MEMBER_QUERIES });
   return (
     <Card title={t("settings.members.invitations")}>
-      <ErrorAlert error={withdraw.error ?? invite.error} />
       {invite.data !== undefined && (
         <InvitationLink token={invite.data.token} onClose={() => invite.reset()} />
       )}
@@ -188,10 +187,10 @@ function Invitations({
             </span>
             {isOwner && (
               <span className="actions">
-                <Button variant="quiet" onClick={() => invite.mutate({ email, role })}>
+                <Button variant="quiet" onClick={() => invite.mutateAsync({ email, role })}>
                   {t("settings.members.newLink")}
                 </Button>
-                <Button variant="quiet" onClick={() => withdraw.mutate(id)}>
+                <Button variant="quiet" onClick={() => withdraw.mutateAsync(id)}>
                   {t("settings.members.withdraw")}
                 </Button>
               </span>

@@ -1,5 +1,5 @@
 /** How the user signs in, their language, and their sessions. */
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
@@ -8,6 +8,7 @@ import { getJson, post, send } from "../../data/http.ts";
 import { useAccountContext, useSignOut } from "../../data/session.ts";
 import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import {
+  type Language,
   LANGUAGES,
   matchLanguage,
   preferredLanguage,
@@ -15,11 +16,11 @@ import {
   saveChoice,
 } from "../../preferences.ts";
 import { Button } from "../../ui/button.tsx";
-import { Form, PasswordField, SelectField } from "../../ui/field.tsx";
+import { ChoiceField, Form, PasswordField } from "../../ui/field.tsx";
 import { formField, required, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
-import { ErrorAlert, QueryBoundary, useApiMutation } from "../../ui/states.tsx";
+import { QueryBoundary, useApiMutation } from "../../ui/states.tsx";
 import { toastError } from "../../ui/toast.tsx";
 import { CurrentPasswordField, Passkeys, SecondFactor } from "./sign-in-methods.tsx";
 
@@ -53,23 +54,25 @@ export function ProfilePage() {
 function LanguageField() {
   const [choice, setChoice] = useState(readChoice);
   const ofBrowser = nameOf(matchLanguage(navigator.languages));
-  function choose(value: string): void {
-    const selected = LANGUAGES.find((language) => language === value);
+  function choose(selected: Language | undefined): void {
     saveChoice(selected);
     setChoice(selected);
     setLanguage(preferredLanguage()).catch(toastError);
   }
   return (
     <div className="stack narrow">
-      <SelectField
+      <ChoiceField
         label={t("settings.profile.displayLanguage")}
         hint={t("settings.profile.languageHint")}
         options={[
-          { value: "", label: t("settings.profile.languageOfBrowser", { language: ofBrowser }) },
+          {
+            value: undefined,
+            label: t("settings.profile.languageOfBrowser", { language: ofBrowser }),
+          },
           ...LANGUAGES.map((language) => ({ value: language, label: nameOf(language) })),
         ]}
-        value={choice ?? ""}
-        onChange={(event) => choose(event.target.value)}
+        value={choice}
+        onChoose={choose}
       />
     </div>
   );
@@ -120,13 +123,12 @@ function Sessions() {
     queryKey: ["sessions"],
     queryFn: async () => (await getJson<{ data: UserSession[] }>("/auth/devices")).data,
   });
-  const signOutEverywhere = useMutation({ mutationFn: () => signOut(true) });
   const end = useApiMutation((id: string) => send(`/auth/devices/${id}`, { method: "DELETE" }), {
     invalidate: ["sessions"],
     successMessage: t("settings.profile.ended"),
   });
   return (
-    <QueryBoundary query={sessions} label={t("settings.profile.loadingSessions")} lines={2}>
+    <QueryBoundary query={sessions} label={t("settings.profile.sessions")} lines={2}>
       {(data) => (
         <>
           <ul className="rows">
@@ -150,7 +152,7 @@ function Sessions() {
                   <Button
                     variant="quiet"
                     aria-label={t("settings.profile.endOf", { browser: describeBrowser(session) })}
-                    onClick={() => end.mutate(id)}
+                    onClick={() => end.mutateAsync(id)}
                   >
                     {t("settings.profile.end")}
                   </Button>
@@ -158,12 +160,7 @@ function Sessions() {
               </li>
             ))}
           </ul>
-          <ErrorAlert error={end.error ?? signOutEverywhere.error} />
-          <Button
-            variant="danger"
-            loading={signOutEverywhere.isPending}
-            onClick={() => signOutEverywhere.mutate()}
-          >
+          <Button variant="danger" onClick={() => signOut(true)}>
             {t("settings.profile.signOutEverywhere")}
           </Button>
         </>

@@ -10,16 +10,15 @@ import type {
 import { appCode, userName } from "../../../../shared/contracts/users.ts";
 import { getJson, post } from "../../data/http.ts";
 import { hasPasskeys, makePasskey } from "../../data/passkeys.ts";
-import { SESSION_KEY, useSignOut } from "../../data/session.ts";
+import { SESSION_KEY } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, SignOutButton } from "../../ui/button.tsx";
 import { FormDialog, Secret, SecretDialog } from "../../ui/dialog.tsx";
 import { PasswordField, TextField } from "../../ui/field.tsx";
 import { formField, required, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { AuthCard } from "../../ui/page.tsx";
 import { type Effects, QueryBoundary } from "../../ui/states.tsx";
-import { toastError } from "../../ui/toast.tsx";
 
 const FACTOR = "/auth/second-factor";
 
@@ -32,7 +31,7 @@ export function SecondFactor() {
     queryFn: () => getJson<SecondFactorState>(FACTOR),
   });
   return (
-    <QueryBoundary query={state} label={t("settings.secondFactor.loading")} lines={1}>
+    <QueryBoundary query={state} label={t("settings.secondFactor.title")} lines={1}>
       {({ enabled, recovery_codes_left }) => (
         <div className="stack">
           <p>
@@ -64,14 +63,11 @@ export function SecondFactor() {
 
 /** In place of an account in which the user's role needs a second factor. */
 export function NeededFactorPage({ account }: { account: string }) {
-  const signOut = useSignOut();
   return (
     <AuthCard title={t("settings.secondFactor.title")}>
       <p>{t("settings.secondFactor.needed", { account })}</p>
       <SecondFactor />
-      <Button variant="quiet" onClick={() => void signOut().catch(toastError)}>
-        {t("shell.signOut")}
-      </Button>
+      <SignOutButton />
     </AuthCard>
   );
 }
@@ -204,7 +200,7 @@ export function Passkeys() {
     queryFn: async () => (await getJson<{ data: Passkey[] }>(PASSKEYS)).data,
   });
   return (
-    <QueryBoundary query={passkeys} label={t("settings.passkeys.loading")} lines={1}>
+    <QueryBoundary query={passkeys} label={t("settings.passkeys.title")} lines={1}>
       {(data) => (
         <div className="stack">
           <p>{t("settings.passkeys.intro")}</p>

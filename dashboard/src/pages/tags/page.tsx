@@ -80,7 +80,7 @@ function AllTagsCard() {
             onChange={(event) => setParams({ sort: event.target.value, after: undefined })}
           />
         </div>
-        <QueryBoundary query={query} label={t("tags.loading")} lines={6}>
+        <QueryBoundary query={query} label={t("shell.pages.tags")} lines={6}>
           {({ data, next_cursor }) => (
             <>
               {data.length === 0 ? <NoTags isSearch={search !== ""} /> : <TagTable tags={data} />}
@@ -252,9 +252,9 @@ function ClicksByTag() {
   return (
     <Card
       title={t("tags.periodTitle")}
-      actions={<CsvButton path={csvPath} name={t("tags.loading")} file="tags" />}
+      actions={<CsvButton path={csvPath} name={t("shell.pages.tags")} />}
     >
-      <QueryBoundary query={query} label={t("tags.loadingClicks")} lines={6}>
+      <QueryBoundary query={query} label={t("tags.byTag")} lines={6}>
         {({ data }) =>
           data.length === 0 ? <Empty title={t("tags.noClicks")} /> : <PeriodTable rows={data} />
         }

@@ -26,7 +26,7 @@ import { formField, requiredBy, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { ActionMenu } from "../../ui/menu.tsx";
 import { Card, Page } from "../../ui/page.tsx";
-import { Empty, ErrorAlert, QueryList, useApiMutation } from "../../ui/states.tsx";
+import { Empty, QueryList, useApiMutation } from "../../ui/states.tsx";
 import { RowTable } from "../../ui/table.tsx";
 
 export function WebhooksPage() {
@@ -128,33 +128,30 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
     successMessage: t("webhooks.tested"),
   });
   return (
-    <>
-      <ErrorAlert error={change.error ?? test.error} />
-      <ActionMenu
-        label={t("webhooks.actions", { url: webhook.url })}
-        actions={[
-          ...(isActive
-            ? [{ label: "webhooks.test", icon: Send, onSelect: () => test.mutate() } as const]
-            : []),
-          {
-            label: isActive ? "ui.pause" : "ui.resume",
-            icon: isActive ? Pause : Play,
-            onSelect: () => change.mutate(),
-          },
-          {
-            label: "webhooks.rotate",
-            icon: RotateCw,
-            opens: (close) => <RotateDialog webhook={webhook} onClose={close} />,
-          },
-          {
-            label: "ui.delete",
-            icon: Trash2,
-            danger: true,
-            opens: (close) => <DeleteDialog webhook={webhook} onClose={close} />,
-          },
-        ]}
-      />
-    </>
+    <ActionMenu
+      label={t("webhooks.actions", { url: webhook.url })}
+      actions={[
+        ...(isActive
+          ? [{ label: "webhooks.test", icon: Send, onSelect: () => test.mutateAsync() } as const]
+          : []),
+        {
+          label: isActive ? "ui.pause" : "ui.resume",
+          icon: isActive ? Pause : Play,
+          onSelect: () => change.mutateAsync(),
+        },
+        {
+          label: "webhooks.rotate",
+          icon: RotateCw,
+          opens: (close) => <RotateDialog webhook={webhook} onClose={close} />,
+        },
+        {
+          label: "ui.delete",
+          icon: Trash2,
+          danger: true,
+          opens: (close) => <DeleteDialog webhook={webhook} onClose={close} />,
+        },
+      ]}
+    />
   );
 }
 
@@ -425,22 +422,19 @@ function DeliveryActions({ webhookId, delivery }: DeliveryActionsProps) {
     successMessage: t("webhooks.retried"),
   });
   return (
-    <>
-      <ErrorAlert error={retry.error} />
-      <ActionMenu
-        label={t("webhooks.deliveryActions", { event: delivery.event_id })}
-        actions={[
-          { label: "webhooks.retry", icon: RotateCw, onSelect: () => retry.mutate() },
-          {
-            label: "webhooks.replay",
-            icon: History,
-            opens: (close) => (
-              <ReplayDialog webhookId={webhookId} event={delivery.event_id} onClose={close} />
-            ),
-          },
-        ]}
-      />
-    </>
+    <ActionMenu
+      label={t("webhooks.deliveryActions", { event: delivery.event_id })}
+      actions={[
+        { label: "webhooks.retry", icon: RotateCw, onSelect: () => retry.mutateAsync() },
+        {
+          label: "webhooks.replay",
+          icon: History,
+          opens: (close) => (
+            <ReplayDialog webhookId={webhookId} event={delivery.event_id} onClose={close} />
+          ),
+        },
+      ]}
+    />
   );
 }
 

@@ -34,7 +34,7 @@ export function ImportPage() {
         </PageLink>
       }
     >
-      <QueryBoundary query={domains} label={t("domains.loading")}>
+      <QueryBoundary query={domains} label={t("shell.pages.domains")}>
         {(data) => {
           const verified = data.filter(({ status }) => status === "verified");
           return (

@@ -26,7 +26,12 @@ import {
 } from "../../../../../shared/link-csv/row.ts";
 import { isStateColumn } from "../../../../../shared/link-csv/services.ts";
 import { readList } from "../../../data/complete-list.ts";
-import { describeIssue, fieldName, translateSentence } from "../../../languages/errors.ts";
+import {
+  describeError,
+  describeIssue,
+  fieldName,
+  translateSentence,
+} from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 
 /**
@@ -249,7 +254,10 @@ function findInvalid(link: NewLink): Problem | undefined {
   if ("problem" in url) return { kind: "invalid_url", message: translateSentence(url.problem) };
   const alias =
     typeof link.alias === "string" ? aliasProblem(link.alias, link.domain ?? null) : undefined;
-  if (alias !== undefined) return { kind: "invalid_alias", message: translateSentence(alias) };
+  if (alias !== undefined) {
+    const kind = "invalid_alias";
+    return { kind, message: describeError({ code: kind, message: alias }) };
+  }
   const [issue] = newLinkBody.safeParse(link, { error: describeIssue }).error?.issues ?? [];
   return issue === undefined
     ? undefined

@@ -43,7 +43,7 @@ export function CheckCard({ chosen, steps }: { chosen: ChosenFile; steps: Import
               <Button
                 variant="primary"
                 disabled={findField(chosen.mapping, "url") < 0}
-                onClick={() => void steps.check(chosen)}
+                onClick={() => steps.check(chosen)}
               >
                 {t("import.run.check", { count: rows.length })}
               </Button>
