@@ -195,7 +195,7 @@ export const whereOwn = (query: AnalyticsQuery): string =>
 /**
  * As {@link whereOwn}. Of an account only the links with clicks in the range, of `anyClass` or of
  * people: tables sorted by link then skip the data of all other links. A statement that reads only
- * a part of the range gives the condition on its buckets (`part`), as fewer links have clicks there.
+ * a part of the range gives the condition on its buckets (`part`): fewer links have clicks there.
  */
 export const whereClicks = (
   query: AnalyticsQuery,

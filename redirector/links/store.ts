@@ -55,7 +55,7 @@ export const RESERVE_BYTES = WAL_BYTES;
 /** {@link WAL_BYTES} on a disk with little space. */
 const WAL_BYTES_SCARCE = 4 * 1024 * 1024;
 
-/** The state of the log that a writer passes; the store itself counts links and sets the obstacle. */
+/** The state of the log that a writer passes; the store itself counts links and sets obstacles. */
 export type Written = Omit<LogState, "links" | "obstacle">;
 
 export class LogStore implements Disposable {
