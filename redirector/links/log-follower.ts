@@ -45,6 +45,7 @@ import {
 } from "../../shared/links-store/schema.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
+import { isDamage } from "./store-files.ts";
 import type { LogStore, Written } from "./store.ts";
 import { addConsumer, StreamPull } from "./stream-pull.ts";
 
@@ -57,18 +58,9 @@ const RETRY_MS = 100;
  */
 const NO_TAIL_RETRY_MS = 1_000;
 
-/** A failure of the store, which ends the follower; those of NATS only interrupt it. */
+/** A failure of the store, not of NATS. */
 class LogStoreError extends Error {
   override name = "LogStoreError";
-}
-
-/** Calls the store; throws {@link LogStoreError}. */
-function callStore(call: () => void): void {
-  try {
-    call();
-  } catch (error) {
-    throw new LogStoreError("The links store has failed.", { cause: error });
-  }
 }
 
 /** One consumer of the tail: messages that were published since it began are new. */
@@ -148,11 +140,12 @@ export class LogFollower {
     const { nats, log } = this.#source;
     const connection = await nats.connection;
     while (!this.#isStopped) {
+      this.store.check();
       try {
-        callStore(() => this.store.check());
         if (nats.connected()) await this.#follow(connection);
       } catch (error) {
-        if (error instanceof LogStoreError) throw error;
+        // The loop would look again before the scrub is due, and go on.
+        if (error instanceof LogStoreError || isDamage(error)) throw error;
         if (jetStreamErrorCode(error) === STREAM_NOT_FOUND) {
           await Bun.sleep(NO_TAIL_RETRY_MS);
           continue;
@@ -172,7 +165,7 @@ export class LogFollower {
     const session = await this.#begin(manager);
     connection.publish(HEARTBEAT_REQUESTS);
     while (!this.#isStopped && nats.connected()) {
-      callStore(() => this.store.check());
+      this.store.check();
       const before = session.delivered;
       this.#pull = new StreamPull(connection, session.consumer, nats.inboxPrefix);
       if (!(await this.#read(this.#pull, session))) return;
@@ -304,7 +297,9 @@ export class LogFollower {
   #flush(): void {
     if (this.#changes.length === 0 && this.#state === this.store.state) return;
     try {
-      callStore(() => this.store.write(this.#changes, this.#state));
+      this.store.write(this.#changes, this.#state);
+    } catch (error) {
+      throw new LogStoreError("The links store was not written.", { cause: error });
     } finally {
       this.#changes = [];
     }
