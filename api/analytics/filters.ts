@@ -8,7 +8,7 @@ import type * as z from "zod";
 import { COLUMN_FILTERS, IMPORTED, TRIGGERS } from "../../shared/contracts/analytics.ts";
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/host-names.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
-import { normalizeText } from "../../shared/contracts/text.ts";
+import { toUtmValue } from "../../shared/contracts/query-string.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
@@ -192,7 +192,7 @@ const host: Vocabulary = {
   expected: "a host without scheme and path, such as go.example.com",
 };
 
-const named: Vocabulary = free(normalizeText);
+const utm: Vocabulary = free(toUtmValue);
 
 /** Filters whose values are parsed; the others are compared as given. */
 const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
@@ -223,12 +223,11 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   domain: host,
   trigger: { parse: oneOf(TRIGGERS), expected: `one of ${TRIGGERS.join(", ")}` },
   imported: { parse: oneOf(IMPORTED), expected: `one of ${IMPORTED.join(", ")}` },
-  utm_source: named,
-  utm_medium: named,
-  utm_campaign: named,
-  utm_term: named,
-  utm_content: named,
-  tag: named,
+  utm_source: utm,
+  utm_medium: utm,
+  utm_campaign: utm,
+  utm_term: utm,
+  utm_content: utm,
   class: { parse: oneOf(CLASSES), expected: `one of ${CLASSES.join(", ")}` },
 };
 

@@ -16,14 +16,12 @@ import {
   externalId,
   type newLinkBody,
   TAG_LENGTH_MAX,
-  tagName,
   TAGS_MAX,
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
-import { UTM_NAMES, type UtmName } from "../../shared/contracts/query-string.ts";
+import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/query-string.ts";
 import { instant } from "../../shared/contracts/text-schemas.ts";
-import { normalizeText } from "../../shared/contracts/text.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { idParameter } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
@@ -83,13 +81,13 @@ const CREATOR_LENGTH_MAX = 40;
 /** An alias to find, in any Unicode form; characters beyond U+FFFF count twice. */
 const aliasText = z.string().max(ALIAS_BYTES_MAX).overwrite(normalizeAlias);
 
-const tagFilter = tagName.max(TAG_LENGTH_MAX);
+const tagFilter = z.string().max(TAG_LENGTH_MAX);
 
 const utmFilter = (name: UtmName) =>
   filterParameter(
     `\`${name}\` that the link sets; empty where it sets none.`,
     UTM_EXAMPLES[name],
-    (text) => ({ value: normalizeText(text) }),
+    (text) => ({ value: toUtmValue(text) }),
   );
 
 /** The conditions of a list of links: of a request, and of a filter that is saved. */

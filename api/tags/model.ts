@@ -1,7 +1,7 @@
 /** Schemas of tag requests and responses, and the rows they come from. */
 import * as z from "zod";
 
-import { tag, TAG_LENGTH_MAX, tagName, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
 import { count, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
@@ -29,7 +29,7 @@ type ListTagsQuery = z.output<typeof listTagsQuery>;
 export type TagSort = ListTagsQuery["sort"];
 
 export const tagParams = z.object({
-  name: tagName.meta({
+  name: z.string().meta({
     description: "The tag, percent-encoded.",
     examples: ["spring"],
     // No tag is longer: a longer name is `not_found`.

@@ -51,25 +51,6 @@ test.each(["spring", "a/b", "50%", "merge", "?x#y", "ü ✓", "%2F"])(
   },
 );
 
-test("tags that look alike are one, which each of them finds", async () => {
-  const { key: own } = await createAccount(api, "enterprise", UNLIMITED);
-  const spellings = [
-    "\u00c9t\u00e9",
-    "E\u0301te\u0301",
-    "\u00c9te\u0301\u200b",
-    "\u00a0\u00c9t\u00e9 ",
-  ];
-  await addLink(spellings, own);
-  const { data } = listed.parse((await send("", { key: own })).body);
-  expect(data).toEqual([{ name: "\u00c9t\u00e9", color: null, links: 1, clicks: 0 }]);
-  for (const spelling of spellings.map(encodeURIComponent)) {
-    const found = await api.send(`/v1/links?tag=${spelling}`, { key: own });
-    expect(found.body).toMatchObject({ data: [{ tags: ["\u00c9t\u00e9"] }] });
-    const change = { key: own, method: "PATCH", body: { color: "red" } };
-    expect((await send(`/${spelling}`, change)).status).toBe(200);
-  }
-});
-
 test("a request that is no change of a tag is rejected, and changes nothing", async () => {
   const { key: own } = await createAccount(api, "enterprise", UNLIMITED);
   await addLink(["here"], own);

@@ -12,9 +12,8 @@ import {
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingsFields } from "./link-settings.ts";
-import type { UtmName } from "./query-string.ts";
+import { toUtmValue, type UtmName } from "./query-string.ts";
 import { instant, linesOfText, plainText } from "./text-schemas.ts";
-import { normalizeText } from "./text.ts";
 
 /** Most links that one bulk request creates. */
 export const BULK_LINKS_MAX = 100;
@@ -46,7 +45,7 @@ export const externalId = plainText(EXTERNAL_ID_LENGTH_MAX).min(1);
 
 const utmValue = (name: UtmName) =>
   plainText(UTM_LENGTH_MAX)
-    .overwrite(normalizeText)
+    .overwrite(toUtmValue)
     // Composed letters may be more than before.
     .max(UTM_LENGTH_MAX)
     .nullable()
@@ -58,14 +57,7 @@ const utmValue = (name: UtmName) =>
     .transform((value) => (value === "" ? undefined : value))
     .optional();
 
-/** A tag by which links are found, as it is stored. */
-export const tagName = z.string().overwrite(normalizeText);
-
-export const tag = plainText(TAG_LENGTH_MAX)
-  .overwrite(normalizeText)
-  .min(1)
-  // Composed letters may be more than before.
-  .max(TAG_LENGTH_MAX);
+export const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
 
 /** Fields that are optional both in creating and in updating a link. */
 const optionalFields = {

@@ -9,7 +9,7 @@ import { destination } from "./link-fields.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { REDIRECT_STATUSES } from "./redirect-status.ts";
 import { instant, plainText } from "./text-schemas.ts";
-import { normalizeText, trimInvisible } from "./text.ts";
+import { trimInvisible } from "./text.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
 /** Most arms of a split, and characters of an arm's id and of its label. */
@@ -21,7 +21,7 @@ const LABEL_EXAMPLE = "New page";
 
 /** Labels that look alike are one label. */
 const label = plainText(LABEL_LENGTH_MAX)
-  .overwrite(normalizeText)
+  .overwrite((text) => trimInvisible(text).normalize("NFC"))
   .min(1)
   // Composed letters may be more than before.
   .max(LABEL_LENGTH_MAX);

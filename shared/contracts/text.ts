@@ -52,9 +52,6 @@ export function trimInvisible(text: string): string {
   return trimmed.slice(0, end - last.length + whole.length);
 }
 
-/** A name as it is stored, compared and counted: those that look alike are one. "" for blanks. */
-export const normalizeText = (text: string): string => trimInvisible(text).normalize("NFC");
-
 /** The character that ends at `end`: of two code units if these are a pair. */
 function characterBefore(text: string, end: number): string {
   const pair = String.fromCodePoint(text.codePointAt(end - 2) ?? 0);
