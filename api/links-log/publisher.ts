@@ -195,8 +195,6 @@ export class LinksLogPublisher implements LinksPublisher {
   /** Publishes everything that was committed before the call. */
   async #run(): Promise<void> {
     try {
-      // The client would buffer requests without a bound, or wait for a server without an end.
-      if (!this.#context.nats.connected()) throw new Error("There is no connection to NATS.");
       const jetStream = (this.#jetStream ??= await this.#open());
       for (let races = 0; !(await this.#publishOnce(jetStream));)
         if (++races === RACES_MAX)
@@ -208,6 +206,8 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 
   async #open(): Promise<JetStream> {
+    // Those who ask would wait without an end for a server that has not been reached yet.
+    if (!this.#context.nats.connected()) throw new Error("There is no connection to NATS.");
     const connection = await this.#context.nats.connection;
     const manager = await connection.jetstreamManager(SHORT_REQUESTS);
     await ensureLinkLogStream(manager, this.#context.replicas);
