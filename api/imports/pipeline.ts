@@ -12,7 +12,7 @@
  */
 import { truncateText } from "../../shared/bytes.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
-import { TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
+import { TAGS_MAX, TITLE_LENGTH_MAX } from "../../shared/contracts/link-schemas.ts";
 import { toSingleLine } from "../../shared/contracts/text.ts";
 import { hashedUuid, type Uuid } from "../../shared/ids.ts";
 import { type Author, OPERATOR } from "../http/principal.ts";
@@ -248,9 +248,6 @@ const ownerOf = ({ account_id, mode }: ImportRow): Author => ({
   actor: OPERATOR,
 });
 
-/** Most characters of a title: what is longer is cut rather than refused. */
-const TITLE_LENGTH_MAX = 255;
-
 const toImportedLinks = (row: ImportRow, links: readonly SourceLink[]): ImportedLink[] =>
   links.map((link) => ({
     // The time makes ids ascend with creation, as those of other links.
@@ -260,6 +257,7 @@ const toImportedLinks = (row: ImportRow, links: readonly SourceLink[]): Imported
       url: link.url,
       alias: link.alias,
       domain: row.options["domain"] ?? link.domain,
+      // What is longer is cut rather than refused.
       ...(link.title === undefined
         ? {}
         : { title: truncateText(toSingleLine(link.title), TITLE_LENGTH_MAX) }),

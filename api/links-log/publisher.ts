@@ -232,10 +232,9 @@ export class LinksLogPublisher implements LinksPublisher {
     // Another process has published it, or its acknowledgement was lost.
     if (plan.from === "last" && typeof known !== "string")
       this.#acknowledge(known, numbered.acknowledgedPosition);
-    if (plan.above !== undefined && (await emptyIfDamaged(jetStream.manager, LINK_LOG_STREAM))) {
-      this.#context.log.error({ stream: LINK_LOG_STREAM }, "stream_emptied");
+    const { log } = this.#context;
+    if (plan.above !== undefined && (await emptyIfDamaged(jetStream.manager, LINK_LOG_STREAM, log)))
       return false;
-    }
     const head = await this.#raise(plan, numbered);
     const start = startOf(plan, last, head);
     const isAll = await this.#send(jetStream.client, start, last.sequence, head);

@@ -157,12 +157,11 @@ export class SnapshotMaker {
     const isOfTerm = this.#newest !== undefined && isUsable(this.#newest, head);
     if (isOfTerm && performance.now() - this.#checkedAt < CHECK_MS) return;
     if (await this.#isDue(manager, head)) {
-      const { sql, signer, replicas } = this.#context;
+      const { sql, signer, replicas, log } = this.#context;
       await ensureSnapshotsStream(manager, replicas);
       await sql.begin(async (lock) => {
         if (!(await lockSnapshot(lock)) || !(await this.#isDue(manager, head))) return;
-        if (await emptyIfDamaged(manager, SNAPSHOTS_STREAM))
-          this.#context.log.error({ stream: SNAPSHOTS_STREAM }, "stream_emptied");
+        await emptyIfDamaged(manager, SNAPSHOTS_STREAM, log);
         await this.#store(client);
         await removeOldSnapshots(manager, signer);
         await truncate(manager, signer);

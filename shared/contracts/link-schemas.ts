@@ -29,7 +29,7 @@ export const TAGS_MAX = 20;
 export const TAG_LENGTH_MAX = 50;
 
 /** Most characters of a title and of a UTM value. */
-const TITLE_LENGTH_MAX = 255;
+export const TITLE_LENGTH_MAX = 255;
 const UTM_LENGTH_MAX = 255;
 
 /** Most characters of notes: all of them are searched. */

@@ -16,6 +16,7 @@ import {
 
 import { HOUR_MS, MINUTE_MS } from "../durations.ts";
 import type { Uuid } from "../ids.ts";
+import type { Log } from "../log.ts";
 import { SEGMENT_BYTES_MAX } from "./click-segment.ts";
 
 /**
@@ -219,8 +220,13 @@ export async function isReadable(manager: JetStreamManager, stream: string): Pro
  * Empties a stream that cannot be read, as all that is published into a damaged block is lost.
  * Returns whether it did.
  */
-export async function emptyIfDamaged(manager: JetStreamManager, stream: string): Promise<boolean> {
+export async function emptyIfDamaged(
+  manager: JetStreamManager,
+  stream: string,
+  log: Log,
+): Promise<boolean> {
   if (await isReadable(manager, stream)) return false;
+  log.error({ stream }, "stream_emptied");
   await manager.streams.purge(stream);
   return true;
 }
