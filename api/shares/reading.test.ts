@@ -72,10 +72,12 @@ const read = (token: string, query = {}): Promise<unknown> =>
 test("many shares together take no more of ClickHouse than the account may, and others are read", async () => {
   const { owner, tokens } = await addShares(SHARES);
   const { tokens: others } = await addShares(1);
-  for (const token of tokens) await read(token);
+  const outcomes: unknown[] = [];
+  for (const token of tokens) outcomes.push(await read(token));
   console.log(`${computed.length} of ${SHARES} shares were computed`);
   expect(computed.length).toBeLessThan(atOnce / STATISTICS_MS + 5);
-  expect(await read(tokens.at(-1) ?? "")).toContain("(shared_statistics: ");
+  // One of the last may be computed: time refills what has been used.
+  expect(outcomes.findLast((outcome) => outcome !== "read")).toContain("(shared_statistics: ");
   // What has been computed is served for a minute, whatever is left.
   expect(await read(tokens[0] ?? "")).toBe("read");
   expect(await read(others[0] ?? "")).toBe("read");
