@@ -12,7 +12,7 @@ export const readReadiness = ({ logHealth }: Parts, isStopping: boolean) => ({
 
 /** What operators should know of a process that is ready; undefined for a part without that. */
 export function readWarnings(parts: Parts, config: Config) {
-  const { logHealth, replicas, geo, limits, continuity, publisher, journal } = parts;
+  const { logHealth, replicas, geo, limits, continuity, ledgers, publisher, journal } = parts;
   const linksDir = linksDirOf(config);
   return {
     links_feed: logHealth.warning(),
@@ -20,7 +20,8 @@ export function readWarnings(parts: Parts, config: Config) {
     replicas: replicas.warning(),
     geoip: geo.warning(),
     // While no link has a limit, none can be exceeded.
-    click_limits: limits.stats().known === 0 ? undefined : continuity.problem,
+    click_limits:
+      limits.stats().known === 0 ? undefined : (continuity.problem ?? ledgers.problem),
     links_store: storeWarning(linksDir),
     clicks: clicksWarning({
       segments: publisher.stats().pending,

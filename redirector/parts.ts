@@ -53,6 +53,7 @@ export class Parts {
   readonly journal: Journal;
   readonly limits: ClickLimits;
   readonly continuity: Continuity;
+  readonly ledgers: Ledgers;
   readonly failures: FailureReporter;
   readonly geo: RuleGeo;
   readonly #host: HostLinks;
@@ -85,9 +86,10 @@ export class Parts {
     this.replicas = new ReplicaWatch(nats.connection, streams, config.NATS_REPLICAS, log);
     lifecycle.onStop("replica watch", () => this.replicas.stop());
 
-    const { limits, continuity } = openClickLimits(context);
+    const { limits, continuity, ledgers } = openClickLimits(context);
     this.limits = limits;
     this.continuity = continuity;
+    this.ledgers = ledgers;
 
     const intervalMs = config.FAILURES_INTERVAL_SECONDS * 1_000;
     this.failures = new FailureReporter(nats, intervalMs, log);
@@ -142,7 +144,7 @@ function openClickLimits({ config, log, lifecycle, nats }: Context) {
     continuity.stop();
     uses.close();
   });
-  return { limits, continuity };
+  return { limits, continuity, ledgers };
 }
 
 /** Ends the process with a message, because it must not continue without one of its threads. */

@@ -12,7 +12,7 @@ import {
 } from "../../shared/contracts/click-limits.ts";
 import {
   ensureLimitsStream,
-  findMessage,
+  findLast,
   jetStreamErrorCode,
   LIMITS_STREAM,
   limitSubject,
@@ -40,6 +40,7 @@ export class Ledgers implements LedgerStore, WatchedStream {
   readonly #nats: Nats;
   readonly #replicas: number;
   #opened: { client: JetStreamClient; manager: JetStreamManager } | undefined;
+  #unreadable: { limit: Uuid; error: unknown } | undefined;
 
   /** `replicas` is the stream's replica count, if this process creates it. */
   constructor(nats: Nats, replicas: number) {
@@ -49,11 +50,25 @@ export class Ledgers implements LedgerStore, WatchedStream {
 
   async read(limit: Uuid): Promise<StoredLedger> {
     const { manager } = await this.#open();
-    const query = { last_by_subj: limitSubject(limit) };
-    const message = await findMessage(manager, LIMITS_STREAM, query);
-    return message === undefined
-      ? { ledger: EMPTY_LEDGER, sequence: 0 }
-      : { ledger: decodeLedger(message.data), sequence: message.seq };
+    try {
+      const message = await findLast(manager, LIMITS_STREAM, limitSubject(limit));
+      const stored =
+        message === undefined
+          ? { ledger: EMPTY_LEDGER, sequence: 0 }
+          : { ledger: decodeLedger(message.data), sequence: message.seq };
+      if (this.#unreadable?.limit === limit) this.#unreadable = undefined;
+      return stored;
+    } catch (error) {
+      this.#unreadable = { limit, error };
+      throw error;
+    }
+  }
+
+  /** Describes the ledger that could not be read last; undefined for none. */
+  get problem(): string | undefined {
+    if (this.#unreadable === undefined) return undefined;
+    const { limit, error } = this.#unreadable;
+    return `the ledger ${limit} in the stream LIMITS cannot be read (${String(error)}), and its link is 503: docs/runbook.md#shorthopwarning`;
   }
 
   async replace(limit: Uuid, ledger: Ledger, sequence: number): Promise<number | undefined> {
@@ -71,11 +86,16 @@ export class Ledgers implements LedgerStore, WatchedStream {
     return this.#nats.connected();
   }
 
-  /** Creates the stream if it is missing, and reads its state. */
+  /**
+   * Creates the stream if it is missing, and reads its state, and again the ledger that could not be
+   * read: it may have been mended.
+   */
   async readStream() {
     const { manager } = await this.#open();
     requireConsistentSequences((await this.#nats.connection).info);
     await ensureLimitsStream(manager, this.#replicas);
+    if (this.#unreadable !== undefined)
+      await this.read(this.#unreadable.limit).catch(() => undefined);
     return await manager.streams.info(LIMITS_STREAM);
   }
 

@@ -203,6 +203,24 @@ export async function findMessage(
 const READ_ATTEMPTS = 5;
 
 /**
+ * Finds the last message of a subject; undefined when there is none. Throws where NATS counts one
+ * and does not return it, as a disk has damaged it: it would accept the next as the first.
+ */
+export async function findLast(
+  manager: JetStreamManager,
+  stream: string,
+  subject: string,
+): Promise<StoredMsg | undefined> {
+  for (let attempt = 0; attempt < READ_ATTEMPTS; attempt++) {
+    const message = await findMessage(manager, stream, { last_by_subj: subject });
+    if (message !== undefined) return message;
+    const { state } = await manager.streams.info(stream, { subjects_filter: subject });
+    if (state.subjects?.[subject] === undefined) return undefined;
+  }
+  throw new Error("NATS has it and does not return it: a part of its data is damaged");
+}
+
+/**
  * Whether NATS returns the last message of a stream, or it has none. When a disk has damaged a
  * block, nats-server 2.9 still accepts messages but returns none after the damage. The user must be
  * permitted to read messages.
