@@ -1,11 +1,21 @@
 /** Goal: of a segment only the erased clicks change, and nothing of them is left in its bytes. */
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { decodeSegment } from "../../shared/contracts/click-segment.ts";
+import {
+  CLICKS_STREAM,
+  CLICKS_SUBJECT,
+  ensureClicksStream,
+} from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { flipBit } from "../../test/harness/flip-bit.ts";
+import { startNats } from "../../test/harness/nats.ts";
 import { encodeSegment, testClick } from "../../test/harness/segments.ts";
-import { replaceClicks } from "./streams.ts";
+import { countInStreams, eraseFromStreams, replaceClicks } from "./streams.ts";
 
 const [erasedAccount, keptAccount] = [newUuid(), newUuid()];
 const segmentId = { journalId: newUuid(), segment: 7 };
@@ -53,4 +63,30 @@ test("a segment without such clicks stays as it is, and so does what is none", (
   const others = clicks.filter((click) => !isErased(click));
   expect(replaceClicks(encodeSegment(segmentId, others), isErased)).toBeUndefined();
   expect(replaceClicks(Buffer.from("no segment"), isErased)).toBeUndefined();
+});
+
+test("a stream with a segment that cannot be read is not said to have no such clicks", async () => {
+  await using server = await startNats();
+  const writer = await server.connect();
+  await ensureClicksStream(await writer.jetstreamManager(), 1024 ** 2, 1);
+  for (const segment of [1, 2, 3])
+    await writer
+      .jetstream()
+      .publish(CLICKS_SUBJECT, encodeSegment({ ...segmentId, segment }, clicks));
+  await writer.close();
+  const nats = await server.connect();
+  expect((await eraseFromStreams(nats, isErased))[CLICKS_STREAM]).toBe(21);
+  expect((await countInStreams(nats, isErased))[CLICKS_STREAM]).toBe(0);
+  await nats.close();
+
+  await server.kill("SIGTERM");
+  const [block = ""] = new Bun.Glob(`**/${CLICKS_STREAM}/msgs/*.blk`).scanSync(server.dir);
+  const path = join(server.dir, block);
+  flipBit(path, readFileSync(path).lastIndexOf(CLICKS_SUBJECT) + 200);
+  await server.start("retained");
+  const again = await server.connect();
+  await eventually(() => again.jetstreamManager());
+  await expect(countInStreams(again, isErased)).rejects.toThrow("1 messages of CLICKS");
+  await expect(eraseFromStreams(again, isErased)).rejects.toThrow("cannot be read");
+  await again.close();
 });
