@@ -94,20 +94,27 @@ export async function* pagesOf<Read extends Page<unknown>>(
   }
 }
 
-/** Works on items and yields them with their results, in order; works on the next meanwhile. */
+/**
+ * Works on items and yields them with their results, in order; works on the next meanwhile, and
+ * waits for that when it ends early.
+ */
 export async function* inOrder<Item, Result>(
   items: AsyncIterable<Item>,
   work: (item: Item) => Promise<Result>,
 ): AsyncGenerator<[Item, Result]> {
-  let before: Promise<[Item, Result]> | undefined;
-  for await (const item of items) {
-    const one = work(item).then((result): [Item, Result] => [item, result]);
-    // It is awaited below, unless the one before fails.
-    one.catch(() => undefined);
-    if (before !== undefined) yield await before;
-    before = one;
+  let last: Promise<[Item, Result]> | undefined;
+  try {
+    for await (const item of items) {
+      const before = last;
+      last = work(item).then((result): [Item, Result] => [item, result]);
+      // It is awaited below, unless the one before fails.
+      last.catch(() => undefined);
+      if (before !== undefined) yield await before;
+    }
+    if (last !== undefined) yield await last;
+  } finally {
+    await last?.catch(() => undefined);
   }
-  if (before !== undefined) yield await before;
 }
 
 /** Divides rows into chunks of `size` at most. */
