@@ -24,6 +24,7 @@ async function useLinks(page: Page): Promise<void> {
   await page.getByLabel("Destination").pressSequentially("example.com/a", TYPING);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Discard" }).click();
+  await page.getByRole("dialog").first().waitFor({ state: "hidden" });
   await page.keyboard.press("Control+k");
   await page
     .getByRole("combobox", { name: "Pages, actions and links" })
