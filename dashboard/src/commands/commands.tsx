@@ -4,30 +4,22 @@
  */
 import { useIsFetching } from "@tanstack/react-query";
 import { X } from "lucide-react";
-import {
-  type ReactNode,
-  Suspense,
-  useEffect,
-  useId,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from "react";
+import { type ReactNode, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 
 import { type Commands, CommandsContext, type CreatedLink } from "../data/commands.ts";
 import { getBasePath } from "../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
-import { EditDialog, loadLinkDialogs } from "../pages/links/lazy-dialogs.tsx";
-import { CopyButton, IconButton, type RenderDialog, useDialog } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
-import { lazyPart, Loading } from "../ui/states.tsx";
+import { EditDialog, linkDialogs } from "../pages/links/lazy-dialogs.tsx";
+import { CopyButton, IconButton, useDialog } from "../ui/button.tsx";
+import { LoadingDialog } from "../ui/dialog.tsx";
+import { lazyPart, Script } from "../ui/states.tsx";
 import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
 
-const loadDialogs = () => import("./palette.tsx");
-const Palette = lazyPart(loadDialogs, (part) => part.Palette);
-const ShortcutsDialog = lazyPart(loadDialogs, (part) => part.ShortcutsDialog);
+const commandDialogs = new Script(() => import("./palette.tsx"));
+const Palette = lazyPart(commandDialogs, (part) => part.Palette, LoadingDialog);
+const ShortcutsDialog = lazyPart(commandDialogs, (part) => part.ShortcutsDialog, LoadingDialog);
 
 /** Provides the commands to the pages within, and listens to the shortcuts. */
 export function CommandsProvider({ children }: { children: ReactNode }) {
@@ -36,29 +28,23 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
   const [created, setCreated] = useState<CreatedLink>();
   const [location] = useLocation();
   // Always the same object, so that a dialog that opens renders no component that runs commands.
-  const [commands] = useState<Commands>(() => {
-    const show = (render: RenderDialog) =>
+  const [commands] = useState<Commands>(() => ({
+    createLink: (start = {}) => {
+      setCreated(undefined);
       open((close) => (
-        <Suspense fallback={<LoadingDialog onClose={close} />}>{render(close)}</Suspense>
+        <EditDialog
+          start={start}
+          onClose={close}
+          onCreated={(link) => {
+            close();
+            setCreated(link);
+          }}
+        />
       ));
-    return {
-      createLink: (start = {}) => {
-        setCreated(undefined);
-        show((close) => (
-          <EditDialog
-            start={start}
-            onClose={close}
-            onCreated={(link) => {
-              close();
-              setCreated(link);
-            }}
-          />
-        ));
-      },
-      openPalette: () => show((close) => <Palette onClose={close} />),
-      openShortcuts: () => show((close) => <ShortcutsDialog onClose={close} />),
-    };
-  });
+    },
+    openPalette: () => open((close) => <Palette onClose={close} />),
+    openShortcuts: () => open((close) => <ShortcutsDialog onClose={close} />),
+  }));
 
   const run: Record<Command, () => void> = {
     create: () => canWrite && commands.createLink(),
@@ -85,12 +71,6 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
     </CommandsContext>
   );
 }
-
-const LoadingDialog = ({ onClose }: { onClose: () => void }) => (
-  <Dialog title={t("commands.loading")} onClose={onClose}>
-    <Loading label={t("commands.loadingForm")} />
-  </Dialog>
-);
 
 /** Calls `run` for shortcuts that are pressed outside text fields and dialogs. */
 function useShortcuts(run: (command: Command) => void): void {
@@ -136,7 +116,8 @@ function IdlePreload() {
   const isFetching = useIsFetching() > 0;
   useEffect(() => {
     if (isFetching) return undefined;
-    const load = () => void Promise.all([loadLinkDialogs(), loadDialogs()]).catch(() => undefined);
+    const load = () =>
+      void Promise.all([linkDialogs.load(), commandDialogs.load()]).catch(() => undefined);
     // Safari does not support idle callbacks.
     if (typeof requestIdleCallback !== "function") {
       const timer = setTimeout(load, PRELOAD_DELAY_MS);

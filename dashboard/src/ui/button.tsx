@@ -3,13 +3,7 @@
  * and for one of a few options.
  */
 import { Check, Copy, Download, LogOut } from "lucide-react";
-import {
-  type ButtonHTMLAttributes,
-  type MouseEvent,
-  type ReactNode,
-  Suspense,
-  useState,
-} from "react";
+import { type ButtonHTMLAttributes, type MouseEvent, type ReactNode, useState } from "react";
 import { createPortal } from "react-dom";
 
 import { downloadCsv } from "../data/http.ts";
@@ -35,8 +29,7 @@ export function useDialog(): {
   return {
     open: (render) => setOpened({ render }),
     close,
-    // Its script may have to be loaded.
-    dialog: opened && createPortal(<Suspense>{opened.render(close)}</Suspense>, document.body),
+    dialog: opened && createPortal(opened.render(close), document.body),
   };
 }
 

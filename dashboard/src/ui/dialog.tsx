@@ -19,7 +19,7 @@ import { useClient } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Form, FormHost, type FormProps } from "./field.tsx";
-import { type Effects, ErrorAlert, type Task, useApiMutation } from "./states.tsx";
+import { type Effects, ErrorAlert, Loading, type Task, useApiMutation } from "./states.tsx";
 import { showModal } from "./toast.tsx";
 
 type DialogProps = {
@@ -90,6 +90,13 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
     </dialog>
   );
 }
+
+/** Shown until the script of a dialog is loaded. */
+export const LoadingDialog = ({ onClose }: { onClose: () => void }) => (
+  <Dialog title={t("commands.loading")} onClose={onClose}>
+    <Loading label={t("commands.loadingForm")} />
+  </Dialog>
+);
 
 type FormDialogProps = FormProps & {
   title: string;

@@ -1,7 +1,7 @@
 /** Actions of the API, the states of queries and actions, and parts that load later. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { TriangleAlert } from "lucide-react";
-import { type ComponentType, lazy, type ReactNode, useDeferredValue } from "react";
+import { type ComponentType, type ReactNode, useDeferredValue, useEffect, useState } from "react";
 
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
@@ -161,19 +161,40 @@ export const QueryList = <Row,>({
   </QueryBoundary>
 );
 
+/** A script that is loaded when it is first needed. */
+export class Script<Part> {
+  readonly #load: () => Promise<Part>;
+  #part: Part | undefined;
+
+  constructor(load: () => Promise<Part>) {
+    this.#load = load;
+  }
+
+  /** What it exports; undefined until it is loaded. */
+  get part(): Part | undefined {
+    return this.#part;
+  }
+
+  async load(): Promise<Part> {
+    return (this.#part ??= await this.#load());
+  }
+}
+
 /**
- * A component of a script that is loaded when it is first rendered; says so if it cannot be loaded,
- * which only another load of the page changes.
+ * A component of a script, and `Meanwhile` until it is loaded; says so if it cannot be loaded, which
+ * only another load of the page changes. With `lazy` and Suspense, React would go on showing what is
+ * there meanwhile for 300 ms.
  */
-export const lazyPart = <Part, Props>(
-  load: () => Promise<Part>,
+export const lazyPart = <Part, Props extends object>(
+  script: Script<Part>,
   componentOf: (part: Part) => ComponentType<Props>,
-) =>
-  lazy(() =>
-    load().then(
-      (part) => ({ default: componentOf(part) }),
-      (error: unknown): { default: ComponentType<Props> } => ({
-        default: () => <ErrorState error={error} onRetry={() => location.reload()} />,
-      }),
-    ),
-  );
+  Meanwhile: ComponentType<Props>,
+): ComponentType<Props> =>
+  function LazyPart(props: Props) {
+    const [part, setPart] = useState(() => script.part);
+    const [error, setError] = useState<unknown>();
+    useEffect(() => void script.load().then((loaded) => setPart(() => loaded), setError), []);
+    if (error !== undefined) return <ErrorState error={error} onRetry={() => location.reload()} />;
+    const Component = part === undefined ? Meanwhile : componentOf(part);
+    return <Component {...props} />;
+  };

@@ -3,7 +3,7 @@
  * related dimensions, with all of them in a dialog, and CSV.
  */
 import { Download, List } from "lucide-react";
-import { memo, type ReactNode, Suspense, useMemo, useState } from "react";
+import { memo, type ReactNode, useMemo, useState } from "react";
 
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
@@ -15,7 +15,7 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { ChoiceField, TextField } from "../../ui/field.tsx";
 import { countryName, inSentence } from "../../ui/format.ts";
 import { Card } from "../../ui/page.tsx";
-import { lazyPart, Loading, QueryBoundary } from "../../ui/states.tsx";
+import { lazyPart, Loading, QueryBoundary, Script } from "../../ui/states.tsx";
 import { type Column, RowTable } from "../../ui/table.tsx";
 import { only } from "./analytics-path.ts";
 import {
@@ -34,9 +34,12 @@ import {
   type ValueRow,
 } from "./values.tsx";
 
+const LoadingMap = () => <Loading label={t("analytics.cards.map")} />;
+
 const WorldMap = lazyPart(
-  () => import("../../../../shared/statistics/world-map.tsx"),
+  new Script(() => import("../../../../shared/statistics/world-map.tsx")),
   (part) => part.WorldMap,
+  LoadingMap,
 );
 
 /**
@@ -68,29 +71,26 @@ function CountryMap() {
       })),
     [query.data],
   );
-  const loading = <Loading label={t("analytics.cards.map")} />;
   // Without clicks it is not worth the time in which the counts are drawn.
-  if (query.data === undefined && query.error === null) return loading;
+  if (query.data === undefined && query.error === null) return <LoadingMap />;
   return (
-    <Suspense fallback={loading}>
-      <WorldMap
-        countries={countries}
-        onSelect={toggleCountry}
-        onHover={setHovered}
-        caption={
-          hovered !== undefined &&
-          hovered !== "" && (
-            <>
-              {rich("analytics.cards.countryClicks", {
-                country: countryName(hovered),
-                clicks: countries.find(({ country }) => country === hovered)?.clicks ?? 0,
-                strong,
-              })}
-            </>
-          )
-        }
-      />
-    </Suspense>
+    <WorldMap
+      countries={countries}
+      onSelect={toggleCountry}
+      onHover={setHovered}
+      caption={
+        hovered !== undefined &&
+        hovered !== "" && (
+          <>
+            {rich("analytics.cards.countryClicks", {
+              country: countryName(hovered),
+              clicks: countries.find(({ country }) => country === hovered)?.clicks ?? 0,
+              strong,
+            })}
+          </>
+        )
+      }
+    />
   );
 }
 

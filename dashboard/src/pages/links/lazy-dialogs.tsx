@@ -1,17 +1,18 @@
 /** The dialogs of links: one script, which is loaded when the browser is idle, or one is opened. */
 import type { FullLink, Link } from "../../../../clients/typescript/src/index.ts";
-import { lazyPart } from "../../ui/states.tsx";
+import { LoadingDialog } from "../../ui/dialog.tsx";
+import { lazyPart, Script } from "../../ui/states.tsx";
 
-export const loadLinkDialogs = () => import("./dialogs.tsx");
+export const linkDialogs = new Script(() => import("./dialogs.tsx"));
 
-export const EditDialog = lazyPart(loadLinkDialogs, (part) => part.EditDialog);
-export const BulkDialog = lazyPart(loadLinkDialogs, (part) => part.BulkDialog);
-export const ReportDialog = lazyPart(loadLinkDialogs, (part) => part.ReportDialog);
-export const ExportDialog = lazyPart(loadLinkDialogs, (part) => part.ExportDialog);
-export const SavedDialog = lazyPart(loadLinkDialogs, (part) => part.SavedDialog);
+export const EditDialog = lazyPart(linkDialogs, (part) => part.EditDialog, LoadingDialog);
+export const BulkDialog = lazyPart(linkDialogs, (part) => part.BulkDialog, LoadingDialog);
+export const ReportDialog = lazyPart(linkDialogs, (part) => part.ReportDialog, LoadingDialog);
+export const ExportDialog = lazyPart(linkDialogs, (part) => part.ExportDialog, LoadingDialog);
+export const SavedDialog = lazyPart(linkDialogs, (part) => part.SavedDialog, LoadingDialog);
 
-const DeleteDialog = lazyPart(loadLinkDialogs, (part) => part.DeleteDialog);
-const QrDialog = lazyPart(loadLinkDialogs, (part) => part.QrDialog);
+const DeleteDialog = lazyPart(linkDialogs, (part) => part.DeleteDialog, LoadingDialog);
+const QrDialog = lazyPart(linkDialogs, (part) => part.QrDialog, LoadingDialog);
 
 export type LinkDialogKind = "edit" | "qr" | "delete";
 
