@@ -86,7 +86,7 @@ test("a stream with a segment that cannot be read is not said to have no such cl
   await server.start("retained");
   const again = await server.connect();
   await eventually(() => again.jetstreamManager());
-  await expect(countInStreams(again, isErased)).rejects.toThrow("1 messages of CLICKS");
-  await expect(eraseFromStreams(again, isErased)).rejects.toThrow("cannot be read");
+  for (const reading of [countInStreams(again, isErased), eraseFromStreams(again, isErased)])
+    expect(await reading.catch(String)).toContain("1 messages of CLICKS cannot be read");
   await again.close();
 });

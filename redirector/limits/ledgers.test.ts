@@ -38,7 +38,7 @@ test("a damaged ledger is named until the stream is made anew, and others are re
   await eventually(async () => expect((await ledgers.read(whole)).ledger).toEqual(used));
   expect(ledgers.problem).toBeUndefined();
 
-  await expect(ledgers.read(damaged)).rejects.toThrow("does not return it");
+  expect(await ledgers.read(damaged).catch(String)).toContain("does not return it");
   expect(await ledgers.read(unused)).toEqual({ ledger: EMPTY_LEDGER, sequence: 0 });
   await ledgers.readStream();
   expect(ledgers.problem).toContain(damaged);
