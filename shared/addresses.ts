@@ -43,6 +43,17 @@ export function networkToKeep(address: string): string {
   return isIP(site) === 4 ? `${site.slice(0, site.lastIndexOf("."))}.0/24` : site;
 }
 
+/** How an IPv6 address begins that may embed an IPv4 one; nearly none of clients does. */
+const MAY_EMBED = /^(?:0|::|64:)/;
+
+/**
+ * The IPv4 address that is embedded in an IPv6 one, in any textual form, as {@link addressGroups}
+ * counts it: a proxy that listens for both, and a translating network, send clients of IPv4 so.
+ * Undefined for any other text.
+ */
+export const embeddedIpv4 = (address: string): string | undefined =>
+  MAY_EMBED.test(address) && isIP(address) === 6 ? findEmbeddedIpv4(parseIpv6(address)) : undefined;
+
 function findEmbeddedIpv4(words: readonly number[]): string | undefined {
   const isMapped = words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff;
   const isTranslated =

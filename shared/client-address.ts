@@ -5,7 +5,7 @@
  */
 import { isIP } from "node:net";
 
-import { AddressList } from "./addresses.ts";
+import { AddressList, embeddedIpv4 } from "./addresses.ts";
 
 /** Most proxies that are skipped; no real deployment has more. */
 const PROXIES_MAX = 32;
@@ -87,12 +87,12 @@ const parseEntry = (header: string, start: number, end: number): string =>
   end - start > ENTRY_LENGTH_MAX ? "" : normalizeAddress(header.slice(start, end).trim());
 
 /**
- * Removes port, brackets and the IPv4-mapped prefix; returns "" when the text is not an address.
+ * Removes port and brackets, and what an IPv4 address is embedded in; returns "" when the text is
+ * not an address.
  */
 function normalizeAddress(text: string): string {
   const bare =
     /^\[(?<v6>[^\]]+)\](?::\d+)?$/.exec(text)?.groups?.["v6"] ??
     (/^\d+\.\d+\.\d+\.\d+:\d+$/.test(text) ? text.slice(0, text.lastIndexOf(":")) : text);
-  const unmapped = /^::ffff:(?<v4>\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.groups?.["v4"] ?? bare;
-  return isIP(unmapped) === 0 ? "" : unmapped;
+  return isIP(bare) === 0 ? "" : (embeddedIpv4(bare) ?? bare);
 }

@@ -43,6 +43,14 @@ describe("the configuration", () => {
     });
   });
 
+  test("is without the white space at the ends of values, which secrets from files have", () => {
+    const env = { SECRET: "exchange mechanics\n", URL: " nats://a:4222\r\n", PORT: " \n" };
+    expect(loadConfig(schema, env)).toEqual({
+      SECRET: "exchange mechanics",
+      URL: "nats://a:4222",
+    });
+  });
+
   test.each([
     [
       "api",

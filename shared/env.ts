@@ -15,15 +15,17 @@ export class ConfigError extends Error {
 export const PLACEHOLDER = /\bchange[-_]?me/i;
 
 /**
- * Parses `env` by `schema`. Variables set to the empty string count as not set. Throws {@link
- * ConfigError} with one line `NAME: reason` per problem, also for a variable that still has the
- * placeholder of an example.
+ * Parses `env` by `schema`, without the white space at the ends of values, as secrets from a file
+ * end with a line's end. Variables that are empty then count as not set. Throws {@link ConfigError}
+ * with one line `NAME: reason` per problem, also for a variable that still has the placeholder of
+ * an example.
  */
 export function loadConfig<Schema extends z.ZodObject>(
   schema: Schema,
   env: Record<string, string | undefined>,
 ): z.output<Schema> {
-  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const trimmed = Object.entries(env).map(([name, value]) => [name, value?.trim()] as const);
+  const present = Object.fromEntries(trimmed.filter(([, value]) => value !== ""));
   const parsed = schema.safeParse(present);
   const issues = (parsed.error?.issues ?? []).map(
     ({ path, message }) => `${path.join(".")}: ${message}`,

@@ -48,6 +48,21 @@ describe("a PostgreSQL URL", () => {
   });
 });
 
+test.each([
+  "sslmode=prefer&channel_binding=require&gssencmode=disable",
+  "target_session_attrs=any&keepalives=1&keepalives_idle=30&application_name=own",
+  "pgbouncer=true&options=-c%20search_path%3Dpublic",
+])("a URL of a provider connects, also as one of several: ?%s", async (parameters) => {
+  const { host } = new URL(database.url);
+  for (const hosts of [host, `${host},${host}`]) {
+    const url = `${database.url.replace(host, hosts)}?${parameters}`;
+    const sql = connectPrimary(url, { max: 1, connect_timeout: 5 });
+    const [row] = await sql<[{ one: number }]>`select 1 as one`;
+    expect(row.one).toBe(1);
+    await sql.end({ timeout: 1 });
+  }
+});
+
 const LOSSES = 3;
 
 /** Longer than it takes to notice a lost connection. */

@@ -175,13 +175,30 @@ const AUTHORITIES = "sslrootcert";
 const MODE = "sslmode";
 
 /**
+ * Parameters that providers have in their URLs for libpq, or for other clients. The library would
+ * send them to the server, which refuses a setting that it does not know.
+ */
+const FOREIGN = [
+  "channel_binding",
+  "gssencmode",
+  "keepalives",
+  "keepalives_count",
+  "keepalives_idle",
+  "keepalives_interval",
+  "load_balance_hosts",
+  "pgbouncer",
+  "target_session_attrs",
+  "tcp_user_timeout",
+];
+
+/**
  * Returns the URL with the parameters for the server, and what the others mean for encryption.
  * Throws when the file of authorities cannot be read.
  */
 function readParameters(url: URL, hosts: readonly string[]): { base: URL; tls: Tls } {
   const base = new URL(url);
-  if (base.searchParams.has(AUTHORITIES))
-    for (const name of [AUTHORITIES, MODE]) base.searchParams.delete(name);
+  const own = base.searchParams.has(AUTHORITIES) ? [AUTHORITIES, MODE] : [];
+  for (const name of [...FOREIGN, ...own]) base.searchParams.delete(name);
   return { base, tls: readTls(url, hosts) };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Version 3 of Shlink's API, `/rest/v3/…` (https://api-spec.shlink.io), as of Shlink 4.5. Errors are
- * problem details (RFC 9457).
+ * Shlink's API, `/rest/v3/…` (https://api-spec.shlink.io), as of Shlink 4.5. Errors are problem
+ * details (RFC 9457).
  */
 import * as z from "zod";
 
@@ -28,7 +28,11 @@ import {
   type V1,
 } from "./v1.ts";
 
-const ROOT = "/rest/v3/";
+/**
+ * The beginning of paths. Tools name the version of their time, and Shlink serves all of them
+ * alike but for the types of errors, which are those of version 3 here.
+ */
+const ROOT = /^\/rest\/v[1-3]\//;
 
 /** Monitors ask without a version and a key. */
 const HEALTH = "/rest/health";
@@ -48,9 +52,9 @@ export const shlink: CompatibleApi = {
   async answer(v1) {
     const { pathname } = v1.url;
     try {
-      if (pathname === HEALTH || pathname === `${ROOT}health`) return await readHealth(v1);
+      const path = ROOT.test(pathname) ? decodePath(pathname.replace(ROOT, "")) : "";
+      if (pathname === HEALTH || path === "health") return await readHealth(v1);
       v1.authorize(v1.request.headers.get("x-api-key"));
-      const path = pathname.startsWith(ROOT) ? decodePath(pathname.slice(ROOT.length)) : "";
       for (const [method, pattern, act] of ROUTES) {
         const found = method === v1.request.method ? pattern.exec(path) : null;
         if (found !== null) return await act(v1, found.groups?.["name"] ?? "");
@@ -424,7 +428,7 @@ function toProblem(status: number, type: string, detail: string, more: object = 
 function toFailed({ request, url }: V1, failure: Failure): Answer {
   const { code } = failure.error;
   const { field, message } = describe(failure, NAMES);
-  const [, resource = ""] = /^\/rest\/v3\/([\w-]+)/.exec(url.pathname) ?? [];
+  const [, resource = ""] = /^([\w-]+)/.exec(url.pathname.replace(ROOT, "")) ?? [];
   const type =
     code === "unauthorized" && !request.headers.has("x-api-key")
       ? "missing-authentication"

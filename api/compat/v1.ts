@@ -43,6 +43,7 @@ export class Failure extends Error {
 
 /** Headers of a client's request that `/v1` reads besides its key. */
 const FORWARDED = [
+  "access-control-request-headers",
   "access-control-request-method",
   "host",
   "idempotency-key",
@@ -56,8 +57,6 @@ const OF_BODY = ["content-encoding", "content-length", "content-type", "etag", "
 
 /** Maximum bytes of a body: it is one link, whose rules are most of it. */
 const BODY_BYTES_MAX = 256 * 1024;
-
-const ALLOWED_HEADERS = "access-control-allow-headers";
 
 export class V1 {
   /** The client's request, and its URL. */
@@ -176,12 +175,8 @@ export class V1 {
   }
 
   /** The answer to a browser that asks whether a page of another origin may call. */
-  async preflight(): Promise<Response> {
-    const init = { method: "OPTIONS", headers: this.#headers };
-    const response = await this.#forward("/v1/links", init);
-    const allowed = response.headers.get(ALLOWED_HEADERS);
-    if (allowed !== null) response.headers.set(ALLOWED_HEADERS, `${allowed}, X-Api-Key`);
-    return response;
+  preflight(): Promise<Response> {
+    return this.#forward("/v1/links", { method: "OPTIONS", headers: this.#headers });
   }
 
   /** The response to the client, with what `/v1` has said of limits and of the request. */

@@ -24,8 +24,6 @@ const EXPOSED = [
 
 const PREFLIGHT = {
   "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
-  "access-control-allow-headers":
-    "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, X-Share-Access",
   // Chromium caches a preflight for two hours at most.
   "access-control-max-age": "7200",
 };
@@ -33,7 +31,8 @@ const PREFLIGHT = {
 /**
  * Allows requests from `origins`, or from all with `*`; returns the response of a preflight, which
  * needs no key and consumes nothing. The API uses no cookies, so a page can only use a key that it
- * already has.
+ * already has. It may send every header: pages that are traced add some to all requests
+ * (`traceparent`, `baggage`, `sentry-trace`), and browsers make none with one that is not allowed.
  */
 export function allowOrigins(
   request: Request,
@@ -50,6 +49,8 @@ export function allowOrigins(
     request.method === "OPTIONS" && request.headers.has("access-control-request-method");
   if (!isPreflight) return undefined;
   Object.assign(set.headers, PREFLIGHT);
+  const requested = request.headers.get("access-control-request-headers");
+  if (requested !== null) set.headers["access-control-allow-headers"] = requested;
   set.status = 204;
   return new Response(null, { status: 204 });
 }

@@ -41,6 +41,24 @@ longTest(
   240_000,
 );
 
+test.each([
+  ["without the cases of other letters", "encoding 'UTF8' locale_provider libc locale 'C'"],
+  ["of bytes", "encoding 'SQL_ASCII' locale_provider libc locale 'C'"],
+])(
+  "a database %s is refused, and what to do is said",
+  async (_, options) => {
+    await using database = await startPostgres();
+    await database.sql.unsafe(`create database other template template0 ${options}`);
+    const sql = postgresPool(database.url.replace(/\/[^/]*$/, "/other"), 1);
+    const migrating = migratePostgres(sql, processLog("test", "silent"));
+    expect(migrating).rejects.toThrow("create database other template template0 encoding 'UTF8'");
+    await migrating.catch(() => undefined);
+    expect(await schemaState(sql)).toContain("is not applied");
+    await sql.end();
+  },
+  240_000,
+);
+
 test("a database without any table is not migrated, and says so", async () => {
   await using database = await startPostgres();
   await database.sql`create database empty`;

@@ -97,6 +97,7 @@ export async function migratePostgres(
       )`;
     const applied = await connection<AppliedMigration[]>`
       select id, checksum from schema_migrations`;
+    if (applied.length === 0) await requireUnicode(connection);
     for (const migration of pendingMigrations(all, applied)) {
       const apply = migration.concurrent === true ? applyOneByOne : applyWhole;
       await retryOnLock(migration, log, () => apply(connection, migration));
@@ -137,6 +138,24 @@ async function lock(connection: ReservedSql): Promise<void> {
     if (row.locked) return;
     await Bun.sleep(LOCK_RETRY_MS);
   }
+}
+
+/** Letters and their lower case: in the locale `C` only ASCII has one; the I of Turkish differs. */
+const CASES = ["ÉI", "éi"] as const;
+
+/**
+ * Throws where a new database has other cases of letters than Unicode, as one has that was made
+ * without a locale: it would take names for different that are one to redirectors.
+ */
+async function requireUnicode(connection: ReservedSql): Promise<void> {
+  const [upper, lower] = CASES;
+  const [row] = await connection<[{ encoding: string; database: string; folds: boolean }]>`
+    select current_setting('server_encoding') as encoding, current_database() as database,
+           lower(${upper}::text collate "default") = ${lower} as folds`;
+  if (row.encoding === "UTF8" && row.folds) return;
+  throw new Error(
+    `The database ${row.database} needs the encoding UTF8 and a locale with the cases of Unicode. Create it with: create database ${row.database} template template0 encoding 'UTF8' locale 'C.UTF-8'`,
+  );
 }
 
 async function applyWhole(connection: ReservedSql, migration: PostgresMigration): Promise<void> {

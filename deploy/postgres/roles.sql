@@ -13,7 +13,8 @@ alter role shorthop password :'owner_password';
 alter role shorthop_api password :'api_password';
 alter role shorthop_worker password :'worker_password';
 
-select 'create database shorthop owner shorthop'
+-- A server that was set up without a locale has none by itself that knows letters beyond ASCII.
+select 'create database shorthop owner shorthop template template0 encoding ''UTF8'' locale ''C.UTF-8'''
  where not exists (select from pg_database where datname = 'shorthop') \gexec
 \connect shorthop
 \ir privileges.sql

@@ -175,7 +175,7 @@ describe("a failed request", () => {
   test("for an unknown alias counts only on a custom domain, and only where the path begins with an alias", async () => {
     const redirector = new TestRedirector(OWN);
     for (const path of ["/nothing", "/", "/robots.txt"]) await redirector.request(path);
-    for (const path of "/ /-env /a,php /.env /.git/a /wp/a.php /favicon.ico /own /own/more /own+ /no+".split(
+    for (const path of "/ /-env /a,php /.env /.git/a /wp/a.php /apple-touch-icon-120x120-precomposed.png /favicon-32x32.png /ads.txt /sitemap.xml /site.webmanifest /favicon.ico /own /own/more /own+ /no+".split(
       " ",
     ))
       await redirector.request(path, AT);

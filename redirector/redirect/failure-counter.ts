@@ -13,10 +13,11 @@ import type { DomainFinder } from "./link-finder.ts";
 import type { RequestReader } from "./request-reader.ts";
 
 /**
- * Names of hidden files and of scripts, for which programs search every host: of no use to whoever
- * looks for misprinted aliases.
+ * Names of hidden files, of icons, of scripts and of files for programs, for which browsers and
+ * programs search every host: of no use to whoever looks for misprinted aliases.
  */
-const FOREIGN_FILE = /(?:^|\/)\.|\.(?:php\d?|phtml|aspx?|jspx?|cgi)$/i;
+const FOREIGN_FILE =
+  /(?:^|\/)(?:\.|(?:apple-touch-icon|favicon)[\w-]*\.)|\.(?:php\d?|phtml|aspx?|jspx?|cgi|xml|txt|json|js|css|ico|webmanifest|sql|bak|ya?ml|ini|log)$/i;
 
 export class FailureCounter {
   readonly #failures: FailureLog;

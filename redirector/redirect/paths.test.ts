@@ -76,7 +76,8 @@ const GLUED = String.raw`
   /abc! /abc... /abc%E2%80%A6 /abc** /abc= /abc%20 /abc%20click%20here /abc%0A /abc%C2%A0
   /abc%E2%80%8B /abc%E2%80%9D /abc's /abc%E2%80%99s /abc%EF%BF%BC /abc%2520 /abc&utm_source=x
   /abc&amp;utm_source=x /abc%3Futm_source=x /abc%23top /abc\n //abc ///abc //abc. /%20abc
-  /%E2%80%8Babc /(abc) /%E2%80%9Cabc%E2%80%9D /abc// /abc/. /abc/) /abc/%20 /abc/&utm_source=x`;
+  /%E2%80%8Babc /(abc) /%E2%80%9Cabc%E2%80%9D /abc// /abc/. /abc/) /abc/%20 /abc/&utm_source=x
+  /abc|sho.rt/abc> /abc%7Csho.rt/abc`;
 
 describe("what is glued to a short URL", () => {
   test.each([...GLUED.trim().split(/\s+/), "/abc\u2026", "/abc\u200b"])(

@@ -183,7 +183,7 @@ const OPENING = /^(?:[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi
  * the short URL.
  */
 const JUNK =
-  /^(?:[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]|%2[Ff])*?(?:$|[\s&?#"'<>\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc]|%(?!2[D-Fd-f]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[Ff]|7[Ee]|[89A-Fa-f]))/su;
+  /^(?:[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]|%2[Ff])*?(?:$|[\s&?#"'<>|\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc]|%(?!2[D-Fd-f]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[Ff]|7[Ee]|[89A-Fa-f]))/su;
 
 /** Whether what follows an alias, decoded, cannot have been meant as a part of the short URL. */
 export const isJunk = (text: string): boolean => JUNK.test(text);

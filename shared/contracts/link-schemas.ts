@@ -11,7 +11,7 @@ import {
   titleMeta,
   UTM_EXAMPLES,
 } from "./link-fields.ts";
-import { settingsFields } from "./link-settings.ts";
+import { flag, settingsFields } from "./link-settings.ts";
 import { toUtmValue, type UtmName } from "./query-string.ts";
 import { instant, linesOfText, plainText } from "./text-schemas.ts";
 
@@ -86,19 +86,17 @@ const optionalFields = {
   utm_campaign: utmValue("utm_campaign"),
   utm_term: utmValue("utm_term"),
   utm_content: utmValue("utm_content"),
-  forward_query: z
-    .boolean()
-    .optional()
-    .meta({
-      description: "Whether the short URL's query is passed on to the destination.",
-      examples: [true],
-    }),
+  forward_query: flag({
+    description: "Whether the short URL's query is passed on to the destination.",
+    examples: [true],
+  }),
   tags: z
     .array(tag)
     .max(TAGS_MAX)
+    .nullable()
     // Before the transformation, because the input is documented.
     .meta({
-      description: "Labels to filter links by; they replace all previous ones.",
+      description: "Labels to filter links by; they replace all previous ones. Null for none.",
       examples: [TAGS_EXAMPLE],
     })
     .transform((tags) => [...new Set(tags)])

@@ -227,6 +227,19 @@ const SETTINGS = {
   },
 } satisfies Record<string, { description: string; examples?: unknown[] }>;
 
+/**
+ * A setting that is on or off. Null is off: programs send it for each field that they do not set,
+ * and it removes any other setting.
+ */
+export const flag = (meta: { description: string; examples: boolean[] }) =>
+  z
+    .boolean()
+    .nullable()
+    // Before the transformation, because the input is documented.
+    .meta(meta)
+    .transform((isOn) => isOn ?? false)
+    .optional();
+
 /** A setting in a request, which can also switch it off. */
 const inRequest = (name: keyof typeof SETTINGS, note: string) => ({
   ...SETTINGS[name],
@@ -236,8 +249,8 @@ const inRequest = (name: keyof typeof SETTINGS, note: string) => ({
 /** Fields of a request; each replaces the whole setting, and null (or false) switches it off. */
 export const settingsFields = {
   starts_at: instant.nullish().meta(inRequest("starts_at", "Null removes it.")),
-  disabled: z.boolean().optional().meta(SETTINGS.disabled),
-  archived: z.boolean().optional().meta(SETTINGS.archived),
+  disabled: flag(SETTINGS.disabled),
+  archived: flag(SETTINGS.archived),
   expired_url: destination.nullish().meta(inRequest("expired_url", "Null for an error page.")),
   rules: rulesField.nullish().meta({
     ...inRequest(
@@ -266,8 +279,14 @@ export const settingsFields = {
     .max(MAX_CLICKS)
     .nullish()
     .meta(inRequest("max_clicks", "Null for no limit.")),
-  limit_counts: z.enum(["all", "human"]).optional().meta(SETTINGS.limit_counts),
-  confirm: z.boolean().optional().meta(SETTINGS.confirm),
+  limit_counts: z
+    .enum(["all", "human"])
+    .nullable()
+    // Before the transformation, because the input is documented.
+    .meta(inRequest("limit_counts", "Null is as if it was not sent."))
+    .transform((counted) => counted ?? undefined)
+    .optional(),
+  confirm: flag(SETTINGS.confirm),
 };
 
 /** The status of a link for its visitors. */

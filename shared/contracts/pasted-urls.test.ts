@@ -42,3 +42,21 @@ test.each([
   expect(newLinkBody.parse({ url, utm_source: value }).utm_source).toBe(expected as never);
   expect(updateLinkBody.parse({ utm_term: value }).utm_term).toBe(expected as never);
 });
+
+test("a field that is null is as off as one that was not sent", () => {
+  const url = "https://example.com/";
+  const fields = {
+    tags: [],
+    forward_query: false,
+    disabled: false,
+    archived: false,
+    confirm: false,
+  };
+  for (const schema of [newLinkBody, updateLinkBody]) {
+    const names = Object.keys(schema.shape);
+    const sent = Object.fromEntries(names.map((name) => [name, null]));
+    const parsed = schema.parse({ ...sent, url, alias: "a" });
+    expect(parsed).toMatchObject({ ...fields, title: null, max_clicks: null });
+    expect(parsed.limit_counts).toBeUndefined();
+  }
+});

@@ -5,7 +5,7 @@ import { LOGO } from "./examples.ts";
 import { toAsciiHost } from "./host-names.ts";
 import { DEFAULT_QR_STYLE, hexColor, qrStyle } from "./qr-style.ts";
 import { plainText } from "./text-schemas.ts";
-import { trimInvisible } from "./text.ts";
+import { preparePassword, trimInvisible } from "./text.ts";
 
 const NAME_LENGTH_MAX = 255;
 
@@ -40,7 +40,11 @@ export const shareOrigin = z
     "must be an origin such as https://www.example.com, without a path",
   );
 
-export const sharePassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENGTH.max);
+export const sharePassword = z
+  .string()
+  .max(PASSWORD_LENGTH.max, { abort: true })
+  .overwrite(preparePassword)
+  .min(PASSWORD_LENGTH.min);
 
 /** The breakdowns of a share; the API checks their names. */
 export const shareBreakdowns = z.array(z.string()).max(BREAKDOWNS_MAX);

@@ -72,7 +72,11 @@ export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－�
 
 /**
  * A password as it is hashed and compared (RFC 8265 §4.2.2): devices type an accent as a character
- * of its own or not, and further blanks beside that of the space bar.
+ * of its own or not, and further blanks beside that of the space bar. One that is pasted comes with
+ * the blank, the line's end or the mark beside it in the message.
  */
-export const preparePassword = (typed: string): string =>
-  typed.replaceAll(/\p{Zs}/gu, " ").normalize("NFC");
+export function preparePassword(typed: string): string {
+  const text = typed.replaceAll(/\p{Zs}/gu, " ").normalize("NFC");
+  // One of blanks alone stays what it is: nothing is no password.
+  return trimInvisible(text) || text;
+}

@@ -1,7 +1,16 @@
-/** Goal: a code signs in however a keyboard writes it, and nothing else becomes one. */
+/** Goal: what is typed or pasted to sign in works however a keyboard writes it. */
 import { expect, test } from "bun:test";
 
-import { appCode, signInCode } from "./users.ts";
+import { sharePassword } from "./share-schemas.ts";
+import { appCode, email, newPassword, signInCode } from "./users.ts";
+
+test("an address and a password are without what keyboards and messages add at their ends", () => {
+  expect(email.parse(" ann@example.com\u200b\u00a0")).toBe("ann@example.com");
+  for (const schema of [newPassword, sharePassword]) {
+    expect(schema.parse("secret words\u00a0")).toBe("secret words");
+    expect(schema.safeParse("secret      ").success).toBe(false);
+  }
+});
 
 test.each([
   ["012345", "012345"],

@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { plainText } from "./text-schemas.ts";
+import { preparePassword, trimInvisible } from "./text.ts";
 
 /** Length of a password, in characters. */
 export const PASSWORD_LENGTH = { min: 10, max: 128 };
@@ -23,12 +24,18 @@ const PERSON_NAME_LENGTH_MAX = 100;
 export const email = z
   .string()
   .max(EMAIL_LENGTH_MAX, { abort: true })
+  .overwrite(trimInvisible)
   .check(z.email("must be an e-mail address"));
 
 /** An existing password: it is only compared, so the rules for new ones do not apply. */
 export const plainPassword = z.string().min(1).max(PASSWORD_LENGTH.max);
 
-export const newPassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENGTH.max);
+/** As it will be compared, so that the length is of what counts. */
+export const newPassword = z
+  .string()
+  .max(PASSWORD_LENGTH.max, { abort: true })
+  .overwrite(preparePassword)
+  .min(PASSWORD_LENGTH.min);
 
 /** Longest code that somebody types, with the spaces that apps show in it. */
 const TYPED_CODE_LENGTH_MAX = 40;

@@ -109,13 +109,13 @@ const TOO_LONG = { problem: `The URL may have ${URL_LENGTH_MAX} characters at mo
 
 /**
  * The start of a text that could be a host: labels with dots between them, before a port, path,
- * query or fragment.
+ * query or fragment. Many scripts have marks within words, and keyboards of East Asia other dots.
  */
 const HOST =
-  /^(?<labels>[\p{L}\p{N}_-]{1,63}(?:\.[\p{L}\p{N}_-]{1,63}){1,16})(?::\d{1,5})?(?:[/?#]|$)/u;
+  /^(?<labels>[\p{L}\p{M}\p{N}\p{So}_-]{1,63}(?:[.。．｡][\p{L}\p{M}\p{N}\p{So}_-]{1,63}){1,16})(?::\d{1,5})?(?:[/?#]|$)/u;
 
 /** The last label of a name, which is not a number: browsers parse `1.5` as an address. */
-const TOP_LEVEL = /^\p{L}[\p{L}\p{N}-]+$/u;
+const TOP_LEVEL = /(?:^|[.。．｡])\p{L}[\p{L}\p{M}\p{N}-]+$/u;
 
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
@@ -127,6 +127,6 @@ export function completeUrl(text: string): string {
   const url = trimInvisible(text);
   const rest = url.startsWith("//") ? url.slice(2) : url;
   const labels = HOST.exec(rest)?.groups?.["labels"] ?? "";
-  const isHost = TOP_LEVEL.test(labels.split(".").at(-1) ?? "") || IPV4.test(labels);
+  const isHost = TOP_LEVEL.test(labels) || IPV4.test(labels);
   return isHost ? `https://${rest}` : url;
 }

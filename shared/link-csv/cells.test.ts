@@ -21,6 +21,11 @@ describe("a date", () => {
     ["2026/1/5 9:05", undefined, "2026-01-05T09:05:00.000Z"],
     ["2026. 01. 05. 9:05:07", undefined, "2026-01-05T09:05:07.000Z"],
     ["2026-01-05 9:05", undefined, "2026-01-05T09:05:00.000Z"],
+    // As programs and databases write offsets: also without minutes, as PostgreSQL does.
+    ["2026-12-31 23:59:59+00", undefined, "2026-12-31T23:59:59.000Z"],
+    ["2026-12-31 23:59:59.123456-05", undefined, "2027-01-01T04:59:59.123Z"],
+    ["2026-12-31T23:59+0530", undefined, "2026-12-31T18:29:00.000Z"],
+    ["2026-12-31 23:59:59 UTC", undefined, "2026-12-31T23:59:59.000Z"],
     ["12/31/2026 2:30 PM", undefined, "2026-12-31T14:30:00.000Z"],
     ["31/12/2026 12:05:06am", undefined, "2026-12-31T00:05:06.000Z"],
   ] as const)("%s, with the %s first, is %s", (text, order, instant) => {

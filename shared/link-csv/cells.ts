@@ -7,6 +7,7 @@ import type * as z from "zod";
 
 import { decodeAliasPath } from "../contracts/alias.ts";
 import type { newLinkBody } from "../contracts/link-schemas.ts";
+import { normalizeInstant } from "../contracts/text-schemas.ts";
 import { ESCAPED_FORMULA } from "../contracts/text.ts";
 
 /** Words for yes and no, and those that spreadsheets write for a cell that is true or false. */
@@ -58,7 +59,7 @@ export const readStatus = (text: string): LinkStatus | undefined =>
 
 /** A date, with a time of day and a zone or without, its year first: see {@link normalizeOrder}. */
 const DATE =
-  /^(?<day>\d{4}-\d{2}-\d{2})(?:[T ](?<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(?<zone>Z|UTC|[+-]\d{2}:?\d{2})?)?$/i;
+  /^(?<day>\d{4}-\d{2}-\d{2})(?:[T ](?<time>\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) ?(?<zone>Z|UTC|[+-]\d{2}(?::?\d{2})?)?)?$/i;
 /** Unix time, in seconds or milliseconds. */
 const UNIX_TIME = /^(?:\d{10}|\d{13})$/;
 const SECONDS_DIGITS = 10;
@@ -77,8 +78,7 @@ function normalizeDate(text: string): string | undefined {
   if (day === undefined) return undefined;
   // Some engines read February 31 as a day of March.
   if (!isDay(day)) return undefined;
-  const offset = /^(?:Z|UTC)$/i.test(zone) ? "Z" : zone.replace(/^(...)(\d\d)$/, "$1:$2");
-  return `${day}T${time ?? "00:00"}${offset}`;
+  return normalizeInstant(`${day}T${time ?? "00:00"}${zone.replace(/^utc$/i, "Z")}`);
 }
 
 function isDay(day: string): boolean {

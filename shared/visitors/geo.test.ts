@@ -35,6 +35,11 @@ describe("the location of an address", () => {
     ["81.2.69.142", "GB"],
     ["2001:4860:4860::8888", "CA"],
     ["2a00:1450::1", "PL"],
+    // As proxies and networks that translate write an IPv4 address in IPv6.
+    ["::ffff:8.8.8.8", "US"],
+    ["::ffff:808:808", "US"],
+    ["0:0:0:0:0:FFFF:0808:0808", "US"],
+    ["64:ff9b::808:808", "US"],
     ["127.0.0.1", "ZZ"],
     ["10.0.0.1", "ZZ"],
     ["::1", "ZZ"],
@@ -109,10 +114,17 @@ describe("the location of an address", () => {
       city: "Mountain View",
     });
     expect(toLocation(null)).toBeUndefined();
-    expect(toLocation({ country: { iso_code: "DE" } })).toEqual({
+    expect(toLocation({ registered_country: { iso_code: "US" } })).toBeUndefined();
+    expect(toLocation({ continent: { code: "EU" } })).toEqual({
       ...UNKNOWN_LOCATION,
-      country: "DE",
+      continent: "EU",
     });
+    const unnamed = { names: { "zh-CN": "柏林" } };
+    for (const rest of [{}, { subdivisions: [unnamed], city: unnamed }])
+      expect(toLocation({ country: { iso_code: "DE" }, ...rest })).toEqual({
+        ...UNKNOWN_LOCATION,
+        country: "DE",
+      });
   });
 });
 

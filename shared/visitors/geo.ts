@@ -6,7 +6,7 @@ import { isIPv6 } from "node:net";
 import { Reader, type Response } from "maxmind";
 import * as z from "zod";
 
-import { parseIpv4 } from "../addresses.ts";
+import { embeddedIpv4, parseIpv4 } from "../addresses.ts";
 import { isCountry, UNKNOWN_COUNTRY } from "../countries.ts";
 import { cached } from "./cache.ts";
 
@@ -46,16 +46,18 @@ const WATCH_INTERVAL_MS = 5_000;
  */
 const LOCATIONS_MAX = 50_000;
 
+/** What every place has, where it is known: names by language. */
+const place = z.object({
+  iso_code: z.string().optional(),
+  names: z.object({ en: z.string().optional() }).optional(),
+});
+
 /** The record of GeoIP2 City, used by GeoLite2 City and DB-IP's own City Lite. */
 const geoip2Record = z.object({
   continent: z.object({ code: z.string() }).optional(),
-  country: z.object({ iso_code: z.string() }).optional(),
-  subdivisions: z
-    .array(
-      z.object({ iso_code: z.string().optional(), names: z.object({ en: z.string() }).optional() }),
-    )
-    .optional(),
-  city: z.object({ names: z.object({ en: z.string() }) }).optional(),
+  country: place.optional(),
+  subdivisions: z.array(place).optional(),
+  city: place.optional(),
 });
 
 /** The flat record of ip-location-db's city databases. */
@@ -140,7 +142,8 @@ export class GeoDatabases implements Geo {
     return geo;
   }
 
-  locate(address: string): GeoLocation {
+  locate(text: string): GeoLocation {
+    const address = embeddedIpv4(text) ?? text;
     const ipv4 = parseIpv4(address);
     if (ipv4 === undefined && !isIPv6(address)) return UNKNOWN_LOCATION;
     for (const database of this.#databases) {
@@ -178,8 +181,9 @@ export function toLocation(record: unknown): GeoLocation | undefined {
     };
   }
   const geoip2 = geoip2Record.safeParse(record).data;
-  if (geoip2?.country === undefined) return undefined;
-  const country = normalizeCountry(geoip2.country.iso_code);
+  // Of some addresses only the continent is known.
+  if (geoip2 === undefined || (geoip2.country ?? geoip2.continent) === undefined) return undefined;
+  const country = normalizeCountry(geoip2.country?.iso_code ?? "");
   const [subdivision] = geoip2.subdivisions ?? [];
   const name = subdivision?.names?.en ?? "";
   const code = subdivision?.iso_code;
@@ -188,7 +192,7 @@ export function toLocation(record: unknown): GeoLocation | undefined {
     country,
     region: code === undefined ? name : `${country}-${code}`,
     region_name: name,
-    city: geoip2.city?.names.en ?? "",
+    city: geoip2.city?.names?.en ?? "",
   };
 }
 

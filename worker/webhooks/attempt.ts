@@ -12,7 +12,7 @@ import {
   AddressBusy,
   Connections,
   DeliveryError,
-  findReceiver,
+  findReceivers,
   post,
   type ReceiverResponse,
   type Resolve,
@@ -93,8 +93,8 @@ async function send(
   { webhook, delivery, event, isProven, signal }: Attempt & { event: StoredEvent },
 ): Promise<ReceiverResponse> {
   const ended = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)]);
-  const receiver = await withTimeout(
-    findReceiver(new URL(webhook.url), rules, resolve),
+  const receivers = await withTimeout(
+    findReceivers(new URL(webhook.url), rules, resolve),
     ATTEMPT_TIMEOUT_MS,
   );
   const body = writeBody(event, delivery.linkIds, webhook.format);
@@ -107,10 +107,25 @@ async function send(
     "user-agent": "Shorthop-Webhooks/1",
     ...signatureHeaders({ id, timestamp, body }, keys),
   };
-  return await connections.run(receiver.address, isProven, () =>
-    post({ receiver, headers, body, signal: ended }),
-  );
+  let failure: unknown;
+  for (const receiver of receivers) {
+    try {
+      return await connections.run(receiver.address, isProven, () =>
+        post({ receiver, headers, body, signal: ended }),
+      );
+    } catch (error) {
+      failure ??= error;
+      if (!UNREACHED.has(codeOf(error))) break;
+    }
+  }
+  throw failure;
 }
+
+/** Errors after which another address is tried: no connection was made. */
+const UNREACHED: ReadonlySet<DeliveryErrorCode> = new Set([
+  "connection_refused",
+  "connection_failed",
+]);
 
 function judge(
   delivery: Pending,

@@ -13,7 +13,7 @@ import {
   BODY_BYTES_MAX,
   Connections,
   EXCERPT_BYTES_MAX,
-  findReceiver,
+  findReceivers,
   post,
   type Resolve,
 } from "./post.ts";
@@ -70,7 +70,8 @@ async function startReceiver(respond: (socket: Socket) => void, tls?: Certificat
 }
 
 async function postTo(url: string, timeoutMs = TIMEOUT_MS) {
-  const receiver = await findReceiver(new URL(url), LOCAL, toLoopback);
+  const [receiver] = await findReceivers(new URL(url), LOCAL, toLoopback);
+  if (receiver === undefined) throw new Error("There is no receiver.");
   const signal = AbortSignal.timeout(timeoutMs);
   return await post({ receiver, headers: { "x-test": "1" }, body: Buffer.from("{}"), signal });
 }
@@ -84,7 +85,7 @@ const writeEndlessly = (socket: Socket, part: string): void => {
 };
 
 const find = (url: string, ...addresses: string[]) =>
-  findReceiver(new URL(url), PUBLIC, () => Promise.resolve(addresses));
+  findReceivers(new URL(url), PUBLIC, () => Promise.resolve(addresses));
 
 test("posts the body with the name as Host, and returns the response", async () => {
   using receiver = await startReceiver((socket) => socket.end(`${OK}content-length: 2\r\n\r\nok`));
@@ -266,14 +267,17 @@ describe("addresses", () => {
     expect(find(`https://${host}/`)).rejects.toThrow(message);
   });
 
-  test("public ones are connected to by the address that was checked", async () => {
-    const receiver = await find("https://a.example.com/x", "93.184.216.34", "2606:2800:220::1");
-    expect(receiver).toMatchObject({ address: "93.184.216.34", port: 443 });
+  test("public ones are connected to by the address that was checked, one of each family", async () => {
+    const addresses = ["2606:2800:220::1", "2606:2800:220::2", "93.184.216.34", "93.184.216.35"];
+    expect(await find("https://a.example.com/x", ...addresses)).toMatchObject([
+      { address: "93.184.216.34", port: 443 },
+      { address: "2606:2800:220::1", port: 443 },
+    ]);
   });
 
   test("a name that resolves to nothing, and other ports, are refused", async () => {
     expect(find("https://a.example.com/")).rejects.toThrow("does not resolve");
-    const failing = findReceiver(new URL("https://a.example.com/"), PUBLIC, () =>
+    const failing = findReceivers(new URL("https://a.example.com/"), PUBLIC, () =>
       Promise.reject(new Error("SERVFAIL")),
     );
     expect(failing).rejects.toThrow("does not resolve");

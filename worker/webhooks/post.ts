@@ -123,8 +123,8 @@ function describe(error: Error): Error {
   return code.startsWith("HPE_") ? new DeliveryError("response_invalid") : error;
 }
 
-// Finds the address of a receiver. Every address that its name resolves to is checked, and the
-// connection is made to the address that was checked: a name that resolves to another one a moment
+// Finds the addresses of a receiver. Every address that its name resolves to is checked, and the
+// connection is made to an address that was checked: a name that resolves to another one a moment
 // later leads nowhere else.
 
 /** Why an attempt gets no response; code and message are for the webhook's owner. */
@@ -158,26 +158,30 @@ export function resolveBy(servers: readonly string[]): Resolve {
   };
 }
 
+/** Families of addresses; IPv4 first, as more hosts lack a way to the other one. */
+const FAMILIES = [4, 6];
+
 /**
- * Returns a receiver with its first address. Throws a {@link DeliveryError} when one of its
- * addresses is not allowed: a name with a public and a private address is an attempt to reach the
- * private one.
+ * Returns the receiver at its first address of each family, of which this host may reach only one.
+ * Throws a {@link DeliveryError} when one of its addresses is not allowed: a name with a public and
+ * a private address is an attempt to reach the private one.
  */
-export async function findReceiver(
+export async function findReceivers(
   url: URL,
   rules: ReceiverRules,
   resolve: Resolve,
-): Promise<Receiver> {
+): Promise<Receiver[]> {
   const port = portOf(url);
   if (!rules.isPortAllowed(port))
     throw new DeliveryError("port_not_allowed", `Port ${port} may not be used.`);
   const host = bareHost(url);
   const addresses = isIP(host) === 0 ? await resolveName(host, resolve) : [host];
-  const [address] = addresses;
-  if (address === undefined) throw new DeliveryError("host_not_found");
+  if (addresses.length === 0) throw new DeliveryError("host_not_found");
   if (!addresses.every((each) => rules.isAddressAllowed(each)))
     throw new DeliveryError("address_not_public");
-  return { address, port, url };
+  return FAMILIES.flatMap((family) => addresses.find((each) => isIP(each) === family) ?? []).map(
+    (address) => ({ address, port, url }),
+  );
 }
 
 /** The host of a URL, an IPv6 address without brackets. */

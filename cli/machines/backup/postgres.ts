@@ -150,9 +150,9 @@ function environmentOf({ url, env }: Database): Env {
   };
 }
 
-/** Makes a database; the user needs the right to. */
+/** Makes a database, whatever encoding those of the server have; the user needs the right to. */
 async function makeDatabase(sql: Sql, name: string): Promise<void> {
-  await sql`create database ${sql(name)}`;
+  await sql`create database ${sql(name)} template template0 encoding 'UTF8'`;
 }
 
 async function dropDatabase(sql: Sql, name: string): Promise<void> {

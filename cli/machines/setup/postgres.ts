@@ -35,6 +35,10 @@ const READ_ROLES = `select coalesce(json_agg(json_build_object(
   'rolname', rolname, 'rolcanlogin', rolcanlogin, 'rolpassword', rolpassword)), '[]')
   from pg_authid where rolname in ('${Object.keys(ROLES).join("', '")}');`;
 
+/** Also on a server that was set up without a locale, which has none for letters beyond ASCII. */
+const CREATE_DATABASE =
+  "create database shorthop owner shorthop template template0 encoding 'UTF8' locale 'C.UTF-8'";
+
 /** A step that makes the roles with their passwords, and the database. */
 export const rolesStep = (secrets: Secrets, host: Host): Step => ({
   name: "PostgreSQL roles",
@@ -45,7 +49,7 @@ export const rolesStep = (secrets: Secrets, host: Host): Step => ({
       inspectRole(role, secrets[secret] ?? "", rows, host),
     );
     if (await hasDatabase(host)) return changes;
-    return [...changes, statement("create database shorthop owner shorthop", host)];
+    return [...changes, statement(CREATE_DATABASE, host)];
   },
 });
 

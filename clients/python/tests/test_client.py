@@ -83,6 +83,17 @@ class Requests(unittest.TestCase):
             [("class", "bot"), ("country", "DE"), ("country", "AT")],
         )
 
+    def test_a_key_may_be_the_text_of_a_file(self) -> None:
+        seen: list[httpx.Request] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            seen.append(request)
+            return httpx.Response(200, json=LINK)
+
+        http = httpx.Client(transport=httpx.MockTransport(answer))
+        Shorthop("https://api.example", " key\r\n", http_client=http).links.get("a")
+        self.assertEqual(seen[0].headers["authorization"], "Bearer key")
+
     def test_a_url_that_is_none_is_an_invalid_argument(self) -> None:
         for url in ["api.example", "ftp://api.example", "https://[", ""]:
             with self.assertRaises(ShorthopError) as caught:
@@ -276,10 +287,9 @@ class Webhooks(unittest.TestCase):
 
     def test_a_right_signature_returns_the_event(self) -> None:
         body = b'{"id": "event_1"}'
-        self.assertEqual(
-            verify_webhook(body, self.headers(body, str(int(time.time()))), self.SECRET)["id"],
-            "event_1",
-        )
+        for secret in [self.SECRET, f"{self.SECRET}\n"]:
+            headers = self.headers(body, str(int(time.time())))
+            self.assertEqual(verify_webhook(body, headers, secret)["id"], "event_1")
 
     def test_anything_else_is_refused(self) -> None:
         body, now = b"{}", int(time.time())

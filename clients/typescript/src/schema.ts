@@ -3690,17 +3690,17 @@ export interface components {
        * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
-      archived?: boolean;
+      archived?: boolean | null;
       /**
        * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
-      confirm?: boolean;
+      confirm?: boolean | null;
       /**
        * @description The link responds as if it did not exist.
        * @example true
        */
-      disabled?: boolean;
+      disabled?: boolean | null;
       /**
        * @description Where visitors are redirected once the link has expired or its limit is reached. Null for an error page.
        * @example https://example.com/over
@@ -3726,13 +3726,12 @@ export interface components {
        * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
-      forward_query?: boolean;
+      forward_query?: boolean | null;
       /**
-       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`). Null is as if it was not sent.
        * @example human
-       * @enum {string}
        */
-      limit_counts?: "all" | "human";
+      limit_counts?: ("all" | "human") | null;
       /**
        * Format: int32
        * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
@@ -3800,13 +3799,13 @@ export interface components {
        */
       starts_at?: string | null;
       /**
-       * @description Labels to filter links by; they replace all previous ones.
+       * @description Labels to filter links by; they replace all previous ones. Null for none.
        * @example [
        *       "spring",
        *       "newsletter"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
       /**
        * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
@@ -3854,17 +3853,17 @@ export interface components {
        * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
-      archived?: boolean;
+      archived?: boolean | null;
       /**
        * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
-      confirm?: boolean;
+      confirm?: boolean | null;
       /**
        * @description The link responds as if it did not exist.
        * @example true
        */
-      disabled?: boolean;
+      disabled?: boolean | null;
       /**
        * @description The domain to move the link to: a verified one of the account, or null for the service's own. Its alias goes with it, and the old short URL ends.
        * @example go.example.com
@@ -3895,18 +3894,17 @@ export interface components {
        * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
-      forward_query?: boolean;
+      forward_query?: boolean | null;
       /**
        * @description The id of the link to change.
        * @example link_01k9z3v6x7e8w9r0t1y2n3h4m5
        */
       id: string;
       /**
-       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`). Null is as if it was not sent.
        * @example human
-       * @enum {string}
        */
-      limit_counts?: "all" | "human";
+      limit_counts?: ("all" | "human") | null;
       /**
        * Format: int32
        * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
@@ -3974,13 +3972,13 @@ export interface components {
        */
       starts_at?: string | null;
       /**
-       * @description Labels to filter links by; they replace all previous ones.
+       * @description Labels to filter links by; they replace all previous ones. Null for none.
        * @example [
        *       "spring",
        *       "newsletter"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
       /**
        * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
@@ -4803,17 +4801,17 @@ export interface components {
        * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
-      archived?: boolean;
+      archived?: boolean | null;
       /**
        * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
-      confirm?: boolean;
+      confirm?: boolean | null;
       /**
        * @description The link responds as if it did not exist.
        * @example true
        */
-      disabled?: boolean;
+      disabled?: boolean | null;
       /**
        * @description A verified domain of the account; the service's own when left out.
        * @example go.example.com
@@ -4839,13 +4837,12 @@ export interface components {
        * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
-      forward_query?: boolean;
+      forward_query?: boolean | null;
       /**
-       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`). Null is as if it was not sent.
        * @example human
-       * @enum {string}
        */
-      limit_counts?: "all" | "human";
+      limit_counts?: ("all" | "human") | null;
       /**
        * Format: int32
        * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
@@ -4913,13 +4910,13 @@ export interface components {
        */
       starts_at?: string | null;
       /**
-       * @description Labels to filter links by; they replace all previous ones.
+       * @description Labels to filter links by; they replace all previous ones. Null for none.
        * @example [
        *       "spring",
        *       "newsletter"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
       /**
        * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale
@@ -5203,17 +5200,17 @@ export interface components {
        * @description Lists omit the link unless `archived` includes it; it redirects as before.
        * @example true
        */
-      archived?: boolean;
+      archived?: boolean | null;
       /**
        * @description A page with a button comes first, so that programs that follow links neither use up the limit nor count as clicks.
        * @example true
        */
-      confirm?: boolean;
+      confirm?: boolean | null;
       /**
        * @description The link responds as if it did not exist.
        * @example true
        */
-      disabled?: boolean;
+      disabled?: boolean | null;
       /**
        * @description A verified domain of the account; the service's own when left out.
        * @example go.example.com
@@ -5244,13 +5241,12 @@ export interface components {
        * @description Whether the short URL's query is passed on to the destination.
        * @example true
        */
-      forward_query?: boolean;
+      forward_query?: boolean | null;
       /**
-       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`).
+       * @description Which requests use up the limit: only people's (`human`, unless a new limit says otherwise), so that bots get a page with a button, never the destination; or each that is redirected (`all`). Null is as if it was not sent.
        * @example human
-       * @enum {string}
        */
-      limit_counts?: "all" | "human";
+      limit_counts?: ("all" | "human") | null;
       /**
        * Format: int32
        * @description The maximum number of redirects, exact over all redirectors, also through crashes, unless NATS forgets what it has acknowledged while a redirector that used these clicks is away. Earlier clicks are included. Null for no limit.
@@ -5318,13 +5314,13 @@ export interface components {
        */
       starts_at?: string | null;
       /**
-       * @description Labels to filter links by; they replace all previous ones.
+       * @description Labels to filter links by; they replace all previous ones. Null for none.
        * @example [
        *       "spring",
        *       "newsletter"
        *     ]
        */
-      tags?: string[];
+      tags?: string[] | null;
       /**
        * @description A name for people of the account; visitors do not see it, not even on the page about the link (`/alias+`).
        * @example Spring sale

@@ -69,7 +69,7 @@ def _header(headers: Mapping[str, str], name: str) -> str:
 
 
 def _key(secret: str) -> bytes:
-    key = _decode(secret.removeprefix("whsec_"))
+    key = _decode(secret.strip().removeprefix("whsec_"))
     if not key:
         raise TypeError("The secret must be the one that the webhook was created with.")
     return key

@@ -11,7 +11,7 @@ import { suggestOptions } from "./import/use-import.ts";
 
 /** A link as a list returns it that was created with these fields. */
 function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword = false) {
-  const { title = null, tags = [], expires_at = null, external_id = null, ...settings } = fields;
+  const { title = null, tags, expires_at = null, external_id = null, ...settings } = fields;
   const link: Omit<Link, keyof typeof settings> = {
     id: "link_01k9z3v6x7e8w9r0t1y2n3h4m5",
     short_url: "https://sho.rt/a",
@@ -19,7 +19,7 @@ function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword =
     alias: alias ?? "a",
     domain,
     title,
-    tags,
+    tags: tags ?? [],
     expires_at,
     external_id,
     clicks: 7,

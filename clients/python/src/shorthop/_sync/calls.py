@@ -50,7 +50,8 @@ class Calls:
         http_client: httpx.Client | None,
     ) -> None:
         self._base_url = base_url.rstrip("/")
-        self._headers = {} if api_key is None else {"authorization": f"Bearer {api_key}"}
+        # A key that is read from a file ends with a line's end, which no header may have.
+        self._headers = {} if api_key is None else {"authorization": f"Bearer {api_key.strip()}"}
         self._retries_max = retries_max
         self._retry_delay_max = retry_delay_max
         self._timeout = timeout
