@@ -61,6 +61,7 @@ const ROWS: readonly Row[] = [
   },
   {
     name: "executables",
+    isLast: true,
     seconds: 40,
     paths: [
       "deploy/{build,build-executable,executable,pack-clients}.ts",
