@@ -100,7 +100,11 @@ class ContractReader {
     }
     const alternatives = schema.anyOf ?? schema.oneOf ?? [];
     for (const [i, alternative] of alternatives.entries()) {
-      const isPlain = alternative.$ref !== undefined || alternative.type === "null";
+      // Also a value that is null, or one of an enumeration, is one of the same place.
+      const isPlain =
+        alternative.$ref !== undefined ||
+        alternative.type === "null" ||
+        alternative.enum !== undefined;
       this.addSchema(direction, isPlain ? place : `${place}|${i}`, alternative);
     }
     const values = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);

@@ -3,11 +3,12 @@
  * They need root, `systemd-nspawn`, and `debootstrap` and a mirror to build the machines' file
  * system, which is kept in `SHORTHOP_BOOT_CACHE`.
  */
-import { afterAll, beforeAll, describe, test } from "bun:test";
+import { test } from "bun:test";
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
 
 import { run } from "../../deploy/packages/run.ts";
+import { HOUR_MS } from "../../shared/durations.ts";
 import { Load } from "./calls.ts";
 import {
   CLICKHOUSE_SETTINGS,
@@ -41,40 +42,38 @@ const missing = [
 if (missing.length > 0)
   console.warn(`\n!!! No ${missing.join(", ")} on this machine: the packages are NOT TESTED\n`);
 
+/** As long as all steps of a file may take. */
+const BOOT_TIMEOUT_MS = HOUR_MS;
+
+/** A test of packages on machines. */
+export const bootTest = (name: string, run: () => Promise<void>): void =>
+  test.skipIf(missing.length > 0)(name, run, BOOT_TIMEOUT_MS);
+
 /** A step on machines. */
 export type Step<T> = (name: string, work: (machines: T) => Promise<unknown>) => void;
 
 /**
- * Describes steps on fresh machines, each of which needs those before it: when one fails, so do
- * those after it, and the machines' logs are printed.
+ * Runs steps on fresh machines, each of which needs those before it. When one fails, the machines'
+ * logs are printed. Steps are no tests, which run in a random order.
  */
-export function describeSteps<T extends readonly Machine[]>(
-  name: string,
+export async function runSteps<T extends readonly Machine[]>(
   boot: (resources: AsyncDisposableStack) => Promise<T>,
   listSteps: (step: Step<T>) => void,
-): void {
-  describe.skipIf(missing.length > 0)(name, () => {
-    const resources = new AsyncDisposableStack();
-    let machines: T | undefined;
-    beforeAll(async () => {
-      machines = await boot(resources);
-    });
-    afterAll(() => resources.disposeAsync());
-    listSteps((step, work) =>
-      test(step, async () => {
-        if (machines === undefined) throw new Error("An earlier step has failed.");
-        const booted = machines;
-        machines = undefined;
-        try {
-          await work(booted);
-        } catch (error) {
-          for (const machine of booted) console.error(await readJournal(machine));
-          throw error;
-        }
-        machines = booted;
-      }),
-    );
-  });
+): Promise<void> {
+  await using resources = new AsyncDisposableStack();
+  const machines = await boot(resources);
+  const steps: [name: string, work: (machines: T) => Promise<unknown>][] = [];
+  listSteps((name, work) => void steps.push([name, work]));
+  for (const [name, work] of steps) {
+    const startedAt = performance.now();
+    try {
+      await work(machines);
+    } catch (cause) {
+      for (const machine of machines) console.error(await readJournal(machine));
+      throw new Error(`A step has failed: ${name}`, { cause });
+    }
+    console.log(`${name}: ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
+  }
 }
 
 const LOG_LINES = 150;

@@ -13,14 +13,15 @@ import { FIRST_ADDRESS } from "../boot/clickhouse.ts";
 import { buildRelease } from "../boot/install.ts";
 import type { Machine } from "../boot/machine.ts";
 import {
+  bootTest,
   countRedirects,
-  describeSteps,
   documented,
   DOMAIN,
   expectNoDifference,
   FOLDER,
   OPTIONS,
   readKey,
+  runSteps,
   startThree,
   startWithRelease,
   type ThreeMachines,
@@ -412,58 +413,58 @@ const bootOne = async (resources: AsyncDisposableStack, root: string) => {
   return [await startWithRelease(resources, root)] as const;
 };
 
-describeSteps(
-  "`shorthop setup` on one machine",
-  (resources) => bootOne(resources, first),
-  (step) => {
-    step("the packages are installed", ([machine]) => installPackages(machine));
-    for (const [name, input] of WRONG_INPUTS)
-      step(`${name} is one line, and nothing is changed`, ([machine]) =>
-        expectRefusal(machine, input),
-      );
-    step("the documented commands lead to a redirect", async ([machine]) => {
-      key = await install(machine);
-    });
-    for (const [name, work] of USES)
-      step(name, ([machine]) => work(machine, new Calls({ machine, key, host: DOMAIN })));
-  },
-);
+bootTest("`shorthop setup` makes a machine, and another one of its backup", async () => {
+  await runSteps(
+    (resources) => bootOne(resources, first),
+    (step) => {
+      step("the packages are installed", ([machine]) => installPackages(machine));
+      for (const [name, input] of WRONG_INPUTS)
+        step(`${name} is one line, and nothing is changed`, ([machine]) =>
+          expectRefusal(machine, input),
+        );
+      step("the documented commands lead to a redirect", async ([machine]) => {
+        key = await install(machine);
+      });
+      for (const [name, work] of USES)
+        step(name, ([machine]) => work(machine, new Calls({ machine, key, host: DOMAIN })));
+    },
+  );
+  await runSteps(
+    (resources) => bootOne(resources, join(dir, "restored")),
+    (step) => {
+      step("is restored by two commands, with the same counts", ([machine]) => restore(machine));
+      step("has the links, keys and clicks of the first", ([machine]) => useRestored(machine));
+    },
+  );
+});
 
-describeSteps(
-  "a fresh machine, to which the backup of the first is brought",
-  (resources) => bootOne(resources, join(dir, "restored")),
-  (step) => {
-    step("is restored by two commands, with the same counts", ([machine]) => restore(machine));
-    step("has the links, keys and clicks of the first", ([machine]) => useRestored(machine));
-  },
-);
-
-describeSteps(
-  "a machine whose runs of `shorthop setup` are killed",
-  (resources) => bootOne(resources, join(dir, "killed")),
-  (step) => step("is finished by the next one", ([machine]) => killRuns(machine)),
+bootTest("runs of `shorthop setup` that are killed are finished by the next one", () =>
+  runSteps(
+    (resources) => bootOne(resources, join(dir, "killed")),
+    (step) => step("is finished by the next one", ([machine]) => killRuns(machine)),
+  ),
 );
 
 const ADDRESSES = [FIRST_ADDRESS, "10.0.0.12", "10.0.0.14"] as const;
 
-describeSteps(
-  "three machines, of which the first invites the others",
-  (resources) => {
-    buildOnce();
-    return startThree(resources, dir, ADDRESSES);
-  },
-  (step) => {
-    step("are set up by six commands", async (machines) => {
-      key = await setUpThree(machines);
-    });
-    step("follow a link that another has made, and its clicks are counted", (machines) =>
-      followEverywhere(machines, key),
-    );
-    step("take an invitation once, which gives only what the role needs", ([stores, , third]) =>
-      expectLeast(stores, third),
-    );
-    step("go on after a rotation, and another invitation brings the rest", ([stores, , third]) =>
-      rotate(stores, third, key),
-    );
-  },
-);
+bootTest("of three machines the first invites the others", () => {
+  buildOnce();
+  let threesKey = "";
+  return runSteps(
+    (resources) => startThree(resources, dir, ADDRESSES),
+    (step) => {
+      step("are set up by six commands", async (machines) => {
+        threesKey = await setUpThree(machines);
+      });
+      step("follow a link that another has made, and its clicks are counted", (machines) =>
+        followEverywhere(machines, threesKey),
+      );
+      step("take an invitation once, which gives only what the role needs", ([stores, , third]) =>
+        expectLeast(stores, third),
+      );
+      step("go on after a rotation, and another invitation brings the rest", ([stores, , third]) =>
+        rotate(stores, third, threesKey),
+      );
+    },
+  );
+});

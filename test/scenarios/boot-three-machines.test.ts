@@ -12,7 +12,7 @@ import { Calls, type Link } from "../boot/calls.ts";
 import { CLICKHOUSE_SECRETS, FIRST_ADDRESS } from "../boot/clickhouse.ts";
 import { buildRelease, readBlock } from "../boot/install.ts";
 import type { Machine } from "../boot/machine.ts";
-import { describeSteps, FOLDER, startThree, type ThreeMachines } from "../boot/machines.ts";
+import { bootTest, FOLDER, runSteps, startThree, type ThreeMachines } from "../boot/machines.ts";
 import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile } from "../harness/for-file.ts";
@@ -55,59 +55,58 @@ async function install([first, second, third]: ThreeMachines): Promise<string> {
   return account.parse(JSON.parse(await runBlock(first, "account"))).key;
 }
 
-describeSteps(
-  "three machines by the commands of the document",
-  (resources) => {
-    buildRelease(1);
-    return startThree(resources, dir, ADDRESSES);
-  },
-  (step) => {
-    let key = "";
-    let link: Link;
-    let bulk: MachineLinks;
-    const callsOn = (machine: Machine) => new Calls({ machine, key });
+bootTest("the commands of the document make three machines one installation", () => {
+  buildRelease(1);
+  return runSteps(
+    (resources) => startThree(resources, dir, ADDRESSES),
+    (step) => {
+      let key = "";
+      let link: Link;
+      let bulk: MachineLinks;
+      const callsOn = (machine: Machine) => new Calls({ machine, key });
 
-    step("the documented commands install everything", async (machines) => {
-      key = await install(machines);
-    });
+      step("the documented commands install everything", async (machines) => {
+        key = await install(machines);
+      });
 
-    step("every machine is ready, and each answers for a link", async (machines) => {
-      const [, second, third] = machines;
-      for (const machine of machines) await callsOn(machine).waitUntilReady();
-      link = await callsOn(third).createLink("everywhere");
-      for (const machine of machines) await callsOn(machine).follow(link);
-      await callsOn(second).expectClicks(link, machines.length);
-    });
+      step("every machine is ready, and each answers for a link", async (machines) => {
+        const [, second, third] = machines;
+        for (const machine of machines) await callsOn(machine).waitUntilReady();
+        link = await callsOn(third).createLink("everywhere");
+        for (const machine of machines) await callsOn(machine).follow(link);
+        await callsOn(second).expectClicks(link, machines.length);
+      });
 
-    step("thousands of links are made, and followed on all", async ([, second, third]) => {
-      bulk = await startBulkLinks(third, redirectorsOf(ADDRESSES), "/root/shorthop/secrets");
-      await bulk.prepare(LINKS_BEFORE);
-      for (const service of ["shorthop-redirector@1", "shorthop-redirector@2"]) {
-        await second.run(`systemctl stop ${service}`);
-        await bulk.change(LINKS_CHANGED);
-        await second.run(`systemctl start ${service}`);
-        await callsOn(second).waitUntilReady();
-        await bulk.expectCurrent(`a stop of ${service} on the second`);
-      }
-    });
+      step("thousands of links are made, and followed on all", async ([, second, third]) => {
+        bulk = await startBulkLinks(third, redirectorsOf(ADDRESSES), "/root/shorthop/secrets");
+        await bulk.prepare(LINKS_BEFORE);
+        for (const service of ["shorthop-redirector@1", "shorthop-redirector@2"]) {
+          await second.run(`systemctl stop ${service}`);
+          await bulk.change(LINKS_CHANGED);
+          await second.run(`systemctl start ${service}`);
+          await callsOn(second).waitUntilReady();
+          await bulk.expectCurrent(`a stop of ${service} on the second`);
+        }
+      });
 
-    step(
-      "without the first, links are followed, and after the promotion made",
-      async (machines) => {
-        const [first, second, third] = machines;
-        await first[Symbol.asyncDispose]();
-        for (const machine of [second, third])
-          await eventually(() => callsOn(machine).follow(link), RECOVERY_MS);
-        await runBlock(second, "promote");
-        const made = await eventually(() => callsOn(third).createLink("afterwards"), RECOVERY_MS);
-        for (const machine of [second, third])
-          await eventually(() => callsOn(machine).follow(made), RECOVERY_MS);
-        await bulk.use(redirectorsOf(ADDRESSES.slice(1)));
-        await bulk.create(LINKS_MORE);
-        await bulk.change(LINKS_CHANGED);
-        await bulk.expectCurrent("the loss of the first");
-        await bulk.expectConsumers();
-      },
-    );
-  },
-);
+      step(
+        "without the first, links are followed, and after the promotion made",
+        async (machines) => {
+          const [first, second, third] = machines;
+          await first[Symbol.asyncDispose]();
+          for (const machine of [second, third])
+            await eventually(() => callsOn(machine).follow(link), RECOVERY_MS);
+          await runBlock(second, "promote");
+          const made = await eventually(() => callsOn(third).createLink("afterwards"), RECOVERY_MS);
+          for (const machine of [second, third])
+            await eventually(() => callsOn(machine).follow(made), RECOVERY_MS);
+          await bulk.use(redirectorsOf(ADDRESSES.slice(1)));
+          await bulk.create(LINKS_MORE);
+          await bulk.change(LINKS_CHANGED);
+          await bulk.expectCurrent("the loss of the first");
+          await bulk.expectConsumers();
+        },
+      );
+    },
+  );
+});

@@ -14,7 +14,7 @@ import { REDIRECTORS, startBulkLinks } from "../boot/bulk-links.ts";
 import { API_URL, Calls, Load, SERVICES } from "../boot/calls.ts";
 import { type Context, installRelease, readBlock } from "../boot/install.ts";
 import type { Machine } from "../boot/machine.ts";
-import { describeSteps, startMachine } from "../boot/machines.ts";
+import { bootTest, runSteps, startMachine } from "../boot/machines.ts";
 import { LINKS_BEFORE, LINKS_CHANGED, LINKS_MORE } from "../harness/bulk-links.ts";
 import { eventually } from "../harness/eventually.ts";
 import { dirForFile } from "../harness/for-file.ts";
@@ -443,14 +443,15 @@ const STEPS: [name: string, work: (context: Context) => Promise<void>][] = [
 
 const root = join(dirForFile("shorthop-boot-"), "root");
 
-describeSteps(
-  "an installation by the commands of the documents",
-  async (resources) => [await startMachine(resources, root)] as const,
-  (step) => {
-    let context: Context;
-    step("the documented commands install and start everything", async ([machine]) => {
-      context = await installRelease(machine, root);
-    });
-    for (const [name, work] of STEPS) step(name, () => work(context));
-  },
+bootTest("the commands of the documents install and operate everything", () =>
+  runSteps(
+    async (resources) => [await startMachine(resources, root)] as const,
+    (step) => {
+      let context: Context;
+      step("the documented commands install and start everything", async ([machine]) => {
+        context = await installRelease(machine, root);
+      });
+      for (const [name, work] of STEPS) step(name, () => work(context));
+    },
+  ),
 );
