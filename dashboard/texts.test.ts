@@ -10,7 +10,7 @@ import compile from "icu-minify/compile";
 
 import type { Messages } from "../shared/languages/messages.ts";
 import statistics from "../shared/languages/statistics/en.json";
-import { listMessages } from "../test/harness/marked-catalogue.ts";
+import { listMessages, listPlaceholders } from "../test/harness/marked-catalogue.ts";
 import { readTexts, type Texts } from "../test/harness/read-texts.ts";
 import en from "./src/languages/en.json";
 
@@ -49,26 +49,6 @@ const languages = readdirSync(CATALOGUES)
 
 const english = new Map(listMessages({ ...en, statistics }));
 
-/** The names of the placeholders and tags of a message. */
-function placeholdersOf(message: string): string[] {
-  const names = new Set<string>();
-  const visit = (node: unknown): void => {
-    if (Array.isArray(node)) {
-      // A message is a list of texts and nodes; a node is a list that begins with its name.
-      const [name, ...rest] = node;
-      if (typeof name === "string") names.add(name);
-      for (const part of rest) visit(part);
-    } else if (typeof node === "object" && node !== null) {
-      for (const option of Object.values(node)) visitMessage(option);
-    }
-  };
-  const visitMessage = (compiled: unknown): void => {
-    if (Array.isArray(compiled)) for (const node of compiled) visit(node);
-  };
-  visitMessage(compile(message));
-  return [...names].toSorted();
-}
-
 /** The categories of every plural of a message. */
 function pluralsOf(message: string): string[][] {
   const plurals: string[][] = [];
@@ -98,7 +78,7 @@ describe.each(languages)("the catalogue of $language", ({ language, texts }) => 
   test("has the placeholders of English", () => {
     const other = [...texts].filter(
       ([key, text]) =>
-        placeholdersOf(text).join() !== placeholdersOf(english.get(key) ?? "").join(),
+        listPlaceholders(text).join() !== listPlaceholders(english.get(key) ?? "").join(),
     );
     expect(other).toEqual([]);
   });
@@ -155,7 +135,7 @@ describe("the sources", () => {
         return (
           text !== undefined &&
           values !== undefined &&
-          values.toSorted().join() !== placeholdersOf(text).join()
+          values.toSorted().join() !== listPlaceholders(text).join()
         );
       });
     });

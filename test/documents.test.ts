@@ -95,20 +95,6 @@ test("every page of docs is in its list", () => {
   ]);
 });
 
-test.each([
-  "clients/python/README.md",
-  "clients/cli/README.md",
-  "clients/extension/README.md",
-  "docs/assistants.md",
-])("%s begins with three lines to copy", (path) => {
-  const text = readFileSync(join(ROOT, path), "utf8");
-  const [, before = "", lines = ""] = /^([\s\S]*?)^```\w+\n([\s\S]*?)^```$/m.exec(text) ?? [];
-  expect([before.trim().split("\n\n").length <= 2, lines.trim().split("\n").length]).toEqual([
-    true,
-    3,
-  ]);
-});
-
 test("every benchmark has a section in docs/benchmarks.md", () => {
   const sections = listHeadings("docs/benchmarks.md");
   const benchmarks = Object.keys(manifest.scripts)

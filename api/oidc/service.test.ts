@@ -10,7 +10,7 @@ import type { Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { Authenticator } from "../../test/harness/authenticator.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { passProvider, type Person, TestProvider } from "../../test/harness/oidc-provider.ts";
+import { passProvider, TestProvider } from "../../test/harness/oidc-provider.ts";
 import { reasonOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { People } from "../dashboard/app.ts";
@@ -30,7 +30,6 @@ const provider = await forFile(TestProvider.start(ORIGIN));
 
 let accountId: Uuid;
 let people: People;
-let count = 0;
 
 const settingsWith = (more: Partial<OidcSettings> = {}): OidcSettings => ({
   issuer: provider.issuer,
@@ -63,21 +62,6 @@ beforeEach(async () => {
   accountId = await postgres.addAccount();
   people = peopleWith();
 });
-
-/** Somebody of the provider, who is at it now. */
-function meet(more: Partial<Person> = {}): Person {
-  const number = ++count;
-  const person = {
-    sub: `sub-${number}`,
-    email: `person-${number}@corp.example`,
-    email_verified: true,
-    name: `Person ${number}`,
-    groups: ["staff"],
-    ...more,
-  };
-  provider.know(person);
-  return person;
-}
 
 const cookieOf = (cookies: readonly string[]): Headers =>
   new Headers({
@@ -128,7 +112,7 @@ const REFUSED = { headers: new Headers({ cookie: "" }) };
 
 describe("somebody of the provider", () => {
   test("joins the account with the role that their claims give, and is signed in", async () => {
-    const person = meet();
+    const person = provider.meet();
     const { path, headers } = await signIn();
     expect(path).toBe("/");
     const { user } = await people.sessions.find(headers);
@@ -141,9 +125,9 @@ describe("somebody of the provider", () => {
   });
 
   test("has the role of the moment at each sign-in, and none without one", async () => {
-    const admin = meet({ groups: ["admins"] });
+    const admin = provider.meet({ groups: ["admins"] });
     await signIn();
-    const person = meet();
+    const person = provider.meet();
     const first = await signIn();
     provider.know({ ...person, groups: ["staff", "admins"] });
     expect((await signIn()).path).toBe("/");
@@ -159,9 +143,9 @@ describe("somebody of the provider", () => {
   });
 
   test("is not believed without a verified address", async () => {
-    meet({ email_verified: false });
+    provider.meet({ email_verified: false });
     expect(await signIn()).toEqual({ path: "/?sign-in=email_not_verified", ...REFUSED });
-    const person = meet();
+    const person = provider.meet();
     await signIn();
     provider.know({ ...person, email_verified: false });
     expect(await signIn()).toEqual({ path: "/?sign-in=email_not_verified", ...REFUSED });
@@ -169,14 +153,14 @@ describe("somebody of the provider", () => {
   });
 
   test("is believed where their address is of a domain that the provider has verified, as Entra ID says it", async () => {
-    const { email_verified: _, ...person } = meet();
+    const { email_verified: _, ...person } = provider.meet();
     provider.know(person);
     expect(await signIn()).toEqual({ path: "/?sign-in=email_not_verified", ...REFUSED });
     provider.know({ ...person, xms_edov: true });
     expect((await signIn()).path).toBe("/");
     provider.know({ ...person, xms_edov: false });
     expect(await signIn()).toEqual({ path: "/?sign-in=email_not_verified", ...REFUSED });
-    const { email_verified: __, ...local } = meet();
+    const { email_verified: __, ...local } = provider.meet();
     await addLocal(local.email);
     provider.know({ ...local, xms_edov: true });
     expect((await signIn()).path).toBe("/");
@@ -203,7 +187,7 @@ const cancel = (url: URL) => {
 };
 
 describe("a sign-in", () => {
-  beforeEach(() => void meet());
+  beforeEach(() => void provider.meet());
   const FAILED = { path: "/?sign-in=failed", ...REFUSED };
 
   test("is refused with an ID token that another sign-in asked for", async () => {
@@ -275,7 +259,7 @@ async function byPasskey(email: string, of: People = people): Promise<string> {
 
 describe("an address that somebody has here", () => {
   test("becomes that of the provider's person, of a domain for which it is trusted alone", async () => {
-    const trusted = meet();
+    const trusted = provider.meet();
     const id = await addLocal(trusted.email);
     const { cookies } = await people.sessions.signIn(
       { email: trusted.email, password: PASSWORD },
@@ -292,26 +276,26 @@ describe("an address that somebody has here", () => {
     expect(await byPassword(trusted.email)).toBe("unauthorized");
     expect(await makeReset(postgres.sql, id).catch(reasonOf)).toBe("invalid_request");
 
-    const other = meet({ email: `other-${count}@elsewhere.example` });
+    const other = provider.meet({ email: "other@elsewhere.example" });
     await addLocal(other.email);
     expect(await signIn()).toEqual({ path: "/?sign-in=not_linked", ...REFUSED });
     expect(await byPassword(other.email)).toBe("in");
   });
 
   test("is not that of another person of the provider, nor the one for emergencies", async () => {
-    const person = meet();
+    const person = provider.meet();
     await signIn();
-    meet({ email: person.email });
+    provider.meet({ email: person.email });
     expect(await signIn()).toEqual({ path: "/?sign-in=not_linked", ...REFUSED });
     await addLocal(BREAK_GLASS);
-    meet({ email: BREAK_GLASS });
+    provider.meet({ email: BREAK_GLASS });
     expect(await signIn()).toEqual({ path: "/?sign-in=break_glass", ...REFUSED });
     expect(await byPassword(BREAK_GLASS)).toBe("in");
     await people.members.removeUser(BREAK_GLASS);
   });
 
   test("signs in with a password again once the operator has set one", async () => {
-    const person = meet();
+    const person = provider.meet();
     const { headers } = await signIn();
     const { user } = await people.sessions.find(headers);
     const users = UserService.forOperators(postgres.sql);
@@ -321,7 +305,7 @@ describe("an address that somebody has here", () => {
   });
 
   test("signs in with a password only for emergencies where the provider is the only way", async () => {
-    const local = `local-${++count}@corp.example`;
+    const local = "local@corp.example";
     await addLocal(local);
     await addLocal(BREAK_GLASS);
     const only = peopleWith({ only: true });
@@ -338,7 +322,7 @@ describe("an address that somebody has here", () => {
     ).toBe("forbidden");
     // Sessions that had begun before end, but for one.
     await Promise.all([byPassword(local), byPassword(BREAK_GLASS)]);
-    meet();
+    provider.meet();
     const { headers } = await signIn(only);
     await oidcOf(only).confirmSessions();
     const left = await postgres.sql<{ email: string }[]>`
@@ -360,14 +344,14 @@ const pass = async (minutes: number, of: People = people): Promise<void> => {
 
 describe("a session", () => {
   test("goes on as long as the provider vouches for its user", async () => {
-    meet();
+    provider.meet();
     const { headers } = await signIn();
     for (let i = 0; i < 8; i++) await pass(5);
     expect(await isIn(headers)).toBe(true);
   });
 
   test("ends within a quarter of an hour after its user left the provider", async () => {
-    const person = meet();
+    const person = provider.meet();
     const { headers } = await signIn();
     provider.people.delete(person.sub);
     await pass(5);
@@ -377,7 +361,7 @@ describe("a session", () => {
   });
 
   test("ends when the provider cannot be asked for as long", async () => {
-    meet();
+    provider.meet();
     const { headers } = await signIn();
     provider.state = "down";
     await pass(5);
@@ -389,7 +373,7 @@ describe("a session", () => {
   });
 
   test("goes on without a refresh token as long as the access token is accepted", async () => {
-    meet();
+    provider.meet();
     const { headers } = await signIn();
     await postgres.sql`update credentials set refresh_token = null`;
     await pass(5);
@@ -417,7 +401,7 @@ describe("a session", () => {
   });
 
   test("that its user ends is over, here and at the provider", async () => {
-    meet();
+    provider.meet();
     const { headers } = await signIn();
     const session = await people.sessions.find(headers);
     const { url } = await people.sessions.signOut(session, clientOf(headers));
@@ -430,7 +414,7 @@ describe("a session", () => {
   });
 
   test("leaves no token of the provider in a copy of the database", async () => {
-    meet();
+    provider.meet();
     await signIn();
     const rows = await postgres.sql<{ access_token: string; refresh_token: string }[]>`
       select access_token, refresh_token from credentials where provider_id = 'oidc'`;
@@ -443,7 +427,7 @@ describe("a session", () => {
 
 describe("a process that starts while the provider is away", () => {
   test("says so, and asks it about sessions and signs in as soon as it is back", async () => {
-    meet();
+    provider.meet();
     const { headers } = await signIn();
     provider.state = "down";
     const later = peopleWith();

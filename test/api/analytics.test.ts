@@ -859,24 +859,38 @@ describe("a question", () => {
 
   /** That another account's link, or the other mode's, is found by none is in `access.test.ts`. */
   test("of another account, or of the other mode, is about its own clicks alone", async () => {
-    const { key: testKey } = await createKey(stack, account.id, "analytics:read", { type: "test" });
+    const scopes = "analytics:read,links:write";
+    const { key: testKey } = await createKey(stack, account.id, scopes, { type: "test" });
+    // Their own links with the same tag have no clicks.
+    for (const key of [other.key, testKey]) await createLink(key, { tags: ["launch"] });
     const nothing: [string, object][] = [
       ["?", { summary: { total_clicks: 0, bot_clicks: 0 }, top_links: [] }],
       ["/geo?", { data: [] }],
+      ["/devices?", { devices: [], browsers: [], os: [] }],
+      ["/referrers?", { referrers: [] }],
       ...["os", "link", "tag", "domain"].map((by): [string, object] => [
         `/breakdown?by=${by}&`,
         { total_clicks: 0, data: [] },
       ]),
       ["/times?", { first_click_at: null }],
     ];
+    const range = "start_date=2024-09-01&end_date=2026-12-31";
     for (const key of [other.key, testKey]) {
       expect((await get(`?domain=${OWN_DOMAIN}`, key)).status).toBe(400);
       for (const filter of ["", "&country=DE", "&tag=launch", "&class=bot", "&tag=-none"]) {
-        const query = `start_date=2024-09-01&end_date=2026-12-31${filter}`;
+        const query = range + filter;
         for (const [path, expected] of nothing)
           expect((await get(path + query, key)).body).toMatchObject(expected);
         expect((await call(api(`/v1/clicks?${query}`), { key })).body).toMatchObject({ data: [] });
         expect((await exportClicks(query, key)).body).toBe("");
+      }
+      for (const [name, { values }] of Object.entries({
+        ...FILTERS,
+        domain: { values: [domain] },
+      })) {
+        const filter = `${name}=${encodeURIComponent(values[0] ?? "")}`;
+        const { body } = await get(`/breakdown?by=city&${range}&${filter}`, key);
+        expect(body).toMatchObject({ total_clicks: 0, data: [] });
       }
     }
   });

@@ -1,7 +1,7 @@
 /**
  * Goal: statistics are shown to their owner and to whom the owner has shared them with, and to
- * nobody else. Method: one account has clicks with values of its own, and everybody else asks every
- * endpoint for them, with every filter.
+ * nobody else. Method: one account has clicks with values of its own. That no endpoint shows them
+ * to another account, or the other mode, is in `test/api/analytics.test.ts` and `access.test.ts`.
  */
 import { describe, expect, test } from "bun:test";
 
@@ -86,90 +86,6 @@ for (let i = 0; i < CLICKS; i++)
 await eventually(async () => {
   const { body } = await call(api("/v1/analytics/breakdown?by=city"), { key: owner.key });
   expect(body).toMatchObject({ total_clicks: CLICKS });
-});
-
-/**
- * Every filter, with a value that selects the owner's clicks; those of the link's own are resolved
- * by the test.
- */
-const FILTERS: [string, () => string][] = [
-  ["none", () => ""],
-  ["country", () => "country=US"],
-  ["region", () => "region=California"],
-  ["city", () => "city=Mountain%20View"],
-  ["continent", () => "continent=-EU"],
-  ["device", () => "device=desktop"],
-  ["browser", () => "browser=Chrome"],
-  ["os", () => "os=Windows"],
-  ["referrer", () => "referrer=marker-referrer.com"],
-  ["referrer_path", () => "referrer_path=/marker-path"],
-  ["language", () => "language=eo"],
-  ["host", () => `host=${new URL(link.short_url).hostname}`],
-  ["trigger", () => "trigger=qr"],
-  ["imported", () => "imported=no"],
-  ["utm_source", () => "utm_source=marker-source"],
-  ["utm_medium", () => "utm_medium=marker-medium"],
-  ["utm_campaign", () => "utm_campaign=marker-campaign"],
-  ["utm_term", () => "utm_term=marker-term"],
-  ["utm_content", () => "utm_content=marker-content"],
-  ["tag", () => `tag=${TAG}`],
-  ["domain", () => `domain=${new URL(link.short_url).host}`],
-  ["class", () => "class=human"],
-];
-
-/** Every endpoint that reads clicks, but the stream, which a test of its own closes. */
-async function listClickEndpoints(): Promise<string[]> {
-  const { body } = await call(api("/v1/openapi.json"));
-  const { paths } = z
-    .object({ paths: z.record(z.string(), z.object({ get: z.unknown().optional() })) })
-    .parse(body);
-  return (
-    Object.entries(paths)
-      .filter(([path, { get }]) => /^\/v1\/(analytics|clicks)/.test(path) && get !== undefined)
-      .map(([path]) => path)
-      // Failed requests are no clicks, and have a test of their own.
-      .filter((path) => !path.endsWith("/stream") && !path.endsWith("/failures"))
-  );
-}
-
-describe("every endpoint with every filter", () => {
-  test("is asked: the table has each filter that there is", () => {
-    const names = FILTERS.map(([name]) => name);
-    expect(names.toSorted()).toEqual(
-      ["none", ...COLUMN_FILTERS, "tag", "domain", "class"].toSorted(),
-    );
-  });
-
-  test.each(FILTERS)("shows the owner's clicks to the owner only: %s", async (name, filterOf) => {
-    const endpoints = await listClickEndpoints();
-    expect(endpoints.length).toBeGreaterThan(14);
-    for (const endpoint of endpoints) {
-      const isLink = endpoint.includes("{link_id}");
-      const by = endpoint.endsWith("/breakdown") ? "by=city" : "";
-      const query = [filterOf(), by].filter(Boolean).join("&");
-      const url = api(`${endpoint.replace("{link_id}", link.id)}?${query}`);
-      const own = await call(url, { key: owner.key });
-      expect([endpoint, own.status]).toEqual([endpoint, 200]);
-      for (const key of [foreign.key, testKey]) {
-        const other = await call(url, { key });
-        // Their own link with the same tag has no clicks.
-        expect([endpoint, other.status]).toEqual([endpoint, isLink ? 404 : 200]);
-        const text = JSON.stringify(other.body);
-        for (const marker of MARKERS) expect(text).not.toContain(marker);
-        expect(text).not.toMatch(new RegExp(`:${CLICKS}\\b|${link.id}`));
-      }
-      const isDomain = name === "domain";
-      if (!isDomain && !endpoint.endsWith("/targets") && !endpoint.includes("clicks"))
-        expect(JSON.stringify(own.body)).toMatch(new RegExp(`[:,[]${CLICKS}\\b`));
-    }
-    const bulk = { link_ids: [link.id] };
-    for (const key of [foreign.key, testKey]) {
-      const { body } = await call(api("/v1/analytics/bulk"), { key, body: bulk });
-      expect(body).toMatchObject({ data: [], errors: [{ code: "not_found" }] });
-      const single = await call(api(`/v1/clicks?link_id=${link.id}&${filterOf()}`), { key });
-      expect(codeOf(single)).toEqual([404, "not_found"]);
-    }
-  });
 });
 
 describe("shares", () => {

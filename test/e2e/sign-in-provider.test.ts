@@ -1,7 +1,8 @@
 /**
- * Goal: people sign in with a provider of OpenID Connect, and whom it lets go is out, while links
- * and keys go on. Method: a real browser, a real provider on loopback, and a real stack with a
- * further API process, at which nobody but the provider signs people in.
+ * Goal: people sign in with a provider of OpenID Connect, and out; a process asks the provider by
+ * itself, which is what its warning shows when it starts without one. Method: a real browser, a
+ * real provider on loopback, and a real stack with a further API process, at which nobody but the
+ * provider signs people in. Whom the provider lets go is out by `api/oidc/service.test.ts`.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -9,18 +10,15 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import * as z from "zod";
 
-import { createClient } from "../../clients/typescript/src/index.ts";
 import { cachedFolder } from "../../dashboard/cache.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
-import { createAccount, withPostgres } from "../harness/admin.ts";
-import { call } from "../harness/api.ts";
+import { createAccount } from "../harness/admin.ts";
 import { AXE, findOverflow, runAxe } from "../harness/axe.ts";
 import { chromiumPath, openBrowser, openContext } from "../harness/browser.ts";
-import { follow } from "../harness/dashboard-page.ts";
 import { createUser, type TestUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { type Person, TestProvider } from "../harness/oidc-provider.ts";
+import { TestProvider } from "../harness/oidc-provider.ts";
 import { type ExtraProcess, startApi } from "../harness/processes.ts";
 import { PROJECT_DIR, startStack } from "../harness/stack.ts";
 
@@ -52,28 +50,6 @@ const settings = {
 
 let api: ExtraProcess;
 await forFile((api = await startApi(stack, settings)), () => api.stop());
-
-async function restart(): Promise<void> {
-  await api.stop();
-  api = await startApi(stack, settings);
-}
-
-let count = 0;
-
-/** Somebody of the provider, who is at it now. */
-function meet(more: Partial<Person> = {}): Person {
-  const number = ++count;
-  const person = {
-    sub: `sub-${number}`,
-    email: `person-${number}@corp.example`,
-    email_verified: true,
-    name: `Person ${number}`,
-    groups: ["staff"],
-    ...more,
-  };
-  provider.know(person);
-  return person;
-}
 
 /** Opens the sign-in page in a browser without cookies. */
 async function open(): Promise<{ page: Page; consoleErrors: string[] }> {
@@ -130,7 +106,7 @@ withBrowser("somebody of the provider", () => {
     const { page, consoleErrors } = await open();
     await page.getByRole("button", { name: "Continue with Corp" }).waitFor();
     const problems = [...(await runAxe(page, "sign-in")), ...(await findOverflow(page, "sign-in"))];
-    const person = meet();
+    const person = provider.meet();
     await goOn(page);
     await isIn(page);
     expect(await readSession(page)).toEqual({ email: person.email, roles: ["member"] });
@@ -141,7 +117,7 @@ withBrowser("somebody of the provider", () => {
     expect(await readSession(page)).toEqual({ email: person.email, roles: ["owner"] });
     await signOut(page);
     // The provider does not remember who was there.
-    const other = meet();
+    const other = provider.meet();
     await goOn(page);
     await isIn(page);
     expect(await readSession(page)).toEqual({ email: other.email, roles: ["member"] });
@@ -151,13 +127,13 @@ withBrowser("somebody of the provider", () => {
 
   test("is refused, and told why, without a role and with another's address of a domain that is not trusted", async () => {
     const { page, consoleErrors } = await open();
-    meet({ groups: ["strangers"] });
+    provider.meet({ groups: ["strangers"] });
     await goOn(page);
     await page.getByRole("alert").getByText("Your provider gives you no role here.").waitFor();
     const known = await createUser(stack);
     provider.people.clear();
     await page.context().clearCookies();
-    meet({ email: known.email });
+    provider.meet({ email: known.email });
     await goOn(page);
     await page.getByRole("alert").getByText("Somebody has your e-mail address here").waitFor();
     expect([...(await runAxe(page, "refused")), ...consoleErrors]).toEqual([]);
@@ -168,7 +144,8 @@ withBrowser("somebody of the provider", () => {
 withBrowser("without the provider", () => {
   test("a process starts, says so, signs that owner in and out, and others when it is back", async () => {
     provider.state = "down";
-    await restart();
+    await api.stop();
+    api = await startApi(stack, settings);
     const health = await eventually(async () => {
       const response = await fetch(`${api.metricsUrl}/readyz`);
       expect(response.status).toBe(200);
@@ -186,62 +163,10 @@ withBrowser("without the provider", () => {
     await page.getByRole("button", { name: "Sign out", exact: true }).click();
     await isOut(page);
     provider.state = "up";
-    const person = meet();
+    const person = provider.meet();
     await goOn(page);
     await isIn(page);
     expect((await readSession(page)).email).toBe(person.email);
     await page.context().close();
-  });
-});
-
-/** As if so many minutes had passed; then a process asks the provider, as it does when it starts. */
-async function pass(minutes: number): Promise<void> {
-  await withPostgres(
-    stack,
-    (sql) => sql`
-      update credentials set asked_at = asked_at - make_interval(mins => ${minutes}),
-                             confirmed_at = confirmed_at - make_interval(mins => ${minutes})
-       where provider_id = 'oidc'`,
-  );
-  await restart();
-}
-
-/** Waits until the provider has vouched for somebody again. */
-const isConfirmed = ({ email }: Person): Promise<void> =>
-  eventually(async () => {
-    const { count } = await withPostgres(
-      stack,
-      (sql) => sql`
-        select from credentials join users on users.id = user_id
-         where email = ${email} and confirmed_at > now() - interval '1 minute'`,
-    );
-    expect(count).toBe(1);
-  });
-
-withBrowser("who has left the provider", () => {
-  test("is out within a quarter of an hour; others, links and keys go on", async () => {
-    const client = createClient({ baseUrl: stack.info().api_url, apiKey: account.key });
-    const { short_url } = await client.links.create({ url: "https://example.com/goes-on" });
-    const [leaver, stayer] = [await open(), await open()];
-    const left = meet();
-    await goOn(leaver.page);
-    await isIn(leaver.page);
-    const stays = meet();
-    await goOn(stayer.page);
-    await isIn(stayer.page);
-    provider.people.delete(left.sub);
-    await pass(5);
-    await isConfirmed(stays);
-    await pass(9);
-    await eventually(async () => {
-      await leaver.page.reload();
-      await isOut(leaver.page);
-    });
-    await stayer.page.reload();
-    await isIn(stayer.page);
-    expect(await follow(short_url)).toBe("https://example.com/goes-on");
-    const { status } = await call(`${stack.info().api_url}/v1/limits`, { key: account.key });
-    expect(status).toBe(200);
-    await Promise.all([leaver, stayer].map(({ page }) => page.context().close()));
   });
 });

@@ -15,18 +15,17 @@ export const listMessages = (messages: Messages, prefix = ""): [name: string, me
       : listMessages(entry, `${prefix}${name}.`),
   );
 
-/** The names of a message's placeholders, each once, sorted. Throws if it is no ICU message. */
+/** The names of a message's placeholders and tags, sorted. Throws if it is no ICU message. */
 export function listPlaceholders(message: string): string[] {
   const names = new Set<string>();
-  /**
-   * Of a list of texts and placeholders; a placeholder is a list of its name, kind and branches.
-   */
+  /** Of a list of texts, branches, and placeholders; these are lists that begin with their name. */
   function addNames(parts: unknown): void {
     if (!Array.isArray(parts)) return;
     for (const part of parts) {
-      if (!Array.isArray(part)) continue;
-      names.add(String(part[0]));
-      for (const branch of Object.values(Object(part[2]))) addNames(branch);
+      if (Array.isArray(part)) {
+        names.add(String(part[0]));
+        addNames(part.slice(1));
+      } else if (typeof part === "object") Object.values(Object(part)).forEach(addNames);
     }
   }
   addNames(compile(message));

@@ -4,8 +4,6 @@ import type { ServerResponse } from "node:http";
 import { findFreePort } from "../../deploy/local/ports.ts";
 import { LoopbackProvider, type Person } from "../../deploy/local/provider.ts";
 
-export type { Person };
-
 /** Redirects from the dashboard's page to its callback. */
 const HOPS_MAX = 12;
 
@@ -13,6 +11,7 @@ export class TestProvider extends LoopbackProvider {
   /** What it does with requests: answers, refuses them, or says nothing. */
   state: "up" | "down" | "silent" = "up";
   #present = "";
+  #met = 0;
 
   /** `dashboard` is the origin of the dashboard. */
   static async start(dashboard: string): Promise<TestProvider> {
@@ -25,6 +24,21 @@ export class TestProvider extends LoopbackProvider {
   know(person: Person): void {
     this.people.set(person.sub, person);
     this.#present = person.sub;
+  }
+
+  /** Somebody new of the staff, who is present. */
+  meet(more: Partial<Person> = {}): Person {
+    const number = ++this.#met;
+    const person = {
+      sub: `sub-${number}`,
+      email: `person-${number}@corp.example`,
+      email_verified: true,
+      name: `Person ${number}`,
+      groups: ["staff"],
+      ...more,
+    };
+    this.know(person);
+    return person;
   }
 
   protected override answers(response: ServerResponse): boolean {
