@@ -56,16 +56,15 @@ export const readWholeFrom = async (clickhouse: ClickHouseReader): Promise<numbe
 type RememberedTtl = { days: number; wholeFrom: number };
 
 /**
- * The TTL to remember now; undefined if it is remembered already. The first is remembered with the
- * schema, before there are clicks.
+ * The TTL to remember now; undefined if it is remembered already. `firstWholeDay` returns since
+ * when clicks seem whole, for the first time that one is remembered.
  */
-export function nextRemembered({
-  now,
-  days,
-  remembered,
-}: RetentionState): RememberedTtl | undefined {
+export async function nextRemembered(
+  { now, days, remembered }: RetentionState,
+  firstWholeDay: () => Promise<number>,
+): Promise<RememberedTtl | undefined> {
   if (days === undefined || days === remembered?.days) return undefined;
-  const known = remembered ?? { days, wholeFrom: 0 };
+  const known = remembered ?? { days, wholeFrom: await firstWholeDay() };
   return {
     days,
     wholeFrom: Math.max(deletedBefore(now, [days, known.days]), known.wholeFrom),
@@ -77,7 +76,8 @@ export function nextRemembered({
  * it, and regularly, in case an operator changes it by hand.
  */
 export async function rememberRetention(clickhouse: ClickHouse): Promise<void> {
-  const entry = nextRemembered(await readRetention(clickhouse));
+  const state = await readRetention(clickhouse);
+  const entry = await nextRemembered(state, () => findFirstWholeDay(clickhouse));
   if (entry !== undefined) await remember(clickhouse, entry);
 }
 
@@ -126,4 +126,29 @@ async function readRetention(clickhouse: ClickHouseReader): Promise<RetentionSta
     days: days === undefined ? undefined : Number(days),
     remembered: last === undefined ? undefined : { days: last.days, wholeFrom: last.whole_from },
   };
+}
+
+/**
+ * The end of the last day before today of which rollups have more clicks than the table of clicks;
+ * 0 if there is none. Before a TTL is remembered, an unknown one may have been in force. Today's
+ * clicks are younger than any retention.
+ */
+async function findFirstWholeDay(clickhouse: ClickHouse): Promise<number> {
+  const [row] = await queryRows<{ day: number }>(
+    clickhouse,
+    `SELECT toUnixTimestamp(max(bucket)) AS day
+       FROM (
+         SELECT bucket
+           FROM (
+             SELECT toStartOfDay(ts) AS bucket, toInt64(count()) AS clicks FROM clicks GROUP BY bucket
+             UNION ALL
+             SELECT bucket, -toInt64(sum(clicks)) FROM clicks_1d GROUP BY bucket
+           )
+          WHERE bucket < toStartOfDay(now('UTC'))
+          GROUP BY bucket
+         HAVING sum(clicks) < 0
+       )`,
+  );
+  const day = row?.day ?? 0;
+  return day === 0 ? 0 : day + DAY_SECONDS;
 }

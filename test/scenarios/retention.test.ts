@@ -235,3 +235,22 @@ test("no comparison and no rebuild changes a bucket of which retention may have 
   expect(await readRollups(client)).toEqual(whole);
   await client.close();
 });
+
+test("a retention from before anything was remembered shows in the rollups", async () => {
+  await using stack = await startStack();
+  const client = connectClickHouse(stack.info().clickhouse_url);
+  await empty(client);
+  await insertClicks(client, [6 * DAY_SECONDS, 3 * DAY_SECONDS, 2 * DAY_SECONDS, HOUR_SECONDS]);
+  // As the version before raised it.
+  for (const clicksDays of [1, 0]) {
+    await setRetention(client, { clicksDays, rollupsDays: 0 });
+    await client.command({ query: "OPTIMIZE TABLE clicks FINAL" });
+  }
+  expect(await readWholeFrom(client)).toBe(Infinity);
+  await rememberRetention(client);
+  const now = Math.floor(Date.now() / 1_000);
+  expect(await readWholeFrom(client)).toBeGreaterThan(now - 2 * DAY_SECONDS);
+  expect(await readWholeFrom(client)).toBeLessThan(now);
+  expect(await findDifferences(client, { from: now - 9 * DAY_SECONDS, to: now })).toEqual([]);
+  await client.close();
+});
