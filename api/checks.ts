@@ -7,6 +7,7 @@ import { type LinksKeys, LogSigner } from "../shared/links-log/signature.ts";
 import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import { type NatsFiles, natsLogin, probeNats } from "../shared/nats.ts";
+import { readTime } from "../shared/postgres.ts";
 import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { clickHouseClient } from "./clickhouse.ts";
@@ -19,7 +20,6 @@ import { schemaState } from "./migrations/migrate.ts";
 import {
   findExcessPrivilege,
   isTimeLimited,
-  readTime,
   requireOwnership,
   requirePrivileges,
   usePostgres,

@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { CoalescedCalls } from "../shared/coalesced-calls.ts";
 import { HOUR_MS } from "../shared/durations.ts";
-import { count, text } from "./http/common-schemas.ts";
+import { choice, component, count, countOrNull, items, text } from "./http/common-schemas.ts";
 import type { AccountScope } from "./http/principal.ts";
 import { principalOf } from "./http/request-context.ts";
 import { budgets, type BudgetState } from "./limits/budgets.ts";
@@ -13,43 +13,30 @@ import { type LimitWindow, remaining } from "./limits/windows.ts";
 import type { AccessPlugin } from "./site.ts";
 import type { Stores } from "./stores.ts";
 
-const rateLimit = z
-  .object({
-    name: text("`minute`, `day`, `burst`, or the endpoint with a limit of its own.", "minute"),
-    limit: count("The maximum number of requests in the window.", 300),
-    remaining: count("Requests left in the window.", 288),
-    window: count("The window's length in seconds.", 60),
-    reset: count("When the window closes, in Unix seconds.", 1_782_907_260),
-  })
-  .meta({ id: "RateLimit", description: "A window of a rate limit." });
+const rateLimit = component("RateLimit", "A window of a rate limit.", {
+  name: text("`minute`, `day`, `burst`, or the endpoint with a limit of its own.", "minute"),
+  limit: count("The maximum number of requests in the window.", 300),
+  remaining: count("Requests left in the window.", 288),
+  window: count("The window's length in seconds.", 60),
+  reset: count("When the window closes, in Unix seconds.", 1_782_907_260),
+});
 
-const quota = z
-  .object({
-    name: z.enum(QUOTAS).meta({
-      description: "What is counted. More may be added.",
-      examples: ["links_per_day"],
-    }),
-    kind: z.enum(["window", "total"]).meta({
-      description: "`window`: created within a window; `total`: existing at once.",
-    }),
-    limit: count("The maximum number.", 5000),
-    remaining: count("What is left of it.", 4711),
-    window: z
-      .int()
-      .nullable()
-      .meta({ description: "The window's length in seconds.", examples: [86_400] }),
-    reset: z
-      .int()
-      .nullable()
-      .meta({
-        description: "When the window closes, in Unix seconds.",
-        examples: [1_782_950_400],
-      }),
-  })
-  .meta({ id: "Quota", description: "A maximum of what an account creates or holds." });
+const quota = component("Quota", "A maximum of what an account creates or holds.", {
+  name: choice("What is counted. More may be added.", QUOTAS, "links_per_day"),
+  kind: choice("`window`: created within a window; `total`: existing at once.", [
+    "window",
+    "total",
+  ]),
+  limit: count("The maximum number.", 5000),
+  remaining: count("What is left of it.", 4711),
+  window: countOrNull("The window's length in seconds.", 86_400),
+  reset: countOrNull("When the window closes, in Unix seconds.", 1_782_950_400),
+});
 
-const budget = z
-  .object({
+const budget = component(
+  "Budget",
+  "How much work an account may cause, of which one call can cause as much as thousands of others.",
+  {
     name: text("What is bounded, as an error beyond it names it. More may be added.", "statistics"),
     unit: text("What is counted.", "milliseconds of ClickHouse"),
     limit: z.number().meta({
@@ -62,26 +49,18 @@ const budget = z
     }),
     per_hour: z.number().meta({ description: "How much of it comes back.", examples: [360_000] }),
     reset: count("When all of it is back, in Unix seconds.", 1_782_907_260),
-  })
-  .meta({
-    id: "Budget",
-    description:
-      "How much work an account may cause, of which one call can cause as much as thousands of others.",
-  });
+  },
+);
 
-const limitsResponse = z
-  .object({
-    plan: text("The account's plan.", "pro"),
-    limits: z
-      .array(rateLimit)
-      .meta({ description: "The windows of the rate limits that have begun." }),
-    quotas: z.array(quota).meta({ description: "Shared by the API and the dashboard." }),
-    budgets: z.array(budget).meta({
-      description:
-        "Shared by the API, the dashboard and both modes; as of the process that answers, each of which counts by itself.",
-    }),
-  })
-  .meta({ id: "Limits", description: "The state of all rate limits, quotas and budgets." });
+const limitsResponse = component("Limits", "The state of all rate limits, quotas and budgets.", {
+  plan: text("The account's plan.", "pro"),
+  limits: items("The windows of the rate limits that have begun.", rateLimit),
+  quotas: items("Shared by the API and the dashboard.", quota),
+  budgets: items(
+    "Shared by the API, the dashboard and both modes; as of the process that answers, each of which counts by itself.",
+    budget,
+  ),
+});
 
 export function limitRoutes(auth: AccessPlugin, stores: Stores) {
   const calls = new CoalescedCalls<AccountScope, [LimitWindow[], QuotaState[]]>(([owner]) =>

@@ -135,13 +135,6 @@ export async function requireOwnership(sql: Sql): Promise<void> {
   if (!row.permitted) throw new Error(`the role ${row.role} does not own the tables`);
 }
 
-/** The server's time in milliseconds since the epoch. */
-export async function readTime(sql: Sql): Promise<number> {
-  const [row] = await sql<[{ ms: number }]>`
-    select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
-  return row.ms;
-}
-
 /** The SQLSTATE of a server whose disk is full. */
 const DISK_FULL = "53100";
 

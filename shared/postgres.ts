@@ -67,6 +67,13 @@ export function withDatabase(url: string, database: string): string {
 export const databaseOf = (url: string): string =>
   decodeURIComponent(hostsOf(url).base.pathname.slice(1));
 
+/** The server's time in milliseconds since the epoch. */
+export async function readTime(sql: postgres.Sql): Promise<number> {
+  const [row] = await sql<[{ ms: number }]>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
+  return row.ms;
+}
+
 /** Creates a pool whose connections go to the primary; they are opened when first needed. */
 export function connectPrimary(url: string, options: PoolSettings): postgres.Sql {
   const { base: first, hosts } = hostsOf(url);

@@ -1,4 +1,5 @@
 /** Bounds how long a caller waits. */
+import { setTimeout as sleep } from "node:timers/promises";
 
 /** The work did not finish in time. */
 export class TimeoutError extends Error {
@@ -22,13 +23,5 @@ export function withTimeout<T>(
 }
 
 /** Waits for `ms` milliseconds, or until the signal is aborted. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  const end = () => resolve();
-  signal.addEventListener("abort", end);
-  await promise;
-  clearTimeout(timer);
-  signal.removeEventListener("abort", end);
-}
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  sleep(ms, undefined, { signal }).catch(() => undefined);

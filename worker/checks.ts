@@ -7,7 +7,7 @@ import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.
 import { DAY_MS } from "../shared/durations.ts";
 import { pendingMigrations } from "../shared/migrations.ts";
 import { probeNats } from "../shared/nats.ts";
-import { connectPrimary } from "../shared/postgres.ts";
+import { connectPrimary, readTime } from "../shared/postgres.ts";
 import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkStreams } from "../shared/stream-checks.ts";
 import { GeoDatabases } from "../shared/visitors/geo.ts";
@@ -148,12 +148,6 @@ async function withSql<T>(url: string, work: (sql: postgres.Sql) => Promise<T>):
   } finally {
     await sql.end({ timeout: 1 });
   }
-}
-
-async function readTime(sql: postgres.Sql): Promise<number> {
-  const [row] = await sql<[{ ms: number }]>`
-    select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`;
-  return row.ms;
 }
 
 /** The worker's privileges: on the counters of links, events and webhooks. */

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
-import { readCursor, writeCursor } from "../http/pagination.ts";
+import { cutPart, readCursor, writeNext } from "../http/pagination.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import { type ColumnFilter, LINK_PROPERTIES, type LinkProperty, toShownValue } from "./filters.ts";
@@ -145,9 +145,11 @@ export async function readColumnValues(
     },
     totalOf,
   );
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
   const valuesOf = (row: ValuesRow) => columns.map((_, i) => row[`c${i}`] ?? "");
+  const { rows: page, next } = cutPart(rows, limit, (row): Cursor => ({
+    clicks: Number(row.clicks),
+    values: valuesOf(row),
+  }));
   return toResponse(query, by, {
     rows: page.map((row) => ({
       values: Object.fromEntries(
@@ -157,10 +159,7 @@ export async function readColumnValues(
       unique_clicks: Number(row.visitors),
     })),
     total: totalOf(rows),
-    next_cursor:
-      rows.length > limit && last !== undefined
-        ? writeCursor({ clicks: Number(last.clicks), values: valuesOf(last) } satisfies Cursor)
-        : null,
+    next_cursor: writeNext(next),
   });
 }
 

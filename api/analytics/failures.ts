@@ -13,7 +13,7 @@ import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ClicksReader, ClicksSource } from "../clickhouse.ts";
 import type { DomainService } from "../domains/service.ts";
-import { count, idParameter, text } from "../http/common-schemas.ts";
+import { component, count, idParameter, items, text } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
@@ -58,49 +58,42 @@ const counts = {
   ...linkFailures,
 } satisfies Record<"total" | (typeof FAILURE_REASONS)[number], z.ZodInt>;
 
-const unknownAlias = z
-  .object({
+const unknownAlias = component(
+  "UnknownAlias",
+  "An alias that was requested and that no link has.",
+  {
     domain: text("The domain.", CUSTOM_DOMAIN),
     alias: text("The requested alias.", "spring-sael"),
     requests: count("How often it was requested.", 7),
-  })
-  .meta({
-    id: "UnknownAlias",
-    description: "An alias that was requested and that no link has.",
-  });
+  },
+);
 
-export const failuresResponse = z
-  .object({
-    period: periodOfQuery,
-    summary: z
-      .object(counts)
-      .meta({ id: "FailureCounts", description: "Failed requests by reason." })
-      .meta({ description: "The sums over the period." }),
-    failures_over_time: z
-      .array(
-        z.object({ date, ...counts }).meta({
-          id: "DatedFailureCounts",
-          description: "The failed requests of a day or an hour, by reason.",
-        }),
-      )
-      .meta(overTimeMeta),
-    top_links: z
-      .array(
-        z.object({ link_id: linkId, total, ...linkFailures }).meta({
-          id: "LinkFailureCounts",
-          description: "The failed requests for a link, by reason.",
-        }),
-      )
-      .meta({
-        description:
-          "The links with the most failed requests in the period, including deleted ones.",
+export const failuresResponse = component("Failures", "Failed requests over time.", {
+  period: periodOfQuery,
+  summary: component("FailureCounts", "Failed requests by reason.", counts).meta({
+    description: "The sums over the period.",
+  }),
+  failures_over_time: z
+    .array(
+      component("DatedFailureCounts", "The failed requests of a day or an hour, by reason.", {
+        date,
+        ...counts,
       }),
-    unknown_aliases: z.array(unknownAlias).meta({
-      description:
-        "The unknown aliases that were requested most often. Each redirector counts up to 100 aliases of a domain by name, so in a flood of made-up aliases `summary` exceeds their sum. They are kept for 90 days at most.",
+    )
+    .meta(overTimeMeta),
+  top_links: items(
+    "The links with the most failed requests in the period, including deleted ones.",
+    component("LinkFailureCounts", "The failed requests for a link, by reason.", {
+      link_id: linkId,
+      total,
+      ...linkFailures,
     }),
-  })
-  .meta({ id: "Failures", description: "Failed requests over time." });
+  ),
+  unknown_aliases: items(
+    "The unknown aliases that were requested most often. Each redirector counts up to 100 aliases of a domain by name, so in a flood of made-up aliases `summary` exceeds their sum. They are kept for 90 days at most.",
+    unknownAlias,
+  ),
+});
 
 type FailuresResponse = z.output<typeof failuresResponse>;
 

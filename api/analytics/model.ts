@@ -3,6 +3,8 @@ import * as z from "zod";
 
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
+import { strictComponent } from "../../shared/contracts/json-schema.ts";
+import { choice, wholeNumber } from "../http/common-schemas.ts";
 import { cursorParameter } from "../http/pagination.ts";
 import { filterParameters, LINK_PROPERTIES } from "./filters.ts";
 import { COMPARISONS, periodParameters } from "./period.ts";
@@ -26,10 +28,10 @@ export const analyticsQuery = z.object({
 export type ClicksRequest = z.output<typeof analyticsQuery>;
 
 export const summaryQuery = analyticsQuery.extend({
-  compare: z.enum(COMPARISONS).optional().meta({
-    description:
-      "Adds the counts of an earlier period: the one of equal length before (`previous`; for whole calendar months, the months before), or the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one.",
-  }),
+  compare: choice(
+    "Adds the counts of an earlier period: the one of equal length before (`previous`; for whole calendar months, the months before), or the one a year earlier (`year`). A period that is not over is compared up to the same local time of the earlier one.",
+    COMPARISONS,
+  ).optional(),
 });
 
 export type SummaryRequest = z.output<typeof summaryQuery>;
@@ -37,11 +39,7 @@ export type SummaryRequest = z.output<typeof summaryQuery>;
 /** Maximum entries of one list. */
 const RESULTS_MAX = 100;
 
-const resultLimit = z.coerce
-  .number()
-  .int()
-  .min(1)
-  .max(RESULTS_MAX)
+const resultLimit = wholeNumber(1, RESULTS_MAX)
   .default(10)
   .meta({ description: "The maximum number of entries to return.", examples: [20] });
 
@@ -112,25 +110,23 @@ const METRICS = ["clicks", "unique_clicks", "top_countries"] as const;
 /** The filters of a query as members of a JSON body. */
 const bulkFilters = z.strictObject(filterParameters);
 
-export const bulkBody = z
-  .strictObject({
-    link_ids: z
-      .array(z.string())
-      .min(1)
-      .max(LINKS_MAX)
-      .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice")
-      .meta({ description: "Up to 100 links, without duplicates.", examples: [[LINK_ID]] }),
-    ...periodParameters,
-    metrics: z
-      .array(z.enum(METRICS))
-      .min(1)
-      .max(METRICS.length)
-      .default([...METRICS])
-      .meta({ description: "The metrics to return; all of them when left out." }),
-    filters: bulkFilters
-      .optional()
-      .meta({ description: "Filters, as in the query of other requests." }),
-  })
-  .meta({ id: "BulkAnalyticsQuery", description: "The links and metrics to return." });
+export const bulkBody = strictComponent("BulkAnalyticsQuery", "The links and metrics to return.", {
+  link_ids: z
+    .array(z.string())
+    .min(1)
+    .max(LINKS_MAX)
+    .refine((ids) => new Set(ids).size === ids.length, "must not name a link twice")
+    .meta({ description: "Up to 100 links, without duplicates.", examples: [[LINK_ID]] }),
+  ...periodParameters,
+  metrics: z
+    .array(z.enum(METRICS))
+    .min(1)
+    .max(METRICS.length)
+    .default([...METRICS])
+    .meta({ description: "The metrics to return; all of them when left out." }),
+  filters: bulkFilters
+    .optional()
+    .meta({ description: "Filters, as in the query of other requests." }),
+});
 
 export type BulkBody = z.output<typeof bulkBody>;

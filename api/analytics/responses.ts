@@ -3,7 +3,15 @@ import * as z from "zod";
 
 import { LAST_CLICK_AT, LINK_ID, SHORT_URL } from "../../shared/contracts/examples.ts";
 import { destination, targetFields } from "../../shared/contracts/link-fields.ts";
-import { count, instant, text } from "../http/common-schemas.ts";
+import {
+  component,
+  count,
+  instant,
+  instantOrNull,
+  items,
+  text,
+  textOrNull,
+} from "../http/common-schemas.ts";
 import { entriesOf, nextCursor } from "../http/pagination.ts";
 import { hasRawClicks, type RetainedSpan } from "./plan.ts";
 
@@ -12,14 +20,10 @@ export const linkId = text("The link's id.", LINK_ID);
 export const periodOfQuery = text("The period of the query; `custom` with dates.", "7d");
 
 export const completeFromField = {
-  complete_from: z.iso
-    .datetime()
-    .optional()
-    .meta({
-      description:
-        "Present when filters need single clicks that have been deleted: earlier clicks are not counted.",
-      examples: ["2026-02-01T00:00:00.000Z"],
-    }),
+  complete_from: instant(
+    "Present when filters need single clicks that have been deleted: earlier clicks are not counted.",
+    "2026-02-01T00:00:00.000Z",
+  ).optional(),
 };
 
 /**
@@ -82,63 +86,50 @@ export const clickFields = {
 };
 
 /** Both are null for a deleted link, and for callers who may not read links. */
-const linkName = z
-  .object({
-    short_url: z
-      .string()
-      .nullable()
-      .meta({
-        description: "The short URL; null for a deleted link, and without the scope `links:read`.",
-        examples: [SHORT_URL],
-      }),
-    title: z
-      .string()
-      .nullable()
-      .meta({
-        description:
-          "The title; null for none, for a deleted link, and without the scope `links:read`.",
-        examples: ["Spring sale"],
-      }),
-  })
-  .meta({
-    id: "LinkName",
-    description:
-      "The link's current short URL and title. Both are null for a deleted link, and for a key without the scope `links:read`.",
-  });
+const linkName = component(
+  "LinkName",
+  "The link's current short URL and title. Both are null for a deleted link, and for a key without the scope `links:read`.",
+  {
+    short_url: textOrNull(
+      "The short URL; null for a deleted link, and without the scope `links:read`.",
+      SHORT_URL,
+    ),
+    title: textOrNull(
+      "The title; null for none, for a deleted link, and without the scope `links:read`.",
+      "Spring sale",
+    ),
+  },
+);
 
 export type LinkName = z.output<typeof linkName>;
 
-const clickTotals = z
-  .object({
-    total_clicks: totalClicks,
-    unique_clicks: uniqueClicks,
-    avg_daily_clicks: count(
-      "Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.",
-      183,
-    ),
-    clicks_per_day: z.number().meta({
-      description:
-        "Clicks by people per 24 hours of the period so far, with one decimal. Less than a day counts as one day.",
-      examples: [201.6],
-    }),
-    bot_clicks: count("Clicks by crawlers and link previews; no other count includes them.", 57),
-    prefetch_clicks: count(
-      "Requests that a browser or Office made before a person opened the link; no other count includes them.",
-      12,
-    ),
-  })
-  .meta({ id: "ClickTotals", description: "Sums over a period." });
+const clickTotals = component("ClickTotals", "Sums over a period.", {
+  total_clicks: totalClicks,
+  unique_clicks: uniqueClicks,
+  avg_daily_clicks: count(
+    "Clicks by people divided by the days of the period, rounded to a whole number; today counts as a whole day. 5 clicks in 30 days are 0: `clicks_per_day` is more precise.",
+    183,
+  ),
+  clicks_per_day: z.number().meta({
+    description:
+      "Clicks by people per 24 hours of the period so far, with one decimal. Less than a day counts as one day.",
+    examples: [201.6],
+  }),
+  bot_clicks: count("Clicks by crawlers and link previews; no other count includes them.", 57),
+  prefetch_clicks: count(
+    "Requests that a browser or Office made before a person opened the link; no other count includes them.",
+    12,
+  ),
+});
 
-const clicksAtTime = z
-  .object({
-    date,
-    clicks,
-    unique: count("Distinct visitors of this day or hour.", 187),
-    unfinished: z.literal(true).optional().meta({
-      description: "Present when this day or hour is not over yet: its counts still grow.",
-    }),
-  })
-  .meta({ id: "ClicksAtTime", description: "The clicks of a day or an hour." });
+const clicksAtTime = component("ClicksAtTime", "The clicks of a day or an hour.", {
+  date,
+  clicks,
+  unique: count("Distinct visitors of this day or hour.", 187),
+  unfinished: z.literal(true).optional().meta({
+    description: "Present when this day or hour is not over yet: its counts still grow.",
+  }),
+});
 
 export const rangeCounts = {
   summary: clickTotals.meta({ description: "The sums over the period." }),
@@ -182,45 +173,51 @@ const timeSeries = {
   }),
 };
 
-export const summaryResponse = z
-  .object({ link_id: linkId, ...timeSeries })
-  .meta({ id: "LinkSummary", description: "The clicks of a link over time." });
+export const summaryResponse = component("LinkSummary", "The clicks of a link over time.", {
+  link_id: linkId,
+  ...timeSeries,
+});
 
 /** Without the id of the link. */
 export type Summary = Omit<z.output<typeof summaryResponse>, "link_id">;
 
-const topLink = z
-  .object({ link_id: linkId, ...linkName.shape, clicks })
-  .meta({ id: "TopLink", description: "A link with its clicks in the period." });
+const topLink = component("TopLink", "A link with its clicks in the period.", {
+  link_id: linkId,
+  ...linkName.shape,
+  clicks,
+});
 
-export const accountResponse = z
-  .object({
-    ...timeSeries,
-    top_links: z.array(topLink).meta({
-      description: "The links with the most clicks in the period, including deleted ones.",
-    }),
-  })
-  .meta({ id: "AccountSummary", description: "The clicks of all links over time." });
+export const accountResponse = component("AccountSummary", "The clicks of all links over time.", {
+  ...timeSeries,
+  top_links: items(
+    "The links with the most clicks in the period, including deleted ones.",
+    topLink,
+  ),
+});
 
 export type AccountSummary = z.output<typeof accountResponse>;
 
 const counts = { clicks, percentage };
 
-const countryClicks = z
-  .object({
-    country,
-    country_name: text("The country's English name, or `Unknown`.", "Germany"),
-    ...counts,
-  })
-  .meta({ id: "CountryClicks", description: "The clicks of a country." });
+const countryClicks = component("CountryClicks", "The clicks of a country.", {
+  country,
+  country_name: text("The country's English name, or `Unknown`.", "Germany"),
+  ...counts,
+});
 
-const regionClicks = z
-  .object({ region, region_name: regionName, country, ...counts })
-  .meta({ id: "RegionClicks", description: "The clicks of a region." });
+const regionClicks = component("RegionClicks", "The clicks of a region.", {
+  region,
+  region_name: regionName,
+  country,
+  ...counts,
+});
 
-const cityClicks = z
-  .object({ city, region, country, ...counts })
-  .meta({ id: "CityClicks", description: "The clicks of a city." });
+const cityClicks = component("CityClicks", "The clicks of a city.", {
+  city,
+  region,
+  country,
+  ...counts,
+});
 
 const groupedBy = <Name extends string>(name: Name) =>
   z.literal(name).meta({
@@ -229,32 +226,32 @@ const groupedBy = <Name extends string>(name: Name) =>
 
 const byCountry = z.object({
   group_by: groupedBy("country"),
-  data: z.array(countryClicks).meta({ description: "Countries, most clicks first." }),
+  data: items("Countries, most clicks first.", countryClicks),
   ...completeFromField,
 });
 const byRegion = z.object({
   group_by: groupedBy("region"),
-  data: z.array(regionClicks).meta({ description: "Regions, most clicks first." }),
+  data: items("Regions, most clicks first.", regionClicks),
   ...completeFromField,
 });
 const byCity = z.object({
   group_by: groupedBy("city"),
-  data: z.array(cityClicks).meta({ description: "Cities, most clicks first." }),
+  data: items("Cities, most clicks first.", cityClicks),
   ...completeFromField,
 });
 const ofLink = { link_id: linkId };
 
 export const geoResponse = z
   .discriminatedUnion("group_by", [
-    z
-      .object({ ...ofLink, ...byCountry.shape })
-      .meta({ id: "LinkGeoByCountry", description: "The clicks of a link by country." }),
-    z
-      .object({ ...ofLink, ...byRegion.shape })
-      .meta({ id: "LinkGeoByRegion", description: "The clicks of a link by region." }),
-    z
-      .object({ ...ofLink, ...byCity.shape })
-      .meta({ id: "LinkGeoByCity", description: "The clicks of a link by city." }),
+    component("LinkGeoByCountry", "The clicks of a link by country.", {
+      ...ofLink,
+      ...byCountry.shape,
+    }),
+    component("LinkGeoByRegion", "The clicks of a link by region.", {
+      ...ofLink,
+      ...byRegion.shape,
+    }),
+    component("LinkGeoByCity", "The clicks of a link by city.", { ...ofLink, ...byCity.shape }),
   ])
   .meta({
     id: "LinkGeo",
@@ -277,64 +274,63 @@ export const accountGeoResponse = z
 
 export type AccountGeoResponse = z.output<typeof accountGeoResponse>;
 
-const deviceClicks = z
-  .object({
-    type: text(
-      "`desktop`, `mobile`, `tablet`, or `other` for televisions, consoles and the unknown.",
-      "mobile",
-    ),
-    ...counts,
-  })
-  .meta({ id: "DeviceClicks", description: "The clicks of a kind of device." });
+const deviceClicks = component("DeviceClicks", "The clicks of a kind of device.", {
+  type: text(
+    "`desktop`, `mobile`, `tablet`, or `other` for televisions, consoles and the unknown.",
+    "mobile",
+  ),
+  ...counts,
+});
 
-const namedClicks = z
-  .object({
-    name: text("The name of the browser or system.", "Safari"),
-    ...counts,
-  })
-  .meta({ id: "NamedClicks", description: "The clicks of a browser or a system." });
+const namedClicks = component("NamedClicks", "The clicks of a browser or a system.", {
+  name: text("The name of the browser or system.", "Safari"),
+  ...counts,
+});
 
 const devices = {
-  devices: z.array(deviceClicks).meta({ description: "Kinds of device, most clicks first." }),
-  browsers: z.array(namedClicks).meta({ description: "Browsers, most clicks first." }),
-  os: z.array(namedClicks).meta({ description: "Operating systems, most clicks first." }),
+  devices: items("Kinds of device, most clicks first.", deviceClicks),
+  browsers: items("Browsers, most clicks first.", namedClicks),
+  os: items("Operating systems, most clicks first.", namedClicks),
   ...completeFromField,
 };
 
-export const devicesResponse = z.object({ ...ofLink, ...devices }).meta({
-  id: "LinkDevices",
-  description: "The clicks of a link by device, browser and system.",
-});
+export const devicesResponse = component(
+  "LinkDevices",
+  "The clicks of a link by device, browser and system.",
+  { ...ofLink, ...devices },
+);
 
-export const accountDevicesResponse = z.object(devices).meta({
-  id: "AccountDevices",
-  description: "The clicks of all links by device, browser and system.",
-});
+export const accountDevicesResponse = component(
+  "AccountDevices",
+  "The clicks of all links by device, browser and system.",
+  devices,
+);
 
 export type AccountDevicesResponse = z.output<typeof accountDevicesResponse>;
 
-const referrerClicks = z
-  .object({
-    source: text(
-      "The site that linked here, such as `google`; its host when it is not well known; `direct` for none.",
-      "google",
-    ),
-    ...counts,
-  })
-  .meta({ id: "ReferrerClicks", description: "The clicks of a referrer." });
+const referrerClicks = component("ReferrerClicks", "The clicks of a referrer.", {
+  source: text(
+    "The site that linked here, such as `google`; its host when it is not well known; `direct` for none.",
+    "google",
+  ),
+  ...counts,
+});
 
 const referrers = {
-  referrers: z.array(referrerClicks).meta({ description: "Sources, most clicks first." }),
+  referrers: items("Sources, most clicks first.", referrerClicks),
   ...completeFromField,
 };
 
-export const referrersResponse = z
-  .object({ ...ofLink, ...referrers })
-  .meta({ id: "LinkReferrers", description: "The clicks of a link by referrer." });
+export const referrersResponse = component("LinkReferrers", "The clicks of a link by referrer.", {
+  ...ofLink,
+  ...referrers,
+});
 
-export const accountReferrersResponse = z
-  .object(referrers)
-  .meta({ id: "AccountReferrers", description: "The clicks of all links by referrer." });
+export const accountReferrersResponse = component(
+  "AccountReferrers",
+  "The clicks of all links by referrer.",
+  referrers,
+);
 
 export type AccountReferrersResponse = z.output<typeof accountReferrersResponse>;
 
@@ -358,8 +354,10 @@ const breakdown = {
   }),
 };
 
-export const accountBreakdownResponse = z
-  .object({
+export const accountBreakdownResponse = component(
+  "AccountBreakdown",
+  "The clicks of all links by one or two dimensions.",
+  {
     ...breakdown,
     data: entriesOf(
       countedValues.extend({
@@ -370,40 +368,33 @@ export const accountBreakdownResponse = z
     ),
     next_cursor: nextCursor,
     ...completeFromField,
-  })
-  .meta({
-    id: "AccountBreakdown",
-    description: "The clicks of all links by one or two dimensions.",
-  });
+  },
+);
 
 export type AccountBreakdownResponse = z.output<typeof accountBreakdownResponse>;
 
-export const breakdownResponse = z
-  .object({
+export const breakdownResponse = component(
+  "LinkBreakdown",
+  "The clicks of a link by one or two dimensions.",
+  {
     ...breakdown,
     data: entriesOf(countedValues),
     next_cursor: nextCursor,
     ...completeFromField,
     ...ofLink,
-  })
-  .meta({ id: "LinkBreakdown", description: "The clicks of a link by one or two dimensions." });
+  },
+);
 
 const times = {
   period: periodOfQuery,
-  first_click_at: z.iso
-    .datetime()
-    .nullable()
-    .meta({
-      description: "The first click of the period; null when there is none.",
-      examples: ["2026-03-02T09:15:07.318Z"],
-    }),
-  last_click_at: z.iso
-    .datetime()
-    .nullable()
-    .meta({
-      description: "The last click of the period; null when there is none.",
-      examples: [LAST_CLICK_AT],
-    }),
+  first_click_at: instantOrNull(
+    "The first click of the period; null when there is none.",
+    "2026-03-02T09:15:07.318Z",
+  ),
+  last_click_at: instantOrNull(
+    "The last click of the period; null when there is none.",
+    LAST_CLICK_AT,
+  ),
   heatmap: z.array(z.array(z.int())).meta({
     description: "Clicks by weekday, from Monday, and by hour of the time zone.",
     examples: [[[0, 3, 1]]],
@@ -411,40 +402,31 @@ const times = {
   ...completeFromField,
 };
 
-export const accountTimesResponse = z
-  .object(times)
-  .meta({ id: "AccountTimes", description: "When links were clicked." });
+export const accountTimesResponse = component("AccountTimes", "When links were clicked.", times);
 
 export type AccountTimesResponse = z.output<typeof accountTimesResponse>;
 
-export const timesResponse = z
-  .object({ ...times, ...ofLink })
-  .meta({ id: "LinkTimes", description: "When a link was clicked." });
+export const timesResponse = component("LinkTimes", "When a link was clicked.", {
+  ...times,
+  ...ofLink,
+});
 
-export const targetsResponse = z
-  .object({
-    link_id: linkId,
-    data: entriesOf(
-      z.object({
-        ...targetFields,
-        label: z
-          .string()
-          .nullable()
-          .meta({
-            description: "The label of an arm of the split; null when it has none.",
-            examples: ["New page"],
-          }),
-        url: destination.nullable().meta({
-          description: "The destination; null for a rule or arm that the link no longer has.",
-        }),
-        clicks,
-        unique_clicks: uniqueClicks,
-        percentage,
+export const targetsResponse = component("LinkTargets", "The clicks of a link by rule and arm.", {
+  link_id: linkId,
+  data: entriesOf(
+    z.object({
+      ...targetFields,
+      label: textOrNull("The label of an arm of the split; null when it has none.", "New page"),
+      url: destination.nullable().meta({
+        description: "The destination; null for a rule or arm that the link no longer has.",
       }),
-    ),
-    ...completeFromField,
-  })
-  .meta({ id: "LinkTargets", description: "The clicks of a link by rule and arm." });
+      clicks,
+      unique_clicks: uniqueClicks,
+      percentage,
+    }),
+  ),
+  ...completeFromField,
+});
 
 export type TargetsResponse = z.output<typeof targetsResponse>;
 
@@ -467,15 +449,10 @@ const linkError = z.object({
   message: text("A sentence for people.", "The link does not exist."),
 });
 
-export const bulkResponse = z
-  .object({
-    data: z.array(linkCounts).meta({ description: "One entry for each link that exists." }),
-    errors: z
-      .array(linkError)
-      .optional()
-      .meta({ description: "The links that do not exist; absent when all do." }),
-    ...completeFromField,
-  })
-  .meta({ id: "BulkAnalytics", description: "Metrics of several links." });
+export const bulkResponse = component("BulkAnalytics", "Metrics of several links.", {
+  data: items("One entry for each link that exists.", linkCounts),
+  errors: items("The links that do not exist; absent when all do.", linkError).optional(),
+  ...completeFromField,
+});
 
 export type BulkResponse = z.output<typeof bulkResponse>;

@@ -9,7 +9,7 @@ import {
   qrStyleMeta,
 } from "../../shared/contracts/share-schemas.ts";
 import { recordEvents } from "../events/record.ts";
-import { presentFields } from "../http/common-schemas.ts";
+import { component, presentFields, textOrNull } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { drawInTurn, type Payer } from "../limits/budgets.ts";
@@ -37,28 +37,21 @@ export type Branding = Brand & QrBranding;
 /** The branding of an account that has chosen none. */
 export const NO_BRANDING: Branding = { name: null, color: null, logo: null, qrStyle: null };
 
-const savedQrStyle = z
-  .object(qrStyleFields)
-  .meta({ id: "QrStyle", description: "How QR codes look." });
+const savedQrStyle = component("QrStyle", "How QR codes look.", qrStyleFields);
 
-export const brandingResponse = z
-  .object({
+export const brandingResponse = component(
+  "Branding",
+  "How the account presents itself to readers of shared statistics, and how its QR codes look.",
+  {
     name: z.string().nullable().meta(brandNameMeta),
     color: z.string().nullable().meta(brandColorMeta),
-    logo: z
-      .string()
-      .nullable()
-      .meta({
-        description: "The logo as a `data:` URL of a WebP image; null for none.",
-        examples: ["data:image/webp;base64,UklGRiQA…"],
-      }),
+    logo: textOrNull(
+      "The logo as a `data:` URL of a WebP image; null for none.",
+      "data:image/webp;base64,UklGRiQA…",
+    ),
     qr_style: savedQrStyle.nullable().meta(qrStyleMeta),
-  })
-  .meta({
-    id: "Branding",
-    description:
-      "How the account presents itself to readers of shared statistics, and how its QR codes look.",
-  });
+  },
+);
 
 /** The image as a `data:` URL, which needs no request. */
 export const toLogoUrl = (logo: Buffer): string =>

@@ -1,5 +1,5 @@
 /** Lists and exports single clicks, for clients with their own data warehouse. */
-import * as z from "zod";
+import type * as z from "zod";
 
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
@@ -19,18 +19,24 @@ import {
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import { type LedgerWriter, toJson } from "../events/record.ts";
-import { idParameter, text } from "../http/common-schemas.ts";
+import { component, idParameter, text, wholeNumber } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
 import {
   cursorParameter,
+  cutPart,
   entriesOf,
   nextCursor,
   readCursor,
-  writeCursor,
+  writeNext,
 } from "../http/pagination.ts";
 import type { Confirm, Writer } from "../http/principal.ts";
 import { exportClicks } from "./export.ts";
-import { type CLICK_FIELDS, clickCursor, readNewestClicks } from "./single-clicks.ts";
+import {
+  type CLICK_FIELDS,
+  type ClickCursor,
+  clickCursor,
+  readNewestClicks,
+} from "./single-clicks.ts";
 
 /** Maximum clicks of one page. */
 export const CLICKS_PAGE_MAX = 1_000;
@@ -42,11 +48,7 @@ export const exportQuery = analyticsQuery.extend({
 type ExportQuery = z.output<typeof exportQuery>;
 
 export const clicksQuery = exportQuery.extend({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(CLICKS_PAGE_MAX)
+  limit: wholeNumber(1, CLICKS_PAGE_MAX)
     .default(100)
     .meta({ description: "The maximum number of entries to return.", examples: [20] }),
   starting_after: cursorParameter(),
@@ -55,10 +57,7 @@ export const clicksQuery = exportQuery.extend({
 type ClicksQuery = z.output<typeof clicksQuery>;
 
 const utm = (name: UtmName) =>
-  z.string().meta({
-    description: `\`${name}\` of the click; empty for none.`,
-    examples: [UTM_EXAMPLES[name]],
-  });
+  text(`\`${name}\` of the click; empty for none.`, UTM_EXAMPLES[name]);
 
 /** In the order of {@link CLICK_FIELDS}. */
 const fields = {
@@ -94,21 +93,19 @@ const fields = {
   region_name: regionName,
 } satisfies Record<(typeof CLICK_FIELDS)[number], z.ZodString>;
 
-const listedClick = z.object(fields).meta({
-  id: "ListedClick",
-  description: "A click. It has neither an address nor a user agent.",
-});
+const listedClick = component(
+  "ListedClick",
+  "A click. It has neither an address nor a user agent.",
+  fields,
+);
 
-export const clicksResponse = z
-  .object({
-    data: entriesOf(listedClick),
-    next_cursor: nextCursor,
-    complete_from: completeFromField.complete_from.meta({
-      description:
-        "Present when clicks of the period have been deleted: earlier clicks are missing.",
-    }),
-  })
-  .meta({ id: "ListedClicks", description: "A page of single clicks." });
+export const clicksResponse = component("ListedClicks", "A page of single clicks.", {
+  data: entriesOf(listedClick),
+  next_cursor: nextCursor,
+  complete_from: completeFromField.complete_from.meta({
+    description: "Present when clicks of the period have been deleted: earlier clicks are missing.",
+  }),
+});
 
 type ClicksResponse = z.output<typeof clicksResponse>;
 
@@ -156,13 +153,11 @@ export class ClicksService {
     );
     const cursor = readCursor(clickCursor, query.starting_after);
     const rows = await readNewestClicks(clickhouse, selection, range, query.limit + 1, cursor);
-    const data = rows.slice(0, query.limit);
-    const last = data.at(-1);
-    const next_cursor =
-      rows.length > query.limit && last !== undefined
-        ? writeCursor({ ms: Date.parse(last.time), id: last.id })
-        : null;
-    return { data, next_cursor, ...completeFrom(range) };
+    const { rows: data, next } = cutPart(rows, query.limit, ({ time, id }): ClickCursor => ({
+      ms: Date.parse(time),
+      id,
+    }));
+    return { data, next_cursor: writeNext(next), ...completeFrom(range) };
   }
 
   /**

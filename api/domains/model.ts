@@ -11,114 +11,99 @@ import {
   domainSettingsResponse,
 } from "../../shared/contracts/domain-settings.ts";
 import { CREATED_AT, CUSTOM_DOMAIN, DOMAIN_ID } from "../../shared/contracts/examples.ts";
+import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import type { DomainSettings } from "../../shared/contracts/notices.ts";
 import type { RedirectStatus } from "../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../shared/contracts/text.ts";
 import { uriOf } from "../../shared/contracts/web-url.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type Changes, type NewEvent, toJson } from "../events/record.ts";
-import { createdAt, idParameter, text } from "../http/common-schemas.ts";
+import {
+  choice,
+  component,
+  createdAt,
+  idInPath,
+  instant,
+  instantOrNull,
+  text,
+  textOrNull,
+} from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import { listOf } from "../http/pagination.ts";
 
-export const domainParams = z.object({ id: idParameter("dom", "The domain's id.", DOMAIN_ID) });
+export const domainParams = z.object({ id: idInPath("dom", "The domain's id.", DOMAIN_ID) });
 
-export const newDomainBody = z
-  .strictObject({
-    domain: z
-      .string()
-      .min(1)
-      .max(255)
-      // The documented bound is that of a name in ASCII.
-      .meta({ description: "A full domain name.", examples: [CUSTOM_DOMAIN], maxLength: 253 }),
-  })
-  .meta({ id: "NewDomain", description: "A domain to add." });
+export const newDomainBody = strictComponent("NewDomain", "A domain to add.", {
+  domain: z
+    .string()
+    .min(1)
+    .max(255)
+    // The documented bound is that of a name in ASCII.
+    .meta({ description: "A full domain name.", examples: [CUSTOM_DOMAIN], maxLength: 253 }),
+});
 
 /** The name and the content of a DNS record. */
 const recordName = (example: string) => text("The name of the record.", example);
 
 const recordValue = (example: string) => text("The content of the record.", example);
 
-const dnsRecord = z
-  .object({
-    type: z.literal("TXT").meta({ description: "The type of the record." }),
-    name: recordName("_shorthop.go.example.com"),
-    value: recordValue("shorthop-verification=7f3a9c51d2e84b607f3a9c51d2e84b607f3a9c51"),
-  })
-  .meta({ id: "DnsRecord", description: "The DNS record that proves ownership of the domain." });
+const dnsRecord = component("DnsRecord", "The DNS record that proves ownership of the domain.", {
+  type: z.literal("TXT").meta({ description: "The type of the record." }),
+  name: recordName("_shorthop.go.example.com"),
+  value: recordValue("shorthop-verification=7f3a9c51d2e84b607f3a9c51d2e84b607f3a9c51"),
+});
 
-const routingRecord = z
-  .object({
-    type: z.enum(["CNAME", "ALIAS", "A", "AAAA"]).meta({ description: "The type of the record." }),
+const routingRecord = component(
+  "RoutingRecord",
+  "The DNS record that sends visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain.",
+  {
+    type: choice("The type of the record.", ["CNAME", "ALIAS", "A", "AAAA"]),
     name: recordName(CUSTOM_DOMAIN),
     value: recordValue("short.example.com"),
-  })
-  .meta({
-    id: "RoutingRecord",
-    description:
-      "The DNS record that sends visitors to the service; ALIAS (or ANAME, a flattened CNAME) at the top of a domain.",
-  });
+  },
+);
 
-export const domainResponse = z
-  .object({
-    id: text("The domain's id, for the paths of this API.", DOMAIN_ID),
-    domain: text("The domain's name, in ASCII.", CUSTOM_DOMAIN),
-    status: z.enum(["pending", "verified"]).meta({
-      description: "Whether links can use the domain: once it is verified.",
-      examples: ["verified"],
-    }),
-    verification: dnsRecord.meta({
-      description: "The DNS record to publish, which proves that the domain is yours.",
-    }),
-    routing: routingRecord.meta({
-      description: "The DNS record that sends visitors of the domain to the service.",
-    }),
-    created_at: createdAt,
-    verified_at: z.iso
-      .datetime()
-      .nullable()
-      .meta({
-        description: "When the record was found; null while it was not.",
-        examples: [CREATED_AT],
-      }),
-    proof_missing_since: z.iso
-      .datetime()
-      .optional()
-      .meta({
-        description: "Since when the TXT record of a verified domain has not been found.",
-        examples: [CREATED_AT],
-      }),
-    ...domainSettingsResponse,
-  })
-  .meta({ id: "Domain", description: "A custom domain for short links." });
+export const domainResponse = component("Domain", "A custom domain for short links.", {
+  id: text("The domain's id, for the paths of this API.", DOMAIN_ID),
+  domain: text("The domain's name, in ASCII.", CUSTOM_DOMAIN),
+  status: choice(
+    "Whether links can use the domain: once it is verified.",
+    ["pending", "verified"],
+    "verified",
+  ),
+  verification: dnsRecord.meta({
+    description: "The DNS record to publish, which proves that the domain is yours.",
+  }),
+  routing: routingRecord.meta({
+    description: "The DNS record that sends visitors of the domain to the service.",
+  }),
+  created_at: createdAt,
+  verified_at: instantOrNull("When the record was found; null while it was not.", CREATED_AT),
+  proof_missing_since: instant(
+    "Since when the TXT record of a verified domain has not been found.",
+    CREATED_AT,
+  ).optional(),
+  ...domainSettingsResponse,
+});
 
 /** The result of a verification attempt: `problem` says why the domain is still pending. */
 export const verificationResponse = domainResponse
   .extend({
-    checked_at: z.iso
-      .datetime()
-      .nullable()
-      .meta({
-        description: "When DNS was asked; null when the domain had been verified before.",
-        examples: [CREATED_AT],
-      }),
-    problem: z
-      .string()
-      .nullable()
-      .meta({
-        description: "Why the domain is still pending; null when it is verified.",
-        examples: ["There is no TXT record at _shorthop.go.example.com."],
-      }),
+    checked_at: instantOrNull(
+      "When DNS was asked; null when the domain had been verified before.",
+      CREATED_AT,
+    ),
+    problem: textOrNull(
+      "Why the domain is still pending; null when it is verified.",
+      "There is no TXT record at _shorthop.go.example.com.",
+    ),
   })
   .meta({
     id: "DomainVerification",
     description: "A domain, and the outcome of looking up its record.",
   });
 
-export const domainListResponse = listOf(domainResponse).meta({
-  id: "DomainList",
-  description: "A page of domains.",
-});
+export const domainListResponse = listOf("DomainList", "A page of domains.", domainResponse);
 
 /** A domain as stored in PostgreSQL. */
 export type DomainRow = {

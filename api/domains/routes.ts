@@ -2,9 +2,8 @@
 import { Elysia } from "elysia";
 
 import { changeDomainBody } from "../../shared/contracts/domain-settings.ts";
-import { decodeId } from "../../shared/ids.ts";
-import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
+import { confirmAfter, successResponse } from "../http/common-schemas.ts";
+import { listQuery, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
@@ -50,10 +49,13 @@ export const domainRoutes = (
     )
     .get(
       "",
-      ({ call, query }) => {
-        const read = (request: ListRequest) => domains.list(principalOf(call), request);
-        return respondWithList(query, "domains", read, (row) => toDomainResponse(row, shortUrl));
-      },
+      ({ call, query }) =>
+        respondWithList(
+          query,
+          "domains",
+          (part) => domains.list(principalOf(call), part),
+          (row) => toDomainResponse(row, shortUrl),
+        ),
       {
         access: "domains:read",
         query: listQuery,
@@ -64,10 +66,7 @@ export const domainRoutes = (
     .get(
       "/:id",
       async ({ call, params }) =>
-        toDomainResponse(
-          await domains.get(principalOf(call), decodeId("dom", params.id)),
-          shortUrl,
-        ),
+        toDomainResponse(await domains.get(principalOf(call), params.id), shortUrl),
       {
         access: "domains:read",
         params: domainParams,
@@ -78,8 +77,7 @@ export const domainRoutes = (
     .patch(
       "/:id",
       async ({ call, params, body, set }) => {
-        const id = decodeId("dom", params.id);
-        const { row, propagated } = await domains.update(principalOf(call), id, body);
+        const { row, propagated } = await domains.update(principalOf(call), params.id, body);
         if (!propagated) set.headers["x-propagation"] = "pending";
         return toDomainResponse(row, shortUrl);
       },
@@ -100,8 +98,7 @@ export const domainRoutes = (
     .post(
       "/:id/verify",
       async ({ call, params }) => {
-        const id = decodeId("dom", params.id);
-        const { row, problem, askedAt } = await domains.verify(principalOf(call), id);
+        const { row, problem, askedAt } = await domains.verify(principalOf(call), params.id);
         const checked_at = askedAt?.toISOString() ?? null;
         return { ...toDomainResponse(row, shortUrl), problem, checked_at };
       },
@@ -120,10 +117,8 @@ export const domainRoutes = (
     )
     .delete(
       "/:id",
-      async ({ call, params }) => {
-        await domains.remove(principalOf(call), decodeId("dom", params.id));
-        return { success: true, message: "The domain has been removed." };
-      },
+      ({ call, params }) =>
+        confirmAfter(domains.remove(principalOf(call), params.id), "The domain has been removed."),
       {
         access: "domains:write",
         errors: ["domain_in_use"],

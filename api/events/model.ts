@@ -11,7 +11,15 @@ import {
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { AUDIT_TYPE_NAMES, EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { idParameter, instant, text } from "../http/common-schemas.ts";
+import {
+  choice,
+  component,
+  flag,
+  idParameter,
+  instant,
+  text,
+  wholeNumber,
+} from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit } from "../http/pagination.ts";
 import type { Origin } from "../http/principal.ts";
 
@@ -55,11 +63,7 @@ export const eventsQuery = z.object({
     .optional()
     .meta({ description: "Only what this key or user caused.", examples: [KEY_ID] }),
   limit: listLimit,
-  wait: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(WAIT_SECONDS_MAX)
+  wait: wholeNumber(0, WAIT_SECONDS_MAX)
     .default(0)
     .meta({
       description: "How many seconds to wait for an event while there is none.",
@@ -72,21 +76,20 @@ export type EventsQuery = z.output<typeof eventsQuery>;
 /** Who causes something, as the ledger stores it. */
 export const actorSchema = z.object({
   type: text("`api_key`, `user`, `operator`, or `system` for what happens by itself.", "api_key"),
-  id: z
-    .string()
-    .optional()
-    .meta({ description: "Of the API key or the user.", examples: [KEY_ID] }),
+  id: text("Of the API key or the user.", KEY_ID).optional(),
 });
 
-export const eventResponse = z
-  .object({
+export const eventResponse = component(
+  "Event",
+  "Something that happened to what an account owns.",
+  {
     id: text("The event's id: the same whenever and however often it is delivered.", EVENT_ID),
     type: text(
       "What happened. Types are added: ignore those that you do not know.",
       "link.created",
     ),
     created_at: instant("When it happened.", CREATED_AT),
-    mode: z.enum(["live", "test"]).meta({ description: "The mode of what it is about." }),
+    mode: choice("The mode of what it is about.", ["live", "test"]),
     data: z.record(z.string(), z.unknown()).meta({
       description:
         "What it is about, under its kind: `link`, `domain`, `key`, `member`, `share`, `account`, `webhook`, `report` or `clicks`; of changes, also the fields in `changes` before and after.",
@@ -105,23 +108,20 @@ export const eventResponse = z
           "From where it was caused, for callers with the scope `audit:read`; null for what no request caused.",
         examples: [{ network: "203.0.113.0/24", request_id: REQUEST_ID }],
       }),
-  })
-  .meta({ id: "Event", description: "Something that happened to what an account owns." });
+  },
+);
 
-export const eventListResponse = z
-  .object({
-    data: entriesOf(eventResponse),
-    has_more: z.boolean().meta({
-      description:
-        "Whether more events may follow at once; newest first, whether older ones may be kept. A page can be empty and have more: each request examines 5,000 events for those that match.",
-      examples: [false],
-    }),
-    next_cursor: text(
-      "Send it as `starting_after` for the events that follow, now or later; newest first, for those before them.",
-      "eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ",
-    ),
-  })
-  .meta({ id: "EventList", description: "Events in the order that was asked for." });
+export const eventListResponse = component("EventList", "Events in the order that was asked for.", {
+  data: entriesOf(eventResponse),
+  has_more: flag(
+    "Whether more events may follow at once; newest first, whether older ones may be kept. A page can be empty and have more: each request examines 5,000 events for those that match.",
+    false,
+  ),
+  next_cursor: text(
+    "Send it as `starting_after` for the events that follow, now or later; newest first, for those before them.",
+    "eyJwIjoxNzcyNDQyOTAwMDAwMDAwfQ",
+  ),
+});
 
 export type EventListResponse = z.output<typeof eventListResponse>;
 

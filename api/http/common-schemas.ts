@@ -2,7 +2,15 @@
 import * as z from "zod";
 
 import { CREATED_AT, EXPIRES_AT } from "../../shared/contracts/examples.ts";
+import { decodeId, type IdKind } from "../../shared/ids.ts";
 import { ERROR_CODES, invalidField } from "./errors.ts";
+
+/** An object of responses, by its name in the document. */
+export const component = <Shape extends z.ZodRawShape>(
+  id: string,
+  description: string,
+  shape: Shape,
+) => z.object(shape).meta({ id, description });
 
 /** The schema of a text, with an example for the document; {@link count} and others likewise. */
 export const text = (description: string, example: string) =>
@@ -13,6 +21,40 @@ export const count = (description: string, example: number) =>
 
 export const instant = (description: string, example: string) =>
   z.iso.datetime().meta({ description, examples: [example] });
+
+export const items = <Item extends z.ZodType>(description: string, item: Item) =>
+  z.array(item).meta({ description });
+
+/** `example` is the first of the values if left out. */
+export const choice = <const Values extends readonly [string, ...string[]]>(
+  description: string,
+  values: Values,
+  example?: Values[number],
+) =>
+  z
+    .enum(values)
+    .meta(example === undefined ? { description } : { description, examples: [example] });
+
+export const flag = (description: string, example: boolean) =>
+  z.boolean().meta({ description, examples: [example] });
+
+export const textOrNull = (description: string, example: string | null) =>
+  z
+    .string()
+    .nullable()
+    .meta({ description, examples: [example] });
+
+export const countOrNull = (description: string, example: number) =>
+  z
+    .int()
+    .nullable()
+    .meta({ description, examples: [example] });
+
+export const instantOrNull = (description: string, example: string | null) =>
+  z.iso
+    .datetime()
+    .nullable()
+    .meta({ description, examples: [example] });
 
 /**
  * Parses an instant that must lie in the future; returns null for no instant. Throws
@@ -39,17 +81,23 @@ export const presentFields = <Fields extends object>(fields: Fields) =>
   };
 
 /** The response of an operation that returns no resource. */
-export const successResponse = z
-  .object({
-    success: z
-      .boolean()
-      .meta({ description: "Always true: failures are errors.", examples: [true] }),
+export const successResponse = component(
+  "Confirmation",
+  "The response of an operation that returns no resource.",
+  {
+    success: flag("Always true: failures are errors.", true),
     message: text("A sentence for people.", "The link has been deleted."),
-  })
-  .meta({
-    id: "Confirmation",
-    description: "The response of an operation that returns no resource.",
-  });
+  },
+);
+
+/** Responds with a {@link successResponse} once the operation is done. */
+export async function confirmAfter(work: Promise<unknown>, message: string) {
+  await work;
+  return { success: true, message };
+}
+
+/** A whole number as a parameter of a query. */
+export const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
 /**
  * An id as a parameter, by the TypeID specification: a prefix, and a UUIDv7 in Crockford's base 32.
@@ -63,18 +111,18 @@ export const idParameter = (prefix: string, description: string, example: string
     maxLength: prefix.length + 27,
   });
 
+/** An {@link idParameter} of a path, decoded; undefined for a malformed one. */
+export const idInPath = (kind: IdKind, description: string, example: string) =>
+  // The input is documented.
+  idParameter(kind, description, example).transform((text) => decodeId(kind, text));
+
 export const createdAt = instant("When it was created.", CREATED_AT);
 
 export const updatedAt = instant("When it was last changed.", CREATED_AT);
 
-export const expiresAt = z.iso
-  .datetime()
-  .nullable()
-  .meta({ description: "When it expires; null for never.", examples: [EXPIRES_AT] });
+export const expiresAt = instantOrNull("When it expires; null for never.", EXPIRES_AT);
 
-export const hasPassword = z
-  .boolean()
-  .meta({ description: "Whether visitors must enter a password.", examples: [false] });
+export const hasPassword = flag("Whether visitors must enter a password.", false);
 
 const errorCode = z.enum(ERROR_CODES).meta({
   description:
@@ -94,42 +142,35 @@ const param = text(
   "url",
 );
 
-const errorDetail = z
-  .object({ param, message })
-  .meta({ id: "ErrorDetail", description: "One of several problems of a request." });
+const errorDetail = component("ErrorDetail", "One of several problems of a request.", {
+  param,
+  message,
+});
 
-const details = z
-  .array(errorDetail)
-  .optional()
-  .meta({ description: "Every problem that was found in the request, at most 20." });
+const details = items(
+  "Every problem that was found in the request, at most 20.",
+  errorDetail,
+).optional();
 
 export const entryError = z
   .object({ code: errorCode, message, param: param.optional(), details })
   .meta({ description: "What went wrong." });
 
-export const errorResponse = z
-  .object({
-    error: z
-      .object({
-        code: errorCode,
-        message,
-        retry_after: z
-          .int()
-          .optional()
-          .meta({
-            description: "Whole seconds to wait before a retry; only with `rate_limited`.",
-            examples: [42],
-          }),
-        param: param.optional(),
-        details,
-        doc_url: z
-          .string()
-          .optional()
-          .meta({
-            description: "A page that explains the code; not with `not_found`.",
-            examples: ["https://api.example.com/docs/errors#invalid_request"],
-          }),
-      })
-      .meta({ description: "What went wrong." }),
-  })
-  .meta({ id: "ApiError", description: "The body of every error." });
+export const errorResponse = component("ApiError", "The body of every error.", {
+  error: z
+    .object({
+      code: errorCode,
+      message,
+      retry_after: count(
+        "Whole seconds to wait before a retry; only with `rate_limited`.",
+        42,
+      ).optional(),
+      param: param.optional(),
+      details,
+      doc_url: text(
+        "A page that explains the code; not with `not_found`.",
+        "https://api.example.com/docs/errors#invalid_request",
+      ).optional(),
+    })
+    .meta({ description: "What went wrong." }),
+});

@@ -7,7 +7,7 @@ import * as z from "zod";
 
 import { CURSOR } from "../../shared/contracts/examples.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { count } from "./common-schemas.ts";
+import { component, count, items, textOrNull, wholeNumber } from "./common-schemas.ts";
 import { ApiError, invalidField } from "./errors.ts";
 
 const PAGE_MAX = 1_000_000;
@@ -19,20 +19,12 @@ export const PAGE_SIZE_MAX = 100;
 const LIST_CURSOR_LENGTH_MAX = 200;
 
 /** The requested number of entries of a list. */
-export const listLimit = z.coerce
-  .number()
-  .int()
-  .min(1)
-  .max(PAGE_SIZE_MAX)
+export const listLimit = wholeNumber(1, PAGE_SIZE_MAX)
   .default(20)
   .meta({ description: "The maximum number of entries to return." });
 
 export const listQuery = z.object({
-  page: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(PAGE_MAX)
+  page: wholeNumber(1, PAGE_MAX)
     .optional()
     .meta({ description: "1 when left out; not with `starting_after`.", examples: [1] }),
   limit: listLimit,
@@ -49,34 +41,29 @@ export const listQuery = z.object({
 
 type ListQuery = z.output<typeof listQuery>;
 
-const paginationSchema = z
-  .object({
-    page: count("The number of the page, from 1.", 1),
-    limit: count("The maximum number of entries of a page.", 20),
-    total: count("The number of all entries.", 42),
-    total_pages: count("The number of pages.", 3),
-    total_is_estimate: z.literal(true).optional().meta({
-      description:
-        "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks or last click).",
-    }),
-  })
-  .meta({ id: "Pagination", description: "The position of a page in its list." });
+const paginationSchema = component("Pagination", "The position of a page in its list.", {
+  page: count("The number of the page, from 1.", 1),
+  limit: count("The maximum number of entries of a page.", 20),
+  total: count("The number of all entries.", 42),
+  total_pages: count("The number of pages.", 3),
+  total_is_estimate: z.literal(true).optional().meta({
+    description:
+      "Present when `total` is an estimate: more than 100,000 entries match, or a search that no index supports read only the first 100,000 links (30,000 when sorted by clicks or last click).",
+  }),
+});
 
 /** The entries of a page. */
 export const entriesOf = <Item extends z.ZodType>(item: Item) =>
-  z.array(item).meta({ description: "The entries of this page, in order." });
+  items("The entries of this page, in order.", item);
 
-export const nextCursor = z
-  .string()
-  .nullable()
-  .meta({
-    description: "Send it as `starting_after` for the next page; null on the last one.",
-    examples: [CURSOR],
-  });
+export const nextCursor = textOrNull(
+  "Send it as `starting_after` for the next page; null on the last one.",
+  CURSOR,
+);
 
-/** The schema of a list of `item`s. */
-export const listOf = <Item extends z.ZodType>(item: Item) =>
-  z.object({
+/** The schema of a list of `item`s, by its name in the document. */
+export const listOf = <Item extends z.ZodType>(id: string, description: string, item: Item) =>
+  component(id, description, {
     data: entriesOf(item),
     pagination: paginationSchema
       .optional()
@@ -121,7 +108,7 @@ export async function respondWithList<Row, Item>(
     ...("page" in request && total !== undefined
       ? { pagination: paginationOf(request.page, request.limit, total, isEstimate) }
       : {}),
-    next_cursor: next === null ? null : writeCursor([list, next.key, next.id]),
+    next_cursor: writeNext(next && [list, next.key, next.id]),
   };
 }
 
@@ -150,11 +137,11 @@ const paginationOf = (page: number, limit: number, total: number, isEstimate: bo
  * Removes the extra row that was read beyond `limit` to detect another page; `next` is the last row
  * kept.
  */
-function cutPart<Row>(
+export function cutPart<Row, Position>(
   rows: readonly Row[],
   limit: number,
-  positionOf: (row: Row) => ListPosition,
-): { rows: Row[]; next: ListPosition | null } {
+  positionOf: (row: Row) => Position,
+): { rows: Row[]; next: Position | null } {
   const kept = rows.slice(0, limit);
   const last = kept.at(-1);
   return { rows: kept, next: rows.length > limit && last !== undefined ? positionOf(last) : null };
@@ -206,6 +193,10 @@ export const cursorParameter = (description = "The `next_cursor` of the previous
 /** Encodes the position at which a page ended. */
 export const writeCursor = (position: unknown): string =>
   Buffer.from(JSON.stringify(position)).toString("base64url");
+
+/** As {@link writeCursor}; null at the end of a list. */
+export const writeNext = (position: unknown): string | null =>
+  position === null ? null : writeCursor(position);
 
 /**
  * Decodes the cursor `starting_after`; undefined without one. Throws `invalid_request` for an

@@ -12,7 +12,7 @@ import {
   text,
   VisitsByLink,
 } from "./http-source.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import type { Cursor, Page, SourceLink, SourceVisits } from "./source.ts";
 
 const BITLY_API = new URL("https://api-ssl.bitly.com");
 
@@ -49,7 +49,7 @@ const clicksPage = z.object({
   link_clicks: z.array(z.object({ date: instant, clicks: z.int().min(0) })).max(DAYS_MAX),
 });
 
-export class Bitly extends VisitsByLink<Bitlink> implements Source {
+export class Bitly extends VisitsByLink<Bitlink> {
   readonly #http: HttpSource;
   readonly #list: string;
   readonly #guard: ListGuard;
@@ -76,12 +76,6 @@ export class Bitly extends VisitsByLink<Bitlink> implements Source {
     const { items, next } = await this.readList(String(after?.["list"] ?? ""), signal);
     return { rows: items.flatMap(toLinks), next: next === null ? null : { list: next } };
   }
-
-  visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
-    return this.page(after, signal);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 
   protected async readList(at: string, signal: AbortSignal): Promise<ListPage<Bitlink>> {
     const query = { size: LINKS_MAX, archived: "both", search_after: at === "" ? undefined : at };

@@ -4,16 +4,17 @@ import { basename } from "node:path";
 
 import { FILE_BYTES_MAX } from "../../shared/link-csv/file.ts";
 import { LinkTable, type TableLink, type TableReading } from "../../shared/link-csv/link-table.ts";
-import { type Cursor, noVisits, type Page, type Source, type SourceLink } from "./source.ts";
+import { type Cursor, type Page, Source, type SourceLink } from "./source.ts";
 
 /** Rows of a page. */
 const ROWS_MAX = 1_000;
 
-export class CsvFile implements Source {
+export class CsvFile extends Source {
   readonly #table: LinkTable;
 
   /** Throws for a file that cannot be read, and for options that name no column or field. */
   constructor(path: string, options: TableReading = {}) {
+    super();
     // Both back-halves may be in print.
     this.#table = new LinkTable(basename(path), readBytes(path), "both", options);
   }
@@ -29,10 +30,6 @@ export class CsvFile implements Source {
     const rows = this.#table.links(from, end).map(toSourceLink);
     return Promise.resolve({ rows, next: end < this.#table.rows ? { from: end } : null });
   }
-
-  readonly visits = noVisits;
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 }
 
 function readBytes(path: string): Uint8Array {

@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { toSingleLine } from "../../shared/contracts/text.ts";
 import { HttpSource, instant, ListGuard, text } from "./http-source.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import { type Cursor, type Page, Source, type SourceLink, type SourceVisits } from "./source.ts";
 
 const DUB_API = new URL("https://api.dub.co");
 
@@ -79,7 +79,7 @@ const eventsPage = z
   .max(EVENTS_MAX);
 type ClickEvent = z.output<typeof eventsPage>[number];
 
-export class Dub implements Source {
+export class Dub extends Source {
   readonly #http: HttpSource;
   readonly #since: string | undefined;
   readonly #links: ListGuard;
@@ -87,6 +87,7 @@ export class Dub implements Source {
 
   /** `since` is the first day of visits, where the plan has no earlier ones. */
   constructor(http: HttpSource, since?: string) {
+    super();
     [this.#http, this.#since] = [http, since];
     this.#links = new ListGuard(http, "/links");
     this.#events = new ListGuard(http, "/events");
@@ -111,7 +112,7 @@ export class Dub implements Source {
   }
 
   /** Visits come oldest first, so those that arrive meanwhile move none. */
-  async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
+  override async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
     const page = Number(after?.["page"] ?? 1);
     const period = this.#since === undefined ? { interval: "all" } : { start: this.#since };
     const query = { event: "clicks", sortOrder: "asc", ...period, page, limit: EVENTS_MAX };
@@ -120,8 +121,6 @@ export class Dub implements Source {
     const next = this.#nextOf(this.#events, "/events", page, rows.length > 0, rows[0]?.click.id);
     return { rows: rows.map(toVisit), next };
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 
   #nextOf(
     guard: ListGuard,

@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { normalizeInstant } from "../../shared/contracts/text-schemas.ts";
 import { pause } from "../../shared/timeout.ts";
-import type { Cursor, Page, SourceVisits } from "./source.ts";
+import { type Cursor, type Page, Source, type SourceVisits } from "./source.ts";
 
 /** Time of a request with its response, and bytes of a response: a page has 1,000 rows at most. */
 const REQUEST_MS = 60_000;
@@ -209,7 +209,7 @@ export class ListGuard {
  * Reads the visits of a product that lists them by link: it reads pages of links, and the visits of
  * each link in parts. The name of the first part is empty.
  */
-export abstract class VisitsByLink<Item> {
+export abstract class VisitsByLink<Item> extends Source {
   #list: { at: string; page: ListPage<Item> } | undefined;
 
   /** Returns a page of links; the first one is at "". */
@@ -227,7 +227,7 @@ export abstract class VisitsByLink<Item> {
    * Returns the next part that has visits: other links cost no page. The first page only says when
    * all of them end, so that a run that begins again reads the same ones.
    */
-  async page(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
+  override async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
     const until = String(after?.["until"] ?? new Date().toISOString());
     if (after === null) return { rows: [], next: { list: "", index: 0, part: "", until } };
     let [list, part] = [String(after["list"]), String(after["part"])];

@@ -330,7 +330,7 @@ test("Rebrandly: links come from every page, with the number of clicks that do n
   const links = await linksOf(source);
   expect(links.map(({ alias }) => alias)).toEqual(Array.from({ length: 26 }, (_, n) => `s${n}`));
   expect(links[25]?.left).toEqual(["25 clicks, whose days are not known"]);
-  expect(await source.visits()).toEqual({ rows: [], next: null });
+  expect(await source.visits(null, signal)).toEqual({ rows: [], next: null });
 });
 
 const shortIoLink = (path: string, change: object = {}) => ({

@@ -10,7 +10,7 @@ import { withTimeout } from "../../shared/timeout.ts";
 import {
   type Cursor,
   type Page,
-  type Source,
+  Source,
   type SourceLink,
   type SourceVisits,
   WallClock,
@@ -60,7 +60,7 @@ function readCounts(value: unknown): (readonly [name: string, count: number])[] 
   }
 }
 
-export class Kutt implements Source {
+export class Kutt extends Source {
   readonly #sql: SQL;
   readonly #database: KuttDatabase;
   readonly #clock: WallClock;
@@ -70,6 +70,7 @@ export class Kutt implements Source {
    * Throws for a URL or a zone that is none.
    */
   constructor(url: string, timeZone = "UTC") {
+    super();
     this.#database = databaseOf(url);
     this.#clock = new WallClock(this.#database === "mysql" ? timeZone : "UTC");
     this.#sql =
@@ -107,7 +108,7 @@ export class Kutt implements Source {
     return { rows: links, next: nextOf(rows, LINKS_MAX) };
   }
 
-  async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
+  override async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
     const reading = readKuttVisits(this.#sql, this.#database, idOf(after), VISITS_MAX);
     const rows = await this.#inTime(reading, signal);
     return {
@@ -116,7 +117,7 @@ export class Kutt implements Source {
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     await this.#sql.close({ timeout: 1 });
   }
 
@@ -232,19 +233,7 @@ const readKuttLinks = async (
   );
 
 /** The columns of a row of visits that count, by kind. */
-const COUNTS = [
-  "br_chrome",
-  "br_edge",
-  "br_firefox",
-  "br_ie",
-  "br_opera",
-  "br_safari",
-  "os_android",
-  "os_ios",
-  "os_linux",
-  "os_macos",
-  "os_windows",
-] as const;
+const COUNTS = [...BROWSERS, ...SYSTEMS].map(([, column]) => column);
 
 type KuttVisits = Readonly<Record<(typeof COUNTS)[number], number>> & {
   id: number;

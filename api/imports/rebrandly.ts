@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import { HttpSource, instant, ListGuard, text } from "./http-source.ts";
-import { type Cursor, noVisits, type Page, type Source, type SourceLink } from "./source.ts";
+import { type Cursor, type Page, Source, type SourceLink } from "./source.ts";
 
 const REBRANDLY_API = new URL("https://api.rebrandly.com");
 
@@ -38,11 +38,12 @@ const linksPage = z
   )
   .max(LINKS_MAX);
 
-export class Rebrandly implements Source {
+export class Rebrandly extends Source {
   readonly #http: HttpSource;
   readonly #guard: ListGuard;
 
   constructor(http: HttpSource) {
+    super();
     this.#http = http;
     this.#guard = new ListGuard(http, PATH);
   }
@@ -83,8 +84,4 @@ export class Rebrandly implements Source {
     }));
     return { rows: links, next: next === null ? null : { last: next } };
   }
-
-  readonly visits = noVisits;
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 }

@@ -16,7 +16,7 @@ import {
   text,
   VisitsByLink,
 } from "./http-source.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import type { Cursor, Page, SourceLink, SourceVisits } from "./source.ts";
 
 /** Rows of a page. */
 const LINKS_MAX = 100;
@@ -74,7 +74,7 @@ const visitsPage = z.object({
 /** Rules as they come: which of them can be one here is seen for each. */
 const rulesPage = z.object({ redirectRules: z.array(z.unknown()).max(RULES_MAX) });
 
-export class Shlink extends VisitsByLink<ShortUrl> implements Source {
+export class Shlink extends VisitsByLink<ShortUrl> {
   readonly #http: HttpSource;
   readonly #guard: ListGuard;
 
@@ -97,12 +97,6 @@ export class Shlink extends VisitsByLink<ShortUrl> implements Source {
     for (const item of items) rows.push(await this.#toLink(item, signal));
     return { rows, next: next === null ? null : { page: next } };
   }
-
-  visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
-    return this.page(after, signal);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 
   protected async readList(at: string, signal: AbortSignal): Promise<ListPage<ShortUrl>> {
     const page = at === "" ? 1 : Number(at);

@@ -7,7 +7,7 @@ import * as z from "zod";
 
 import { platformRules } from "./dub.ts";
 import { HttpSource, instant, ListGuard, parseOrigin, text } from "./http-source.ts";
-import { type Cursor, noVisits, type Page, type Source, type SourceLink } from "./source.ts";
+import { type Cursor, type Page, Source, type SourceLink } from "./source.ts";
 
 const SHORT_IO_API = new URL("https://api.short.io");
 
@@ -53,7 +53,7 @@ const linksPage = z.object({
   nextPageToken: text.nullish(),
 });
 
-export class ShortIo implements Source {
+export class ShortIo extends Source {
   readonly #http: HttpSource;
   readonly #host: string;
   readonly #guard: ListGuard;
@@ -61,6 +61,7 @@ export class ShortIo implements Source {
 
   /** Reads the links of one domain. */
   constructor(http: HttpSource, host: string) {
+    super();
     [this.#http, this.#host] = [http, host];
     this.#guard = new ListGuard(http, LINKS);
   }
@@ -92,10 +93,6 @@ export class ShortIo implements Source {
       next: next === null ? null : { token: next },
     };
   }
-
-  readonly visits = noVisits;
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 
   async #findDomain(signal: AbortSignal): Promise<number> {
     const domains = await this.#http.get(DOMAINS, {}, domainsPage, signal);

@@ -6,7 +6,7 @@ import * as z from "zod";
 
 import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { HttpSource, instant, ListGuard, parseOrigin, text } from "./http-source.ts";
-import type { Cursor, Page, Source, SourceLink, SourceVisits } from "./source.ts";
+import { type Cursor, type Page, Source, type SourceLink, type SourceVisits } from "./source.ts";
 
 /** Rows of a page: the most that the API returns. */
 const LINKS_MAX = 100;
@@ -65,12 +65,13 @@ const OWN: ReadonlySet<string> = new Set(
 );
 const SETTINGS = Object.keys(newLinkBody.shape).filter((name) => !OWN.has(name));
 
-export class Shorthop implements Source {
+export class Shorthop extends Source {
   readonly #http: HttpSource;
   readonly #links: ListGuard;
   readonly #clicks: ListGuard;
 
   constructor(http: HttpSource) {
+    super();
     this.#http = http;
     this.#links = new ListGuard(http, LINKS);
     this.#clicks = new ListGuard(http, CLICKS);
@@ -96,7 +97,7 @@ export class Shorthop implements Source {
    * Month by month; within one, clicks come newest first. The first page only says when all of them
    * begin and end, so that a run that begins again reads the same ones.
    */
-  async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
+  override async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
     if (after === null) return await this.#begin(signal);
     const until = String(after["until"]);
     let [month, at] = [String(after["month"]), String(after["at"])];
@@ -112,8 +113,6 @@ export class Shorthop implements Source {
     }
     return { rows: [], next: null };
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {}
 
   /** From the month of the first link on. */
   async #begin(signal: AbortSignal): Promise<Page<SourceVisits>> {

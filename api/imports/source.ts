@@ -47,20 +47,20 @@ export type SourceVisits = {
 /** Rows, and where to go on; null after the last ones. */
 export type Page<Row> = { rows: readonly Row[]; next: Cursor | null };
 
-export interface Source {
+export abstract class Source implements AsyncDisposable {
   /** In the order of their ids or creation; from the beginning when `after` is null. */
-  links(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceLink>>;
-  /**
-   * In the order of months. A source without visits has an empty page. A page that is read again
-   * has the same visits first, in the same order.
-   */
-  visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+  abstract links(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceLink>>;
 
-/** The visits of a source that has none. */
-export const noVisits = (): Promise<Page<SourceVisits>> =>
-  Promise.resolve({ rows: [], next: null });
+  /**
+   * In the order of months; none unless the source has them. A page that is read again has the same
+   * visits first, in the same order.
+   */
+  visits(_after: Cursor | null, _signal: AbortSignal): Promise<Page<SourceVisits>> {
+    return Promise.resolve({ rows: [], next: null });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
 
 // Reads a source page by page, and works on two at once.
 
@@ -129,17 +129,9 @@ export function* chunksOf<Row>(rows: Iterable<Row>, size: number): Generator<Row
   if (chunk.length > 0) yield chunk;
 }
 
-// Local times of a source, which it has without their offset, as instants.
-
-/** Offsets that are remembered: a source has its times in order. */
-const HOURS_MAX = 10_000;
-
-const HOUR_LENGTH = "YYYY-MM-DD HH".length;
-
+/** Local times of a source, which it has without their offset, as instants. */
 export class WallClock {
   readonly #zone: string;
-  /** The offset of local hours from UTC in milliseconds. */
-  readonly #offsets = new Map<string, number>();
 
   /** `zone` is an IANA name or an offset such as +02:00; throws for another text. */
   constructor(zone: string) {
@@ -152,27 +144,12 @@ export class WallClock {
    * instants with one local time it is the earlier; a time that a clock skipped is before that.
    */
   toInstant(text: string): Date {
-    const utc = Date.parse(`${text.replace(" ", "T")}Z`);
-    return new Date(Number.isNaN(utc) ? NaN : utc - this.#offsetOf(text.slice(0, HOUR_LENGTH)));
-  }
-
-  /** Offsets change on full hours of local time, or on halves, which one hour's look-up covers. */
-  #offsetOf(hour: string): number {
-    const known = this.#offsets.get(hour);
-    if (known !== undefined) return known;
-    if (this.#offsets.size >= HOURS_MAX) this.#offsets.clear();
-    const offset = findOffset(hour, this.#zone);
-    this.#offsets.set(hour, offset);
-    return offset;
-  }
-}
-
-/** The offset of a local hour from UTC in milliseconds; NaN for one of a day that there is not. */
-function findOffset(hour: string, zone: string): number {
-  try {
-    const local = Temporal.PlainDateTime.from(`${hour.replace(" ", "T")}:00:00`);
-    return local.toZonedDateTime(zone).offsetNanoseconds / 1_000_000;
-  } catch {
-    return NaN;
+    try {
+      const local = Temporal.PlainDateTime.from(text);
+      const instant = local.toZonedDateTime(this.#zone, { disambiguation: "earlier" });
+      return new Date(instant.epochMilliseconds);
+    } catch {
+      return new Date(NaN);
+    }
   }
 }

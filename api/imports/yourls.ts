@@ -8,7 +8,7 @@ import { withTimeout } from "../../shared/timeout.ts";
 import {
   type Cursor,
   type Page,
-  type Source,
+  Source,
   type SourceLink,
   type SourceVisits,
   WallClock,
@@ -28,7 +28,7 @@ const PREFIX = /^\w{0,50}$/;
 /** YOURLS's word for no referrer. */
 const NO_REFERRER = "direct";
 
-export class Yourls implements Source {
+export class Yourls extends Source {
   readonly #sql: SQL;
   readonly #prefix: string;
   readonly #clock: WallClock;
@@ -39,6 +39,7 @@ export class Yourls implements Source {
    * none.
    */
   constructor(url: string, prefix = "yourls_", timeZone = "UTC") {
+    super();
     if (!PREFIX.test(prefix)) throw new Error("A prefix of tables has letters, digits and _.");
     this.#prefix = prefix;
     this.#clock = new WallClock(timeZone);
@@ -81,7 +82,7 @@ export class Yourls implements Source {
     };
   }
 
-  async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
+  override async visits(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceVisits>> {
     const from = Number(after?.["click_id"] ?? 0);
     const reading = readYourlsVisits(this.#sql, this.#prefix, from, VISITS_MAX);
     const rows = await this.#inTime(reading, signal);
@@ -101,7 +102,7 @@ export class Yourls implements Source {
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     await this.#sql.close({ timeout: 1 });
   }
 

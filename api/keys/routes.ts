@@ -3,9 +3,8 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { newKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts";
-import { decodeId } from "../../shared/ids.ts";
-import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
+import { confirmAfter, successResponse } from "../http/common-schemas.ts";
+import { listQuery, respondWithList } from "../http/pagination.ts";
 import { originOf, principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import { NetworkWindow } from "../limits/windows.ts";
@@ -46,10 +45,8 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
     )
     .get(
       "",
-      ({ call, query }) => {
-        const read = (request: ListRequest) => keys.list(principalOf(call), request);
-        return respondWithList(query, "keys", read, toKeyResponse);
-      },
+      ({ call, query }) =>
+        respondWithList(query, "keys", (part) => keys.list(principalOf(call), part), toKeyResponse),
       {
         access: "keys:read",
         query: listQuery,
@@ -59,8 +56,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
     )
     .get(
       "/:id",
-      async ({ call, params }) =>
-        toKeyResponse(await keys.get(principalOf(call), decodeId("key", params.id))),
+      async ({ call, params }) => toKeyResponse(await keys.get(principalOf(call), params.id)),
       {
         access: "keys:read",
         params: keyParams,
@@ -70,10 +66,8 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
     )
     .delete(
       "/:id",
-      async ({ call, params }) => {
-        await keys.revoke(principalOf(call), decodeId("key", params.id));
-        return { success: true, message: "The API key has been revoked." };
-      },
+      ({ call, params }) =>
+        confirmAfter(keys.revoke(principalOf(call), params.id), "The API key has been revoked."),
       {
         access: "keys:write",
         params: keyParams,
@@ -90,8 +84,7 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
       "/:id/rotate",
       ({ call, params, request, body, set }) =>
         idempotency.runSecret({ call, request, body, set }, async (principal) => {
-          const id = decodeId("key", params.id);
-          const { row, key } = await keys.rotate(principal, id, body);
+          const { row, key } = await keys.rotate(principal, params.id, body);
           return { status: 200 as const, body: { ...toKeyResponse(row), key } };
         }),
       {

@@ -16,7 +16,16 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { generateKey } from "../auth/api-key.ts";
 import { actorSchema } from "../events/model.ts";
 import { actorJson, type NewEvent, recordEvents, toJson } from "../events/record.ts";
-import { createdAt, expiresAt, futureInstant, idParameter, text } from "../http/common-schemas.ts";
+import {
+  choice,
+  component,
+  createdAt,
+  expiresAt,
+  futureInstant,
+  idInPath,
+  instantOrNull,
+  text,
+} from "../http/common-schemas.ts";
 import { ApiError, invalidField, notFound } from "../http/errors.ts";
 import { listOf } from "../http/pagination.ts";
 import { type AccountScope, type Actor, OPERATOR, type Principal } from "../http/principal.ts";
@@ -31,44 +40,31 @@ type CreateKeyBody = z.output<typeof newKeyBody>;
 type RotateKeyBody = z.output<typeof rotateKeyBody>;
 
 export const keyParams = z.object({
-  id: idParameter("key", "The key's id, not its value.", KEY_ID),
+  id: idInPath("key", "The key's id, not its value.", KEY_ID),
 });
 
-export const keyResponse = z
-  .object({
-    id: text("The key's id, for the paths of this API.", KEY_ID),
-    name: z.string().meta(keyNameMeta),
-    type: z
-      .enum(["live", "test"])
-      .meta({ description: "`live` for real data, `test` for development." }),
-    prefix: text("The beginning of the key, to recognise it by.", "sk_live_4fTq"),
-    scopes: z.array(z.string()).meta(scopesMeta),
-    allowed_networks: z.array(z.string()).meta(allowedNetworksMeta),
-    created_at: createdAt,
-    created_by: actorSchema.meta({
-      description: "Who created it: a user, another key, or the operator.",
-    }),
-    last_used_at: z.iso
-      .datetime()
-      .nullable()
-      .meta({
-        description: "When the key was last used, to within a minute; null for never.",
-        examples: [CREATED_AT],
-      }),
-    last_used_network: text(
-      "The network from which it was used then: an IPv4 /24, or an IPv6 /48; null for never.",
-      "203.0.113.0/24",
-    ).nullable(),
-    expires_at: expiresAt,
-    revoked_at: z.iso
-      .datetime()
-      .nullable()
-      .meta({
-        description: "When the key was revoked; null for a valid one.",
-        examples: [null],
-      }),
-  })
-  .meta({ id: "ApiKey", description: "An API key without its value." });
+export const keyResponse = component("ApiKey", "An API key without its value.", {
+  id: text("The key's id, for the paths of this API.", KEY_ID),
+  name: z.string().meta(keyNameMeta),
+  type: choice("`live` for real data, `test` for development.", ["live", "test"]),
+  prefix: text("The beginning of the key, to recognise it by.", "sk_live_4fTq"),
+  scopes: z.array(z.string()).meta(scopesMeta),
+  allowed_networks: z.array(z.string()).meta(allowedNetworksMeta),
+  created_at: createdAt,
+  created_by: actorSchema.meta({
+    description: "Who created it: a user, another key, or the operator.",
+  }),
+  last_used_at: instantOrNull(
+    "When the key was last used, to within a minute; null for never.",
+    CREATED_AT,
+  ),
+  last_used_network: text(
+    "The network from which it was used then: an IPv4 /24, or an IPv6 /48; null for never.",
+    "203.0.113.0/24",
+  ).nullable(),
+  expires_at: expiresAt,
+  revoked_at: instantOrNull("When the key was revoked; null for a valid one.", null),
+});
 
 export const newKeyResponse = keyResponse
   .extend({
@@ -76,10 +72,7 @@ export const newKeyResponse = keyResponse
   })
   .meta({ id: "ApiKeyWithValue", description: "A new API key, with its value." });
 
-export const keyListResponse = listOf(keyResponse).meta({
-  id: "KeyList",
-  description: "A page of API keys.",
-});
+export const keyListResponse = listOf("KeyList", "A page of API keys.", keyResponse);
 
 /** A key as PostgreSQL stores it. */
 type KeyRow = {
@@ -253,7 +246,7 @@ export class KeyService extends OwnedService<KeyRow> {
       allowedNetworks: allowedNetworks ?? old.allowed_networks,
     };
     return await this.#sql.begin(async (sql) => {
-      const current = await lockKey(sql, old.id);
+      const current = await findKey(sql, old.id, true);
       if (current?.revoked_at !== null) {
         throw new ApiError(
           "conflict",
@@ -280,7 +273,7 @@ export async function revokeLive(
   actor: Actor,
   details = {},
 ): Promise<boolean> {
-  const before = await lockKey(sql, id);
+  const before = await findKey(sql, id, true);
   const after = await revokeKey(sql, id, 0);
   if (before === undefined || after === undefined) return false;
   if (before.revoked_at !== null && before.revoked_at <= new Date()) return false;
@@ -426,16 +419,14 @@ async function claimKey(sql: Transaction, { accountId, mode }: AccountScope): Pr
   requireClaimed("api_keys", claim);
 }
 
-/** As {@link findKey}, and locks the key until the transaction ends. */
-async function lockKey(sql: Transaction, id: Uuid): Promise<KeyRow | undefined> {
+/** Finds a key of any account, and may lock it until the transaction ends. */
+async function findKey(
+  sql: Sql | Transaction,
+  id: Uuid,
+  isLocked = false,
+): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    select ${columns(sql)} from api_keys where id = ${id} for no key update`;
-  return row;
-}
-
-async function findKey(sql: Sql, id: Uuid): Promise<KeyRow | undefined> {
-  const [row] = await sql<KeyRow[]>`
-    select ${columns(sql)} from api_keys where id = ${id}`;
+    select ${columns(sql)} from api_keys where id = ${id} ${isLocked ? sql`for no key update` : sql``}`;
   return row;
 }
 

@@ -5,6 +5,7 @@
 import * as z from "zod";
 
 import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../shared/contracts/examples.ts";
+import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import {
   BULK_LINKS_MAX,
   BULK_PASSWORDS_MAX,
@@ -12,7 +13,7 @@ import {
   updateLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import { count, entryError, text } from "../http/common-schemas.ts";
+import { component, count, entryError, items, text } from "../http/common-schemas.ts";
 import { type ApiError, invalidField, notFound } from "../http/errors.ts";
 import { validateValue } from "../http/validation.ts";
 import type { LinkRow } from "./model.ts";
@@ -70,18 +71,16 @@ export const bulkUpdateBody = z.strictObject({ links: rowsOf(bulkChange) }).meta
   examples: [{ links: [{ id: LINK_ID, title: "Spring sale, extended" }] }],
 });
 
-export const bulkDeleteBody = z
-  .strictObject({
-    ids: z
-      .array(z.string())
-      .min(1)
-      .max(BULK_LINKS_MAX)
-      .meta({
-        description: "The ids of the links to delete, without duplicates.",
-        examples: [[LINK_ID]],
-      }),
-  })
-  .meta({ id: "LinkDeletions", description: "Links to delete at once." });
+export const bulkDeleteBody = strictComponent("LinkDeletions", "Links to delete at once.", {
+  ids: z
+    .array(z.string())
+    .min(1)
+    .max(BULK_LINKS_MAX)
+    .meta({
+      description: "The ids of the links to delete, without duplicates.",
+      examples: [[LINK_ID]],
+    }),
+});
 
 const index = count("The position in the request, from 0.", 0);
 
@@ -91,45 +90,54 @@ const failed = count("How many entries failed.", 1);
 const countOf = (description: string) => z.int().meta({ description, examples: [99] });
 
 const entriesOf = <Entry extends z.ZodRawShape>(entry: Entry) =>
-  z
-    .array(z.union([z.object({ index, ...entry }), z.object({ index, error: entryError })]))
-    .meta({ description: "One entry per row, in the order of the request." });
+  items(
+    "One entry per row, in the order of the request.",
+    z.union([z.object({ index, ...entry }), z.object({ index, error: entryError })]),
+  );
 
-export const bulkCreateResponse = z
-  .object({
+export const bulkCreateResponse = component(
+  "BulkLinks",
+  "The outcome of each link of a bulk request.",
+  {
     data: entriesOf({ link: linkResponse.meta({ description: "The link." }) }),
     created: countOf("How many links were created."),
     failed,
-  })
-  .meta({ id: "BulkLinks", description: "The outcome of each link of a bulk request." });
+  },
+);
 
-export const bulkCheckResponse = z
-  .object({
+export const bulkCheckResponse = component(
+  "BulkCheck",
+  "What was found about each link; none was created.",
+  {
     data: entriesOf({
       valid: z.literal(true).meta({ description: "The link could be created." }),
     }),
     valid: count("How many links could be created.", 1),
     failed,
-  })
-  .meta({ id: "BulkCheck", description: "What was found about each link; none was created." });
+  },
+);
 
-export const bulkUpdateResponse = z
-  .object({
+export const bulkUpdateResponse = component(
+  "BulkChanges",
+  "The outcome of each change of a bulk request.",
+  {
     data: entriesOf({ link: fullLink.meta({ description: "The link." }) }),
     updated: countOf("How many links were changed."),
     failed,
-  })
-  .meta({ id: "BulkChanges", description: "The outcome of each change of a bulk request." });
+  },
+);
 
-export const bulkDeleteResponse = z
-  .object({
+export const bulkDeleteResponse = component(
+  "BulkDeletions",
+  "The outcome of each deletion of a bulk request.",
+  {
     data: entriesOf({
       id: text("The id of the link.", LINK_ID),
     }),
     deleted: countOf("How many links were deleted."),
     failed,
-  })
-  .meta({ id: "BulkDeletions", description: "The outcome of each deletion of a bulk request." });
+  },
+);
 
 /** Links to create. Their ids derive from `firstId`, so that a retry finds the same links. */
 export const readCreations = (firstId: Uuid, rows: readonly unknown[]): (Creation | Failure)[] =>

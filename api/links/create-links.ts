@@ -222,22 +222,22 @@ export class LinkCreations {
 }
 
 /** The creations that are valid, and the first to claim their names; others fail in `results`. */
-function claimNames(
-  prepared: readonly (PreparedCreation | Failure)[],
+export function claimNames<Prepared extends PreparedCreation>(
+  prepared: readonly (Prepared | Failure)[],
   results: LinkResult[],
-): Candidate[] {
+): (Prepared & { index: number })[] {
   const claims = new NameClaims();
-  const candidates: Candidate[] = [];
+  const candidates: (Prepared & { index: number })[] = [];
   for (const [index, item] of prepared.entries()) {
     const error = isFailure(item) ? item.error : claims.claim(namesOf(item));
     if (error !== undefined) results[index] = { error };
-    else if (!isFailure(item)) candidates.push({ index, ...item });
+    else if (!isFailure(item)) candidates.push({ ...item, index });
   }
   return candidates;
 }
 
 /** The names that a candidate chooses; with its alias, also one that was generated. */
-const namesOf = (
+export const namesOf = (
   { link, body }: PreparedCreation,
   alias: string | null = body.alias ?? null,
 ): RequestedNames => {

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { truncateBytes } from "../../shared/bytes.ts";
 import { CLICK_TEXT_BYTES_MAX } from "../../shared/contracts/click-text.ts";
 import { RULE_ID } from "../../shared/contracts/examples.ts";
+import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import { targetFields } from "../../shared/contracts/link-fields.ts";
 import { instant, plainText } from "../../shared/contracts/text-schemas.ts";
 import { findCountryProblem } from "../../shared/countries.ts";
@@ -15,7 +16,7 @@ import { TimeSlice } from "../../shared/time-slice.ts";
 import { isPreviewAgent } from "../../shared/visitors/automation.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
-import { text } from "../http/common-schemas.ts";
+import { choice, component, flag, items, text, textOrNull } from "../http/common-schemas.ts";
 import type { LinkRow } from "./model.ts";
 import { toRecord } from "./record.ts";
 import { statusOf } from "./settings.ts";
@@ -29,8 +30,10 @@ const header = (description: string, example: string) =>
     .meta({ description, examples: [example] });
 
 /** A request to explain; omitted fields are absent from the explained request. */
-export const explainBody = z
-  .strictObject({
+export const explainBody = strictComponent(
+  "LinkRequest",
+  "A request to explain; it lacks what is omitted.",
+  {
     user_agent: header(
       "The header `User-Agent`.",
       "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15",
@@ -50,10 +53,11 @@ export const explainBody = z
         description: "The country of the address; when left out, rules by country do not match.",
         examples: ["DE"],
       }),
-    continent: z
-      .enum(["AF", "AN", "AS", "EU", "NA", "OC", "SA"])
-      .optional()
-      .meta({ description: "The continent of the address.", examples: ["EU"] }),
+    continent: choice(
+      "The continent of the address.",
+      ["AF", "AN", "AS", "EU", "NA", "OC", "SA"],
+      "EU",
+    ).optional(),
     language: header("The header `Accept-Language`.", "de-AT,de;q=0.9,en;q=0.8"),
     referrer: header("The header `Referer`.", "https://news.example.com/article"),
     query: header("The short URL's query, without `?`.", "utm_source=mail"),
@@ -61,11 +65,8 @@ export const explainBody = z
       description: "The instant of the request; now when left out.",
       examples: ["2030-01-01T08:00:00Z"],
     }),
-  })
-  .meta({
-    id: "LinkRequest",
-    description: "A request to explain; it lacks what is omitted.",
-  });
+  },
+);
 
 export type ExplainBody = z.output<typeof explainBody>;
 
@@ -74,56 +75,45 @@ const url = text(
   "https://apps.apple.com/app/id1",
 );
 
-const matched = z.boolean().meta({ description: "Whether it matches.", examples: [true] });
+const matched = flag("Whether it matches.", true);
 
-export const explanation = z
-  .object({
-    status: text("The link's status at that time; only an `active` link redirects.", "active"),
-    requires_password: z
-      .boolean()
-      .meta({ description: "Whether the visitor must enter a password first.", examples: [false] }),
-    preview: z.boolean().meta({
-      description:
-        "Whether the request gets the link's card instead of a redirect, as those of link-preview agents do.",
-      examples: [false],
+export const explanation = component("LinkExplanation", "Where a request is redirected, and why.", {
+  status: text("The link's status at that time; only an `active` link redirects.", "active"),
+  requires_password: flag("Whether the visitor must enter a password first.", false),
+  preview: flag(
+    "Whether the request gets the link's card instead of a redirect, as those of link-preview agents do.",
+    false,
+  ),
+  target: z
+    .object({
+      ...targetFields,
+      url,
+    })
+    .nullable()
+    .meta({
+      description: "Where the request is redirected; null when the link is not active.",
+      examples: [{ kind: "default", id: null, url: "https://example.com/" }],
     }),
-    target: z
-      .object({
-        ...targetFields,
-        url,
-      })
-      .nullable()
-      .meta({
-        description: "Where the request is redirected; null when the link is not active.",
-        examples: [{ kind: "default", id: null, url: "https://example.com/" }],
-      }),
-    rules: z
-      .array(
+  rules: items(
+    "The rules in order, up to the first that matches.",
+    z.object({
+      id: text("The rule's id, by which its clicks are counted.", RULE_ID),
+      url,
+      matched,
+      conditions: items(
+        "The conditions of the rule, and which of them match.",
         z.object({
-          id: text("The rule's id, by which its clicks are counted.", RULE_ID),
-          url,
+          type: text("The property of the request that the condition checks.", "os"),
           matched,
-          conditions: z
-            .array(
-              z.object({
-                type: text("The property of the request that the condition checks.", "os"),
-                matched,
-                actual: z
-                  .string()
-                  .nullable()
-                  .meta({
-                    description:
-                      "The request's value, shortened to 255 characters; null when it is unknown.",
-                    examples: ["iOS"],
-                  }),
-              }),
-            )
-            .meta({ description: "The conditions of the rule, and which of them match." }),
+          actual: textOrNull(
+            "The request's value, shortened to 255 characters; null when it is unknown.",
+            "iOS",
+          ),
         }),
-      )
-      .meta({ description: "The rules in order, up to the first that matches." }),
-  })
-  .meta({ id: "LinkExplanation", description: "Where a request is redirected, and why." });
+      ),
+    }),
+  ),
+});
 
 export type Explanation = z.output<typeof explanation>;
 

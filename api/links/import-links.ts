@@ -8,19 +8,17 @@ import { ApiError } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { validateValue } from "../http/validation.ts";
 import { errorCode, type Sql } from "../postgres.ts";
-import { toInsertions } from "./create-links.ts";
+import { claimNames, namesOf, toInsertions } from "./create-links.ts";
 import type { DestinationRules } from "./destinations.ts";
-import { conflictError, isNameTaken, NameClaims } from "./names.ts";
+import { conflictError, isNameTaken } from "./names.ts";
 import type { LinkPreparation, PreparedCreation } from "./prepare-link.ts";
-import { type Creation, type Failure, isFailure, toFailure } from "./results.ts";
-import { forwardsPath } from "./settings.ts";
+import { type Creation, type Failure, isFailure, type LinkResult, toFailure } from "./results.ts";
 import {
   type AliasHolder,
   DOMAIN_CHANGED,
   findAliasHolders,
   findConflicts,
   insertLinks,
-  type RequestedNames,
 } from "./sql.ts";
 
 /** A link to import, with the members of `POST /v1/links`; its id is the same in every attempt. */
@@ -39,7 +37,9 @@ export type ImportOutcome =
   | { outcome: "taken" | "refused"; reason: string };
 
 /** A valid link, with its index in the request. */
-type Candidate = PreparedCreation & { index: number; alias: string };
+type Candidate = Imported & { index: number };
+
+type Imported = PreparedCreation & { alias: string };
 
 /** Attempts while others create links under the same aliases, or change the domains. */
 const ATTEMPTS_MAX = 5;
@@ -95,14 +95,14 @@ export class LinkImports {
   ): Promise<Candidate[]> {
     const creations = links.map((link) => readCreation(link, this.#rules));
     const prepared = await this.#preparation.prepareLinks(owner, creations, "created");
-    const claims = new NameClaims();
-    const candidates: Candidate[] = [];
-    for (const [index, item] of prepared.entries()) {
-      const candidate = isFailure(item) ? item : toCandidate(item, index, links[index]?.createdAt);
-      const error = isFailure(candidate) ? candidate.error : claims.claim(namesOf(candidate));
-      if (error !== undefined) outcomes[index] = toOutcome(error);
-      else if (!isFailure(candidate)) candidates.push(candidate);
-    }
+    const aged = prepared.map((item, i) =>
+      isFailure(item) ? item : toImported(item, links[i]?.createdAt),
+    );
+    const results: LinkResult[] = [];
+    const candidates = claimNames(aged, results);
+    results.forEach((result, index) => {
+      if (isFailure(result)) outcomes[index] = toOutcome(result.error);
+    });
     return candidates;
   }
 
@@ -113,7 +113,7 @@ export class LinkImports {
     outcomes: ImportOutcome[],
   ): Promise<Candidate[]> {
     if (candidates.length === 0) return [];
-    const names = candidates.map(namesOf);
+    const names = candidates.map((candidate) => namesOf(candidate));
     const holders = await findAliasHolders(this.#sql, names);
     // Nearly all links have only an alias, without paths beneath one.
     const haveMore = names.some(
@@ -175,11 +175,7 @@ function readCreation(
 }
 
 /** Without an alias a link would get another short URL than it has. */
-function toCandidate(
-  prepared: PreparedCreation,
-  index: number,
-  createdAt: Date | undefined,
-): Candidate | Failure {
+function toImported(prepared: PreparedCreation, createdAt: Date | undefined): Imported | Failure {
   const { alias } = prepared.body;
   if (typeof alias !== "string")
     return { error: new ApiError("invalid_alias", "The link has no alias.") };
@@ -187,16 +183,10 @@ function toCandidate(
   const isKnown = createdAt !== undefined && createdAt < link.created_at;
   return {
     ...prepared,
-    index,
     alias,
     link: { ...link, created_at: isKnown ? createdAt : link.created_at },
   };
 }
-
-const namesOf = ({ link, alias }: Candidate): RequestedNames => {
-  const { id, domain_id, folded, external_id } = link;
-  return { id, domain_id, folded, alias, forwards: forwardsPath(link), external_id };
-};
 
 const toOutcome = ({ reason, message }: ApiError): ImportOutcome => ({
   outcome: reason === "alias_taken" ? "taken" : "refused",

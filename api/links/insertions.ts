@@ -4,7 +4,7 @@
  * written are written together after these, with one statement and one commit.
  *
  * Such a statement waits for no alias that somebody else has locked, as all others would wait with
- * it. A creation that finds its alias locked goes to a second lane, whose statements wait.
+ * it. A creation that finds its alias locked is written by others of its account, which wait.
  */
 import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import type { Writer } from "../http/principal.ts";
@@ -26,14 +26,19 @@ export type Inserted = {
 type Waiting = {
   owner: Writer;
   insertions: readonly Insertion[];
+  /** Whether its statement waits for locks of aliases. */
+  waits: boolean;
   resolve: (inserted: Inserted) => void;
   reject: (error: unknown) => void;
 };
 
 export class LinkInsertions {
   readonly #sql: Sql;
-  readonly #first = new Lane((creations) => this.#insertTogether(creations, false));
-  readonly #second = new Lane((creations) => this.#insertTogether(creations, true));
+  readonly #statements = new CoalescedCalls<Waiting, void>(
+    (creations) => this.#insertTogether(creations),
+    LINKS_AT_ONCE,
+    ({ insertions }) => insertions.length,
+  );
 
   constructor(sql: Sql) {
     this.#sql = sql;
@@ -42,23 +47,29 @@ export class LinkInsertions {
   /** As {@link insertLinks}, and takes from the account's budgets what is written. */
   insert(owner: Writer, insertions: readonly Insertion[]): Promise<Inserted> {
     return new Promise((resolve, reject) => {
-      this.#first.enter({ owner, insertions, resolve, reject });
+      this.#enter({ owner, insertions, waits: false, resolve, reject });
     });
   }
 
+  /** Creations of an account and mode that wait alike are written one statement after another. */
+  #enter(creation: Waiting): void {
+    const { accountId, mode } = creation.owner;
+    const key = `${accountId} ${mode} ${creation.waits}`;
+    this.#statements.run(creation, key).catch(creation.reject);
+  }
+
   /**
-   * Inserts the links of creations; each half by itself where all together fail, as one of them may
-   * have a taken name, or the quota suffices for some. Unless it `waits` for locks of aliases, what
-   * stands behind one goes to the second lane.
+   * Inserts the links of creations that wait alike; each half by itself where all together fail, as
+   * one of them may have a taken name, or the quota suffices for some.
    */
-  async #insertTogether(creations: readonly Waiting[], waits: boolean): Promise<void> {
+  async #insertTogether(creations: readonly Waiting[]): Promise<void> {
     const [first] = creations;
     if (first === undefined) return;
     const isOne = creations.length === 1;
     try {
       const insertions = creations.flatMap((creation) => creation.insertions);
       const inserted = await insertLinks(this.#sql, first.owner, insertions, {
-        waits,
+        waits: first.waits,
         consumes: true,
       });
       if ("locked" in inserted) return await this.#pass(creations, inserted.locked);
@@ -77,34 +88,17 @@ export class LinkInsertions {
       }
     }
     const half = creations.length / 2;
-    await this.#insertTogether(creations.slice(0, half), waits);
-    await this.#insertTogether(creations.slice(half), waits);
+    await this.#insertTogether(creations.slice(0, half));
+    await this.#insertTogether(creations.slice(half));
   }
 
-  /** Inserts what stands behind none of these locks; the others go to the second lane. */
+  /** Inserts what stands behind none of these locks; the others wait for them. */
   async #pass(creations: readonly Waiting[], locked: ReadonlySet<string>): Promise<void> {
     const { behind = [], free = [] } = Object.groupBy(creations, ({ insertions }) =>
       lockNamesOf(insertions).some((name) => locked.has(name)) ? "behind" : "free",
     );
-    for (const creation of behind) this.#second.enter(creation);
-    await this.#insertTogether(free, false);
-  }
-}
-
-const countLinks = ({ insertions }: Waiting): number => insertions.length;
-
-/** Where creations of an account and mode are inserted, one statement after the other. */
-class Lane {
-  readonly #statements: CoalescedCalls<Waiting, void>;
-
-  /** `insert` settles creations. */
-  constructor(insert: (creations: readonly Waiting[]) => Promise<void>) {
-    this.#statements = new CoalescedCalls(insert, LINKS_AT_ONCE, countLinks);
-  }
-
-  enter(creation: Waiting): void {
-    const { accountId, mode } = creation.owner;
-    this.#statements.run(creation, `${accountId} ${mode}`).catch(creation.reject);
+    for (const creation of behind) this.#enter({ ...creation, waits: true });
+    await this.#insertTogether(free);
   }
 }
 

@@ -23,7 +23,7 @@ import {
 import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/query-string.ts";
 import { instant } from "../../shared/contracts/text-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { idParameter } from "../http/common-schemas.ts";
+import { choice, idInPath } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
 import { filterParameter } from "../http/query.ts";
 import type { LinkSettings } from "./settings.ts";
@@ -50,7 +50,7 @@ export const includeAllQuery = z.object({
   }),
 });
 
-export const linkParams = z.object({ id: idParameter("link", "The link's id.", LINK_ID) });
+export const linkParams = z.object({ id: idInPath("link", "The link's id.", LINK_ID) });
 
 export const externalIdParams = z.object({
   external_id: externalId.meta({
@@ -150,17 +150,16 @@ export const linkConditions = z.object({
   created_before: instant
     .optional()
     .meta({ description: "Created before this instant.", examples: ["2026-04-01T00:00:00Z"] }),
-  expired: z
-    .enum(["true", "false"])
-    .optional()
-    .meta({ description: "Only links that have expired, or only others.", examples: ["false"] }),
-  archived: z
-    .enum(["true", "false", "any"])
-    .optional()
-    .meta({
-      description: "Only archived links, or all; without it, only others.",
-      examples: ["any"],
-    }),
+  expired: choice(
+    "Only links that have expired, or only others.",
+    ["true", "false"],
+    "false",
+  ).optional(),
+  archived: choice(
+    "Only archived links, or all; without it, only others.",
+    ["true", "false", "any"],
+    "any",
+  ).optional(),
 });
 
 export const listLinksQuery = listQuery.extend({

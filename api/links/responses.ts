@@ -19,11 +19,15 @@ import { settingsResponse } from "../../shared/contracts/link-settings.ts";
 import type { UtmName } from "../../shared/contracts/query-string.ts";
 import { encodeId } from "../../shared/ids.ts";
 import {
+  component,
   count,
   createdAt,
   expiresAt,
+  flag,
   hasPassword,
+  instantOrNull,
   text,
+  textOrNull,
   updatedAt,
 } from "../http/common-schemas.ts";
 import { toEtag } from "../http/etag.ts";
@@ -47,39 +51,23 @@ const named = {
 const dated = { created_at: createdAt, expires_at: expiresAt };
 
 const lastClick = {
-  last_click_at: z.iso
-    .datetime()
-    .nullable()
-    .meta({
-      description:
-        "The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.",
-      examples: [LAST_CLICK_AT],
-    }),
+  last_click_at: instantOrNull(
+    "The last of the clicks in `clicks`, up to a few seconds old; null without any. It remains when retention deletes the click.",
+    LAST_CLICK_AT,
+  ),
 };
 
 const labels = {
-  domain: z
-    .string()
-    .nullable()
-    .meta({ description: "The custom domain; null for the service's own.", examples: [null] }),
+  domain: textOrNull("The custom domain; null for the service's own.", null),
   tags: z
     .array(z.string())
     .meta({ description: "Labels to filter links by.", examples: [TAGS_EXAMPLE] }),
-  external_id: z
-    .string()
-    .nullable()
-    .meta({
-      description: "Your own id for the link, unique in the account and mode.",
-      examples: [EXTERNAL_ID_EXAMPLE],
-    }),
+  external_id: textOrNull(
+    "Your own id for the link, unique in the account and mode.",
+    EXTERNAL_ID_EXAMPLE,
+  ),
   notes: z.string().nullable().meta(notesMeta),
-  created_by: z
-    .string()
-    .nullable()
-    .meta({
-      description: "The key or the user that created it; null for neither.",
-      examples: [KEY_ID],
-    }),
+  created_by: textOrNull("The key or the user that created it; null for neither.", KEY_ID),
 };
 
 const details = {
@@ -100,13 +88,10 @@ const utmSetting = (name: UtmName) =>
 
 /** Settings that no response has but on request, as the interface wants of the UTM parameters. */
 const querySettings = {
-  forward_query: z
-    .boolean()
-    .optional()
-    .meta({
-      description: "Whether the short URL's query is passed on to the destination.",
-      examples: [true],
-    }),
+  forward_query: flag(
+    "Whether the short URL's query is passed on to the destination.",
+    true,
+  ).optional(),
   utm_source: utmSetting("utm_source"),
   utm_medium: utmSetting("utm_medium"),
   utm_campaign: utmSetting("utm_campaign"),
@@ -126,8 +111,10 @@ export const linkResponse = baseLink
       "A link, as creations and lists return it: with every setting that is on, except `forward_query` and the UTM parameters. `include=settings` adds these, and every other field.",
   });
 
-export const fullLink = z
-  .object({
+export const fullLink = component(
+  "FullLink",
+  "A link, as reads and changes of one return it: with every setting that is on, except `forward_query` and the UTM parameters, which `include=settings` adds.",
+  {
     ...named,
     unique_clicks: details.unique_clicks,
     created_at: dated.created_at,
@@ -138,17 +125,10 @@ export const fullLink = z
     ...labels,
     ...querySettings,
     ...settingsResponse,
-  })
-  .meta({
-    id: "FullLink",
-    description:
-      "A link, as reads and changes of one return it: with every setting that is on, except `forward_query` and the UTM parameters, which `include=settings` adds.",
-  });
+  },
+);
 
-export const linkListResponse = listOf(linkResponse).meta({
-  id: "LinkList",
-  description: "A page of links.",
-});
+export const linkListResponse = listOf("LinkList", "A page of links.", linkResponse);
 
 const toBaseLink = (row: LinkRow, shortUrl: string): z.output<typeof baseLink> => ({
   id: encodeId("link", row.id),

@@ -6,7 +6,7 @@ import {
   updateLinkBody,
   upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
-import { decodeId, encodeId } from "../../shared/ids.ts";
+import { encodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import { readIfMatch } from "../http/etag.ts";
@@ -120,7 +120,7 @@ export const linkRoutes = (
     .get(
       "/:id",
       async ({ call, params, query: { include }, set }) => {
-        const link = await links.get(principalOf(call), decodeId("link", params.id));
+        const link = await links.get(principalOf(call), params.id);
         return sendLink(link, set, shortUrl, include);
       },
       {
@@ -156,7 +156,7 @@ export const linkRoutes = (
       async ({ call, params, query: { include }, body, request, set }) => {
         const { link, propagated } = await links.update(
           principalOf(call),
-          decodeId("link", params.id),
+          params.id,
           body,
           readIfMatch(request.headers),
         );
@@ -278,7 +278,7 @@ export const linkRoutes = (
       async ({ call, params, request, set }) => {
         const { propagated } = await links.remove(
           principalOf(call),
-          decodeId("link", params.id),
+          params.id,
           readIfMatch(request.headers),
         );
         Object.assign(set.headers, propagationHeaders(propagated));
@@ -300,8 +300,7 @@ export const linkRoutes = (
     )
     .post(
       "/:id/explain",
-      async ({ call, params, body }) =>
-        await links.explain(principalOf(call), decodeId("link", params.id), body),
+      async ({ call, params, body }) => await links.explain(principalOf(call), params.id, body),
       {
         access: { scope: "links:read", limit: null, cost: 1, expensive: true },
         params: linkParams,

@@ -11,7 +11,7 @@ import {
   memberListResponse,
 } from "../../shared/contracts/user-responses.ts";
 import { decodeId } from "../../shared/ids.ts";
-import { successResponse } from "../http/common-schemas.ts";
+import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { originOf, principalOf } from "../http/request-context.ts";
 import type { SessionService } from "../sessions/service.ts";
 import type { AccessPlugin } from "../site.ts";
@@ -47,18 +47,20 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
     )
     .put(
       "/members/second-factor",
-      async ({ call, body }) => {
-        await members.requireFactor(principalOf(call), body.roles);
-        return { success: true, message: "The roles have been changed." };
-      },
+      ({ call, body }) =>
+        confirmAfter(
+          members.requireFactor(principalOf(call), body.roles),
+          "The roles have been changed.",
+        ),
       { access: "members:write", body: requireFactorBody, response: { 200: successResponse } },
     )
     .patch(
       "/members/:id",
-      async ({ call, params, body }) => {
-        await members.changeRole(principalOf(call), decodeId("user", params.id), body.role);
-        return { success: true, message: "The role has been changed." };
-      },
+      ({ call, params, body }) =>
+        confirmAfter(
+          members.changeRole(principalOf(call), decodeId("user", params.id), body.role),
+          "The role has been changed.",
+        ),
       {
         access: "members:write",
         params: memberParams,
@@ -68,10 +70,11 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
     )
     .delete(
       "/members/:id",
-      async ({ call, params }) => {
-        await members.remove(principalOf(call), decodeId("user", params.id));
-        return { success: true, message: "The member has been removed." };
-      },
+      ({ call, params }) =>
+        confirmAfter(
+          members.remove(principalOf(call), decodeId("user", params.id)),
+          "The member has been removed.",
+        ),
       { access: "members:write", params: memberParams, response: { 200: successResponse } },
     )
     .post(
@@ -94,10 +97,11 @@ export const memberRoutes = (auth: AccessPlugin, members: MemberService) =>
     )
     .delete(
       "/invitations/:id",
-      async ({ call, params }) => {
-        await members.withdraw(principalOf(call), decodeId("inv", params.id));
-        return { success: true, message: "The invitation has been withdrawn." };
-      },
+      ({ call, params }) =>
+        confirmAfter(
+          members.withdraw(principalOf(call), decodeId("inv", params.id)),
+          "The invitation has been withdrawn.",
+        ),
       { access: "members:write", params: memberParams, response: { 200: successResponse } },
     );
 

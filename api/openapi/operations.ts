@@ -8,7 +8,7 @@ import type {
 } from "zod-openapi";
 
 import { clickFields, country } from "../analytics/responses.ts";
-import { instant, text } from "../http/common-schemas.ts";
+import { choice, component, instant, text } from "../http/common-schemas.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { headerRefs, referErrors } from "./components.ts";
 
@@ -182,26 +182,26 @@ const binary = (contentMediaType: string) => ({
  * The JSON in an event's `data`. OpenAPI 3.1 cannot describe the events of a stream, so an
  * extension contains the schema.
  */
-export const clickEvent = z
-  .object({
+export const clickEvent = component(
+  "ClickEvent",
+  "A click, as the stream sends it in `data` of an event.",
+  {
     time: instant("When the redirect was sent.", "2026-03-02T09:15:07.318Z"),
-    class: z
-      .enum(["human", "bot", "prefetch"])
-      .meta({ description: "`human`, `bot` or `prefetch`." }),
+    class: choice("`human`, `bot` or `prefetch`.", ["human", "bot", "prefetch"]),
     country,
     region: text("The region's code; empty when it is unknown.", "DE-BE"),
     city: text("The city's name; empty when it is unknown.", "Berlin"),
     browser: clickFields.browser,
     os: clickFields.os,
-    device: z
-      .enum(["mobile", "desktop", "tablet", "other"])
-      .meta({ description: "`desktop`, `mobile`, `tablet` or `other`." }),
+    device: choice("`desktop`, `mobile`, `tablet` or `other`.", [
+      "mobile",
+      "desktop",
+      "tablet",
+      "other",
+    ]),
     referrer: clickFields.referrer.meta({ examples: ["google"] }),
-  })
-  .meta({
-    id: "ClickEvent",
-    description: "A click, as the stream sends it in `data` of an event.",
-  });
+  },
+);
 
 const EXAMPLE_EVENT = `id: 1772442907318.0199d3e2-7f6a-7cc1-9d7a-3c1b4e2f8a10.12.3
 event: click

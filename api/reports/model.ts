@@ -9,6 +9,7 @@ import {
   SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
+import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { tag } from "../../shared/contracts/link-schemas.ts";
 import {
@@ -24,7 +25,19 @@ import { email } from "../../shared/contracts/users.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { describeReport, type ReportContent } from "../../shared/reports/content.ts";
 import { localDate, timezoneField } from "../analytics/period.ts";
-import { count, createdAt, idParameter, text, updatedAt } from "../http/common-schemas.ts";
+import {
+  choice,
+  component,
+  count,
+  createdAt,
+  flag,
+  idInPath,
+  instantOrNull,
+  items,
+  text,
+  textOrNull,
+  updatedAt,
+} from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 import { shortUrlText } from "../links/model.ts";
 import { buildShortUrl } from "../links/short-url.ts";
@@ -32,7 +45,7 @@ import { buildShortUrl } from "../links/short-url.ts";
 /** The longest id of a link is shorter. */
 const ID_LENGTH_MAX = 40;
 
-export const reportParams = z.object({ id: idParameter("rpt", "The report's id.", REPORT_ID) });
+export const reportParams = z.object({ id: idInPath("rpt", "The report's id.", REPORT_ID) });
 
 /** Most recipients of a report. */
 const RECIPIENTS_MAX = 20;
@@ -92,14 +105,14 @@ const fields = {
   emails: z.array(email).max(RECIPIENTS_MAX).optional().meta(META.emails),
 };
 
-export const newReportBody = z
-  .strictObject(fields)
-  .meta({ id: "NewReport", description: "A report to create." });
+export const newReportBody = strictComponent("NewReport", "A report to create.", fields);
 
 export type NewReportBody = z.output<typeof newReportBody>;
 
-export const updateReportBody = z
-  .strictObject({
+export const updateReportBody = strictComponent(
+  "ReportChange",
+  "The fields of a report to change. Omitted fields keep their value; null removes a value.",
+  {
     name: fields.name.optional(),
     tag: fields.tag,
     link_id: fields.link_id,
@@ -109,54 +122,37 @@ export const updateReportBody = z
     timezone: timezoneField.meta(META.timezone),
     language: z.enum(REPORT_LANGUAGES).optional().meta(META.language),
     emails: fields.emails,
-    status: z
-      .enum(["active", "paused"])
-      .optional()
-      .meta({ description: "`paused` to make none for now.", examples: ["paused"] }),
-  })
-  .meta({
-    id: "ReportChange",
-    description:
-      "The fields of a report to change. Omitted fields keep their value; null removes a value.",
-  });
+    status: choice("`paused` to make none for now.", ["active", "paused"], "paused").optional(),
+  },
+);
 
 export type UpdateReportBody = z.output<typeof updateReportBody>;
 
-export const reportResponse = z
-  .object({
-    id: text("The report's id.", REPORT_ID),
-    name: z.string().meta(META.name),
-    tag: z.string().nullable().meta(META.tag),
-    link_id: z.string().nullable().meta(META.link_id),
-    short_url: z
-      .string()
-      .nullable()
-      .meta({ ...META.short_url, description: "The short URL of that link; null without one." }),
-    period: z.enum(REPORT_PERIODS).meta(META.period),
-    hour: z.int().meta(META.hour),
-    timezone: z.string().meta(META.timezone),
-    language: z.enum(REPORT_LANGUAGES).meta(META.language),
-    emails: z.array(z.string()).meta(META.emails),
-    status: z.enum(["active", "paused"]).meta({
-      description: "`paused` by somebody, or because its link has been deleted.",
-      examples: ["active"],
-    }),
-    next_run_at: z.iso
-      .datetime()
-      .nullable()
-      .meta({
-        description: "When it is made next; null while it is paused.",
-        examples: [CREATED_AT],
-      }),
-    created_at: createdAt,
-    updated_at: updatedAt,
-  })
-  .meta({ id: "Report", description: "Statistics that are sent regularly." });
-
-export const reportListResponse = listOf(reportResponse).meta({
-  id: "ReportList",
-  description: "A page of reports.",
+export const reportResponse = component("Report", "Statistics that are sent regularly.", {
+  id: text("The report's id.", REPORT_ID),
+  name: z.string().meta(META.name),
+  tag: z.string().nullable().meta(META.tag),
+  link_id: z.string().nullable().meta(META.link_id),
+  short_url: z
+    .string()
+    .nullable()
+    .meta({ ...META.short_url, description: "The short URL of that link; null without one." }),
+  period: z.enum(REPORT_PERIODS).meta(META.period),
+  hour: z.int().meta(META.hour),
+  timezone: z.string().meta(META.timezone),
+  language: z.enum(REPORT_LANGUAGES).meta(META.language),
+  emails: z.array(z.string()).meta(META.emails),
+  status: choice(
+    "`paused` by somebody, or because its link has been deleted.",
+    ["active", "paused"],
+    "active",
+  ),
+  next_run_at: instantOrNull("When it is made next; null while it is paused.", CREATED_AT),
+  created_at: createdAt,
+  updated_at: updatedAt,
 });
+
+export const reportListResponse = listOf("ReportList", "A page of reports.", reportResponse);
 
 const day = (description: string, example: string) =>
   z.iso.date().meta({ description, examples: [example] });
@@ -165,64 +161,53 @@ const reportMessage = z
   .object({
     title: text("The report's name and its days.", "Monday numbers: February 23 – March 1, 2026"),
     subject: text("What it is about.", "All links"),
-    totals: z
-      .array(
-        z.object({
-          label: text("What is counted.", "Clicks"),
-          text: text("The count, and that of the period before.", "312 (+4 %, 300 before)"),
-        }),
-      )
-      .meta({ description: "The counts of the period." }),
-    lists: z
-      .array(
-        z.object({
-          title: text("What is listed.", "Countries"),
-          rows: z
-            .array(
-              z.object({
-                name: text("The name of an entry.", "Germany"),
-                url: z
-                  .string()
-                  .nullable()
-                  .meta({ description: "What it links to; null for nothing.", examples: [null] }),
-                number: text("Its count.", "1,200"),
-              }),
-            )
-            .meta({ description: "The entries with the highest counts." }),
-        }),
-      )
-      .meta({ description: "The lists that have entries." }),
+    totals: items(
+      "The counts of the period.",
+      z.object({
+        label: text("What is counted.", "Clicks"),
+        text: text("The count, and that of the period before.", "312 (+4 %, 300 before)"),
+      }),
+    ),
+    lists: items(
+      "The lists that have entries.",
+      z.object({
+        title: text("What is listed.", "Countries"),
+        rows: items(
+          "The entries with the highest counts.",
+          z.object({
+            name: text("The name of an entry.", "Germany"),
+            url: textOrNull("What it links to; null for nothing.", null),
+            number: text("Its count.", "1,200"),
+          }),
+        ),
+      }),
+    ),
     note: text("How to read it.", "Days of Europe/Berlin. Clicks by people only."),
   })
   .meta({ description: "What the report says, in its language, as mails have it." });
 
-export const runResponse = z
-  .object({
-    event_id: text("The id of the event `report.ready` that has what the report says.", EVENT_ID),
-    first_day: day("The first day of the period.", "2026-02-23"),
-    last_day: day("The last day of the period.", "2026-03-01"),
-    requested: z.boolean().meta({
-      description: "Whether somebody has requested it; else it was made when it was due.",
-      examples: [false],
-    }),
-    clicks: count("Clicks by people in the period.", 312),
-    unique_clicks: count("Their distinct visitors.", 187),
-    mails: z
-      .object({
-        waiting: count("Not sent yet.", 0),
-        sent: count("Accepted by the mail server.", 2),
-        failed: count("Refused for good, or for a day.", 0),
-        unknown: count("Sent without a response: they may have arrived.", 0),
-      })
-      .meta({ description: "The mails to its recipients, by what came of them." }),
-    message: reportMessage,
-    created_at: createdAt,
-  })
-  .meta({ id: "ReportRun", description: "A report of a period." });
+export const runResponse = component("ReportRun", "A report of a period.", {
+  event_id: text("The id of the event `report.ready` that has what the report says.", EVENT_ID),
+  first_day: day("The first day of the period.", "2026-02-23"),
+  last_day: day("The last day of the period.", "2026-03-01"),
+  requested: flag("Whether somebody has requested it; else it was made when it was due.", false),
+  clicks: count("Clicks by people in the period.", 312),
+  unique_clicks: count("Their distinct visitors.", 187),
+  mails: z
+    .object({
+      waiting: count("Not sent yet.", 0),
+      sent: count("Accepted by the mail server.", 2),
+      failed: count("Refused for good, or for a day.", 0),
+      unknown: count("Sent without a response: they may have arrived.", 0),
+    })
+    .meta({ description: "The mails to its recipients, by what came of them." }),
+  message: reportMessage,
+  created_at: createdAt,
+});
 
-export const runListResponse = z
-  .object({ data: z.array(runResponse).meta({ description: "Newest first: at most 20." }) })
-  .meta({ id: "ReportRunList", description: "What a report has been made of." });
+export const runListResponse = component("ReportRunList", "What a report has been made of.", {
+  data: items("Newest first: at most 20.", runResponse),
+});
 
 /** The fields of a report that its owner decides. */
 export type ReportFields = Schedule & {

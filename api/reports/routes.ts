@@ -2,11 +2,10 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
-import { decodeId } from "../../shared/ids.ts";
 import { inEachLanguage } from "../../shared/languages/catalogues.ts";
 import { textsOf } from "../../shared/languages/messages.ts";
-import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
+import { confirmAfter, successResponse } from "../http/common-schemas.ts";
+import { listQuery, respondWithList } from "../http/pagination.ts";
 import { originOf, principalOf, type ResponseSettings } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import { sendCard } from "../shares/public/document.ts";
@@ -60,10 +59,13 @@ export const reportRoutes = (
     )
     .get(
       "",
-      ({ call, query }) => {
-        const read = (request: ListRequest) => reports.list(principalOf(call), request);
-        return respondWithList(query, "reports", read, (row) => toReportResponse(row, shortUrl));
-      },
+      ({ call, query }) =>
+        respondWithList(
+          query,
+          "reports",
+          (part) => reports.list(principalOf(call), part),
+          (row) => toReportResponse(row, shortUrl),
+        ),
       {
         access: "reports:read",
         query: listQuery,
@@ -74,10 +76,7 @@ export const reportRoutes = (
     .get(
       "/:id",
       async ({ call, params }) =>
-        toReportResponse(
-          await reports.get(principalOf(call), decodeId("rpt", params.id)),
-          shortUrl,
-        ),
+        toReportResponse(await reports.get(principalOf(call), params.id), shortUrl),
       {
         access: "reports:read",
         params: reportParams,
@@ -88,10 +87,7 @@ export const reportRoutes = (
     .patch(
       "/:id",
       async ({ call, params, body }) =>
-        toReportResponse(
-          await reports.update(principalOf(call), decodeId("rpt", params.id), body),
-          shortUrl,
-        ),
+        toReportResponse(await reports.update(principalOf(call), params.id, body), shortUrl),
       {
         access: "reports:write",
         params: reportParams,
@@ -106,10 +102,8 @@ export const reportRoutes = (
     )
     .delete(
       "/:id",
-      async ({ call, params }) => {
-        await reports.remove(principalOf(call), decodeId("rpt", params.id));
-        return { success: true, message: "The report has been deleted." };
-      },
+      ({ call, params }) =>
+        confirmAfter(reports.remove(principalOf(call), params.id), "The report has been deleted."),
       {
         access: "reports:write",
         params: reportParams,
@@ -123,8 +117,7 @@ export const reportRoutes = (
     )
     .post(
       "/:id/send",
-      async ({ call, params }) =>
-        toRunResponse(await reports.send(principalOf(call), decodeId("rpt", params.id))),
+      async ({ call, params }) => toRunResponse(await reports.send(principalOf(call), params.id)),
       {
         access: { scope: "reports:write", limit: null, cost: 1, expensive: true },
         params: reportParams,
@@ -139,7 +132,7 @@ export const reportRoutes = (
     .get(
       "/:id/runs",
       async ({ call, params }) => {
-        const runs = await reports.listRuns(principalOf(call), decodeId("rpt", params.id));
+        const runs = await reports.listRuns(principalOf(call), params.id);
         return { data: runs.map(toRunResponse) };
       },
       {

@@ -11,7 +11,7 @@ import {
 } from "../../shared/contracts/user-responses.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
-import { successResponse } from "../http/common-schemas.ts";
+import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
 import { originOf } from "../http/request-context.ts";
 import { NetworkWindow } from "../limits/windows.ts";
@@ -179,10 +179,11 @@ export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMai
     })
     .post(
       "/:token",
-      async ({ call, params, body }) => {
-        await resets.use(params.token, body.password, originOf(call));
-        return { success: true, message: "The password has been set. Sign in with it." };
-      },
+      ({ call, params, body }) =>
+        confirmAfter(
+          resets.use(params.token, body.password, originOf(call)),
+          "The password has been set. Sign in with it.",
+        ),
       {
         access: "public",
         params: tokenParams,

@@ -10,6 +10,7 @@ import {
   SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
+import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import {
   BREAKDOWNS_MAX,
   PASSWORD_LENGTH,
@@ -23,7 +24,16 @@ import type { CountryClicks } from "../../shared/statistics/world-map.tsx";
 import { boundaryProblem, periodField, timezoneField } from "../analytics/period.ts";
 import { clicks, completeFromField, percentage, rangeCounts } from "../analytics/responses.ts";
 import type { Brand } from "../branding/service.ts";
-import { createdAt, hasPassword, idParameter, text, updatedAt } from "../http/common-schemas.ts";
+import {
+  component,
+  createdAt,
+  hasPassword,
+  idInPath,
+  items,
+  text,
+  textOrNull,
+  updatedAt,
+} from "../http/common-schemas.ts";
 import { listOf } from "../http/pagination.ts";
 
 const EMBED_ORIGINS_MAX = 10;
@@ -71,32 +81,36 @@ const fields = {
   expires_at: instant.nullish().meta(META.expires_at),
 };
 
-export const newShareBody = z
-  .strictObject({
+export const newShareBody = strictComponent(
+  "NewShare",
+  "A share to create: of one link, or of all.",
+  {
     link_id: z.string().nullish().meta(META.link_id),
     ...fields,
     breakdowns: fields.breakdowns.meta({
       description: "The dimensions that readers see: country, device and referrer when left out.",
     }),
-  })
-  .meta({ id: "NewShare", description: "A share to create: of one link, or of all." });
+  },
+);
 
 export type NewShareBody = z.output<typeof newShareBody>;
 
-export const updateShareBody = z.strictObject(fields).meta({
-  id: "ShareChange",
-  description:
-    "The fields of a share to change. Omitted fields keep their value; null removes a value.",
-});
+export const updateShareBody = strictComponent(
+  "ShareChange",
+  "The fields of a share to change. Omitted fields keep their value; null removes a value.",
+  fields,
+);
 
 export type UpdateShareBody = z.output<typeof updateShareBody>;
 
 export const shareParams = z.object({
-  id: idParameter("shr", "The share's id, not its token.", SHARE_ID),
+  id: idInPath("shr", "The share's id, not its token.", SHARE_ID),
 });
 
-export const shareResponse = z
-  .object({
+export const shareResponse = component(
+  "Share",
+  "Statistics that people without an account can read.",
+  {
     id: text("The share's id, for the paths of this API.", SHARE_ID),
     link_id: z.string().nullable().meta(META.link_id),
     name: z.string().nullable().meta(META.name),
@@ -107,8 +121,8 @@ export const shareResponse = z
     expires_at: z.iso.datetime().nullable().meta(META.expires_at),
     created_at: createdAt,
     updated_at: updatedAt,
-  })
-  .meta({ id: "Share", description: "Statistics that people without an account can read." });
+  },
+);
 
 export const newShareResponse = shareResponse
   .extend({
@@ -116,17 +130,14 @@ export const newShareResponse = shareResponse
       "The secret part of the URL. Only this response contains it: store it now.",
       SHARE_TOKEN,
     ),
-    url: z.string().meta({
-      description: "The page to share. Only this response contains it: store it now.",
-      examples: [`https://api.example.com/shared/${SHARE_TOKEN}`],
-    }),
+    url: text(
+      "The page to share. Only this response contains it: store it now.",
+      `https://api.example.com/shared/${SHARE_TOKEN}`,
+    ),
   })
   .meta({ id: "ShareWithUrl", description: "A new share, with its URL." });
 
-export const shareListResponse = listOf(shareResponse).meta({
-  id: "ShareList",
-  description: "A page of shares.",
-});
+export const shareListResponse = listOf("ShareList", "A page of shares.", shareResponse);
 
 /** The changeable fields of a share. */
 export type ShareFields = {
@@ -214,57 +225,50 @@ export const sharedParams = z.object({
   }),
 });
 
-export const accessBody = z
-  .strictObject({
-    password: z
-      .string()
-      .max(PASSWORD_LENGTH.max)
-      .meta({
-        description: "The password that was shared with the URL.",
-        examples: ["correct horse battery"],
-      }),
-  })
-  .meta({ id: "SharePassword", description: "The password of shared statistics." });
+export const accessBody = strictComponent("SharePassword", "The password of shared statistics.", {
+  password: z
+    .string()
+    .max(PASSWORD_LENGTH.max)
+    .meta({
+      description: "The password that was shared with the URL.",
+      examples: ["correct horse battery"],
+    }),
+});
 
-export const accessResponse = z
-  .object({
+export const accessResponse = component(
+  "ShareAccess",
+  "Access to shared statistics with a password.",
+  {
     access_token: text("Send it in `X-Share-Access`.", "1772446500.q1Zt…"),
     expires_at: z.iso
       .datetime()
       .meta({ description: "When the access ends.", examples: ["2026-03-02T10:15:00.000Z"] }),
-  })
-  .meta({ id: "ShareAccess", description: "Access to shared statistics with a password." });
+  },
+);
 
 const sharedBreakdown = z.object({
   by: text("The dimension.", "country"),
-  data: z
-    .array(
-      z.object({
-        values: z.record(z.string(), z.string()).meta({
-          description:
-            "The value. A region has its country too, and a city its country and region.",
-        }),
-        clicks,
-        percentage,
+  data: items(
+    "The values with the most clicks, ten at most.",
+    z.object({
+      values: z.record(z.string(), z.string()).meta({
+        description: "The value. A region has its country too, and a city its country and region.",
       }),
-    )
-    .meta({ description: "The values with the most clicks, ten at most." }),
+      clicks,
+      percentage,
+    }),
+  ),
 });
 
-export const sharedResponse = z
-  .object({
-    name: z.string().nullable().meta(META.name),
-    short_url: z
-      .string()
-      .nullable()
-      .meta({ description: "The link's short URL; null for all links.", examples: [SHORT_URL] }),
-    period: text("The period of the query.", "7d"),
-    timezone: z.string().meta(META.timezone),
-    ...rangeCounts,
-    breakdowns: z.array(sharedBreakdown).meta({ description: "The dimensions that are shared." }),
-    ...completeFromField,
-  })
-  .meta({ id: "SharedStatistics", description: "What a share shows." });
+export const sharedResponse = component("SharedStatistics", "What a share shows.", {
+  name: z.string().nullable().meta(META.name),
+  short_url: textOrNull("The link's short URL; null for all links.", SHORT_URL),
+  period: text("The period of the query.", "7d"),
+  timezone: z.string().meta(META.timezone),
+  ...rangeCounts,
+  breakdowns: items("The dimensions that are shared.", sharedBreakdown),
+  ...completeFromField,
+});
 
 export type SharedStatistics = z.output<typeof sharedResponse>;
 

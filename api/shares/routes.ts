@@ -1,9 +1,8 @@
 /** Routes of `/v1/shares`: owners manage their shares. */
 import { Elysia } from "elysia";
 
-import { decodeId } from "../../shared/ids.ts";
-import { successResponse } from "../http/common-schemas.ts";
-import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
+import { confirmAfter, successResponse } from "../http/common-schemas.ts";
+import { listQuery, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
@@ -59,10 +58,13 @@ export const shareRoutes = (
     )
     .get(
       "",
-      ({ call, query }) => {
-        const read = (request: ListRequest) => shares.list(principalOf(call), request);
-        return respondWithList(query, "shares", read, toShareResponse);
-      },
+      ({ call, query }) =>
+        respondWithList(
+          query,
+          "shares",
+          (part) => shares.list(principalOf(call), part),
+          toShareResponse,
+        ),
       {
         access: "shares:read",
         query: listQuery,
@@ -72,8 +74,7 @@ export const shareRoutes = (
     )
     .get(
       "/:id",
-      async ({ call, params }) =>
-        toShareResponse(await shares.get(principalOf(call), decodeId("shr", params.id))),
+      async ({ call, params }) => toShareResponse(await shares.get(principalOf(call), params.id)),
       {
         access: "shares:read",
         params: shareParams,
@@ -84,7 +85,7 @@ export const shareRoutes = (
     .patch(
       "/:id",
       async ({ call, params, body }) =>
-        toShareResponse(await shares.update(principalOf(call), decodeId("shr", params.id), body)),
+        toShareResponse(await shares.update(principalOf(call), params.id, body)),
       {
         access: "shares:write",
         params: shareParams,
@@ -103,7 +104,7 @@ export const shareRoutes = (
       "/:id/rotate",
       ({ call, params, request, set }) =>
         idempotency.runSecret({ call, request, body: null, set }, async (principal) => {
-          const { row, token } = await shares.rotate(principal, decodeId("shr", params.id));
+          const { row, token } = await shares.rotate(principal, params.id);
           const url = `${originOf(request)}/shared/${token}`;
           return { status: 200 as const, body: { ...toShareResponse(row), token, url } };
         }),
@@ -123,10 +124,8 @@ export const shareRoutes = (
     )
     .delete(
       "/:id",
-      async ({ call, params }) => {
-        await shares.revoke(principalOf(call), decodeId("shr", params.id));
-        return { success: true, message: "The share has been revoked." };
-      },
+      ({ call, params }) =>
+        confirmAfter(shares.revoke(principalOf(call), params.id), "The share has been revoked."),
       {
         access: "shares:write",
         params: shareParams,

@@ -1,9 +1,10 @@
 /** Schemas of tag requests and responses, and the rows they come from. */
 import * as z from "zod";
 
+import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
-import { count, text } from "../http/common-schemas.ts";
+import { component, count, countOrNull, flag, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
 export const listTagsQuery = z.object({
@@ -41,57 +42,48 @@ const tagFields = {
   name: text("The tag.", "spring"),
   color: z.enum(TAG_COLORS).nullable().meta(tagColorMeta),
   links: count("How many links have the tag, with archived ones.", 42),
-  clicks: z
-    .int()
-    .nullable()
-    .meta({
-      description: "The clicks of these links together; null when there are too many to add up.",
-      examples: [1284],
-    }),
+  clicks: countOrNull(
+    "The clicks of these links together; null when there are too many to add up.",
+    1284,
+  ),
 };
 
-export const tagListResponse = z
-  .object({
-    data: entriesOf(
-      z.object(tagFields).meta({ id: "Tag", description: "A tag, with the links that have it." }),
-    ),
-    next_cursor: nextCursor,
-  })
-  .meta({ id: "TagList", description: "A page of tags." });
+export const tagListResponse = component("TagList", "A page of tags.", {
+  data: entriesOf(component("Tag", "A tag, with the links that have it.", tagFields)),
+  next_cursor: nextCursor,
+});
 
 /** How far a change of many links has come. */
 const progressFields = {
   changed: count("Links that had one of the tags.", 17),
-  done: z
-    .boolean()
-    .meta({ description: "False when there may be more: repeat the request.", examples: [true] }),
+  done: flag("False when there may be more: repeat the request.", true),
 };
 
-export const changedTagResponse = z.object({ ...tagFields, ...progressFields }).meta({
-  id: "ChangedTag",
-  description: "A tag after a change, and how far the change of its links has come.",
-});
+export const changedTagResponse = component(
+  "ChangedTag",
+  "A tag after a change, and how far the change of its links has come.",
+  { ...tagFields, ...progressFields },
+);
 
-export const progressResponse = z.object(progressFields).meta({
-  id: "TagProgress",
-  description: "How far a change of many links has come.",
-});
+export const progressResponse = component(
+  "TagProgress",
+  "How far a change of many links has come.",
+  progressFields,
+);
 
 export type Progress = z.output<typeof progressResponse>;
 
-export const mergeTagsBody = z
-  .strictObject({
-    tags: z
-      .array(tag)
-      .min(1)
-      .max(TAGS_MAX)
-      .meta({ description: "The tags to replace.", examples: [["sprign", "Spring"]] }),
-    into: tag.meta({
-      description: "The tag that replaces them; it may exist already.",
-      examples: ["spring"],
-    }),
-  })
-  .meta({ id: "MergeTagsRequest", description: "Tags to replace by one." });
+export const mergeTagsBody = strictComponent("MergeTagsRequest", "Tags to replace by one.", {
+  tags: z
+    .array(tag)
+    .min(1)
+    .max(TAGS_MAX)
+    .meta({ description: "The tags to replace.", examples: [["sprign", "Spring"]] }),
+  into: tag.meta({
+    description: "The tag that replaces them; it may exist already.",
+    examples: ["spring"],
+  }),
+});
 
 /** A tag as stored in PostgreSQL. */
 export type TagRow = {

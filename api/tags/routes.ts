@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { changeTagBody } from "../../shared/contracts/tag-schemas.ts";
-import { readCursor, writeCursor } from "../http/pagination.ts";
+import { readCursor, writeNext } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
@@ -35,7 +35,7 @@ export const tagRoutes = (auth: AccessPlugin, tags: TagService) =>
         const { rows, next } = await tags.list(principalOf(call), { search, sort, limit, after });
         return {
           data: rows,
-          next_cursor: next === null ? null : writeCursor([`tags ${sort}`, ...next]),
+          next_cursor: writeNext(next && [`tags ${sort}`, ...next]),
         };
       },
       {

@@ -10,7 +10,13 @@ import {
   viewNameMeta,
   viewQueryMeta,
 } from "../../shared/contracts/view-schemas.ts";
-import { instant, successResponse } from "../http/common-schemas.ts";
+import {
+  component,
+  confirmAfter,
+  instant,
+  items,
+  successResponse,
+} from "../http/common-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
 import type { ViewRow, ViewService } from "./service.ts";
@@ -103,10 +109,11 @@ function routesOf(auth: AccessPlugin, views: ViewService, resource: Resource) {
     )
     .delete(
       "/:name",
-      async ({ call, params }) => {
-        await views.remove(principalOf(call), kind, params.name);
-        return { success: true, message: `The ${called} has been deleted.` };
-      },
+      ({ call, params }) =>
+        confirmAfter(
+          views.remove(principalOf(call), kind, params.name),
+          `The ${called} has been deleted.`,
+        ),
       {
         access: "links:write",
         params: viewParams,
@@ -120,24 +127,22 @@ const viewParams = z.object({
   name: viewName.meta({ ...viewNameMeta, description: "The name, percent-encoded." }),
 });
 
-const viewResponse = z
-  .object({
+const viewResponse = component(
+  "SavedView",
+  "A saved view of analytics, filter of links or template of UTM parameters.",
+  {
     name: z.string().meta(viewNameMeta),
     query: z.string().meta(viewQueryMeta),
     created_at: instant("When it was saved first.", CREATED_AT),
     updated_at: instant("When it was saved last.", CREATED_AT),
-  })
-  .meta({
-    id: "SavedView",
-    description: "A saved view of analytics, filter of links or template of UTM parameters.",
-  });
+  },
+);
 
-const viewListResponse = z
-  .object({ data: z.array(viewResponse).meta({ description: "All of the kind, by name." }) })
-  .meta({
-    id: "SavedViewList",
-    description: "Everything of one kind that the account and mode has saved.",
-  });
+const viewListResponse = component(
+  "SavedViewList",
+  "Everything of one kind that the account and mode has saved.",
+  { data: items("All of the kind, by name.", viewResponse) },
+);
 
 const toViewResponse = ({ created_at, updated_at, ...view }: ViewRow) => ({
   ...view,

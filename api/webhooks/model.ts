@@ -18,57 +18,65 @@ import {
   type WebhookFormat,
 } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import { count, createdAt, idParameter, text, updatedAt } from "../http/common-schemas.ts";
+import {
+  choice,
+  component,
+  count,
+  countOrNull,
+  createdAt,
+  idInPath,
+  instantOrNull,
+  text,
+  textOrNull,
+  updatedAt,
+} from "../http/common-schemas.ts";
 import { listOf, listQuery } from "../http/pagination.ts";
 
 export type CreateWebhookBody = z.output<typeof newWebhookBody>;
 
 export type UpdateWebhookBody = z.output<typeof updateWebhookBody>;
 
-export const webhookParams = z.object({ id: idParameter("wh", "The webhook's id.", WEBHOOK_ID) });
+export const webhookParams = z.object({ id: idInPath("wh", "The webhook's id.", WEBHOOK_ID) });
 
 export const deliveryParams = webhookParams.extend({
-  delivery: idParameter("dlv", "The delivery's id.", DELIVERY_ID),
+  delivery: idInPath("dlv", "The delivery's id.", DELIVERY_ID),
 });
 
 const names = z.array(z.string()).nullable();
 
-const instantOrNull = z.iso.datetime().nullable();
-
-export const webhookResponse = z
-  .object({
-    id: text("The webhook's id.", WEBHOOK_ID),
-    url: z.string().meta(WEBHOOK_META.url),
-    events: z.array(z.string()).meta(WEBHOOK_META.events),
-    link_ids: names.meta(WEBHOOK_META.link_ids),
-    tags: names.meta(WEBHOOK_META.tags),
-    domains: names.meta(WEBHOOK_META.domains),
-    description: z.string().nullable().meta(WEBHOOK_META.description),
-    format: z.enum(WEBHOOK_FORMATS).meta(WEBHOOK_META.format),
-    status: z.enum(["active", "paused", "disabled"]).meta({
-      description: "`active`; `paused` by its owner; or `disabled` because of its receiver.",
-      examples: ["active"],
-    }),
-    disabled_reason: z
-      .enum(["gone", "failing"])
-      .nullable()
-      .meta({
-        description:
-          "Why it was disabled: `gone` when the receiver responded 410, `failing` after five days of nothing but failure; else null.",
-        examples: [null],
-      }),
-    failing_since: instantOrNull.meta({
-      description: "Since when every attempt has failed; null when the last one was successful.",
+export const webhookResponse = component("Webhook", "Where events are delivered to.", {
+  id: text("The webhook's id.", WEBHOOK_ID),
+  url: z.string().meta(WEBHOOK_META.url),
+  events: z.array(z.string()).meta(WEBHOOK_META.events),
+  link_ids: names.meta(WEBHOOK_META.link_ids),
+  tags: names.meta(WEBHOOK_META.tags),
+  domains: names.meta(WEBHOOK_META.domains),
+  description: z.string().nullable().meta(WEBHOOK_META.description),
+  format: z.enum(WEBHOOK_FORMATS).meta(WEBHOOK_META.format),
+  status: choice(
+    "`active`; `paused` by its owner; or `disabled` because of its receiver.",
+    ["active", "paused", "disabled"],
+    "active",
+  ),
+  disabled_reason: z
+    .enum(["gone", "failing"])
+    .nullable()
+    .meta({
+      description:
+        "Why it was disabled: `gone` when the receiver responded 410, `failing` after five days of nothing but failure; else null.",
       examples: [null],
     }),
-    old_secret_expires_at: instantOrNull.meta({
-      description: "Until when the secret before the current one signs as well; null for none.",
-      examples: [EXPIRES_AT],
-    }),
-    created_at: createdAt,
-    updated_at: updatedAt,
-  })
-  .meta({ id: "Webhook", description: "Where events are delivered to." });
+  failing_since: instantOrNull(
+    "Since when every attempt has failed; null when the last one was successful.",
+    null,
+  ),
+  old_secret_expires_at: instantOrNull(
+    "Until when the secret before the current one signs as well; null for none.",
+    EXPIRES_AT,
+  ),
+  created_at: createdAt,
+  updated_at: updatedAt,
+});
 
 export const newWebhookResponse = webhookResponse
   .extend({
@@ -79,48 +87,37 @@ export const newWebhookResponse = webhookResponse
   })
   .meta({ id: "WebhookWithSecret", description: "A webhook with its new secret." });
 
-export const webhookListResponse = listOf(webhookResponse).meta({
-  id: "WebhookList",
-  description: "A page of webhooks.",
-});
+export const webhookListResponse = listOf("WebhookList", "A page of webhooks.", webhookResponse);
 
 export const deliveryListQuery = listQuery.extend({
-  status: z
-    .enum(["pending", "delivered", "failed"])
-    .optional()
-    .meta({ description: "Only deliveries with this status.", examples: ["failed"] }),
+  status: choice(
+    "Only deliveries with this status.",
+    ["pending", "delivered", "failed"],
+    "failed",
+  ).optional(),
 });
 
-export const deliveryResponse = z
-  .object({
+export const deliveryResponse = component(
+  "WebhookDelivery",
+  "An event for a webhook, and what came of it.",
+  {
     id: text("The delivery's id.", DELIVERY_ID),
     event_id: text("The event's id, which the receiver gets as `webhook-id`.", EVENT_ID),
     event_type: text("The event's type.", "link.created"),
-    status: z.enum(["pending", "delivered", "failed"]).meta({
-      description: "`pending` until a receiver has responded 2xx, or no attempt is left.",
-      examples: ["delivered"],
-    }),
+    status: choice(
+      "`pending` until a receiver has responded 2xx, or no attempt is left.",
+      ["pending", "delivered", "failed"],
+      "delivered",
+    ),
     attempts: count("How many attempts were made.", 1),
-    next_attempt_at: instantOrNull.meta({
-      description: "When the next attempt is due; null unless `pending`.",
-      examples: [null],
-    }),
-    last_attempt_at: instantOrNull.meta({
-      description: "When the last attempt began; null before the first.",
-      examples: [CREATED_AT],
-    }),
-    latency_ms: z
-      .int()
-      .nullable()
-      .meta({ description: "How many milliseconds the last attempt took.", examples: [84] }),
-    response_status: z
-      .int()
-      .nullable()
-      .meta({ description: "The status of the last response.", examples: [200] }),
-    response_body: z
-      .string()
-      .nullable()
-      .meta({ description: "The first KiB of the last response's body.", examples: ["ok"] }),
+    next_attempt_at: instantOrNull("When the next attempt is due; null unless `pending`.", null),
+    last_attempt_at: instantOrNull(
+      "When the last attempt began; null before the first.",
+      CREATED_AT,
+    ),
+    latency_ms: countOrNull("How many milliseconds the last attempt took.", 84),
+    response_status: countOrNull("The status of the last response.", 200),
+    response_body: textOrNull("The first KiB of the last response's body.", "ok"),
     error_code: z
       .enum(DELIVERY_ERROR_CODES)
       .nullable()
@@ -128,21 +125,16 @@ export const deliveryResponse = z
         description: "Why the last attempt got no response, for programs.",
         examples: [null],
       }),
-    error: z
-      .string()
-      .nullable()
-      .meta({
-        description: "The same for people, such as `Port 25 may not be used.`",
-        examples: [null],
-      }),
+    error: textOrNull("The same for people, such as `Port 25 may not be used.`", null),
     created_at: createdAt,
-  })
-  .meta({ id: "WebhookDelivery", description: "An event for a webhook, and what came of it." });
+  },
+);
 
-export const deliveryListResponse = listOf(deliveryResponse).meta({
-  id: "WebhookDeliveryList",
-  description: "A page of deliveries.",
-});
+export const deliveryListResponse = listOf(
+  "WebhookDeliveryList",
+  "A page of deliveries.",
+  deliveryResponse,
+);
 
 /** The fields of a webhook that its owner decides. */
 export type WebhookFields = {

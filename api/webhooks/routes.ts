@@ -6,8 +6,7 @@ import {
   replayBody,
   updateWebhookBody,
 } from "../../shared/contracts/webhook-schemas.ts";
-import { decodeId } from "../../shared/ids.ts";
-import { successResponse } from "../http/common-schemas.ts";
+import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
 import { created, type Idempotency } from "../idempotency/idempotency.ts";
@@ -56,10 +55,13 @@ export const webhookRoutes = (
     )
     .get(
       "",
-      ({ call, query }) => {
-        const read = (request: ListRequest) => webhooks.list(principalOf(call), request);
-        return respondWithList(query, "webhooks", read, toWebhookResponse);
-      },
+      ({ call, query }) =>
+        respondWithList(
+          query,
+          "webhooks",
+          (part) => webhooks.list(principalOf(call), part),
+          toWebhookResponse,
+        ),
       {
         access: "webhooks:read",
         query: listQuery,
@@ -70,7 +72,7 @@ export const webhookRoutes = (
     .get(
       "/:id",
       async ({ call, params }) =>
-        toWebhookResponse(await webhooks.get(principalOf(call), decodeId("wh", params.id))),
+        toWebhookResponse(await webhooks.get(principalOf(call), params.id)),
       {
         access: "webhooks:read",
         params: webhookParams,
@@ -81,9 +83,7 @@ export const webhookRoutes = (
     .patch(
       "/:id",
       async ({ call, params, body }) =>
-        toWebhookResponse(
-          await webhooks.update(principalOf(call), decodeId("wh", params.id), body),
-        ),
+        toWebhookResponse(await webhooks.update(principalOf(call), params.id, body)),
       {
         access: "webhooks:write",
         errors: ["invalid_url"],
@@ -100,10 +100,11 @@ export const webhookRoutes = (
     )
     .delete(
       "/:id",
-      async ({ call, params }) => {
-        await webhooks.remove(principalOf(call), decodeId("wh", params.id));
-        return { success: true, message: "The webhook has been deleted." };
-      },
+      ({ call, params }) =>
+        confirmAfter(
+          webhooks.remove(principalOf(call), params.id),
+          "The webhook has been deleted.",
+        ),
       {
         access: "webhooks:write",
         params: webhookParams,
@@ -119,7 +120,7 @@ export const webhookRoutes = (
       "/:id/rotate",
       ({ call, params, request, body, set }) =>
         idempotency.runSecret({ call, request, body, set }, async (principal) => {
-          const { row, secret } = await webhooks.rotate(principal, decodeId("wh", params.id));
+          const { row, secret } = await webhooks.rotate(principal, params.id);
           return { status: 200 as const, body: { ...toWebhookResponse(row), secret } };
         }),
       {
@@ -137,10 +138,11 @@ export const webhookRoutes = (
     )
     .post(
       "/:id/replay",
-      async ({ call, params, body }) => {
-        await webhooks.replay(principalOf(call), decodeId("wh", params.id), body.starting_after);
-        return { success: true, message: "The events are delivered again." };
-      },
+      ({ call, params, body }) =>
+        confirmAfter(
+          webhooks.replay(principalOf(call), params.id, body.starting_after),
+          "The events are delivered again.",
+        ),
       {
         access: "webhooks:write",
         params: webhookParams,
@@ -162,7 +164,7 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
     .post(
       "/:id/test",
       async ({ call, params }) =>
-        toDeliveryResponse(await webhooks.test(principalOf(call), decodeId("wh", params.id))),
+        toDeliveryResponse(await webhooks.test(principalOf(call), params.id)),
       {
         access: "webhooks:write",
         errors: ["conflict"],
@@ -179,9 +181,8 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
     .get(
       "/:id/deliveries",
       ({ call, params, query: { status, ...query } }) => {
-        const id = decodeId("wh", params.id);
         const read = (request: ListRequest) =>
-          webhooks.listDeliveries(principalOf(call), id, status, request);
+          webhooks.listDeliveries(principalOf(call), params.id, status, request);
         return respondWithList(query, "deliveries", read, toDeliveryResponse);
       },
       {
@@ -198,11 +199,8 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
     )
     .post(
       "/:id/deliveries/:delivery/retry",
-      async ({ call, params }) => {
-        const delivery = decodeId("dlv", params.delivery);
-        const id = decodeId("wh", params.id);
-        return toDeliveryResponse(await webhooks.retry(principalOf(call), id, delivery));
-      },
+      async ({ call, params: { id, delivery } }) =>
+        toDeliveryResponse(await webhooks.retry(principalOf(call), id, delivery)),
       {
         access: "webhooks:write",
         errors: ["conflict"],

@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { DAY_SECONDS } from "../durations.ts";
 import { EXPIRES_AT } from "./examples.ts";
+import { strictComponent } from "./json-schema.ts";
 import { instant, plainText } from "./text-schemas.ts";
 
 /** The permissions of a key. */
@@ -54,36 +55,32 @@ export const allowedNetworksMeta = {
 
 const allowedNetworks = z.array(z.string().max(NETWORK_LENGTH_MAX)).max(KEY_NETWORKS_MAX);
 
-export const newKeyBody = z
-  .strictObject({
-    name: plainText(KEY_NAME_LENGTH_MAX).min(1).meta(keyNameMeta),
-    type: z.enum(["live", "test"]).optional().meta({
-      description:
-        "`live` or `test`; the type of the calling key when left out. A key creates only keys of its own type.",
-    }),
-    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).meta(scopesMeta),
-    expires_at: instant
-      .nullish()
-      .meta({ description: "When it expires; null for never.", examples: [EXPIRES_AT] }),
-    allowed_networks: allowedNetworks.default([]).meta(allowedNetworksMeta),
-  })
-  .meta({ id: "NewApiKey", description: "An API key to create." });
+export const newKeyBody = strictComponent("NewApiKey", "An API key to create.", {
+  name: plainText(KEY_NAME_LENGTH_MAX).min(1).meta(keyNameMeta),
+  type: z.enum(["live", "test"]).optional().meta({
+    description:
+      "`live` or `test`; the type of the calling key when left out. A key creates only keys of its own type.",
+  }),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).meta(scopesMeta),
+  expires_at: instant
+    .nullish()
+    .meta({ description: "When it expires; null for never.", examples: [EXPIRES_AT] }),
+  allowed_networks: allowedNetworks.default([]).meta(allowedNetworksMeta),
+});
 
-export const rotateKeyBody = z
-  .strictObject({
-    grace_seconds: z
-      .int()
-      .min(0)
-      .max(GRACE_SECONDS_MAX)
-      .default(DAY_SECONDS)
-      .meta({
-        description:
-          "How many seconds the old key stays valid: a day when left out, a week at most; 0 ends it at once.",
-        examples: [3600],
-      }),
-    allowed_networks: allowedNetworks.optional().meta({
-      ...allowedNetworksMeta,
-      description: "Other networks for the new key; those of the old one when left out.",
+export const rotateKeyBody = strictComponent("KeyRotation", "How to replace a key.", {
+  grace_seconds: z
+    .int()
+    .min(0)
+    .max(GRACE_SECONDS_MAX)
+    .default(DAY_SECONDS)
+    .meta({
+      description:
+        "How many seconds the old key stays valid: a day when left out, a week at most; 0 ends it at once.",
+      examples: [3600],
     }),
-  })
-  .meta({ id: "KeyRotation", description: "How to replace a key." });
+  allowed_networks: allowedNetworks.optional().meta({
+    ...allowedNetworksMeta,
+    description: "Other networks for the new key; those of the old one when left out.",
+  }),
+});

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { findCountryProblem } from "../countries.ts";
 import { RULE_ID } from "./examples.ts";
 import { toReferringSite } from "./host-names.ts";
+import { strictComponent } from "./json-schema.ts";
 import { destination } from "./link-fields.ts";
 import { instant, plainText } from "./text-schemas.ts";
 
@@ -170,8 +171,10 @@ const condition = z
 
 const conditions = z.array(condition).min(1).max(CONDITIONS_MAX);
 
-const rule = z
-  .strictObject({
+const rule = strictComponent(
+  "NewLinkRule",
+  "A rule to set: another destination for some visitors.",
+  {
     id: z
       .string()
       .max(ID_LENGTH_MAX)
@@ -186,11 +189,8 @@ const rule = z
       description: "All must match.",
       examples: [[{ type: "os", in: ["iOS"] }]],
     }),
-  })
-  .meta({
-    id: "NewLinkRule",
-    description: "A rule to set: another destination for some visitors.",
-  });
+  },
+);
 
 type Rules = z.output<typeof rule>[];
 

@@ -5,6 +5,7 @@
 import * as z from "zod";
 
 import { ARM_ID, EXPIRES_AT } from "./examples.ts";
+import { strictComponent } from "./json-schema.ts";
 import { destination } from "./link-fields.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { REDIRECT_STATUSES } from "./redirect-status.ts";
@@ -32,8 +33,10 @@ const weight = z
   .max(99)
   .meta({ description: "Percentage of the visitors.", examples: [30] });
 
-const arm = z
-  .strictObject({
+const arm = strictComponent(
+  "NewLinkArm",
+  "An arm to set: a share of the visitors, and its destination.",
+  {
     id: z
       .string()
       .max(ID_LENGTH_MAX)
@@ -49,11 +52,8 @@ const arm = z
     }),
     url: destination,
     weight,
-  })
-  .meta({
-    id: "NewLinkArm",
-    description: "An arm to set: a share of the visitors, and its destination.",
-  });
+  },
+);
 
 const until = instant.nullish().meta({
   description: "From then on, all visitors get the link's own destination; null for no end.",
@@ -65,8 +65,10 @@ const armsMeta = {
 };
 
 /** The split of a request. */
-export const splitField = z
-  .strictObject({
+export const splitField = strictComponent(
+  "NewLinkSplit",
+  "A split to set: other destinations for shares of the visitors.",
+  {
     arms: z
       .array(arm)
       .min(1)
@@ -81,11 +83,8 @@ export const splitField = z
       }, "expected labels of which no two are alike")
       .meta(armsMeta),
     until,
-  })
-  .meta({
-    id: "NewLinkSplit",
-    description: "A split to set: other destinations for shares of the visitors.",
-  });
+  },
+);
 
 const splitResponse = z
   .object({
@@ -149,13 +148,11 @@ const descriptionMeta = {
   examples: ["Everything must go."],
 };
 
-const previewField = z
-  .strictObject({
-    title,
-    description: description.nullish().meta(descriptionMeta),
-    image: image.nullish().meta(imageMeta),
-  })
-  .meta({ id: "NewLinkPreview", description: "The card of a link to set." });
+const previewField = strictComponent("NewLinkPreview", "The card of a link to set.", {
+  title,
+  description: description.nullish().meta(descriptionMeta),
+  image: image.nullish().meta(imageMeta),
+});
 
 const previewResponse = z
   .object({

@@ -1,6 +1,7 @@
 /** Rules for what is saved under a name, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { strictComponent } from "./json-schema.ts";
 import { plainText } from "./text-schemas.ts";
 
 const NAME_LENGTH_MAX = 100;
@@ -24,15 +25,10 @@ export const viewQueryMeta = {
   examples: ["period=30d&country=DE&device=mobile"],
 };
 
-export const saveViewBody = z
-  .strictObject({
-    query: z
-      .string()
-      .max(QUERY_LENGTH_MAX)
-      .regex(
-        /^(?!\?)[!-~]*$/,
-        "must be the query of a URL, percent-encoded, without a question mark",
-      )
-      .meta(viewQueryMeta),
-  })
-  .meta({ id: "SaveViewRequest", description: "What to save." });
+export const saveViewBody = strictComponent("SaveViewRequest", "What to save.", {
+  query: z
+    .string()
+    .max(QUERY_LENGTH_MAX)
+    .regex(/^(?!\?)[!-~]*$/, "must be the query of a URL, percent-encoded, without a question mark")
+    .meta(viewQueryMeta),
+});

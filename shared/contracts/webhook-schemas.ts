@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
 import { toAsciiHost } from "./host-names.ts";
+import { strictComponent } from "./json-schema.ts";
 import { tag } from "./link-schemas.ts";
 import { plainText } from "./text-schemas.ts";
 import { trimInvisible } from "./text.ts";
@@ -141,12 +142,12 @@ const fields = {
     }),
 };
 
-export const newWebhookBody = z
-  .strictObject(fields)
-  .meta({ id: "NewWebhook", description: "A webhook to create." });
+export const newWebhookBody = strictComponent("NewWebhook", "A webhook to create.", fields);
 
-export const updateWebhookBody = z
-  .strictObject({
+export const updateWebhookBody = strictComponent(
+  "WebhookChange",
+  "The fields of a webhook to change. Omitted fields keep their value; null removes a value.",
+  {
     ...fields,
     url: fields.url.optional(),
     events: fields.events.optional(),
@@ -158,24 +159,18 @@ export const updateWebhookBody = z
           "`paused` to deliver nothing for now; `active` to continue, also after the webhook was disabled. Events meanwhile are delivered then.",
         examples: ["paused"],
       }),
-  })
-  .meta({
-    id: "WebhookChange",
-    description:
-      "The fields of a webhook to change. Omitted fields keep their value; null removes a value.",
-  });
+  },
+);
 
-export const replayBody = z
-  .strictObject({
-    starting_after: z
-      .string()
-      .max(ID_LENGTH_MAX)
-      .meta({
-        description: "The id of the event after which delivery begins again.",
-        examples: [EVENT_ID],
-      }),
-  })
-  .meta({ id: "Replay", description: "Which events to deliver again." });
+export const replayBody = strictComponent("Replay", "Which events to deliver again.", {
+  starting_after: z
+    .string()
+    .max(ID_LENGTH_MAX)
+    .meta({
+      description: "The id of the event after which delivery begins again.",
+      examples: [EVENT_ID],
+    }),
+});
 
 /**
  * Entries of the ledger that only who has the scope `audit:read` sees, and that no webhook gets:

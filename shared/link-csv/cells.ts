@@ -27,29 +27,17 @@ export const readFlag = (text: string): boolean | string => FLAGS.get(text.toLow
 /** The status of a link in a service. */
 type LinkStatus = "live" | "archived" | "disabled" | "deleted";
 
-const STATUSES: Readonly<Record<LinkStatus, readonly string[]>> = {
-  live: ["active", "enabled", "live", "published", "ok", "aktiv", "actif", "activo"],
-  archived: ["archived", "hidden", "archiviert", "archivé", "archivado"],
-  disabled: [
-    "disabled",
-    "inactive",
-    "paused",
-    "suspended",
-    "blocked",
-    "draft",
-    "deaktiviert",
-    "inaktiv",
-    "désactivé",
-    "inactif",
-    "desactivado",
-    "inactivo",
-  ],
-  deleted: ["deleted", "removed", "trashed", "trash", "gelöscht", "supprimé", "eliminado"],
+const STATUSES: Readonly<Record<LinkStatus, string>> = {
+  live: "active enabled live published ok aktiv actif activo",
+  archived: "archived hidden archiviert archivé archivado",
+  disabled:
+    "disabled inactive paused suspended blocked draft deaktiviert inaktiv désactivé inactif desactivado inactivo",
+  deleted: "deleted removed trashed trash gelöscht supprimé eliminado",
 };
 
 const STATUS_BY_WORD: ReadonlyMap<string, LinkStatus> = new Map(
   (Object.keys(STATUSES) as LinkStatus[]).flatMap((status) =>
-    STATUSES[status].map((word) => [word, status] as const),
+    STATUSES[status].split(" ").map((word) => [word, status] as const),
   ),
 );
 

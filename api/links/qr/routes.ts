@@ -9,8 +9,8 @@ import {
   MARGIN_MAX,
   type QrStyle,
 } from "../../../shared/contracts/qr-style.ts";
-import { decodeId } from "../../../shared/ids.ts";
 import type { BrandingService } from "../../branding/service.ts";
+import { choice, wholeNumber } from "../../http/common-schemas.ts";
 import { invalidField } from "../../http/errors.ts";
 import { principalOf } from "../../http/request-context.ts";
 import type { AccessPlugin } from "../../site.ts";
@@ -39,22 +39,14 @@ const qrQuery = z.object({
     .enum(["svg", "png", "pdf"])
     .default("svg")
     .meta({ description: "The format of the image." }),
-  size: z.coerce
-    .number()
-    .int()
-    .min(64)
-    .max(2_048)
+  size: wholeNumber(64, 2_048)
     .default(256)
     .meta({ description: "Width and height in pixels; of a PDF in points, 1/72 inch." }),
   error_correction: z.enum(["L", "M", "Q", "H"]).default("M").meta({
     description:
       "Share of the code that may be covered: about 7, 15, 25 or 30 %. With a logo it is always `H`.",
   }),
-  margin: z.coerce
-    .number()
-    .int()
-    .min(0)
-    .max(MARGIN_MAX)
+  margin: wholeNumber(0, MARGIN_MAX)
     .optional()
     .meta({
       description: `Quiet zone in modules; the standard requires 4. ${SAVED}: ${DEFAULT_QR_STYLE.margin}.`,
@@ -62,20 +54,20 @@ const qrQuery = z.object({
     }),
   foreground: color("000000", "of"),
   background: color("ffffff", "behind"),
-  shape: z
-    .enum(["square", "rounded", "dots"])
-    .optional()
-    .meta({ description: `Shape of the modules. ${SAVED}: \`square\`.` }),
-  eyes: z
-    .enum(["square", "rounded", "circle"])
-    .optional()
-    .meta({ description: `Shape of the three finder patterns. ${SAVED}: \`square\`.` }),
-  logo: z
-    .enum(["true", "false"])
-    .optional()
-    .meta({
-      description: `Whether the account's logo is in the centre. ${SAVED}: \`false\`.`,
-    }),
+  shape: choice(`Shape of the modules. ${SAVED}: \`square\`.`, [
+    "square",
+    "rounded",
+    "dots",
+  ]).optional(),
+  eyes: choice(`Shape of the three finder patterns. ${SAVED}: \`square\`.`, [
+    "square",
+    "rounded",
+    "circle",
+  ]).optional(),
+  logo: choice(`Whether the account's logo is in the centre. ${SAVED}: \`false\`.`, [
+    "true",
+    "false",
+  ]).optional(),
 });
 
 type QrQuery = z.output<typeof qrQuery>;
@@ -134,7 +126,7 @@ export const qrRoutes = (
     async ({ call, params, query, set }) => {
       const owner = principalOf(call);
       const [link, brand] = await Promise.all([
-        links.get(owner, decodeId("link", params.id)),
+        links.get(owner, params.id),
         branding.findForQr(owner, wantsLogo(query)),
       ]);
       const qrRequest = toQrRequest(query, brand);
