@@ -20,8 +20,7 @@ export function readWarnings(parts: Parts, config: Config) {
     replicas: replicas.warning(),
     geoip: geo.warning(),
     // While no link has a limit, none can be exceeded.
-    click_limits:
-      limits.stats().known === 0 ? undefined : (continuity.problem ?? ledgers.problem),
+    click_limits: limits.stats().known === 0 ? undefined : (continuity.problem ?? ledgers.problem),
     links_store: storeWarning(linksDir),
     clicks: clicksWarning({
       segments: publisher.stats().pending,
