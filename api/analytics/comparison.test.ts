@@ -94,6 +94,8 @@ test("in every period and zone, at every moment, the span is what the rules of a
       // 1:00 in Cairo, the start of that Friday, as clocks had just been changed.
       examples: [
         [{ range: { period: "30d" }, now: at("2026-04-23T22:00Z") }, "Africa/Cairo", "year"],
+        // Thirty days that happen to be a month.
+        [{ range: { period: "30d" }, now: at("2026-04-30T12:00Z") }, "UTC", "previous"],
       ],
     },
   );

@@ -103,6 +103,12 @@ test("a rotated key works for its grace, a day unless another is chosen, and is 
   const [row] = await sql<{ seconds: number }[]>`
     select extract(epoch from revoked_at - now())::integer as seconds from api_keys where id = ${kept.id}`;
   expect(row?.seconds).toBeWithin(86_000, 86_401);
+  // It can be revoked before, and the ledger says so.
+  await postgres.keys.revokeAny(kept.id);
+  expect(await authorize(kept.parts)).toMatchObject({ verdict: "revoked" });
+  const events = await sql<{ type: string }[]>`
+    select type from events where object_id = ${kept.id} order by sequence`;
+  expect(events.map(({ type }) => type)).toEqual(["key.created", "key.revoked"]);
   await postgres.keys.rotateAny(ended.id, 0);
   expect(await authorize(ended.parts)).toMatchObject({ verdict: "revoked", isReplaced: true });
   const revoked = await addKey();

@@ -348,6 +348,12 @@ describe("a domain", () => {
       ["two.list.example", "one.list.example"],
       2,
     ]);
+    // A page can end between two of one moment.
+    await sql`update domains set created_at = now() where account_id = ${owner.accountId}`;
+    const first = await domains.list(owner, { after: null, limit: 1 });
+    const second = await domains.list(owner, { after: first.next, limit: 1 });
+    const hosts = [...first.rows, ...second.rows].map(({ host }) => host);
+    expect(hosts.toSorted()).toEqual(["one.list.example", "two.list.example"]);
   });
 });
 

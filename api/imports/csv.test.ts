@@ -3,9 +3,10 @@
  * print, and nothing is imported that nobody wanted.
  */
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { FILE_BYTES_MAX } from "../../shared/link-csv/file.ts";
 import { dirForFile } from "../../test/harness/for-file.ts";
 import { CsvFile } from "./csv.ts";
 import type { SourceLink } from "./source.ts";
@@ -103,4 +104,7 @@ test("what is no table is refused, with the row", () => {
   );
   expect(() => new CsvFile(write(""))).toThrow("links.csv: it is empty.");
   expect(() => new CsvFile(join(folder, "none.csv"))).toThrow("ENOENT");
+  const large = write("url,alias");
+  truncateSync(large, FILE_BYTES_MAX + 1);
+  expect(() => new CsvFile(large)).toThrow("too large");
 });

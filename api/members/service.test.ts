@@ -86,6 +86,16 @@ test("an address that has a user is accepted only in that user's session", async
   });
 });
 
+test("an owner who is invited as something less stays an owner", async () => {
+  await join(OWN);
+  const user = await userOf(await signedIn(OWN));
+  const { account, accept } = await invite();
+  await services.members.add(account, user.id, "owner");
+  expect(await accept("ignored", user)).toBe(encodeId("acct", account));
+  const { members } = await services.members.list(account);
+  expect(members).toMatchObject([{ user_id: user.id, role: "owner" }]);
+});
+
 test("PostgreSQL has one user of an address, however it is written", async () => {
   await join(OWN);
   expect(await addUser(address)).toBe("23505");

@@ -23,12 +23,8 @@ const HOOK: CreateWebhookBody = {
 };
 
 const postgres = await forFile(startPostgres());
-const webhooks = new WebhookService(
-  postgres.sql,
-  new EventPositions(postgres.sql),
-  RULES,
-  OWN_SECRET,
-);
+const positions = new EventPositions(postgres.sql);
+const webhooks = new WebhookService(postgres.sql, positions, RULES, OWN_SECRET);
 
 describe("receivers", () => {
   test.each([
@@ -130,6 +126,19 @@ test("another account, and the other mode, find no delivery and no event", async
     const foreign = encodeId("event", delivery.event_id);
     expect(await outcomeOf(webhooks.retry(stranger, own.row.id, delivery.id))).toBe("not_found");
     expect(await outcomeOf(webhooks.replay(stranger, own.row.id, foreign))).toBe("invalid_request");
+  }
+});
+
+test("a replay goes on after the event that it names, also after an earlier one", async () => {
+  const owner = await postgres.addWriter();
+  const { row } = await webhooks.create(owner, newUuid(), HOOK);
+  const sent = [await webhooks.test(owner, row.id), await webhooks.test(owner, row.id)];
+  for (const { event_id } of sent.toReversed()) {
+    const event = encodeId("event", event_id);
+    await webhooks.replay(owner, row.id, event);
+    const [stored] = await postgres.sql<{ position: number }[]>`
+      select position::float8 as position from webhooks where id = ${row.id}`;
+    expect(stored?.position).toBe(await positions.find(owner, event));
   }
 });
 

@@ -226,10 +226,12 @@ describe("a quota", () => {
       ...UNLIMITED,
       quotas: { api_keys: 2 },
     });
-    const create = () =>
-      call(api("/v1/keys"), { key, body: { name: "k", scopes: ["links:read"] } });
+    const create = (headers = {}) =>
+      call(api("/v1/keys"), { key, body: { name: "k", scopes: ["links:read"] }, headers });
     const first = readKeyId(await create());
-    expect(codeOf(await create())).toEqual([403, "quota_exceeded"]);
+    // A refusal for want of room is not what a repeated request gets when there is room.
+    const later = { "idempotency-key": "later" };
+    expect(codeOf(await create(later))).toEqual([403, "quota_exceeded"]);
     const rotated = await call(api(`/v1/keys/${first}/rotate`), {
       key,
       body: { grace_seconds: 600 },
@@ -237,7 +239,7 @@ describe("a quota", () => {
     expect(rotated.status).toBe(200);
     expect((await create()).status).toBe(403);
     await call(api(`/v1/keys/${readKeyId(rotated)}`), { key, method: "DELETE" });
-    const third = readKeyId(await create());
+    const third = readKeyId(await create(later));
     await stack.database
       .sql`update api_keys set expires_at = now() - interval '1 second' where id = (
       select id from api_keys order by created_at desc limit 1)`;
@@ -378,6 +380,13 @@ describe("an API key", () => {
     const path = api(`/v1/keys/${lasting.id}/rotate`);
     const rotated = await call(path, { key, method: "POST" });
     expect(keySchema.parse(rotated.body).expires_at).toBe(expires);
+    // Nor does one that was rotated itself, and works for its grace.
+    const old = await createKey(stack, id, SCOPES);
+    const body = { grace_seconds: 600 };
+    await call(api(`/v1/keys/${old.id}/rotate`), { key: permanent, body });
+    const [row] = await stack.database.sql<{ revoked_at: Date }[]>`
+      select revoked_at from api_keys where id = ${parseId("key")(old.id)}`;
+    expect((await create(old.key, {})).expires_at).toBe(row?.revoked_at.toISOString() ?? "");
   });
 
   test("has exactly one successor after eight concurrent rotations", async () => {

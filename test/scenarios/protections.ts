@@ -104,6 +104,14 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
     ]),
     "roll back nats, not its consumers",
   ),
+  // What the owner that ends has collected beside the batch in doubt, nobody gets again.
+  acknowledgement: underChaos(
+    without("worker/consumer/consumer.ts", [
+      "    collector.add({\n",
+      "    acknowledger.acknowledge([message], enriched.whole, 0);\n    collector.add({\n",
+    ]),
+    "kill owner before insert, which arrives late",
+  ),
   // Otherwise a worker has read what is lost, and stores it.
   grace: underChaos(WITHOUT_REPUBLISHING, "roll back nats during an insert"),
 };
@@ -287,6 +295,50 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
       "        await Bun.sleep(backoff.next());\n",
       "        return true;\n",
     ]),
+  },
+  "region-rights": {
+    scenario: "regions",
+    problem: /^regions are separate: /,
+    ...without("deploy/nats/hub.conf", [
+      '"$JS.FC.LINK_SNAPSHOTS.>", "$JS.S.>", "$JSC.R.>"\n',
+      '"$JS.FC.LINK_SNAPSHOTS.>", "$JS.S.>", "$JSC.R.>", "$JS.hub.API.STREAM.>"\n',
+    ]),
+  },
+  "connections-max": {
+    scenario: "flood",
+    faults: ["idle connections"],
+    problem: /^connections stay within the limit: /,
+    ...without("redirector/http/open-connections.ts", [
+      'if (this.#open.size >= connectionsMax && !this.#evictIdle()) this.reject(socket, "total");\n    else if',
+      "if",
+    ]),
+  },
+  // An id that outlives its process, with numbers by the clock, which a clone continues as well.
+  "journal-id": {
+    scenario: "clones",
+    faults: ["a host is cloned while clicks wait in its journal, and both publish them"],
+    problem: CLICKS_OF_DRILL,
+    ...without(
+      "redirector/journal/journal.ts",
+      [
+        "  unlinkSync,\n  writeSync,\n",
+        "  readFileSync,\n  unlinkSync,\n  writeFileSync,\n  writeSync,\n",
+      ],
+      ["readonly id: Uuid = newUuid();", "readonly id: Uuid;"],
+      [
+        "    this.#bytesMax = bytesMax;\n",
+        `    this.#bytesMax = bytesMax;
+    const idPath = dir + "/id";
+    try {
+      writeFileSync(idPath, newUuid(), { flag: "wx" });
+    } catch {
+      // It is the one of the process before.
+    }
+    this.id = readFileSync(idPath, "utf8") as Uuid;
+`,
+      ],
+      ["#nextSegment = 0;", "#nextSegment = Math.floor((Date.now() - Date.UTC(2026)) / 200);"],
+    ),
   },
   "links-age": {
     scenario: "regions",
