@@ -18,6 +18,9 @@ export type ApiResponse = { status: number; headers: Headers; body: unknown };
 const RETRIES_MAX = 8;
 const RETRY_DELAY_MS_MAX = 1_000;
 
+/** Longer than any request takes: one that gets no response fails, and the test goes on. */
+const RESPONSE_TIMEOUT_MS = 60_000;
+
 export type CallOptions = {
   method?: string;
   key?: string | undefined;
@@ -52,7 +55,8 @@ export const toRequest = ({ method, key, body, headers = {} }: CallOptions): Req
 
 /** Sends a request once. */
 export async function callOnce(url: string, options: CallOptions = {}): Promise<ApiResponse> {
-  const response = await fetch(url, toRequest(options));
+  const signal = AbortSignal.timeout(RESPONSE_TIMEOUT_MS);
+  const response = await fetch(url, { ...toRequest(options), signal });
   const text = await readText(response);
   return { status: response.status, headers: response.headers, body: parseJsonOrText(text) };
 }
