@@ -44,8 +44,9 @@ const SEGMENT_STREAMS = [CLICKS_STREAM, DEAD_LETTERS_STREAM];
 const NOBODYS_IDS = toSlice(Buffer.alloc(2 * ID_BYTES));
 
 /**
- * The messages of a stream of segments; none before it was made. Throws at the end where NATS counts
- * messages that it does not return: as a disk has damaged them, nobody knows whose clicks they have.
+ * The messages of a stream of segments; none before it was made. Throws at the end where NATS
+ * counts messages that it does not return: as a disk has damaged them, nobody knows whose clicks
+ * they have.
  */
 async function* readSegments(
   manager: JetStreamManager,

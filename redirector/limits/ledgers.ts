@@ -87,8 +87,8 @@ export class Ledgers implements LedgerStore, WatchedStream {
   }
 
   /**
-   * Creates the stream if it is missing, and reads its state, and again the ledger that could not be
-   * read: it may have been mended.
+   * Creates the stream if it is missing, and reads its state, and again the ledger that could not
+   * be read: it may have been mended.
    */
   async readStream() {
     const { manager } = await this.#open();

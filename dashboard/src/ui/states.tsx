@@ -181,9 +181,9 @@ export class Script<Part> {
 }
 
 /**
- * A component of a script, and `Meanwhile` until it is loaded; says so if it cannot be loaded, which
- * only another load of the page changes. With `lazy` and Suspense, React would go on showing what is
- * there meanwhile for 300 ms.
+ * A component of a script, and `Meanwhile` until it is loaded; says so if it cannot be loaded,
+ * which only another load of the page changes. With `lazy` and Suspense, React would go on showing
+ * what is there meanwhile for 300 ms.
  */
 export const lazyPart = <Part, Props extends object>(
   script: Script<Part>,
