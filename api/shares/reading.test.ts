@@ -4,7 +4,7 @@
  */
 import { beforeEach, expect, test } from "bun:test";
 
-import { boundsOf } from "../../shared/budgets.ts";
+import { boundsOf, WINDOWS } from "../../shared/budgets.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
 import { forFile } from "../../test/harness/for-file.ts";
@@ -113,4 +113,19 @@ test("a share with another URL is read by that, and no longer by the one before"
   expect(await shares.rotate(reader, row.id).catch((error: unknown) => error)).toMatchObject({
     reason: "forbidden",
   });
+});
+
+test("a network guesses as many passwords as the limit says, and right ones take none of them", async () => {
+  const { owner } = await addShares(0);
+  const { token } = await shares.create(owner, newUuid(), { password: "correct horse" });
+  const unlock = (password: string, address = "198.51.100.7") =>
+    shared.unlock(token, password, address).then(
+      () => "open",
+      (error: unknown) => (error instanceof ApiError ? error.reason : error),
+    );
+  expect(await unlock("correct horse")).toBe("open");
+  for (let i = 0; i < WINDOWS.share_password_tries.limit; i++)
+    expect(await unlock("wrong horse")).toBe("forbidden");
+  expect(await unlock("correct horse")).toBe("rate_limited");
+  expect(await unlock("correct horse", "203.0.113.7")).toBe("open");
 });

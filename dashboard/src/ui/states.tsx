@@ -1,7 +1,14 @@
 /** Actions of the API, the states of queries and actions, and parts that load later. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { TriangleAlert } from "lucide-react";
-import { type ComponentType, type ReactNode, useDeferredValue, useEffect, useState } from "react";
+import {
+  type ComponentType,
+  type ReactNode,
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useState,
+} from "react";
 
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
@@ -124,16 +131,19 @@ type Fetched<Data> = {
 };
 
 /**
- * Defers the data of a query. They are outdated while they answer another question than `question`,
- * which names all that the query depends on; not when its answer has been read again.
+ * Defers the data of a query of a view. They are outdated while they answer another question than
+ * `question`, which names all that the query depends on; not when its answer has been read again.
  */
 export function useDeferredData<Data>(
   { data, isPlaceholderData }: Fetched<Data>,
+  view: string,
   question: string,
 ): { data: Data | undefined; isOutdated: boolean } {
+  const present = useMemo(() => ({ data, view }), [data, view]);
+  const deferred = useDeferredValue(present);
   return {
-    // The first data are what people wait for.
-    data: useDeferredValue(data) ?? data,
+    // Those of another view are not shown as this one's, and the first are what people wait for.
+    data: deferred.view === view ? (deferred.data ?? data) : data,
     isOutdated: useDeferredValue(isPlaceholderData ? undefined : question) !== question,
   };
 }

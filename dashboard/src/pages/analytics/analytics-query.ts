@@ -79,7 +79,7 @@ export function useAnalytics<Data>(subpath: string, params: Params = {}) {
     // shown.
     placeholderData: (data, previous) => (previous?.queryKey[2] === view ? data : undefined),
   });
-  return { query: { ...useDeferredData(fetched, path), error, refetch }, csvPath: path };
+  return { query: { ...useDeferredData(fetched, view, path), error, refetch }, csvPath: path };
 }
 
 /**

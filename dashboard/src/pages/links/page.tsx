@@ -33,7 +33,7 @@ export function LinksPage() {
     setParams({ ...update, after: undefined }, options);
   // A long list yields to keys and clicks while it is rendered.
   const list = JSON.stringify([query, pages.after]);
-  const { data, isOutdated } = useDeferredData(links, list);
+  const { data, isOutdated } = useDeferredData(links, "links", list);
   const shown = data?.links ?? [];
 
   return (
