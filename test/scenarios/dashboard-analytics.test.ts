@@ -602,12 +602,13 @@ withBrowser("the analytics of the dashboard", () => {
   test("show the clicks of a link as they happen, also after the stream was refused", async () => {
     const { id } = await seeded.client.links.create({ url: "https://example.com/" });
     await dashboard.visit(seeded, `/links/${id}`, async (page) => {
-      let refused = 0;
+      let isRefused = true;
       await page.route("**/stream*", (route) =>
-        refused++ === 0 ? route.fulfill({ status: 403, json: {} }) : route.fallback(),
+        isRefused ? route.fulfill({ status: 403, json: {} }) : route.fallback(),
       );
       await page.reload();
       await page.getByText("connection lost, reconnecting").waitFor();
+      isRefused = false;
       await page.locator(".pulse-open").waitFor();
     });
   });
