@@ -139,12 +139,13 @@ export function useDeferredData<Data>(
   view: string,
   question: string,
 ): { data: Data | undefined; isOutdated: boolean } {
-  const present = useMemo(() => ({ data, view }), [data, view]);
+  const answered = isPlaceholderData ? undefined : question;
+  const present = useMemo(() => ({ data, view, answered }), [data, view, answered]);
   const deferred = useDeferredValue(present);
   return {
     // Those of another view are not shown as this one's, and the first are what people wait for.
     data: deferred.view === view ? (deferred.data ?? data) : data,
-    isOutdated: useDeferredValue(isPlaceholderData ? undefined : question) !== question,
+    isOutdated: deferred.answered !== question,
   };
 }
 
