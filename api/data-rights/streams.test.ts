@@ -1,7 +1,6 @@
 /** Goal: of a segment only the erased clicks change, and nothing of them is left in its bytes. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { decodeSegment } from "../../shared/contracts/click-segment.ts";
@@ -80,8 +79,7 @@ test("a stream with a segment that cannot be read is not said to have no such cl
   await nats.close();
 
   await server.kill("SIGTERM");
-  const [block = ""] = new Bun.Glob(`**/${CLICKS_STREAM}/msgs/*.blk`).scanSync(server.dir);
-  const path = join(server.dir, block);
+  const path = server.blockOf(CLICKS_STREAM);
   flipBit(path, readFileSync(path).lastIndexOf(CLICKS_SUBJECT) + 200);
   await server.start("retained");
   const again = await server.connect();

@@ -4,7 +4,6 @@
  */
 import { beforeEach, expect, test } from "bun:test";
 import { cpSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
 
 import { headers } from "nats";
 
@@ -204,7 +203,7 @@ test("a tail that returns no message any more, as a disk has damaged it, is empt
   }
   // With the index of a block the server does not read the block again, which mends it.
   await nats.kill("SIGTERM");
-  const block = join(nats.dir, "jetstream/$G/streams", LINK_LOG_STREAM, "msgs/1.blk");
+  const block = nats.blockOf(LINK_LOG_STREAM);
   flipBit(block, lengthOfFirst(readFileSync(block)) + 1);
   await nats.start("retained");
   await commit("d");

@@ -47,6 +47,11 @@ export class TestNats implements AsyncDisposable {
     return this.#server?.pid ?? 0;
   }
 
+  /** The first file with the messages of a stream. */
+  blockOf(stream: string): string {
+    return join(this.dir, "jetstream/$G/streams", stream, "msgs/1.blk");
+  }
+
   /** Stops the server's processing until it is resumed. */
   pause(): void {
     this.#server?.kill("SIGSTOP");
