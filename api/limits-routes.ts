@@ -3,8 +3,9 @@ import { Elysia } from "elysia";
 import * as z from "zod";
 
 import { CoalescedCalls } from "../shared/coalesced-calls.ts";
+import { component } from "../shared/contracts/components.ts";
 import { HOUR_MS } from "../shared/durations.ts";
-import { choice, component, count, countOrNull, items, text } from "./http/common-schemas.ts";
+import { choice, count, countOrNull, items, text } from "./http/common-schemas.ts";
 import type { AccountScope } from "./http/principal.ts";
 import { principalOf } from "./http/request-context.ts";
 import { budgets, type BudgetState } from "./limits/budgets.ts";

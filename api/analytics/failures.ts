@@ -7,13 +7,14 @@ import {
   LINK_FAILURES,
   type LinkFailure,
 } from "../../shared/contracts/analytics.ts";
+import { component } from "../../shared/contracts/components.ts";
 import { CUSTOM_DOMAIN, LINK_ID } from "../../shared/contracts/examples.ts";
 import { DOMAIN_LENGTH_MAX, NO_OWNER } from "../../shared/contracts/failures.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ClicksReader, ClicksSource } from "../clickhouse.ts";
 import type { DomainService } from "../domains/service.ts";
-import { component, count, idParameter, items, text } from "../http/common-schemas.ts";
+import { count, idParameter, items, text } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";

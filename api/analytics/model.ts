@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
+import { strictComponent } from "../../shared/contracts/components.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
-import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import { choice, wholeNumber } from "../http/common-schemas.ts";
 import { cursorParameter } from "../http/pagination.ts";
 import { filterParameters, LINK_PROPERTIES } from "./filters.ts";

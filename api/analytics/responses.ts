@@ -1,17 +1,10 @@
 /** The responses of analytics. */
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import { LAST_CLICK_AT, LINK_ID, SHORT_URL } from "../../shared/contracts/examples.ts";
 import { destination, targetFields } from "../../shared/contracts/link-fields.ts";
-import {
-  component,
-  count,
-  instant,
-  instantOrNull,
-  items,
-  text,
-  textOrNull,
-} from "../http/common-schemas.ts";
+import { count, instant, instantOrNull, items, text, textOrNull } from "../http/common-schemas.ts";
 import { entriesOf, nextCursor } from "../http/pagination.ts";
 import { hasRawClicks, type RetainedSpan } from "./plan.ts";
 

@@ -1,6 +1,7 @@
 /** How an account presents itself on the pages of its shared statistics and in QR codes. */
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import { type QrStyle, qrStyleFields } from "../../shared/contracts/qr-style.ts";
 import {
   brandColorMeta,
@@ -9,7 +10,7 @@ import {
   qrStyleMeta,
 } from "../../shared/contracts/share-schemas.ts";
 import { recordEvents } from "../events/record.ts";
-import { component, presentFields, textOrNull } from "../http/common-schemas.ts";
+import { presentFields, textOrNull } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import { drawInTurn, type Payer } from "../limits/budgets.ts";

@@ -1,6 +1,7 @@
 /** Lists and exports single clicks, for clients with their own data warehouse. */
 import type * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
 import type { UtmName } from "../../shared/contracts/query-string.ts";
@@ -19,7 +20,7 @@ import {
 import type { AnalyticsService } from "../analytics/service.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import { type LedgerWriter, toJson } from "../events/record.ts";
-import { component, idParameter, text, wholeNumber } from "../http/common-schemas.ts";
+import { idParameter, text, wholeNumber } from "../http/common-schemas.ts";
 import { ApiError } from "../http/errors.ts";
 import {
   cursorParameter,

@@ -5,13 +5,13 @@ import { domainToASCII } from "node:url";
 import { parse } from "tldts";
 import * as z from "zod";
 
+import { component, strictComponent } from "../../shared/contracts/components.ts";
 import {
   APP_FILE_BYTES_MAX,
   type ChangeDomainBody,
   domainSettingsResponse,
 } from "../../shared/contracts/domain-settings.ts";
 import { CREATED_AT, CUSTOM_DOMAIN, DOMAIN_ID } from "../../shared/contracts/examples.ts";
-import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import type { DomainSettings } from "../../shared/contracts/notices.ts";
 import type { RedirectStatus } from "../../shared/contracts/redirect-status.ts";
 import { trimInvisible } from "../../shared/contracts/text.ts";
@@ -20,7 +20,6 @@ import { encodeId, type Uuid } from "../../shared/ids.ts";
 import { type Changes, type NewEvent, toJson } from "../events/record.ts";
 import {
   choice,
-  component,
   createdAt,
   idInPath,
   instant,

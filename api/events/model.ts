@@ -1,6 +1,7 @@
 /** Schemas of the feed of events, and the rows they come from. */
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import {
   CREATED_AT,
   EVENT_ID,
@@ -11,15 +12,7 @@ import {
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { AUDIT_TYPE_NAMES, EVENT_TYPE_NAMES } from "../../shared/contracts/webhook-schemas.ts";
 import { encodeId, type Uuid } from "../../shared/ids.ts";
-import {
-  choice,
-  component,
-  flag,
-  idParameter,
-  instant,
-  text,
-  wholeNumber,
-} from "../http/common-schemas.ts";
+import { choice, flag, idParameter, instant, text, wholeNumber } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit } from "../http/pagination.ts";
 import type { Origin } from "../http/principal.ts";
 

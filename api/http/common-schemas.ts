@@ -1,16 +1,10 @@
 /** Fields and schemas that several resources share. */
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import { CREATED_AT, EXPIRES_AT } from "../../shared/contracts/examples.ts";
 import { decodeId, type IdKind } from "../../shared/ids.ts";
 import { ERROR_CODES, invalidField } from "./errors.ts";
-
-/** An object of responses, by its name in the document. */
-export const component = <Shape extends z.ZodRawShape>(
-  id: string,
-  description: string,
-  shape: Shape,
-) => z.object(shape).meta({ id, description });
 
 /** The schema of a text, with an example for the document; {@link count} and others likewise. */
 export const text = (description: string, example: string) =>
@@ -25,7 +19,7 @@ export const instant = (description: string, example: string) =>
 export const items = <Item extends z.ZodType>(description: string, item: Item) =>
   z.array(item).meta({ description });
 
-/** `example` is the first of the values if left out. */
+/** One of these values; the document has no example of it if that is left out. */
 export const choice = <const Values extends readonly [string, ...string[]]>(
   description: string,
   values: Values,

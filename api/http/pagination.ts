@@ -5,9 +5,10 @@
  */
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import { CURSOR } from "../../shared/contracts/examples.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { component, count, items, textOrNull, wholeNumber } from "./common-schemas.ts";
+import { count, items, textOrNull, wholeNumber } from "./common-schemas.ts";
 import { ApiError, invalidField } from "./errors.ts";
 
 const PAGE_MAX = 1_000_000;

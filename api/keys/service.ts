@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { normalizeBlock } from "../../shared/addresses.ts";
+import { component } from "../../shared/contracts/components.ts";
 import { CREATED_AT, KEY_ID } from "../../shared/contracts/examples.ts";
 import {
   allowedNetworksMeta,
@@ -18,7 +19,6 @@ import { actorSchema } from "../events/model.ts";
 import { actorJson, type NewEvent, recordEvents, toJson } from "../events/record.ts";
 import {
   choice,
-  component,
   createdAt,
   expiresAt,
   futureInstant,

@@ -4,8 +4,8 @@
  */
 import * as z from "zod";
 
+import { component, strictComponent } from "../../shared/contracts/components.ts";
 import { CUSTOM_DOMAIN, LINK_ID, LONG_URL } from "../../shared/contracts/examples.ts";
-import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import {
   BULK_LINKS_MAX,
   BULK_PASSWORDS_MAX,
@@ -13,7 +13,7 @@ import {
   updateLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { decodeId, type Uuid } from "../../shared/ids.ts";
-import { component, count, entryError, items, text } from "../http/common-schemas.ts";
+import { count, entryError, items, text } from "../http/common-schemas.ts";
 import { type ApiError, invalidField, notFound } from "../http/errors.ts";
 import { validateValue } from "../http/validation.ts";
 import type { LinkRow } from "./model.ts";

@@ -3,8 +3,8 @@ import * as z from "zod";
 
 import { truncateBytes } from "../../shared/bytes.ts";
 import { CLICK_TEXT_BYTES_MAX } from "../../shared/contracts/click-text.ts";
+import { component, strictComponent } from "../../shared/contracts/components.ts";
 import { RULE_ID } from "../../shared/contracts/examples.ts";
-import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import { targetFields } from "../../shared/contracts/link-fields.ts";
 import { instant, plainText } from "../../shared/contracts/text-schemas.ts";
 import { findCountryProblem } from "../../shared/countries.ts";
@@ -16,7 +16,7 @@ import { TimeSlice } from "../../shared/time-slice.ts";
 import { isPreviewAgent } from "../../shared/visitors/automation.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
-import { choice, component, flag, items, text, textOrNull } from "../http/common-schemas.ts";
+import { choice, flag, items, text, textOrNull } from "../http/common-schemas.ts";
 import type { LinkRow } from "./model.ts";
 import { toRecord } from "./record.ts";
 import { statusOf } from "./settings.ts";

@@ -1,6 +1,7 @@
 /** Links in responses: base fields first; further fields if they are set, or on request. */
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import {
   KEY_ID,
   LAST_CLICK_AT,
@@ -19,7 +20,6 @@ import { settingsResponse } from "../../shared/contracts/link-settings.ts";
 import type { UtmName } from "../../shared/contracts/query-string.ts";
 import { encodeId } from "../../shared/ids.ts";
 import {
-  component,
   count,
   createdAt,
   expiresAt,

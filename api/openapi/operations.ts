@@ -7,8 +7,9 @@ import type {
   ZodOpenApiResponsesObject,
 } from "zod-openapi";
 
+import { component } from "../../shared/contracts/components.ts";
 import { clickFields, country } from "../analytics/responses.ts";
-import { choice, component, instant, text } from "../http/common-schemas.ts";
+import { choice, instant, text } from "../http/common-schemas.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { headerRefs, referErrors } from "./components.ts";
 

@@ -1,6 +1,7 @@
 /** Schemas of reports, the rows they come from, and when a report is due. */
 import * as z from "zod";
 
+import { component, strictComponent } from "../../shared/contracts/components.ts";
 import {
   CREATED_AT,
   EVENT_ID,
@@ -9,7 +10,6 @@ import {
   SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
-import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import { tag } from "../../shared/contracts/link-schemas.ts";
 import {
@@ -27,7 +27,6 @@ import { describeReport, type ReportContent } from "../../shared/reports/content
 import { localDate, timezoneField } from "../analytics/period.ts";
 import {
   choice,
-  component,
   count,
   createdAt,
   flag,

@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
+import { component, strictComponent } from "../../shared/contracts/components.ts";
 import {
   EXPIRES_AT,
   LINK_ID,
@@ -10,7 +11,6 @@ import {
   SHORT_URL,
   TIME_ZONE,
 } from "../../shared/contracts/examples.ts";
-import { strictComponent } from "../../shared/contracts/json-schema.ts";
 import {
   BREAKDOWNS_MAX,
   PASSWORD_LENGTH,
@@ -25,7 +25,6 @@ import { boundaryProblem, periodField, timezoneField } from "../analytics/period
 import { clicks, completeFromField, percentage, rangeCounts } from "../analytics/responses.ts";
 import type { Brand } from "../branding/service.ts";
 import {
-  component,
   createdAt,
   hasPassword,
   idInPath,

@@ -1,10 +1,10 @@
 /** Schemas of tag requests and responses, and the rows they come from. */
 import * as z from "zod";
 
-import { strictComponent } from "../../shared/contracts/json-schema.ts";
+import { component, strictComponent } from "../../shared/contracts/components.ts";
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
-import { component, count, countOrNull, flag, text } from "../http/common-schemas.ts";
+import { count, countOrNull, flag, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
 export const listTagsQuery = z.object({

@@ -2,6 +2,7 @@
 import { Elysia } from "elysia";
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import { CREATED_AT } from "../../shared/contracts/examples.ts";
 import {
   saveViewBody,
@@ -10,13 +11,7 @@ import {
   viewNameMeta,
   viewQueryMeta,
 } from "../../shared/contracts/view-schemas.ts";
-import {
-  component,
-  confirmAfter,
-  instant,
-  items,
-  successResponse,
-} from "../http/common-schemas.ts";
+import { confirmAfter, instant, items, successResponse } from "../http/common-schemas.ts";
 import { principalOf } from "../http/request-context.ts";
 import type { AccessPlugin } from "../site.ts";
 import type { ViewRow, ViewService } from "./service.ts";

@@ -1,6 +1,7 @@
 /** Responses about webhooks and their deliveries, and the rows they come from. */
 import * as z from "zod";
 
+import { component } from "../../shared/contracts/components.ts";
 import {
   CREATED_AT,
   DELIVERY_ID,
@@ -20,7 +21,6 @@ import {
 import { encodeId, type Uuid } from "../../shared/ids.ts";
 import {
   choice,
-  component,
   count,
   countOrNull,
   createdAt,

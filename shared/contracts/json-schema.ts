@@ -1,13 +1,4 @@
-/** Schemas as our OpenAPI document has them: by JSON Schema 2020-12, objects by their names. */
-import * as z from "zod";
-
-/** The object of a request, without other fields, by its name in the document. */
-export const strictComponent = <Shape extends z.ZodRawShape>(
-  id: string,
-  description: string,
-  shape: Shape,
-) => z.strictObject(shape).meta({ id, description });
-
+/** A schema of JSON Schema 2020-12, as our OpenAPI document has it. */
 export type Schema = {
   $ref?: string;
   type?: string | string[];

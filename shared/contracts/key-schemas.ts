@@ -2,8 +2,8 @@
 import * as z from "zod";
 
 import { DAY_SECONDS } from "../durations.ts";
+import { strictComponent } from "./components.ts";
 import { EXPIRES_AT } from "./examples.ts";
-import { strictComponent } from "./json-schema.ts";
 import { instant, plainText } from "./text-schemas.ts";
 
 /** The permissions of a key. */

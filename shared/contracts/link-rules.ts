@@ -2,9 +2,9 @@
 import * as z from "zod";
 
 import { findCountryProblem } from "../countries.ts";
+import { component, strictComponent } from "./components.ts";
 import { RULE_ID } from "./examples.ts";
 import { toReferringSite } from "./host-names.ts";
-import { strictComponent } from "./json-schema.ts";
 import { destination } from "./link-fields.ts";
 import { instant, plainText } from "./text-schemas.ts";
 
@@ -235,14 +235,12 @@ export const rulesField = z
 
 /** Rules of a response, each with its id. */
 export const rulesResponse = z.array(
-  z
-    .object({
-      id: z.string().meta({
-        description: "The rule's id, by which its clicks are counted.",
-        examples: [RULE_ID],
-      }),
-      url: destination,
-      conditions: z.array(condition).meta({ description: "All must match." }),
-    })
-    .meta({ id: "LinkRule", description: "Another destination for some visitors." }),
+  component("LinkRule", "Another destination for some visitors.", {
+    id: z.string().meta({
+      description: "The rule's id, by which its clicks are counted.",
+      examples: [RULE_ID],
+    }),
+    url: destination,
+    conditions: z.array(condition).meta({ description: "All must match." }),
+  }),
 );

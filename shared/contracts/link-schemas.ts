@@ -11,7 +11,7 @@ import {
   titleMeta,
   UTM_EXAMPLES,
 } from "./link-fields.ts";
-import { flag, settingsFields } from "./link-settings.ts";
+import { settingFlag, settingsFields } from "./link-settings.ts";
 import { toUtmValue, type UtmName } from "./query-string.ts";
 import { instant, linesOfText, plainText } from "./text-schemas.ts";
 
@@ -86,7 +86,7 @@ const optionalFields = {
   utm_campaign: utmValue("utm_campaign"),
   utm_term: utmValue("utm_term"),
   utm_content: utmValue("utm_content"),
-  forward_query: flag({
+  forward_query: settingFlag({
     description: "Whether the short URL's query is passed on to the destination.",
     examples: [true],
   }),

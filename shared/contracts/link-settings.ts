@@ -4,8 +4,8 @@
  */
 import * as z from "zod";
 
+import { component, strictComponent } from "./components.ts";
 import { ARM_ID, EXPIRES_AT } from "./examples.ts";
-import { strictComponent } from "./json-schema.ts";
 import { destination } from "./link-fields.ts";
 import { rulesField, rulesResponse } from "./link-rules.ts";
 import { REDIRECT_STATUSES } from "./redirect-status.ts";
@@ -86,41 +86,39 @@ export const splitField = strictComponent(
   },
 );
 
-const splitResponse = z
-  .object({
-    arms: z
-      .array(
-        z
-          .object({
-            id: z.string().meta({
-              description: "The arm's id, by which its clicks are counted.",
-              examples: [ARM_ID],
-            }),
-            label: z
-              .string()
-              .optional()
-              .meta({
-                description: "What the arm is called; absent when it has no label.",
-                examples: [LABEL_EXAMPLE],
-              }),
-            url: destination,
-            weight,
-          })
-          .meta({
-            id: "LinkArm",
-            description: "An arm: a share of the visitors, and its destination.",
+const splitResponse = component("LinkSplit", "Other destinations for shares of the visitors.", {
+  arms: z
+    .array(
+      z
+        .object({
+          id: z.string().meta({
+            description: "The arm's id, by which its clicks are counted.",
+            examples: [ARM_ID],
           }),
-      )
-      .meta(armsMeta),
-    until: z.iso
-      .datetime()
-      .nullable()
-      .meta({
-        description: "From then on, all visitors get the link's own destination; null for no end.",
-        examples: [EXPIRES_AT],
-      }),
-  })
-  .meta({ id: "LinkSplit", description: "Other destinations for shares of the visitors." });
+          label: z
+            .string()
+            .optional()
+            .meta({
+              description: "What the arm is called; absent when it has no label.",
+              examples: [LABEL_EXAMPLE],
+            }),
+          url: destination,
+          weight,
+        })
+        .meta({
+          id: "LinkArm",
+          description: "An arm: a share of the visitors, and its destination.",
+        }),
+    )
+    .meta(armsMeta),
+  until: z.iso
+    .datetime()
+    .nullable()
+    .meta({
+      description: "From then on, all visitors get the link's own destination; null for no end.",
+      examples: [EXPIRES_AT],
+    }),
+});
 
 /** Most characters of a card's title and description. Agents show some 70 and 200 of them. */
 const TITLE_LENGTH_MAX = 255;
@@ -154,13 +152,11 @@ const previewField = strictComponent("NewLinkPreview", "The card of a link to se
   image: image.nullish().meta(imageMeta),
 });
 
-const previewResponse = z
-  .object({
-    title,
-    description: description.nullable().meta(descriptionMeta),
-    image: image.nullable().meta(imageMeta),
-  })
-  .meta({ id: "LinkPreview", description: "The card that link-preview agents get." });
+const previewResponse = component("LinkPreview", "The card that link-preview agents get.", {
+  title,
+  description: description.nullable().meta(descriptionMeta),
+  image: image.nullable().meta(imageMeta),
+});
 
 /** Whether a path beyond the alias is forwarded. */
 const forwardPath = z.enum(["append", "ignore"]);
@@ -228,7 +224,7 @@ const SETTINGS = {
  * A setting that is on or off. Null is off: programs send it for each field that they do not set,
  * and it removes any other setting.
  */
-export const flag = (meta: { description: string; examples: boolean[] }) =>
+export const settingFlag = (meta: { description: string; examples: boolean[] }) =>
   z
     .boolean()
     .nullable()
@@ -246,8 +242,8 @@ const inRequest = (name: keyof typeof SETTINGS, note: string) => ({
 /** Fields of a request; each replaces the whole setting, and null (or false) switches it off. */
 export const settingsFields = {
   starts_at: instant.nullish().meta(inRequest("starts_at", "Null removes it.")),
-  disabled: flag(SETTINGS.disabled),
-  archived: flag(SETTINGS.archived),
+  disabled: settingFlag(SETTINGS.disabled),
+  archived: settingFlag(SETTINGS.archived),
   expired_url: destination.nullish().meta(inRequest("expired_url", "Null for an error page.")),
   rules: rulesField.nullish().meta({
     ...inRequest(
@@ -283,7 +279,7 @@ export const settingsFields = {
     .meta(inRequest("limit_counts", "Null is as if it was not sent."))
     .transform((counted) => counted ?? undefined)
     .optional(),
-  confirm: flag(SETTINGS.confirm),
+  confirm: settingFlag(SETTINGS.confirm),
 };
 
 /** The status of a link for its visitors. */

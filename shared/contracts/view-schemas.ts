@@ -1,7 +1,7 @@
 /** Rules for what is saved under a name, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
-import { strictComponent } from "./json-schema.ts";
+import { strictComponent } from "./components.ts";
 import { plainText } from "./text-schemas.ts";
 
 const NAME_LENGTH_MAX = 100;

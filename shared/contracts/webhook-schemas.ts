@@ -1,9 +1,9 @@
 /** Schemas of requests about webhooks, shared by the API and the dashboard's forms. */
 import * as z from "zod";
 
+import { strictComponent } from "./components.ts";
 import { CUSTOM_DOMAIN, EVENT_ID, LINK_ID } from "./examples.ts";
 import { toAsciiHost } from "./host-names.ts";
-import { strictComponent } from "./json-schema.ts";
 import { tag } from "./link-schemas.ts";
 import { plainText } from "./text-schemas.ts";
 import { trimInvisible } from "./text.ts";
