@@ -242,7 +242,6 @@ export class Owner {
       const named = SegmentIndex.parse(manifest.segments);
       const atHand = segments.filter((segment) => named.has(segment));
       if (atHand.length === 0) continue;
-      await this.#retry(() => this.confirm(), isLost);
       await this.#settleOpen(manifest, atHand);
       await this.#writeCheckpoint();
     }
@@ -279,12 +278,17 @@ export class Owner {
   ): Promise<Manifest | undefined> {
     const ids = SegmentIndex.parse(manifest.segments).list();
     const inClicks = await this.#retry(() => this.#clicks.readRows(ids, manifest));
+    // Only after the rows are read: those of a later owner, which has settled this batch, are
+    // stored under another token.
+    await this.#retry(() => this.confirm(), isLost);
     const rows = rowsOf(atHand);
     if (await this.#complete(manifest, [inClicks])) await this.#complete(manifest, rows);
     const stored = await this.#indexStored(manifest);
+    const isLate = inClicks.length === 0 && atHand.length === 0 && stored.length > 0;
+    // The insert of an earlier owner has arrived since: it may have ended before some rollups.
+    if (isLate) return await this.#settle(manifest, atHand);
     this.#settled++;
-    if (atHand.length === 0 && stored.length === 0) return manifest;
-    return undefined;
+    return atHand.length === 0 && stored.length === 0 ? manifest : undefined;
   }
 
   /**
