@@ -79,7 +79,10 @@ const CLICK_PROTECTIONS: Readonly<Record<string, Protection>> = {
     "kill owner before insert, which arrives late",
   ),
   open: underChaos(
-    without(OWNER, ["    if (atHand.length === 0 && stored.length === 0) return manifest;\n", ""]),
+    without(OWNER, [
+      "atHand.length === 0 && stored.length === 0 ? manifest : undefined",
+      "undefined",
+    ]),
     "recreate stream during an insert",
   ),
   repair: underChaos(
