@@ -51,6 +51,9 @@ test("a long answer is compressed for clients that name gzip, and the same for o
 
 test("a list of codings as long as a request is not read to its end", async () => {
   expect((await send("/long", `${"x, ".repeat(4_000)}gzip`)).encoding).toBeNull();
+  // A coding is read with its weight or not at all, wherever the bound is.
+  for (let before = 1_000; before < 1_024; before++)
+    expect((await send("/long", `${"x".repeat(before)},gzip;q=0`)).encoding).toBeNull();
 });
 
 test("Vary keeps what it named before", async () => {

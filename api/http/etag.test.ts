@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 
 import { ApiError } from "./errors.ts";
-import { isNotModified, readIfMatch, toEtag } from "./etag.ts";
+import { isNotModified, readPreconditions, toEtag } from "./etag.ts";
 
-const passes = (header: string | null, version: number): boolean => {
-  const requireVersion = readIfMatch(new Headers(header === null ? {} : { "if-match": header }));
+const passes = (header: string | null, version: number, name = "if-match"): boolean => {
+  const requireVersion = readPreconditions(new Headers(header === null ? {} : { [name]: header }));
   try {
     requireVersion(version);
     return true;
@@ -25,6 +25,26 @@ test("If-Match compares the version, whatever else the tag covers", () => {
   expect([passes("*", 12), passes(null, 12), passes("nonsense", 12)]).toEqual([true, true, false]);
 });
 
+/** Tags of other versions, 1,020 characters of them. */
+const OTHERS = '"1-0", '.repeat(145) + '"00", ';
+
+test.each<[string, string, boolean]>([
+  ["a list of any length", `${OTHERS}${OTHERS}"12-3"`, true],
+  ["a long list without the version", `${OTHERS}"123-4"`, false],
+  ["another version that begins alike", '"123"', false],
+  ["a tag with a comma", '"12,3"', false],
+  ["empty entries", ', "12" ,,', true],
+  ["a tag without its quotes", "12-3", true],
+  ["nothing", "", false],
+])("If-Match that has %s is read to its end", (_, header, isCurrent) => {
+  expect(passes(header, 12)).toBe(isCurrent);
+});
+
+test("If-None-Match of a change excludes the versions that it names, or any with *", () => {
+  const allowed = ['"11", "13-2"', '"12-3"', "*"].map((tags) => passes(tags, 12, "if-none-match"));
+  expect(allowed).toEqual([true, false, false]);
+});
+
 const known = (header: string) =>
   isNotModified(new Headers({ "if-none-match": header }), toEtag(12, 3));
 
@@ -35,5 +55,6 @@ test("If-None-Match compares the whole tag", () => {
     true,
     true,
   ]);
+  expect([known(`${OTHERS}"12-3"`), known('"12-34"')]).toEqual([true, false]);
   expect(isNotModified(new Headers(), toEtag(12))).toBe(false);
 });

@@ -6,9 +6,11 @@
  */
 const LIST_LENGTH_MAX = 1_024;
 
-/** The entries of a list, without blanks around them; what is beyond the bound is none. */
-export const entriesOf = (list: string): string[] =>
-  list
-    .slice(0, LIST_LENGTH_MAX)
+/** The entries of a list, without blanks around them; one that ends beyond the bound is none. */
+export function entriesOf(list: string): string[] {
+  const end = list.length > LIST_LENGTH_MAX ? list.lastIndexOf(",", LIST_LENGTH_MAX) : list.length;
+  return list
+    .slice(0, Math.max(0, end))
     .split(",")
     .map((entry) => entry.trim());
+}

@@ -219,6 +219,16 @@ test("a link is changed and deleted by the account's own id", async () => {
   expect(codeOf(await send(`/${id}`))).toEqual([404, "not_found"]);
 });
 
+test("with If-None-Match: * no link is changed that exists, so that a PUT only creates", async () => {
+  const put = (title: string) => {
+    const headers = { "if-none-match": "*" };
+    return send("/external/new", { method: "PUT", headers, body: { url, title } });
+  };
+  expect((await put("First")).status).toBe(201);
+  expect(codeOf(await put("Second"))).toEqual([412, "precondition_failed"]);
+  expect((await send("/external/new")).body).toMatchObject({ title: "First" });
+});
+
 test("a change sets and removes what it names, and without an effect is none", async () => {
   const id = await create({ title: "T", notes: "N", expires_at: "2099-01-01T00:00:00Z" });
   const change = async (body: object) => (await send(`/${id}`, { method: "PATCH", body })).body;

@@ -9,7 +9,7 @@ import {
 import { encodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
-import { readIfMatch } from "../http/etag.ts";
+import { readPreconditions } from "../http/etag.ts";
 import { type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf, type ResponseSettings } from "../http/request-context.ts";
 import type { Idempotency } from "../idempotency/idempotency.ts";
@@ -158,7 +158,7 @@ export const linkRoutes = (
           principalOf(call),
           params.id,
           body,
-          readIfMatch(request.headers),
+          readPreconditions(request.headers),
         );
         Object.assign(set.headers, propagationHeaders(propagated));
         return sendLink(link, set, shortUrl, include);
@@ -198,7 +198,7 @@ export const linkRoutes = (
       async ({ call, params, query: { include }, body, request, set }) => {
         const principal = principalOf(call);
         const { id } = await links.findExternal(principal, params.external_id);
-        const requireVersion = readIfMatch(request.headers);
+        const requireVersion = readPreconditions(request.headers);
         const { link, propagated } = await links.update(principal, id, body, requireVersion);
         Object.assign(set.headers, propagationHeaders(propagated));
         return sendLink(link, set, shortUrl, include);
@@ -224,7 +224,7 @@ export const linkRoutes = (
         const { link, propagated, created } = await links.upsert(principalOf(call), {
           externalId: params.external_id,
           body,
-          requireVersion: readIfMatch(request.headers),
+          requireVersion: readPreconditions(request.headers),
           mustExist: request.headers.has("if-match"),
         });
         Object.assign(set.headers, propagationHeaders(propagated));
@@ -255,7 +255,11 @@ export const linkRoutes = (
       async ({ call, params, request, set }) => {
         const principal = principalOf(call);
         const { id } = await links.findExternal(principal, params.external_id);
-        const { propagated } = await links.remove(principal, id, readIfMatch(request.headers));
+        const { propagated } = await links.remove(
+          principal,
+          id,
+          readPreconditions(request.headers),
+        );
         Object.assign(set.headers, propagationHeaders(propagated));
         return { success: true, message: "The link has been deleted." };
       },
@@ -279,7 +283,7 @@ export const linkRoutes = (
         const { propagated } = await links.remove(
           principalOf(call),
           params.id,
-          readIfMatch(request.headers),
+          readPreconditions(request.headers),
         );
         Object.assign(set.headers, propagationHeaders(propagated));
         return { success: true, message: "The link has been deleted." };
