@@ -120,6 +120,8 @@ describe("POST /v1/links", () => {
       "preview.image",
       "url",
     ],
+    ["a tag that has no path", { tags: ["a", ".."] }, "tags.1"],
+    ["an id that has no path", { external_id: "." }, "external_id"],
     ["no image", previewOf({ title: "a", image: "a.png" }), "preview.image", "url"],
     ["a script", previewOf({ title: "a", image: "javascript:alert(1)" }), "preview.image", "url"],
   ])(

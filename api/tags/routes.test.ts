@@ -62,6 +62,7 @@ test("a request that is no change of a tag is rejected, and changes nothing", as
     ["PATCH", "/here", { name: "a\u0000b" }, 400],
     ["PATCH", "/here", { name: "a\u202eb" }, 400],
     ["PATCH", "/here", { name: null }, 400],
+    ["PATCH", "/here", { name: ".." }, 400],
     ["PATCH", "/here", { color: "#ff0000" }, 400],
     ["PATCH", "/here", { color: "Red" }, 400],
     ["PATCH", "/here", { merge: "yes" }, 400],

@@ -13,7 +13,7 @@ import {
 } from "./link-fields.ts";
 import { settingFlag, settingsFields } from "./link-settings.ts";
 import { toUtmValue, type UtmName } from "./query-string.ts";
-import { instant, linesOfText, plainText } from "./text-schemas.ts";
+import { instant, linesOfText, nameInPath, plainText } from "./text-schemas.ts";
 
 /** Most links that one bulk request creates. */
 export const BULK_LINKS_MAX = 100;
@@ -41,7 +41,7 @@ const LINK_PASSWORD_LENGTH_MAX = 128;
 /** Most characters of an external id, which a client assigns to a link. */
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 
-export const externalId = plainText(EXTERNAL_ID_LENGTH_MAX).min(1);
+export const externalId = nameInPath(plainText(EXTERNAL_ID_LENGTH_MAX));
 
 const utmValue = (name: UtmName) =>
   plainText(UTM_LENGTH_MAX)
@@ -57,7 +57,7 @@ const utmValue = (name: UtmName) =>
     .transform((value) => (value === "" ? undefined : value))
     .optional();
 
-export const tag = plainText(TAG_LENGTH_MAX).trim().min(1);
+export const tag = nameInPath(plainText(TAG_LENGTH_MAX).trim());
 
 /** Fields that are optional both in creating and in updating a link. */
 const optionalFields = {

@@ -10,6 +10,18 @@ export const plainText = (lengthMax: number) =>
     .max(lengthMax)
     .refine((text) => !hasControlCharacter(text), "must not hold control characters");
 
+/**
+ * A name by which a path addresses something. URLs resolve these two to another path, also
+ * percent-encoded (URL Standard §4.4); every other text can be a segment.
+ */
+export const nameInPath = (text: z.ZodString) =>
+  text
+    .min(1)
+    .refine(
+      (name) => name !== "." && name !== "..",
+      "must not be . or .., which URLs resolve to another path",
+    );
+
 /** Control characters of texts of several lines, which have line feeds and tabs. */
 const CONTROL_IN_LINES = /(?![\n\t])\p{Cc}/u;
 

@@ -3,7 +3,9 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { externalId, tag } from "./link-schemas.ts";
 import { hasControlCharacter, toSingleLine, trimInvisible } from "./text.ts";
+import { viewName } from "./view-schemas.ts";
 
 /** Characters that nobody sees, by the reason why they come along. */
 const INVISIBLE: Readonly<Record<string, string>> = {
@@ -84,4 +86,21 @@ test("a title of a page becomes one that a link can have, with all that is seen"
       expect(toSingleLine(line)).toBe(line);
     }),
   );
+});
+
+test.each([
+  ["a tag", tag],
+  ["an external id", externalId],
+  ["a saved view", viewName],
+])("%s of any text is addressed by its path, unless the text is refused", (_, name) => {
+  const text = fc.string({ unit: fc.constantFrom(...Array.from("./%2e?#\\:ü✓ ")) });
+  fc.assert(
+    fc.property(text, (sent) => {
+      const { data } = name.safeParse(sent);
+      if (data === undefined) return;
+      const { pathname } = new URL(`https://api.example/v1/${encodeURIComponent(data)}`);
+      expect(decodeURIComponent(pathname)).toBe(`/v1/${data}`);
+    }),
+  );
+  for (const none of ["", ".", ".."]) expect(name.safeParse(none).success).toBe(false);
 });

@@ -2,14 +2,14 @@
 import * as z from "zod";
 
 import { strictComponent } from "./components.ts";
-import { plainText } from "./text-schemas.ts";
+import { nameInPath, plainText } from "./text-schemas.ts";
 
 const NAME_LENGTH_MAX = 100;
 
 /** As many bytes: a query is ASCII. Browsers and proxies accept URLs of about this length. */
 const QUERY_LENGTH_MAX = 8_000;
 
-export const viewName = plainText(NAME_LENGTH_MAX).trim().min(1);
+export const viewName = nameInPath(plainText(NAME_LENGTH_MAX).trim());
 
 /** Views of analytics, filters of the list of links, and templates of UTM values. */
 export type ViewKind = "analytics" | "links" | "utm";
