@@ -129,6 +129,62 @@ describe("validation", () => {
     );
   });
 
+  const kinds = z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("a"), not: z.boolean().optional() }),
+    z.strictObject({ type: z.literal("b"), name: z.string().default("x") }),
+  ]);
+  const fields = {
+    text: z.string().optional(),
+    list: z.array(kinds).default([]),
+    removable: z.string().nullish(),
+    emptied: z
+      .int()
+      .nullable()
+      .transform((value) => value ?? 0)
+      .optional(),
+  };
+  const body = z.strictObject(fields);
+
+  test.each<[string, unknown, unknown]>([
+    ["a field", { text: null }, { list: [] }],
+    ["a field with a default", { list: null }, { list: [] }],
+    [
+      "one that takes null",
+      { removable: null, emptied: null },
+      { list: [], removable: null, emptied: 0 },
+    ],
+    [
+      "one of an object in a list",
+      {
+        list: [
+          { type: "a", not: null },
+          { type: "b", name: null },
+        ],
+      },
+      { list: [{ type: "a" }, { type: "b", name: "x" }] },
+    ],
+  ])("null for %s is as if it was not sent, unless the field takes it", (_, sent, read) => {
+    expect(validateValue(body, sent)).toEqual(read as never);
+  });
+
+  test.each<[string, unknown, string]>([
+    ["that is required", { list: [{ type: null }] }, '"list.0.type"'],
+    ["that is unknown", { other: null }, '"other"'],
+    ["in a list", { list: [null] }, '"list.0"'],
+  ])("null for one %s is an error", (_, sent, named) => {
+    expect(() => validateValue(body, sent)).toThrow(named);
+  });
+
+  test("null in a change is for a value to remove, and else an error; objects in it are whole", () => {
+    expect(() => validateValue(body, { text: null }, true)).toThrow('"text"');
+    const change = { removable: null, emptied: null, list: [{ type: "a", not: null }] };
+    expect(validateValue(body, change, true)).toEqual({
+      ...change,
+      emptied: 0,
+      list: [{ type: "a" }],
+    });
+  });
+
   test("an unknown field's name is repeated only in part", async () => {
     const { failures, send } = createSite({ known: 1, ["🎈".repeat(500_000)]: 1 });
     await send("/body", "POST");

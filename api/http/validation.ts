@@ -45,7 +45,8 @@ export function installValidation(routes: readonly ValidatedRoute[]): void {
       schema["~standard"] = {
         ...schema["~standard"],
         validate(value) {
-          const { data, error } = schema.safeParse(value, { error: describeIssue });
+          const read = part === "body" ? readNulls(schema, value, method === "PATCH") : value;
+          const { data, error } = schema.safeParse(read, { error: describeIssue });
           if (error !== undefined) throw toError(error);
           return { value: data };
         },
@@ -61,14 +62,68 @@ export function installValidation(routes: readonly ValidatedRoute[]): void {
   }
 }
 
-/** Validates a single value, such as one row of a list. Throws `invalid_request`. */
+/**
+ * Validates a single value of a body, such as one row of a list, as {@link readNulls} reads it.
+ * Throws `invalid_request`.
+ */
 export function validateValue<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
+  isChange = false,
 ): z.output<Schema> {
-  const { data, error } = schema.safeParse(value, { error: describeIssue });
+  const read = readNulls(schema, value, isChange);
+  const { data, error } = schema.safeParse(read, { error: describeIssue });
   if (error !== undefined) throw invalidRequest("body", error.issues, schema);
   return data;
+}
+
+/**
+ * Leaves out the members of a body that are null where a field may be left out and takes no null:
+ * programs send null for each field that they do not set. In a change (`PATCH`) null removes a
+ * value, so that its own members stay, and only those of the objects in it are left out.
+ */
+function readNulls(schema: unknown, value: unknown, isChange = false): unknown {
+  const { inner } = unwrap(schema);
+  if (inner instanceof z.ZodArray && Array.isArray(value))
+    return value.map((entry) => readNulls(inner.element, entry));
+  if (!isRecord(value) || !hasFields(inner)) return value;
+  const members = Object.entries(value).flatMap(([name, member]) => {
+    const fields = fieldsNamed(inner, name);
+    const isLeftOut = member === null && !isChange && fields.some(mayOnlyBeLeftOut);
+    return isLeftOut ? [] : [[name, readNulls(fields[0], member)] as const];
+  });
+  return Object.fromEntries(members);
+}
+
+const isRecord = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+type WithFields = z.ZodObject | z.ZodDiscriminatedUnion;
+
+const hasFields = (schema: unknown): schema is WithFields =>
+  schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion;
+
+/** The schemas of a field: one of an object, one or more of a choice of objects. */
+const fieldsNamed = (schema: WithFields, name: string): unknown[] =>
+  schema instanceof z.ZodObject
+    ? [schema.shape[name]]
+    : schema.options.filter(hasFields).flatMap((option) => fieldsNamed(option, name));
+
+function mayOnlyBeLeftOut(schema: unknown): boolean {
+  const { isOptional, isNullable } = unwrap(schema);
+  return isOptional && !isNullable;
+}
+
+/** The schema within wrappers, and whether these let its value be left out or null. */
+function unwrap(schema: unknown): { inner: unknown; isOptional: boolean; isNullable: boolean } {
+  let [inner, isOptional, isNullable] = [schema, false, false];
+  for (;;) {
+    if (inner instanceof z.ZodPipe) inner = inner.in;
+    else if (inner instanceof z.ZodNullable) [inner, isNullable] = [inner.unwrap(), true];
+    else if (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault)
+      [inner, isOptional] = [inner.unwrap(), true];
+    else return { inner, isOptional, isNullable };
+  }
 }
 
 /**
@@ -91,14 +146,11 @@ function invalidRequest(
 
 /** The fields of an object within a schema; none where the value decides which these are. */
 function fieldsAt(schema: unknown, path: readonly PropertyKey[]): string[] {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
-    return fieldsAt(schema.unwrap(), path);
+  const { inner } = unwrap(schema);
   const [name, ...rest] = path;
-  if (schema instanceof z.ZodArray && name !== undefined) return fieldsAt(schema.element, rest);
-  if (!(schema instanceof z.ZodObject)) return [];
-  return name === undefined
-    ? Object.keys(schema.shape)
-    : fieldsAt(schema.shape[String(name)], rest);
+  if (inner instanceof z.ZodArray && name !== undefined) return fieldsAt(inner.element, rest);
+  if (!(inner instanceof z.ZodObject)) return [];
+  return name === undefined ? Object.keys(inner.shape) : fieldsAt(inner.shape[String(name)], rest);
 }
 
 function toDetails(part: RequestPart, issue: z.core.$ZodIssue, schema: unknown): ErrorDetail[] {

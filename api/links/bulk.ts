@@ -150,7 +150,7 @@ export const readCreations = (firstId: Uuid, rows: readonly unknown[]): (Creatio
 export function readUpdates(rows: readonly unknown[]): (Update | Failure)[] {
   const seen = new Set<Uuid>();
   return readRows(rows, (row) => {
-    const { id, ...body } = validateValue(bulkChange, row);
+    const { id, ...body } = validateValue(bulkChange, row, true);
     return { id: requireOnce(seen, id), body };
   });
 }

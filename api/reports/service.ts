@@ -150,7 +150,7 @@ export class ReportService extends OwnedService<ReportRow> {
     id: string | null | undefined,
     shortUrl: string | null | undefined,
   ): Promise<Uuid | null | undefined> {
-    if (id !== undefined && shortUrl !== undefined)
+    if (typeof id === "string" && typeof shortUrl === "string")
       throw invalidField("short_url", "cannot be used with link_id");
     if (typeof id === "string") return (await this.#links.find(owner, decodeId("link", id))).id;
     if (typeof shortUrl === "string")
