@@ -1,7 +1,7 @@
 /** `/v1/analytics`. */
 import { type CallOptions, type Calls, followCursor, LINKS_MAX, splitIntoChunks } from "./calls.ts";
 import { ShorthopError } from "./errors.ts";
-import { abortedBy, type ApiRequest, computeRetryDelayMs, delay, path } from "./http.ts";
+import { abortedBy, type ApiRequest, computeRetryDelayMs, delay, path, readLines } from "./http.ts";
 import type { components } from "./schema.ts";
 import type { Body, OperationId, Query, ResponseBody } from "./types.ts";
 
@@ -363,33 +363,27 @@ const EVENT_LENGTH_MAX = 1_000_000;
 async function* readEvents(
   body: ReadableStream<Uint8Array>,
 ): AsyncGenerator<ServerEvent, void, undefined> {
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let text = "";
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      text = (text + decoder.decode(value, { stream: true })).replaceAll("\r\n", "\n");
-      if (text.length > EVENT_LENGTH_MAX) throw new Error("An event of the stream is too long.");
-      for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-        const event = parseEvent(text.slice(0, end));
-        text = text.slice(end + 2);
-        if (event !== undefined) yield event;
-      }
-    }
-  } finally {
-    // Ends the connection when the iteration stops early.
-    await reader.cancel().catch(() => undefined);
+  let lines: string[] = [];
+  let length = 0;
+  for await (const line of readLines(body)) {
+    const text = line.replace(/\r$/, "");
+    length += text.length;
+    if (length > EVENT_LENGTH_MAX) throw new Error("An event of the stream is too long.");
+    lines.push(text);
+    // An empty line ends an event.
+    if (text !== "") continue;
+    const event = parseEvent(lines);
+    [lines, length] = [[], 0];
+    if (event !== undefined) yield event;
   }
 }
 
 /** Parses the lines of an event; undefined for one without data, such as a comment. */
-function parseEvent(text: string): ServerEvent | undefined {
+function parseEvent(lines: readonly string[]): ServerEvent | undefined {
   const data: string[] = [];
   let id: string | undefined;
   let type = "message";
-  for (const line of text.split("\n")) {
+  for (const line of lines) {
     const colon = line.indexOf(":");
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
