@@ -202,6 +202,19 @@ class Lists(unittest.TestCase):
         )
         self.assertEqual(len({request.headers["idempotency-key"] for request in seen}), 3)
 
+    def test_large_links_are_sent_in_requests_of_less_than_1_mib(self) -> None:
+        def answer(request: httpx.Request) -> httpx.Response:
+            links = json.loads(request.content)["links"]
+            data = [{"index": i} for i, _ in enumerate(links)]
+            return httpx.Response(200, json={"data": data, "created": len(links), "failed": 0})
+
+        shorthop, seen = client(answer)
+        links = [{"url": "https://example.com/", "notes": "\u00fc" * 4_000}] * 100
+        result = shorthop.links.create_many(links)  # type: ignore[arg-type]
+        self.assertEqual(result["created"], 100)
+        self.assertEqual(len(seen), 3)
+        self.assertLess(max(len(request.content) for request in seen), 1024**2)
+
     def test_a_call_for_many_that_stops_midway_says_what_was_done(self) -> None:
         done = httpx.Response(
             200, json={"data": [{"index": i} for i in range(100)], "created": 100, "failed": 0}

@@ -1,5 +1,5 @@
 /** `/v1/analytics`. */
-import { type CallOptions, type Calls, followCursor, LINKS_MAX, splitIntoChunks } from "./calls.ts";
+import { type CallOptions, type Calls, followCursor, splitIntoChunks } from "./calls.ts";
 import { ShorthopError } from "./errors.ts";
 import { abortedBy, type ApiRequest, computeRetryDelayMs, delay, path, readLines } from "./http.ts";
 import type { components } from "./schema.ts";
@@ -260,7 +260,7 @@ export class Analytics extends ClickReports<"json"> {
   ): Promise<ResponseBody<"getBulkAnalytics">> {
     const all: ResponseBody<"getBulkAnalytics"> = { data: [] };
     // An empty list is sent as well: the API says what is wrong with it.
-    const chunks = link_ids.length === 0 ? [[]] : splitIntoChunks(link_ids, LINKS_MAX);
+    const chunks = link_ids.length === 0 ? [[]] : splitIntoChunks(link_ids, (id) => id);
     for (const chunk of chunks) {
       const part = { ...body, link_ids: chunk };
       const { data, errors } = await this.#calls.post<"getBulkAnalytics">(

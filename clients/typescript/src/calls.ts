@@ -161,41 +161,43 @@ export async function* followCursor<Item>(
   }
 }
 
-/** The most links of one request. */
-export const LINKS_MAX = 100;
+/** What is sent of a link: a new one, a change of one, or its id. */
+type Sent = string | { password?: string | null | undefined };
 
-/** The most links with a password of one request that creates links. */
-export const PASSWORDS_MAX = 10;
+/** What one request may have: links, those of them with a password, and bytes as JSON. */
+const REQUEST_LIMITS = { links: 100, passwords: 10, bytes: 1_000_000 };
 
-/**
- * Splits a list into parts, in order, of at most `max` entries, and at most `costlyMax` for which
- * `isCostly` holds.
- */
+const encoder = new TextEncoder();
+
+/** Splits a list into parts of which one request each is accepted, in order. */
 export function splitIntoChunks<Item>(
   items: readonly Item[],
-  max: number,
-  isCostly: (item: Item) => boolean = () => false,
-  costlyMax = max,
+  sentOf: (item: Item) => Sent,
+  limits = REQUEST_LIMITS,
 ): Item[][] {
   const chunks: Item[][] = [];
-  let costly = 0;
+  let [passwords, bytes] = [0, 0];
   for (const item of items) {
-    const cost = isCostly(item) ? 1 : 0;
+    const sent = sentOf(item);
+    const password = typeof sent === "object" && typeof sent.password === "string" ? 1 : 0;
+    // A comma separates it from the next one.
+    const size = encoder.encode(JSON.stringify(sent)).length + 1;
     const last = chunks.at(-1);
-    if (last === undefined || last.length >= max || costly + cost > costlyMax) {
+    const isFull =
+      last?.length === limits.links ||
+      passwords + password > limits.passwords ||
+      bytes + size > limits.bytes;
+    if (last === undefined || isFull) {
       chunks.push([item]);
-      costly = cost;
+      [passwords, bytes] = [password, size];
     } else {
       last.push(item);
-      costly += cost;
+      passwords += password;
+      bytes += size;
     }
   }
   return chunks;
 }
-
-/** Whether a link is created or changed with a password. */
-export const hasPassword = (link: { password?: string | null }): boolean =>
-  typeof link.password === "string";
 
 /** The response about many links: an entry for each, by its position in the request, and counts. */
 type BulkResponse = { data: { index: number }[] };

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 
+import fc from "fast-check";
+
 import { fakeFetch } from "../../../test/harness/fake-fetch.ts";
 import type { LiveClick } from "./analytics.ts";
+import { splitIntoChunks } from "./calls.ts";
 import { createClient } from "./client.ts";
 import { ShorthopError } from "./errors.ts";
 
@@ -125,6 +128,44 @@ describe("long lists", () => {
       "import-2",
       "import-3",
     ]);
+  });
+
+  test("of large links are created in requests of less than 1 MiB", async () => {
+    const sizes: number[] = [];
+    const { client } = createFake(async (request) => {
+      const body = await request.text();
+      sizes.push(Buffer.byteLength(body));
+      const { links } = JSON.parse(body) as { links: object[] };
+      const data = links.map((link, index) => ({ index, link }));
+      return Response.json({ data, created: links.length, failed: 0 });
+    });
+    const notes = "ü".repeat(10_000);
+    const links = Array.from({ length: 100 }, () => ({ url: "https://example.com/", notes }));
+    expect((await client.links.createMany(links)).created).toBe(100);
+    expect(sizes.length).toBe(3);
+    expect(Math.max(...sizes)).toBeLessThan(1024 ** 2);
+  });
+
+  test("are split within the limits, in order and without loss", () => {
+    const limits = { links: 5, passwords: 2, bytes: 150 };
+    const anyRow = fc.option(fc.constant("secret"), { nil: undefined });
+    fc.assert(
+      fc.property(fc.array(anyRow, { maxLength: 40 }), (passwords) => {
+        const items = passwords.map((password) => ({
+          link: { url: "https://example.com", ...(password === undefined ? {} : { password }) },
+        }));
+        const chunks = splitIntoChunks(items, ({ link }) => link, limits);
+        expect(chunks.flat()).toEqual(items);
+        for (const chunk of chunks) {
+          expect(chunk.length).toBeWithin(1, limits.links + 1);
+          const withPassword = chunk.filter(({ link }) => link.password !== undefined);
+          expect(withPassword.length).toBeLessThanOrEqual(limits.passwords);
+          expect(JSON.stringify(chunk.map(({ link }) => link)).length).toBeLessThan(
+            limits.bytes + 2,
+          );
+        }
+      }),
+    );
   });
 
   test("that stop midway say what is done, and go on without doing it again", async () => {

@@ -3,10 +3,7 @@ import {
   type CallOptions,
   type Calls,
   type ChangeOptions,
-  hasPassword,
   inChunks,
-  LINKS_MAX,
-  PASSWORDS_MAX,
   randomKey,
   splitIntoChunks,
 } from "./calls.ts";
@@ -201,7 +198,7 @@ export class Links {
 
   /**
    * Creates any number of links, each of which succeeds or fails on its own. Sends them in requests
-   * of up to 100 links (10 with a password), one after another.
+   * of up to 100 links (10 with a password) and 1 MB, one after another.
    *
    * @throws ShorthopError When a request as a whole is rejected; errors of single links are in the
    * result. Links of earlier requests exist then, and are in the error's `done`: call again with
@@ -215,7 +212,7 @@ export class Links {
     { include, ...options }: CallOptions & Query<"createLinks"> = {},
   ): Promise<ResponseBody<"createLinks">> {
     const key = options.idempotencyKey ?? randomKey();
-    const chunks = splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX);
+    const chunks = splitIntoChunks(links, (link) => link);
     return await inChunks(
       chunks,
       (chunk, i) =>
@@ -241,8 +238,9 @@ export class Links {
    * item.error.code);
    */
   checkMany(links: Body<"checkLinks">["links"], options?: CallOptions) {
-    return inChunks(splitIntoChunks(links, LINKS_MAX, hasPassword, PASSWORDS_MAX), (chunk) =>
-      this.#calls.post<"checkLinks">("/v1/links/bulk/check", { links: chunk }, options),
+    return inChunks(
+      splitIntoChunks(links, (link) => link),
+      (chunk) => this.#calls.post<"checkLinks">("/v1/links/bulk/check", { links: chunk }, options),
     );
   }
 
@@ -259,8 +257,10 @@ export class Links {
     changes: Body<"updateLinks">["links"],
     { include, ...options }: CallOptions & Query<"updateLinks"> = {},
   ) {
-    return inChunks(splitIntoChunks(changes, LINKS_MAX, hasPassword, PASSWORDS_MAX), (links) =>
-      this.#calls.patch<"updateLinks">("/v1/links/bulk", { links }, options, { include }),
+    return inChunks(
+      splitIntoChunks(changes, (change) => change),
+      (links) =>
+        this.#calls.patch<"updateLinks">("/v1/links/bulk", { links }, options, { include }),
     );
   }
 
@@ -273,8 +273,9 @@ export class Links {
    * const { data } = await shorthop.links.deleteMany([first.id, second.id]);
    */
   deleteMany(ids: readonly string[], options?: CallOptions) {
-    return inChunks(splitIntoChunks(ids, LINKS_MAX), (chunk) =>
-      this.#calls.post<"deleteLinks">("/v1/links/bulk/delete", { ids: chunk }, options),
+    return inChunks(
+      splitIntoChunks(ids, (id) => id),
+      (chunk) => this.#calls.post<"deleteLinks">("/v1/links/bulk/delete", { ids: chunk }, options),
     );
   }
 

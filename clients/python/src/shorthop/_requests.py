@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import dataclass, field
 from typing import Any, Mapping, NamedTuple, Sequence
@@ -107,22 +108,27 @@ def is_transient(error: ShorthopError) -> bool:
     return error.status >= 500 or error.status == 429 or error.code in ("network", "timeout")
 
 
-#: The most links of one request, and of those that have a password.
+#: What one request may have: links, those of them with a password, and bytes as JSON.
 LINKS_MAX = 100
 PASSWORDS_MAX = 10
+BYTES_MAX = 1_000_000
 
 
 def split(items: Sequence[Any]) -> list[list[Any]]:
     """Splits a list into parts that the API accepts, in order."""
     chunks: list[list[Any]] = [[]]
-    costly = 0
+    passwords = size = 0
     for item in items:
-        cost = int(isinstance(item, dict) and isinstance(item.get("password"), str))
-        if len(chunks[-1]) >= LINKS_MAX or costly + cost > PASSWORDS_MAX:
+        password = int(isinstance(item, dict) and isinstance(item.get("password"), str))
+        # A comma and a space are between two; JSON is ASCII.
+        length = len(json.dumps(item)) + 2
+        is_full = len(chunks[-1]) == LINKS_MAX or passwords + password > PASSWORDS_MAX
+        if chunks[-1] and (is_full or size + length > BYTES_MAX):
             chunks.append([])
-            costly = 0
+            passwords = size = 0
         chunks[-1].append(item)
-        costly += cost
+        passwords += password
+        size += length
     return chunks
 
 

@@ -4,6 +4,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 
+import { splitIntoChunks } from "../../../../clients/typescript/src/calls.ts";
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
 import { getClient, PATIENT } from "../../data/http.ts";
 import type { AccountScope } from "../../data/scope.ts";
@@ -78,34 +79,31 @@ async function runTask(
 ): Promise<BulkOutcome> {
   const { links: api } = getClient(scope, PATIENT);
   const links = refresh === undefined ? before : await refresh(before);
-  // With the API's schemas, which the list itself does without.
-  const { splitIntoBatches } = await import("./batches.ts");
   const outcome: BulkOutcome = { done: [], failed: [] };
   let stopReason: string | undefined;
-  let sent = 0;
-  for (const batch of splitIntoBatches(
-    links.map((link) => ({ of: link, link: { id: link.id, ...changeOf?.(link) } })),
-  )) {
-    const part = batch.map(({ of }) => of);
+  let done = 0;
+  const sent = links.map((link) => ({ link, change: { id: link.id, ...changeOf?.(link) } }));
+  for (const chunk of splitIntoChunks(sent, ({ change }) => change)) {
+    const part = chunk.map(({ link }) => link);
     if (stopReason === undefined) {
       try {
         const { data } =
           changeOf === undefined
             ? await api.deleteMany(part.map(({ id }) => id))
-            : await api.updateMany(batch.map(({ link }) => link));
-        const { done, failed } = toOutcome(part, data);
-        outcome.done.push(...done);
-        outcome.failed.push(...failed);
+            : await api.updateMany(chunk.map(({ change }) => change));
+        const ofPart = toOutcome(part, data);
+        outcome.done.push(...ofPart.done);
+        outcome.failed.push(...ofPart.failed);
       } catch (error) {
-        if (sent === 0) throw error;
+        if (done === 0) throw error;
         stopReason = getErrorMessage(error);
       }
     }
     if (stopReason !== undefined) {
       for (const link of part) outcome.failed.push({ link, reason: stopReason });
     }
-    sent += part.length;
-    onProgress({ done: sent, total: links.length });
+    done += part.length;
+    onProgress({ done, total: links.length });
   }
   return outcome;
 }

@@ -9,7 +9,6 @@ import fc from "fast-check";
 import { findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
 import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
 import { printCsv } from "../../../data/csv.ts";
-import { splitIntoBatches } from "../batches.ts";
 import {
   changeTarget,
   type ImportChoices,
@@ -366,24 +365,4 @@ test("rows that were not imported are listed whole, and can be imported once cor
   );
   expect(read(second).columns).toEqual(again.columns);
   expect(read(second).rows[0]?.cells.slice(2)).toEqual(["nonsense", "'=1+1", "a,b"]);
-});
-
-test("links are split into batches within the limits, in order and without loss", () => {
-  const limits = { links: 5, passwords: 2, bytes: 150 };
-  const anyRow = fc.option(fc.constant("secret"), { nil: undefined });
-  fc.assert(
-    fc.property(fc.array(anyRow, { maxLength: 40 }), (passwords) => {
-      const items = passwords.map((password) => ({
-        link: { url: "https://example.com", ...(password === undefined ? {} : { password }) },
-      }));
-      const batches = splitIntoBatches(items, limits);
-      expect(batches.flat()).toEqual(items);
-      for (const batch of batches) {
-        expect(batch.length).toBeWithin(1, limits.links + 1);
-        const withPassword = batch.filter(({ link }) => link.password !== undefined);
-        expect(withPassword.length).toBeLessThanOrEqual(limits.passwords);
-        expect(JSON.stringify(batch.map(({ link }) => link)).length).toBeLessThan(limits.bytes + 2);
-      }
-    }),
-  );
 });

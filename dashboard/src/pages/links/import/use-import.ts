@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 
+import { splitIntoChunks } from "../../../../../clients/typescript/src/calls.ts";
 import type { Link } from "../../../../../clients/typescript/src/index.ts";
 import { findField, type Mapping } from "../../../../../shared/link-csv/fields.ts";
 import type { FileRow } from "../../../../../shared/link-csv/file.ts";
@@ -12,7 +13,6 @@ import type { AccountScope } from "../../../data/scope.ts";
 import { useAccountContext } from "../../../data/session.ts";
 import { describeError, getErrorMessage, isRateLimited } from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
-import { splitIntoBatches } from "../batches.ts";
 import {
   type DomainChoice,
   type ImportChoices,
@@ -205,7 +205,8 @@ async function importItems(
     });
 
   report(false);
-  for (const batch of splitIntoBatches(items.filter(({ problem }) => problem === undefined))) {
+  const possible = items.filter(({ problem }) => problem === undefined);
+  for (const batch of splitIntoChunks(possible, ({ link }) => link)) {
     if (stopReason === undefined && isStopped()) stopReason = t("import.reasons.stopped");
     if (stopReason !== undefined) {
       fail(batch, { kind: "not_sent", message: stopReason });
@@ -255,7 +256,7 @@ async function checkItems(
   const { links } = getClient(scope, PATIENT);
   const checked = new Map<ImportItem, ImportItem>();
   const possible = items.filter(({ problem }) => problem === undefined);
-  for (const batch of splitIntoBatches(possible)) {
+  for (const batch of splitIntoChunks(possible, ({ link }) => link)) {
     const { data } = await links.checkMany(
       batch.map(({ link }) => link),
       { signal },
