@@ -321,6 +321,38 @@ withBrowser("shortcuts", () => {
       await find.waitFor();
     });
   });
+
+  const elements: [name: string, html: string, isTyped: boolean][] = [
+    ["a text field", "<input type=url>", true],
+    ["a search", "<input type=search>", true],
+    ["a text area", "<textarea></textarea>", true],
+    ["a choice", "<select><option>One</select>", true],
+    ["an item of a menu", "<button role=menuitem>One</button>", true],
+    ["editable text", "<div contenteditable>One</div>", true],
+    ["a text to copy", "<input readonly>", false],
+    ["a checkbox", "<input type=checkbox>", false],
+    ["a colour", "<input type=color>", false],
+    ["a button", "<button>One</button>", false],
+  ];
+
+  test("are typed in what takes text or chooses by letters, and in nothing else", async () => {
+    await dashboard.visit(account, "/usage", async (page) => {
+      const list = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+      for (const [name, html, isTyped] of elements) {
+        const probe = JSON.stringify(`<div id="probe">${html}</div>`);
+        await page.evaluate(`document.body.insertAdjacentHTML("beforeend", ${probe})`);
+        await page.locator("#probe > *").focus();
+        await page.keyboard.press("?");
+        if (isTyped) expect([name, await page.getByRole("dialog").count()]).toEqual([name, 0]);
+        else {
+          await list.waitFor();
+          await page.keyboard.press("Escape");
+          await list.waitFor({ state: "detached" });
+        }
+        await page.evaluate("document.getElementById('probe').remove()");
+      }
+    });
+  });
 });
 
 /** Signs in with keys, skips to the content, and opens a menu and its dialog. */

@@ -15,7 +15,7 @@ import { EditDialog, linkDialogs } from "../pages/links/lazy-dialogs.tsx";
 import { CopyButton, IconButton, useDialog } from "../ui/button.tsx";
 import { LoadingDialog } from "../ui/dialog.tsx";
 import { lazyPart, Script } from "../ui/states.tsx";
-import { type Command, readShortcut, readSingleKeys, takesKeys } from "./shortcuts.ts";
+import { type Command, readShortcut, readSingleKeys } from "./shortcuts.ts";
 
 const commandDialogs = new Script(() => import("./palette.tsx"));
 const Palette = lazyPart(commandDialogs, (part) => part.Palette, LoadingDialog);
@@ -72,13 +72,17 @@ export function CommandsProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** Calls `run` for shortcuts that are pressed outside text fields and dialogs. */
+/** Elements whose keys are theirs: they type text, or choose an option by its first letters. */
+const WITH_KEYS = ":read-write,select,[role=menuitem]";
+
+/** Calls `run` for shortcuts that are pressed outside such elements and dialogs. */
 function useShortcuts(run: (command: Command) => void): void {
   useEffect(() => {
     function onKeyDown(event: KeyboardEvent): void {
       if (event.defaultPrevented || event.isComposing || event.repeat) return;
       const command = readShortcut(event, readSingleKeys());
-      if (command === undefined || isForElement(event.target)) return;
+      if (command === undefined) return;
+      if (event.target instanceof Element && event.target.matches(WITH_KEYS)) return;
       if (document.querySelector("dialog:modal") !== null) return;
       // Keeps the character out of the field that gets the focus.
       event.preventDefault();
@@ -87,17 +91,6 @@ function useShortcuts(run: (command: Command) => void): void {
     document.addEventListener("keydown", onKeyDown);
     return () => document.removeEventListener("keydown", onKeyDown);
   }, [run]);
-}
-
-/** Whether a key belongs to the element in which it is pressed. */
-function isForElement(target: EventTarget | null): boolean {
-  if (!(target instanceof HTMLElement)) return false;
-  const { tagName, isContentEditable } = target;
-  const role = target.getAttribute("role");
-  if (!(target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement)) {
-    return takesKeys({ tagName, isContentEditable, role });
-  }
-  return takesKeys({ tagName, role, type: target.type, readOnly: target.readOnly });
 }
 
 /** Focuses the page's search; returns false if it has none. */

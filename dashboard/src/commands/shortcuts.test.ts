@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
 import { matchItems, moveActive, type PaletteItem, readDestination } from "./palette.tsx";
-import { readShortcut, takesKeys } from "./shortcuts.ts";
+import { readShortcut } from "./shortcuts.ts";
 
 const press = (key: string, held: readonly ("ctrlKey" | "metaKey" | "altKey")[] = []) => ({
   key,
@@ -38,21 +38,6 @@ describe("a shortcut", () => {
   test("of a single key can be switched off", () => {
     for (const key of ["c", "/", "?"]) expect(readShortcut(press(key), false)).toBeUndefined();
     expect(readShortcut(press("k", ["ctrlKey"]), false)).toBe("palette");
-  });
-
-  test.each([
-    ["a text field", { tagName: "INPUT", type: "url" }, true],
-    ["a search", { tagName: "INPUT", type: "search" }, true],
-    ["a text area", { tagName: "TEXTAREA" }, true],
-    ["a choice", { tagName: "SELECT" }, true],
-    ["an item of a menu", { tagName: "BUTTON", role: "menuitem" }, true],
-    ["editable text", { tagName: "DIV", isContentEditable: true }, true],
-    ["a text to copy", { tagName: "INPUT", type: "text", readOnly: true }, false],
-    ["a checkbox", { tagName: "INPUT", type: "checkbox" }, false],
-    ["a button", { tagName: "BUTTON", type: "submit" }, false],
-    ["the page", { tagName: "BODY" }, false],
-  ])("pressed in %s is typed: %p %p", (_name, target, typed) => {
-    expect(takesKeys(target)).toBe(typed);
   });
 });
 

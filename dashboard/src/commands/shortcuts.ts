@@ -1,4 +1,4 @@
-/** The key of each command, and where keys are typed text instead. */
+/** The key of each command, and whether single keys are commands. */
 import type { TextKey } from "../languages/translate.ts";
 
 export type Command = "create" | "palette" | "search" | "shortcuts";
@@ -32,47 +32,6 @@ export function readShortcut(
   if (altKey) return undefined;
   if (ctrlKey || metaKey) return name === "k" && ctrlKey !== metaKey ? "palette" : undefined;
   return singleKeys ? SINGLE_KEYS[name] : undefined;
-}
-
-/** Input types without typed text. */
-const WITHOUT_TEXT: ReadonlySet<string> = new Set([
-  "button",
-  "checkbox",
-  "color",
-  "file",
-  "image",
-  "radio",
-  "range",
-  "reset",
-  "submit",
-]);
-
-/**
- * The properties of an element that decide whether keys belong to it; `tagName` is in capitals, as
- * in HTML documents.
- */
-export type KeyTarget = {
-  tagName: string;
-  type?: string;
-  readOnly?: boolean;
-  isContentEditable?: boolean;
-  role?: string | null;
-};
-
-/**
- * Whether keys pressed in an element belong to it: to type text, or to choose an option by its
- * first letters.
- */
-export function takesKeys({
-  tagName,
-  type = "text",
-  readOnly = false,
-  isContentEditable = false,
-  role = null,
-}: KeyTarget): boolean {
-  if (isContentEditable || role === "menuitem" || tagName === "SELECT") return true;
-  const isText = tagName === "TEXTAREA" || (tagName === "INPUT" && !WITHOUT_TEXT.has(type));
-  return isText && !readOnly;
 }
 
 const SETTING = "shorthop-single-keys";
