@@ -48,20 +48,8 @@ export const RowTable = <Row,>({
     label={label}
     className={className}
     tall={tall}
-    headRow={
-      <tr>
-        {columns.map(({ name }) => (
-          <th key={name} scope="col">
-            {name}
-          </th>
-        ))}
-        {actions !== undefined && (
-          <th scope="col">
-            <span className="visually-hidden">{t("ui.actions")}</span>
-          </th>
-        )}
-      </tr>
-    }
+    names={columns.map(({ name }) => name)}
+    hasActions={actions !== undefined}
   >
     {rows.map((row, index) => (
       <tr key={keyOf(row, index)}>
@@ -80,6 +68,7 @@ export const RowTable = <Row,>({
 export const Table = ({
   label,
   names = [],
+  hasActions = false,
   headRow = (
     <tr>
       {names.map((name) => (
@@ -87,6 +76,11 @@ export const Table = ({
           {name}
         </th>
       ))}
+      {hasActions && (
+        <th scope="col">
+          <span className="visually-hidden">{t("ui.actions")}</span>
+        </th>
+      )}
     </tr>
   ),
   children,
@@ -95,6 +89,8 @@ export const Table = ({
 }: {
   label: string;
   names?: readonly string[];
+  /** Whether the last column, of a row's actions, has a name for screen readers only. */
+  hasActions?: boolean;
   headRow?: ReactNode;
   children: ReactNode;
   className?: string;
