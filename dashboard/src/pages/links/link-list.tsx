@@ -17,7 +17,7 @@ import {
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 
 import type { Link, LinkChange, ResponseBody } from "../../../../clients/typescript/src/index.ts";
-import { getJson } from "../../data/http.ts";
+import { getClient, getJson } from "../../data/http.ts";
 import type { AccountScope, SearchUpdate } from "../../data/scope.ts";
 import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
@@ -33,7 +33,7 @@ import {
   useBulkTask,
 } from "./bulk-task.tsx";
 import { BulkDialog, LinkDialog, type LinkDialogKind, ReportDialog } from "./lazy-dialogs.tsx";
-import { addTag, listPath, type ListQuery } from "./list-query.ts";
+import { addTag, listPath, type ListQuery, toApiQuery } from "./list-query.ts";
 import { LinkTable } from "./table.tsx";
 
 type LinkListProps = {
@@ -184,7 +184,7 @@ export async function fetchLinkPage(
 /** Most links that can be selected at once: each is kept, and sent with its change. */
 const MATCHING_MAX = 10_000;
 
-/** Links of one request, the API's maximum. */
+/** Links of one request, the API's maximum; so often the number of links found is said. */
 const PART_SIZE = 100;
 
 /** Fetches the links that match, up to the maximum; calls a function with how many there are. */
@@ -194,15 +194,13 @@ async function fetchMatching(
   onProgress: (count: number) => void,
 ): Promise<{ links: Link[]; isComplete: boolean }> {
   const links: Link[] = [];
-  let next: string | null = "";
-  while (next !== null && links.length < MATCHING_MAX) {
-    const size = Math.min(PART_SIZE, MATCHING_MAX - links.length);
-    const part: ResponseBody<"listLinks"> = await getJson(listPath(scope, query, size, next));
-    links.push(...part.data);
-    next = part.next_cursor;
-    onProgress(links.length);
+  const selected = { ...toApiQuery(query), include: "settings", limit: PART_SIZE } as const;
+  for await (const link of getClient(scope).links.all(selected)) {
+    if (links.length === MATCHING_MAX) return { links, isComplete: false };
+    links.push(link);
+    if (links.length % PART_SIZE === 0) onProgress(links.length);
   }
-  return { links, isComplete: next === null };
+  return { links, isComplete: true };
 }
 
 /** `list` identifies the displayed list: on another list nothing is selected. */
