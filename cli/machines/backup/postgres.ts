@@ -188,8 +188,8 @@ async function readLastMigration(sql: Transaction): Promise<number> {
   return row.id;
 }
 
-/** Whether the roles exist to which the dump grants privileges. */
-async function hasProcessRoles(sql: Transaction): Promise<boolean> {
+/** Whether the roles of the processes exist, to which a dump and `grants.sql` grant privileges. */
+export async function hasProcessRoles(sql: Sql | Transaction): Promise<boolean> {
   const [row] = await sql<[{ roles: number }]>`
     select count(*)::int as roles from pg_roles
      where rolname in ('shorthop_api', 'shorthop_worker')`;

@@ -17,8 +17,8 @@ import { basename, dirname, join, resolve } from "node:path";
 
 import type { Command } from "commander";
 
-import type { Sql } from "../../../api/postgres.ts";
 import type { Installation } from "../../installation.ts";
+import { hasProcessRoles } from "../backup/postgres.ts";
 import { Host, Units, WORKER } from "../host.ts";
 
 const GRANTS = "/usr/share/shorthop/postgres/grants.sql";
@@ -51,10 +51,13 @@ export function addUpgradeCommand(program: Command, installation: Installation):
     });
 }
 
-/** Runs `grants.sql` of the new version as the owner; its lines that begin with `\` are psql's. */
+/** Runs `grants.sql` of the new version as the owner, unless the installation has other users. */
 async function grantPrivileges(installation: Installation): Promise<void> {
+  // Lines that begin with a backslash are commands of psql.
   const statements = readFileSync(GRANTS, "utf8").replaceAll(/^\\.*$/gm, "");
-  await installation.asOwner().withDatabase((sql) => runGrants(sql, statements));
+  await installation.asOwner().withDatabase(async (sql) => {
+    if (await hasProcessRoles(sql)) await sql.unsafe(statements).simple();
+  });
 }
 
 /** What the host with `migrate.env` does for the schemas. */
@@ -82,8 +85,8 @@ export class Upgrade {
   async run(files: readonly string[], say: (line: string) => void): Promise<void> {
     const host = this.#host;
     await this.#requireChecksums(files);
-    const release = await readRelease(host, files);
     const installed = await listInstalled(host);
+    const release = await readRelease(host, files, installed);
     const before = installed.find(({ name }) => name === release.base.name);
     await requireLater(host, before?.version ?? "", release.version);
     const running = await this.#units.listRunning();
@@ -145,23 +148,21 @@ export class Upgrade {
   }
 }
 
-/** Runs the statements of `grants.sql`, unless the installation has users of its own. */
-async function runGrants(sql: Sql, statements: string): Promise<void> {
-  const roles = await sql`
-    select from pg_roles where rolname in ('shorthop_api', 'shorthop_worker')`;
-  if (roles.length === 2) await sql.unsafe(statements).simple();
-}
-
 /** The package of the executable, which migrates before the processes are replaced. */
 const BASE = "shorthop";
 
-type Package = { name: string; version: string; path: string };
+type Installed = { name: string; version: string };
+type Package = Installed & { path: string };
 
 /** The files of the base package and of the others. */
 type Release = { version: string; base: Package; others: Package[] };
 
 /** Reads a release. Throws unless it is one version, for this machine, of all that is installed. */
-async function readRelease(host: Host, files: readonly string[]): Promise<Release> {
+async function readRelease(
+  host: Host,
+  files: readonly string[],
+  installed: readonly Installed[],
+): Promise<Release> {
   const architecture = (await host.read(["dpkg", "--print-architecture"])).trim();
   const packages: Package[] = [];
   for (const file of files) {
@@ -184,7 +185,6 @@ async function readRelease(host: Host, files: readonly string[]): Promise<Releas
     throw new Error(
       `The files are of several versions: ${packages.map((one) => one.version).join(", ")}.`,
     );
-  const installed = await listInstalled(host);
   const missing = installed.filter((one) => !packages.some(({ name }) => name === one.name));
   if (missing.length > 0)
     throw new Error(
@@ -198,7 +198,7 @@ async function readRelease(host: Host, files: readonly string[]): Promise<Releas
 }
 
 /** Installed packages and their versions. */
-async function listInstalled(host: Host): Promise<Omit<Package, "path">[]> {
+async function listInstalled(host: Host): Promise<Installed[]> {
   const format = "${db:Status-Abbrev}\t${Package}\t${Version}\n";
   const lines = await host.read(["dpkg-query", "--show", `--showformat=${format}`, `${BASE}*`]);
   return lines
@@ -224,7 +224,7 @@ const SCRIPTS = ["preinst", "postinst", "prerm", "postrm", "conffiles", "trigger
 /** Builds the installed packages again into `dir`, for an upgrade that fails. Returns files. */
 async function savePackages(
   host: Host,
-  installed: readonly Omit<Package, "path">[],
+  installed: readonly Installed[],
   dir: string,
 ): Promise<string[]> {
   rmSync(dir, { recursive: true, force: true });
