@@ -17,15 +17,16 @@ import { newSigningKey } from "../../shared/links-log/signature.ts";
 
 const randomSecret = (): string => randomBytes(24).toString("base64url");
 
+/** What a file lacks is generated. */
 const secretsSchema = z.object({
-  postgresPassword: z.string(),
+  postgresPassword: z.string().default(randomSecret),
   /** Of the roles of the API and the worker in the local PostgreSQL. */
   apiPostgresPassword: z.string().default(randomSecret),
   workerPostgresPassword: z.string().default(randomSecret),
   /** Passwords of the local NATS and ClickHouse. */
   natsPassword: z.string().default(randomSecret),
   clickhousePassword: z.string().default(randomSecret),
-  visitorHashSecret: z.string(),
+  visitorHashSecret: z.string().default(randomSecret),
   /** What the secrets of webhooks are derived from. */
   webhooksSecret: z.string().default(randomSecret),
   /** Signs the links log. */
@@ -41,13 +42,7 @@ export type Secrets = z.output<typeof secretsSchema>;
 
 /** Reads the secrets; generates missing ones. */
 export function loadSecrets(path: string): Secrets {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch {
-    text = JSON.stringify({ postgresPassword: randomSecret(), visitorHashSecret: randomSecret() });
-  }
-  // Adds secrets that a file of an earlier version lacks.
+  const text = existsSync(path) ? readFileSync(path, "utf8") : "{}";
   const secrets = secretsSchema.parse(JSON.parse(text));
   saveSecrets(path, secrets);
   return secrets;
