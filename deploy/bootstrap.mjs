@@ -5,29 +5,16 @@
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const modules = join(root, "node_modules");
 const stamp = join(modules, ".shorthop-installed");
-const lock = join(root, ".install-lock");
 
-/**
- * A lock directory without a pid file is considered stale after this time: its owner was
- * interrupted.
- */
-const LOCK_OWNERLESS_MS = 5_000;
-const LOCK_POLL_MS = 500;
+/** The argument of this program while it has the lock. */
+const LOCKED = "locked";
 
 /**
  * The `bun` package ships a small placeholder that its install script replaces with the executable.
@@ -45,50 +32,21 @@ const wanted = createHash("sha256");
 for (const file of ["package-lock.json", ...patchFiles.map((name) => join(patches, name))])
   wanted.update(readFileSync(join(root, file)));
 const wantedHash = wanted.digest("hex");
-const installed = () => existsSync(stamp) && readFileSync(stamp, "utf8") === wantedHash;
 
-if (!installed()) {
-  await takeLock();
-  try {
-    // Another process may have finished the installation while this one waited.
-    if (!installed()) install();
-  } finally {
-    rmSync(lock, { recursive: true, force: true });
-  }
+if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== wantedHash) {
+  // Another process may have finished the installation while this one waited.
+  if (process.argv[2] === LOCKED) install();
+  else runLocked();
 }
 
-async function takeLock() {
-  for (let announced = false; ; announced = true) {
-    try {
-      mkdirSync(lock);
-      writeFileSync(join(lock, "pid"), String(process.pid));
-      return;
-    } catch (error) {
-      if (error.code !== "EEXIST") throw error;
-    }
-    if (!isLockHeld()) {
-      rmSync(lock, { recursive: true, force: true });
-      continue;
-    }
-    if (!announced) console.log("Another process is installing the dependencies; waiting …");
-    await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS));
-  }
-}
-
-/**
- * Whether the lock's owner is still running: an interrupted installation leaves the lock behind.
- */
-function isLockHeld() {
-  try {
-    process.kill(Number(readFileSync(join(lock, "pid"), "utf8")), 0);
-    return true;
-  } catch (error) {
-    // The process exists, but belongs to another user.
-    if (error.code === "EPERM") return true;
-    if (error.code !== "ENOENT") return false;
-    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-    return age < LOCK_OWNERLESS_MS;
-  }
+/** Runs this program while no other one installs: the kernel takes the lock from one that ends. */
+function runLocked() {
+  if (spawnSync("flock", ["-n", root, "true"]).status === 1)
+    console.log("Another process is installing the dependencies; waiting …");
+  const command = [root, process.execPath, fileURLToPath(import.meta.url), LOCKED];
+  const { status, error } = spawnSync("flock", command, { stdio: "inherit" });
+  if (error !== undefined) console.error(`Installing needs flock of util-linux: ${error.message}`);
+  process.exit(status ?? 1);
 }
 
 function install() {
@@ -133,6 +91,5 @@ function run(command, args, cwd) {
   console.error(
     `Installing the dependencies failed: ${error?.message ?? `${command} ${args.join(" ")} (exit ${status})`}`,
   );
-  rmSync(lock, { recursive: true, force: true });
   process.exit(1);
 }
