@@ -1,7 +1,6 @@
 /** `shorthop shorten`: one URL, or any number of a pipe. */
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { extname } from "node:path";
 
 import { type Command, InvalidArgumentError } from "commander";
 
@@ -15,12 +14,14 @@ type Options = {
   title?: string;
   tag: string[];
   expires?: string;
-  qr?: string;
+  qr?: QrFile;
   copy: boolean;
   json: boolean;
 };
 
-type QrFormat = "svg" | "png" | "pdf";
+const QR_FORMATS = ["svg", "png", "pdf"] as const;
+
+type QrFile = { path: string; format: (typeof QR_FORMATS)[number] };
 
 /** Links of a pipe that are created at once. */
 const BATCH = 100;
@@ -70,8 +71,8 @@ async function shortenOne(client: Client, terminal: Terminal, url: string, optio
     ...present({ alias }),
   });
   if (qr !== undefined) {
-    const image = await client.links.qr(link.id, { format: formatOf(qr) });
-    writeFileSync(qr, Buffer.from(await image.arrayBuffer()));
+    const image = await client.links.qr(link.id, { format: qr.format });
+    writeFileSync(qr.path, Buffer.from(await image.arrayBuffer()));
   }
   if (json) terminal.printJson(link);
   else terminal.print(link.short_url);
@@ -118,18 +119,12 @@ async function* inBatches(lines: AsyncIterable<string>): AsyncGenerator<string[]
 /** Collects the values of an option that is repeated. */
 export const collect = (value: string, before: string[]): string[] => [...before, value];
 
-function parseQrFile(file: string): string {
-  if (!isFormat(extname(file).slice(1)))
+function parseQrFile(path: string): QrFile {
+  const format = QR_FORMATS.find((each) => path.endsWith(`.${each}`));
+  if (format === undefined)
     throw new InvalidArgumentError("Its name must end with .svg, .png or .pdf.");
-  return file;
+  return { path, format };
 }
-
-function formatOf(file: string): QrFormat {
-  const extension = extname(file).slice(1);
-  return isFormat(extension) ? extension : "png";
-}
-
-const isFormat = (text: string): text is QrFormat => ["svg", "png", "pdf"].includes(text);
 
 /** Programs that copy their input, of macOS, Wayland, X11 and Windows. */
 const COPIERS: readonly (readonly [string, ...string[]])[] = [
