@@ -159,22 +159,17 @@ const EXECUTABLE_OVERRIDES: readonly Override[] = [
 type Release = { tree: string; version: string; architecture: string; date: Date };
 
 /** Builds all packages into `dist`; returns their file names. */
-export function buildPackages(
-  dist: string,
-  { tree, version, architecture, date }: Release,
-): string[] {
+export function buildPackages(dist: string, release: Release): string[] {
+  const { tree, version, architecture } = release;
   return PACKAGES.map((spec) => {
     const root = join(dist, "deb", spec.name);
     layOut(spec, tree, root);
-    const licence = join(tree, "LICENSE");
-    const overrides = [...OVERRIDES, ...(spec.name === "shorthop" ? EXECUTABLE_OVERRIDES : [])];
-    const { name } = spec;
-    writeDocuments(root, { name, version, date, maintainer: MAINTAINER, licence, overrides });
+    writeDocuments(spec.name, root, release);
     for (const path of COMPRESSED) if (existsSync(join(root, path))) compress(join(root, path));
     // What the build machine's umask may have withheld.
     run(["chmod", "--recursive", "u=rwX,go=rX", "."], root);
     addConfiguration(spec, tree, root);
-    writeControl(spec, root, { version, architecture });
+    writeControl(spec, root, release);
     const file = `${spec.name}_${version}_${architecture}.deb`;
     run(["dpkg-deb", "--root-owner-group", "-Zzstd", "-z9", "--build", root, file], dist);
     rmSync(root, { recursive: true });
@@ -207,11 +202,7 @@ function addConfiguration({ configuration }: PackageSpec, tree: string, root: st
   }
 }
 
-function writeControl(
-  spec: PackageSpec,
-  root: string,
-  { version, architecture }: { version: string; architecture: string },
-): void {
+function writeControl(spec: PackageSpec, root: string, { version, architecture }: Release): void {
   const [size = "0"] = run(
     ["du", "--summarize", "--apparent-size", "--block-size=1024", "."],
     root,
@@ -246,36 +237,24 @@ function writeControl(
 /** A tag of `lintian`, with why the package has it. */
 type Override = { tag: string; reason: string };
 
-type Document = {
-  name: string;
-  version: string;
-  date: Date;
-  maintainer: string;
-  licence: string;
-  overrides: readonly Override[];
-};
-
 /** Writes the licence, the changelog of the package and its overrides below `root`. */
-function writeDocuments(
-  root: string,
-  { name, version, date, maintainer, licence, overrides }: Document,
-): void {
+function writeDocuments(name: string, root: string, { tree, version, date }: Release): void {
   const documents = join(root, "usr/share/doc", name);
   mkdirSync(documents, { recursive: true });
-  cpSync(licence, join(documents, "copyright"));
+  cpSync(join(tree, "LICENSE"), join(documents, "copyright"));
   writeFileSync(
     join(documents, "changelog.Debian"),
     `shorthop (${version}) stable; urgency=medium
 
   * Changes are in /usr/share/doc/shorthop/changelog.gz of the package shorthop.
 
- -- ${maintainer}  ${date.toUTCString().replace("GMT", "+0000")}
+ -- ${MAINTAINER}  ${date.toUTCString().replace("GMT", "+0000")}
 `,
   );
   compress(join(documents, "changelog.Debian"));
-  if (overrides.length === 0) return;
   const dir = join(root, "usr/share/lintian/overrides");
   mkdirSync(dir, { recursive: true });
+  const overrides = [...OVERRIDES, ...(name === "shorthop" ? EXECUTABLE_OVERRIDES : [])];
   const lines = overrides.map(({ tag, reason }) => `# ${reason}\n${name}: ${tag} *\n`);
   writeFileSync(join(dir, name), lines.join(""));
 }
