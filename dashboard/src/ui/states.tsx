@@ -3,6 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { TriangleAlert } from "lucide-react";
 import {
   type ComponentType,
+  type FunctionComponent,
   type ReactNode,
   useDeferredValue,
   useEffect,
@@ -200,7 +201,7 @@ export const lazyPart = <Part, Props extends object>(
   script: Script<Part>,
   componentOf: (part: Part) => ComponentType<Props>,
   Meanwhile: ComponentType<Props>,
-): ComponentType<Props> =>
+): FunctionComponent<Props> =>
   function LazyPart(props: Props) {
     const [part, setPart] = useState(() => script.part);
     const [error, setError] = useState<unknown>();

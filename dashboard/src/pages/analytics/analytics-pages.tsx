@@ -18,7 +18,7 @@ import { Button, CopyButton } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { useLastSegment } from "../../ui/search-state.ts";
 import { Empty, ErrorState } from "../../ui/states.tsx";
-import { LinkDialog, type LinkDialogKind } from "../links/lazy-dialogs.tsx";
+import { EditDialog, type LinkDialog, QrDialog } from "../links/lazy-dialogs.tsx";
 import { StateBadges, StateMeanings } from "../links/state.tsx";
 import { AnalyticsCards } from "./analytics-cards.tsx";
 import { only } from "./analytics-path.ts";
@@ -105,8 +105,8 @@ function LinkTags({ tags }: { tags: readonly string[] }) {
 
 function LinkActions({ link }: { link: FullLink }) {
   const canWrite = useCanWrite();
-  const opens = (kind: LinkDialogKind) => (close: () => void) => (
-    <LinkDialog kind={kind} link={link} onClose={close} />
+  const opens = (Dialog: LinkDialog) => (close: () => void) => (
+    <Dialog link={link} onClose={close} />
   );
   return (
     <>
@@ -115,11 +115,11 @@ function LinkActions({ link }: { link: FullLink }) {
       </PageLink>
       <StateBadges link={link} />
       {canWrite && (
-        <Button opens={opens("edit")}>
+        <Button opens={opens(EditDialog)}>
           <Pencil aria-hidden /> {t("links.actions.edit")}
         </Button>
       )}
-      <Button opens={opens("qr")}>
+      <Button opens={opens(QrDialog)}>
         <QrCode aria-hidden /> {t("links.qr.title")}
       </Button>
       <ShareButton link={link.id} />

@@ -1,4 +1,6 @@
 /** The dialogs of links: one script, which is loaded when the browser is idle, or one is opened. */
+import type { FunctionComponent } from "react";
+
 import type { FullLink, Link } from "../../../../clients/typescript/src/index.ts";
 import { LoadingDialog } from "../../ui/dialog.tsx";
 import { lazyPart, Script } from "../../ui/states.tsx";
@@ -11,20 +13,8 @@ export const ReportDialog = lazyPart(linkDialogs, (part) => part.ReportDialog, L
 export const ExportDialog = lazyPart(linkDialogs, (part) => part.ExportDialog, LoadingDialog);
 export const SavedDialog = lazyPart(linkDialogs, (part) => part.SavedDialog, LoadingDialog);
 
-const DeleteDialog = lazyPart(linkDialogs, (part) => part.DeleteDialog, LoadingDialog);
-const QrDialog = lazyPart(linkDialogs, (part) => part.QrDialog, LoadingDialog);
+export const DeleteDialog = lazyPart(linkDialogs, (part) => part.DeleteDialog, LoadingDialog);
+export const QrDialog = lazyPart(linkDialogs, (part) => part.QrDialog, LoadingDialog);
 
-export type LinkDialogKind = "edit" | "qr" | "delete";
-
-type LinkDialogProps = {
-  kind: LinkDialogKind;
-  link: Link | FullLink;
-  onClose: () => void;
-};
-
-const DIALOGS = { edit: EditDialog, qr: QrDialog, delete: DeleteDialog };
-
-export function LinkDialog({ kind, ...props }: LinkDialogProps) {
-  const Chosen = DIALOGS[kind];
-  return <Chosen {...props} />;
-}
+/** A dialog of one link. */
+export type LinkDialog = FunctionComponent<{ link: Link | FullLink; onClose: () => void }>;

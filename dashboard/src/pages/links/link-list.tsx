@@ -32,7 +32,7 @@ import {
   type BulkVerb,
   useBulkTask,
 } from "./bulk-task.tsx";
-import { BulkDialog, LinkDialog, type LinkDialogKind, ReportDialog } from "./lazy-dialogs.tsx";
+import { BulkDialog, type LinkDialog, ReportDialog } from "./lazy-dialogs.tsx";
 import { addTag, listPath, type ListQuery, toApiQuery } from "./list-query.ts";
 import { LinkTable } from "./table.tsx";
 
@@ -76,8 +76,8 @@ export function LinkList(props: LinkListProps) {
     setSelection(select(selection, id, [link], on)),
   );
   const filterByTag = useStable((tag: string) => onChange(addTag(query, tag)));
-  const openDialog = useStable((kind: LinkDialogKind, link: Link) =>
-    open((close) => <LinkDialog kind={kind} link={link} onClose={close} />),
+  const openDialog = useStable((Dialog: LinkDialog, link: Link) =>
+    open((close) => <Dialog link={link} onClose={close} />),
   );
   const changeOne = useStable((link: Link, change: LinkChange, verb: BulkVerb) =>
     task.mutate({ links: [link], verb, changeOf: () => change }),

@@ -27,7 +27,7 @@ import { formatAge, formatCount, formatDate, formatDateTime } from "../../ui/for
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
 import { Table } from "../../ui/table.tsx";
 import type { BulkVerb } from "./bulk-task.tsx";
-import type { LinkDialogKind } from "./lazy-dialogs.tsx";
+import { DeleteDialog, EditDialog, type LinkDialog, QrDialog } from "./lazy-dialogs.tsx";
 import type { Order, Sort } from "./list-query.ts";
 import { StateBadges } from "./state.tsx";
 
@@ -194,7 +194,7 @@ function RowTags({ tags, tagClass, onTag }: RowTagsProps) {
 }
 
 type RowActions = {
-  onDialog: (kind: LinkDialogKind, link: Link) => void;
+  onDialog: (dialog: LinkDialog, link: Link) => void;
   onChange: (link: Link, change: LinkChange, verb: BulkVerb) => void;
 };
 
@@ -212,10 +212,10 @@ function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
       onSelect: () => navigate(`/links/${id}`),
     },
     { label: "links.actions.rules", icon: Split, onSelect: () => navigate(`/links/${id}/rules`) },
-    { label: "links.qr.title", icon: QrCode, onSelect: () => onDialog("qr", link) },
+    { label: "links.qr.title", icon: QrCode, onSelect: () => onDialog(QrDialog, link) },
   ];
   const writing: Action[] = [
-    { label: "links.actions.edit", icon: Pencil, onSelect: () => onDialog("edit", link) },
+    { label: "links.actions.edit", icon: Pencil, onSelect: () => onDialog(EditDialog, link) },
     { label: "links.actions.duplicate", icon: Copy, onSelect: () => createLink({ copyOf: id }) },
     {
       label: archived ? "links.actions.unarchive" : "links.actions.archive",
@@ -231,7 +231,7 @@ function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
       label: "ui.delete",
       icon: Trash2,
       danger: true,
-      onSelect: () => onDialog("delete", link),
+      onSelect: () => onDialog(DeleteDialog, link),
     },
   ];
   return <ActionMenu label={label} actions={canWrite ? [...reading, ...writing] : reading} />;
