@@ -4,11 +4,12 @@
  */
 import { lookup } from "node:dns/promises";
 import { existsSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { createServer } from "node:net";
 import { cpus, networkInterfaces, totalmem } from "node:os";
 
 import { readFreeBytes } from "../../../shared/disk.ts";
 import { PLACEHOLDER } from "../../../shared/env.ts";
+import { withTimeout } from "../../../shared/timeout.ts";
 import { parseEnvironment } from "../../installation.ts";
 import type { Host } from "../host.ts";
 import { environmentFilesOf } from "./environment.ts";
@@ -149,18 +150,14 @@ function describeCluster(host: Host): string | undefined {
 }
 
 /** Whether NATS can be reached on the host of the stores. */
-function describeUnreachable({ STORES }: Settings): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect({ host: STORES, port: NATS_PORT });
-    const end = (line?: string): void => {
-      socket.destroy();
-      resolve(line);
-    };
-    const unreachable = `NATS at ${STORES}:${NATS_PORT} cannot be reached: start it, or let this host through its firewall.`;
-    socket.setTimeout(CONNECT_MS, () => end(unreachable));
-    socket.once("error", () => end(unreachable));
-    socket.once("connect", () => end());
-  });
+async function describeUnreachable({ STORES }: Settings): Promise<string | undefined> {
+  const server = { hostname: STORES, port: NATS_PORT, socket: { data: () => undefined } };
+  try {
+    (await withTimeout(Bun.connect(server), CONNECT_MS)).end();
+    return undefined;
+  } catch {
+    return `NATS at ${STORES}:${NATS_PORT} cannot be reached: start it, or let this host through its firewall.`;
+  }
 }
 
 /** A database of this name that setup did not make. */
