@@ -38,18 +38,15 @@ const STORE_BYTES_MAX = 32 * 1024 ** 3;
 
 /** Finds the nats-server executable, or downloads it into `binDir`. */
 export async function findNatsServer(binDir: string, log: (line: string) => void): Promise<string> {
+  const program = join(binDir, "nats-server");
   const candidates = [
     Bun.which("nats-server"),
-    join(binDir, "nats-server"),
+    program,
     ...SYSTEM_FOLDERS.map((dir) => join(dir, "nats-server")),
   ];
   const installed = candidates.find((path) => path !== null && existsSync(path));
-  return installed ?? (await downloadNatsServer(binDir, log));
-}
-
-/** Downloads the executable into `binDir` once, also for several processes; returns its path. */
-async function downloadNatsServer(binDir: string, log: (line: string) => void): Promise<string> {
-  const program = join(binDir, "nats-server");
+  if (typeof installed === "string") return installed;
+  // Once, also for several processes.
   await makeOnce(program, (unfinished) => download(unfinished, log));
   return program;
 }
