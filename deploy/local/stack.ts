@@ -74,10 +74,8 @@ const URL_BYTES_MAX = 1024 * 1024;
 
 export const GATEWAY_FLAG = `--max-http-header-size=${URL_BYTES_MAX}`;
 
-const CLICKHOUSE_USER = "shorthop";
-
 export const clickhouseUrl = (port: number, password: string): string =>
-  `http://${CLICKHOUSE_USER}:${password}@127.0.0.1:${port}`;
+  `http://shorthop:${password}@127.0.0.1:${port}`;
 
 /** The ClickHouse gateway as a service; other users cannot read its environment. */
 export function clickhouseService(dataDir: string, port: number, password: string): Service {
@@ -86,10 +84,8 @@ export function clickhouseService(dataDir: string, port: number, password: strin
     command: [BUN, GATEWAY_FLAG, join(PROJECT_DIR, "deploy/local/clickhouse/main.ts")],
     env: {
       TZ: "UTC",
-      CLICKHOUSE_GATEWAY_HOST: "127.0.0.1",
       CLICKHOUSE_GATEWAY_PORT: String(port),
       CLICKHOUSE_GATEWAY_DATA_DIR: join(dataDir, "clickhouse"),
-      CLICKHOUSE_GATEWAY_USER: CLICKHOUSE_USER,
       CLICKHOUSE_GATEWAY_PASSWORD: password,
     },
     isReady: () => respondsOk(`http://127.0.0.1:${port}/ping`),

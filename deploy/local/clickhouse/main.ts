@@ -16,6 +16,8 @@ import { Gateway } from "./gateway.ts";
 /** Files are readable only by their owner. */
 const UMASK = 0o077;
 
+const USER = "shorthop";
+
 /** Shorter passwords could be guessed; the local stack generates 32 random characters. */
 const PASSWORD_LENGTH_MIN = 16;
 
@@ -25,8 +27,7 @@ const configSchema = z.object({
   CLICKHOUSE_GATEWAY_PORT: envPort(8123),
   /** The directory of the tables; only one process may use it at a time. */
   CLICKHOUSE_GATEWAY_DATA_DIR: z.string("must be set to a directory"),
-  /** The credentials that every request except `/ping` must carry. */
-  CLICKHOUSE_GATEWAY_USER: z.string().min(1).default("shorthop"),
+  /** Of the user {@link USER}, in every request except `/ping`. */
   CLICKHOUSE_GATEWAY_PASSWORD: z
     .string("must be set")
     .min(PASSWORD_LENGTH_MIN, `must have at least ${PASSWORD_LENGTH_MIN} characters`),
@@ -41,7 +42,7 @@ async function run(): Promise<void> {
   mkdirSync(dataDir, { recursive: true });
   const engine = new Engine(dataDir, configure(join(dataDir, "configuration")));
   lifecycle.onStop("engine", () => engine.close());
-  const credentials = `${config.CLICKHOUSE_GATEWAY_USER}:${config.CLICKHOUSE_GATEWAY_PASSWORD}`;
+  const credentials = `${USER}:${config.CLICKHOUSE_GATEWAY_PASSWORD}`;
   const gateway = new Gateway(engine, credentials, {
     host: config.CLICKHOUSE_GATEWAY_HOST,
     port: config.CLICKHOUSE_GATEWAY_PORT,
