@@ -272,7 +272,7 @@ function copyEntry(from: string, to: string): void {
 /** Fields that dpkg adds to a control file; further lines of a field begin with a space. */
 const ADDED_FIELDS = /^(?:Status|Conffiles|Config-Version):.*\n(?: .*\n)*/gm;
 
-/** Whether `SHA256SUMS` lies beside the files. */
+/** The folder of a file that has `SHA256SUMS`; undefined without one. */
 const findChecksums = (files: readonly string[]): string | undefined =>
   [...new Set(files.map((file) => dirname(resolve(file))))].find((dir) =>
     readdirSync(dir).includes("SHA256SUMS"),

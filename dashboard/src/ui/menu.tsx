@@ -102,7 +102,6 @@ function moveFocus(event: KeyboardEvent<HTMLDivElement>): void {
   items[(next + items.length) % items.length]?.focus();
 }
 
-/** A panel of fields that opens from a button, on the browser's popover. */
 type PanelButtonProps = {
   label: string;
   icon: ReactNode;
@@ -110,6 +109,7 @@ type PanelButtonProps = {
   children: (close: () => void) => ReactNode;
 };
 
+/** A panel of fields that opens from a button, on the browser's popover. */
 export function PanelButton({ label, icon, children }: PanelButtonProps) {
   const { id, button, popover, open, onToggle } = usePopover(placePanel);
   return (
