@@ -34,10 +34,7 @@ const CALLS: Record<keyof operations, Call[]> = {
   listTags: [({ tags }) => tags.list(), ({ tags }) => tags.all()],
   updateTag: [({ tags }) => tags.update("a", { color: "red" })],
   deleteTag: [({ tags }) => tags.delete("a")],
-  mergeTags: [
-    ({ tags }) => tags.merge({ tags: ["a"], into: "b" }),
-    ({ tags }) => tags.rename("a", "b"),
-  ],
+  mergeTags: [({ tags }) => tags.merge({ tags: ["a"], into: "b" })],
   getBranding: [({ branding }) => branding.get()],
   updateBranding: [({ branding }) => branding.update({ name: "Acme" })],
   listViews: [({ views }) => views.list()],

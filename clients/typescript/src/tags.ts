@@ -82,18 +82,6 @@ export class Tags {
     const merge = () => this.#calls.post<"mergeTags">("/v1/tags/merge", body, options);
     return (await finish(merge)).changed;
   }
-
-  /**
-   * Renames a tag on all links, and returns how many were changed. If links have the new name
-   * already, the two tags become one: `update` rejects then.
-   *
-   * @throws ShorthopError `invalid_request`.
-   * @example
-   * const changed = await shorthop.tags.rename("sprign", "spring");
-   */
-  rename(from: string, into: string, options?: CallOptions): Promise<number> {
-    return this.merge({ tags: [from], into }, options);
-  }
 }
 
 /**
