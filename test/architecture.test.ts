@@ -102,8 +102,8 @@ const RUNS_TEXTS =
 /** Statements of a resource that several of its files run; others stand in the file that does. */
 const IS_SQL = /(?:^|[/-])sql\.ts$/;
 
-/** Files that bind SQL of several resources, and are themselves no resource. */
-const BINDS_SQL = /^api\/(?:stores|maintenance)\.ts$/;
+/** The file that binds SQL of several resources, and is itself no resource. */
+const BINDS_SQL = /^api\/stores\.ts$/;
 
 /** Files that combine the routes of several resources. */
 const COMBINES_ROUTES = /\/app\.ts$|^api\/resource-routes\.ts$/;

@@ -38,7 +38,7 @@ export async function hasChain(sql: Sql, account: Uuid): Promise<boolean> {
 }
 
 /** For how many days events are kept: those of accounts, and those of the installation. */
-export type Retention = { days: number; auditDays: number };
+type Retention = { days: number; auditDays: number };
 
 /** Deletes old events, about `max` at most, and signs where feeds begin; returns how many. */
 export const deleteAndSign = (

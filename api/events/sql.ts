@@ -94,8 +94,3 @@ function selectEvents(
       left join events event on event.id = page.id
      order by event.position ${inOrder}`;
 }
-
-/** Forgets accounts that have read no events of clicks for this many days. */
-export async function forgetReaders(sql: Sql, days: number): Promise<void> {
-  await sql`delete from event_readers where read_at < now() - make_interval(days => ${days})`;
-}

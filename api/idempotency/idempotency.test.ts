@@ -6,13 +6,8 @@ import fc from "fast-check";
 import { newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
-import {
-  decrypt,
-  deleteExpiredRequests,
-  encrypt,
-  PostgresRequests,
-  type StoredRequest,
-} from "./idempotency.ts";
+import { deleteExpiredRows } from "../expired-rows.ts";
+import { decrypt, encrypt, PostgresRequests, type StoredRequest } from "./idempotency.ts";
 
 test("a ciphertext decrypts only with its secret, and never when it was changed", () => {
   fc.assert(
@@ -81,7 +76,7 @@ test("after a day a key can be used for a new request, and expired ones are dele
   expect([next.claimed, next.result]).toEqual([true, null]);
   expect(next.resource_id).not.toBe(first.resource_id);
   await age(abandoned, DAY + MINUTE);
-  await deleteExpiredRequests(postgres.sql);
+  await deleteExpiredRows(postgres.sql);
   const left = await postgres.sql`
     select from idempotency_keys where key_hash = ${used.keyHash} or key_hash = ${abandoned.keyHash}`;
   expect(left).toHaveLength(1);

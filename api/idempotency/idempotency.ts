@@ -245,7 +245,7 @@ type LeaseResult = {
 };
 
 /** How long a stored result is replayed. */
-const TTL_HOURS = 24;
+export const TTL_HOURS = 24;
 
 /** How long a request may run before a retry takes over its lease. */
 const LEASE_SECONDS = 60;
@@ -310,11 +310,4 @@ export class PostgresRequests {
        where account_id = ${accountId} and mode = ${mode} and key_hash = ${keyHash}
          and request_hash = ${requestHash} and answer is null`;
   }
-}
-
-/** Deletes requests whose results are no longer replayed. */
-export async function deleteExpiredRequests(sql: Sql): Promise<void> {
-  await sql`
-    delete from idempotency_keys
-     where created_at < clock_timestamp() - make_interval(hours => ${TTL_HOURS})`;
 }

@@ -5,7 +5,6 @@
  * are exact across processes, and a failed creation consumes nothing.
  */
 import { ApiError } from "../http/errors.ts";
-import type { Sql } from "../postgres.ts";
 import { inSeconds, rateLimitHeaders, secondsUntil } from "./windows.ts";
 
 /** Endpoints that have their own rate-limit window, besides those of the plan. */
@@ -85,18 +84,3 @@ export type QuotaState = {
   seconds: number | null;
   resetsAt: number | null;
 };
-
-/** Longer than the longest window of a rate limit or quota. */
-const WINDOW_AGE_HOURS = 25;
-
-/** Deletes rate-limit and quota windows that have closed, and leases that have expired. */
-export async function deleteExpiredLimits(sql: Sql): Promise<void> {
-  await sql`
-    delete from plan_windows
-     where greatest(day_opened_at, refused_opened_at) < clock_timestamp() - make_interval(hours => ${WINDOW_AGE_HOURS})`;
-  await sql`
-    delete from endpoint_windows where opened_at < clock_timestamp() - make_interval(hours => ${WINDOW_AGE_HOURS})`;
-  await sql`
-    delete from quota_windows where opened_at < clock_timestamp() - make_interval(hours => ${WINDOW_AGE_HOURS})`;
-  await sql`delete from stream_leases where expires_at < clock_timestamp()`;
-}

@@ -170,9 +170,6 @@ const reportColumns = (sql: Sql | Transaction) => sql`
 
 export const reportRows = new OwnedRows<ReportRow>("reports", reportColumns);
 
-/** Days for which runs are kept: those of a year can be compared. */
-const RETENTION_DAYS = 400;
-
 export const runColumns = (sql: Sql | Transaction) => sql`
   id, first_day::text as first_day, last_day::text as last_day, requested, content, created_at,
   (select jsonb_build_object(
@@ -181,15 +178,6 @@ export const runColumns = (sql: Sql | Transaction) => sql`
             'failed', count(*) filter (where mail.status = 'failed'),
             'unknown', count(*) filter (where mail.status = 'unknown'))
      from report_mails mail where mail.run_id = report_runs.id) as mails`;
-
-/** Deletes runs that have been kept long enough, at most `max`; returns how many. */
-export async function deleteOldRuns(sql: Sql, max: number): Promise<number> {
-  const { count } = await sql`
-    delete from report_runs where id in (
-      select id from report_runs where created_at < now() - make_interval(days => ${RETENTION_DAYS})
-       order by created_at limit ${max})`;
-  return count;
-}
 
 /** Puts a mail of a run to each recipient of its report into the queue; returns how many. */
 export async function enqueueMails(

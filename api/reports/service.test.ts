@@ -12,9 +12,10 @@ import { outcomeOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import type { FailureService } from "../analytics/failures.ts";
 import type { AnalyticsService } from "../analytics/service.ts";
+import { deleteExpiredRows } from "../expired-rows.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
-import { deleteOldRuns, ReportMaker, ReportStatistics } from "./maker.ts";
+import { ReportMaker, ReportStatistics } from "./maker.ts";
 import { toReportResponse } from "./model.ts";
 import { ReportService } from "./service.ts";
 
@@ -355,6 +356,6 @@ test("runs are deleted after 400 days", async () => {
   const { id } = await reports.create(owner, newUuid(), WEEKLY);
   const [old, kept] = [await reports.send(owner, id), await reports.send(owner, id)];
   await postgres.sql`update report_runs set created_at = now() - interval '401 days' where id = ${old.id}`;
-  await deleteOldRuns(postgres.sql, 100);
+  await deleteExpiredRows(postgres.sql);
   expect((await reports.listRuns(owner, id)).map((run) => run.id)).toEqual([kept.id]);
 });

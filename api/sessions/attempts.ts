@@ -183,12 +183,6 @@ async function consumeAttempt(
   return row;
 }
 
-/** Deletes windows that closed long ago, and counts of sign-ins of more than a year ago. */
-export async function deleteExpiredAttempts(sql: Sql): Promise<void> {
-  await sql`delete from unknown_sign_ins where day < now() - interval '400 days'`;
-  await sql`delete from sign_in_windows where opened_at < clock_timestamp() - interval '1 hour'`;
-}
-
 function requireUnexhausted(correct: KeyWindow, user: Uuid): void {
   if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
 }

@@ -16,8 +16,9 @@ import { startPostgres } from "../../test/harness/postgres.ts";
 import { Browser, ORIGIN, SessionServices } from "../../test/harness/session-services.ts";
 import { headerOf, partOf, SmtpServer } from "../../test/harness/smtp.ts";
 import { hashToken } from "../auth/api-key.ts";
+import { deleteExpiredRows } from "../expired-rows.ts";
 import { type Actor, OPERATOR } from "../http/principal.ts";
-import { applyReset, deleteExpiredResets, makeReset, resetPath } from "./resets.ts";
+import { applyReset, makeReset, resetPath } from "./resets.ts";
 
 const FORGOTTEN = "tomato-harbor-lantern";
 const NEXT = "pepper-anchor-window";
@@ -106,7 +107,7 @@ describe("a link to set a new password", () => {
     expect(await outcomeOf(services.resets.find(token))).toBe("not_found");
     expect(await use(token)).toBe("not_found");
     expect(await isSignedIn(await signIn(person, FORGOTTEN))).toBe("done");
-    await deleteExpiredResets(postgres.sql);
+    await deleteExpiredRows(postgres.sql);
     expect(
       await postgres.sql`select from password_resets where user_id = ${person.id}`,
     ).toHaveLength(0);

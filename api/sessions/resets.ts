@@ -61,10 +61,6 @@ export async function endResets(sql: Sql | Transaction, userId: Uuid): Promise<v
   await sql`delete from password_resets where user_id = ${userId}`;
 }
 
-export async function deleteExpiredResets(sql: Sql): Promise<void> {
-  await sql`delete from password_resets where expires_at < clock_timestamp()`;
-}
-
 /** Links of people who have forgotten their password. */
 export class PasswordResets {
   readonly #sql: Sql;

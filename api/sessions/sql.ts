@@ -36,12 +36,6 @@ export async function endSessions(
   return ended.filter(({ is_live }) => is_live).length;
 }
 
-/** Deletes sessions that have expired, and sign-ins that were not completed. */
-export async function deleteExpiredSessions(sql: Sql): Promise<void> {
-  await sql`delete from sessions where expires_at < now()`;
-  await sql`delete from verifications where expires_at < now()`;
-}
-
 export type Credentials = {
   id: Uuid;
   password_hash: string | null;

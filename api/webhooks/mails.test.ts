@@ -12,8 +12,8 @@ import { mailQueue } from "../../test/harness/mail-queue.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { headerOf, partOf, refusal, SmtpServer } from "../../test/harness/smtp.ts";
 import { disable } from "../../worker/webhooks/results.ts";
+import { deleteExpiredRows } from "../expired-rows.ts";
 import { readMailSettings } from "../mail/settings.ts";
-import { deleteOldMails } from "./mails.ts";
 import { updateWebhook } from "./service.ts";
 
 const postgres = await forFile(startPostgres());
@@ -268,10 +268,10 @@ test("mails about webhooks are deleted after 30 days", async () => {
   await send();
   await postgres.sql`
     update report_mails set created_at = now() - interval '29 days' where run_id is null`;
-  await deleteOldMails(postgres.sql, 100);
+  await deleteExpiredRows(postgres.sql);
   expect(await statuses()).toEqual(["sent"]);
   await postgres.sql`
     update report_mails set created_at = now() - interval '31 days' where run_id is null`;
-  await deleteOldMails(postgres.sql, 100);
+  await deleteExpiredRows(postgres.sql);
   expect(await statuses()).toEqual([]);
 });

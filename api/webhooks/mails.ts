@@ -139,9 +139,6 @@ const DESCRIBED_MAX = 20;
 /** Most mails that are added at once. */
 const ADDED_MAX = 100;
 
-/** Days for which mails are kept. */
-const RETENTION_DAYS = 30;
-
 /** Whether a mail at some time, or one before it, is about a webhook of its user. */
 const isCovered = (sql: Sql | Transaction, at: PendingQuery<Row[]>) => sql`
   (webhook.disabled_at > ${at} - make_interval(secs => ${TOLD_SECONDS})
@@ -219,17 +216,4 @@ async function listDisabled(
       join accounts account on account.id = webhook.account_id
      order by webhook.disabled_at desc, webhook.id limit ${DESCRIBED_MAX}`;
   return { described: rows, count: rows[0]?.count ?? 0 };
-}
-
-/**
- * Deletes mails, except with reports, that have been kept long enough, at most `max`; returns how
- * many.
- */
-export async function deleteOldMails(sql: Sql, max: number): Promise<number> {
-  const { count } = await sql`
-    delete from report_mails where id in (
-      select id from report_mails
-       where run_id is null and created_at < now() - make_interval(days => ${RETENTION_DAYS})
-       limit ${max})`;
-  return count;
 }

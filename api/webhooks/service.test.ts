@@ -7,8 +7,9 @@ import { forFile } from "../../test/harness/for-file.ts";
 import { outcomeOf } from "../../test/harness/outcomes.ts";
 import { startPostgres } from "../../test/harness/postgres.ts";
 import { EventPositions } from "../events/service.ts";
+import { deleteExpiredRows } from "../expired-rows.ts";
 import type { CreateWebhookBody } from "./model.ts";
-import { deleteOldDeliveries, WebhookService } from "./service.ts";
+import { WebhookService } from "./service.ts";
 
 const RULES = new ReceiverRules({
   WEBHOOK_NETWORKS_ALLOWED: [],
@@ -185,7 +186,7 @@ test("deliveries are deleted after 30 days, unless they are pending", async () =
   };
   await add(31, "delivered");
   const kept = [await add(31, "pending"), await add(29, "failed")];
-  await deleteOldDeliveries(postgres.sql, 100);
+  await deleteExpiredRows(postgres.sql);
   const { rows } = await webhooks.listDeliveries(owner, row.id, undefined, { limit: 10, page: 1 });
   expect(rows.map(({ id }) => id).toSorted()).toEqual(kept.toSorted());
 });

@@ -413,18 +413,3 @@ const lockDeliveries = (
 ) => transaction`
   select count(*) from (
     select from webhook_deliveries where webhook_id = ${webhookId} ${condition} order by id for update) locked`;
-
-const RETENTION_DAYS = 30;
-
-/**
- * Deletes deliveries, apart from pending ones, that have been kept long enough, at most `max`;
- * returns how many.
- */
-export async function deleteOldDeliveries(sql: Sql, max: number): Promise<number> {
-  const { count } = await sql`
-    delete from webhook_deliveries where id in (
-      select id from webhook_deliveries
-       where created_at < now() - make_interval(days => ${RETENTION_DAYS}) and status <> 'pending'
-       order by created_at limit ${max})`;
-  return count;
-}
