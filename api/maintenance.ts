@@ -4,8 +4,7 @@
  * concurrently.
  */
 import { LogSigner } from "../shared/links-log/signature.ts";
-import type { Log } from "../shared/log.ts";
-import { repeat, type Repetition } from "../shared/repeat.ts";
+import { repeatEvery, type Repetition } from "../shared/repeat.ts";
 import type { ApiContext } from "./context.ts";
 import type { DomainService } from "./domains/service.ts";
 import { deleteAndSign, extendChains } from "./events/chain.ts";
@@ -21,7 +20,6 @@ const INTERVAL_MS = 60_000;
 const PROOFS_MAX = 20;
 
 export class Maintenance {
-  readonly #log: Log;
   readonly #rounds: readonly Repetition[];
 
   constructor(context: ApiContext, domains: DomainService, usedClicks: UsedClicks) {
@@ -31,30 +29,18 @@ export class Maintenance {
     const deleteEvents = () =>
       deleteInBatches((max) => deleteAndSign(sql, signer, { days, auditDays }, max));
     const recordEnds = () => recordEndedLinks(sql, usedClicks, shortUrl);
-    this.#log = log;
+    const startLater = (failure: string, work: () => Promise<unknown>) =>
+      repeatEvery(INTERVAL_MS, work, { log, failure, firstMs: INTERVAL_MS });
     this.#rounds = [
-      this.#start("ended_links_failed", recordEnds, 0, ENDED_LINKS_MS),
-      this.#start("event_deletion_failed", deleteEvents, 0),
-      this.#start("ledger_not_extended", () => extendChains(sql)),
-      this.#start("proof_checks_failed", () => domains.checkProofs(PROOFS_MAX)),
-      this.#start("expired_row_cleanup_failed", () => deleteExpiredRows(sql)),
+      repeatEvery(ENDED_LINKS_MS, recordEnds, { log, failure: "ended_links_failed" }),
+      repeatEvery(INTERVAL_MS, deleteEvents, { log, failure: "event_deletion_failed" }),
+      startLater("ledger_not_extended", () => extendChains(sql)),
+      startLater("proof_checks_failed", () => domains.checkProofs(PROOFS_MAX)),
+      startLater("expired_row_cleanup_failed", () => deleteExpiredRows(sql)),
     ];
   }
 
   stop(): void {
     for (const round of this.#rounds) void round.stop();
-  }
-
-  /** Works again and again, at first after `firstMs`; logs `failure` when a round has failed. */
-  #start(
-    failure: string,
-    work: () => Promise<unknown>,
-    firstMs = INTERVAL_MS,
-    intervalMs = INTERVAL_MS,
-  ): Repetition {
-    return repeat(async () => {
-      await work().catch((error: unknown) => this.#log.warn({ error }, failure));
-      return intervalMs;
-    }, firstMs);
   }
 }

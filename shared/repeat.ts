@@ -1,4 +1,5 @@
 /** Work in the background: again and again with a pause between two rounds, until it is stopped. */
+import type { Log } from "./log.ts";
 
 /**
  * Begins the first round after `firstMs`. `work` handles its errors, and returns the milliseconds
@@ -6,6 +7,17 @@
  */
 export const repeat = (work: () => number | Promise<number>, firstMs = 0): Repetition =>
   new Repetition(work, firstMs);
+
+/** As {@link repeat}, with the same pause after each round; logs `failure` when one has failed. */
+export const repeatEvery = (
+  pauseMs: number,
+  work: () => Promise<unknown>,
+  { log, failure, firstMs }: { log: Log; failure: string; firstMs?: number },
+): Repetition =>
+  repeat(async () => {
+    await work().catch((error: unknown) => log.warn({ error }, failure));
+    return pauseMs;
+  }, firstMs);
 
 export class Repetition {
   readonly #work: () => number | Promise<number>;

@@ -28,7 +28,7 @@ import { LINK_LOG_STREAM } from "./links-log/tail.ts";
 import type { Log } from "./log.ts";
 import { type NatsFiles, natsLogin } from "./nats.ts";
 import { type Check, checkClock, type Problem } from "./preflight.ts";
-import { repeat, type Repetition } from "./repeat.ts";
+import { repeat, repeatEvery, type Repetition } from "./repeat.ts";
 
 const TIMEOUT_MS = 1_500;
 
@@ -225,9 +225,9 @@ export class ReadabilityWatch {
     this.#nats = nats;
     this.#streams = streams;
     this.#log = log;
-    this.#reading = repeat(async () => {
-      await this.#readAll().catch((error: unknown) => log.warn({ error }, "streams_not_watched"));
-      return intervalMs;
+    this.#reading = repeatEvery(intervalMs, () => this.#readAll(), {
+      log,
+      failure: "streams_not_watched",
     });
   }
 

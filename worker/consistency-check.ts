@@ -13,7 +13,7 @@ import {
 import { rememberRetention } from "../shared/clicks/whole-clicks.ts";
 import { HOUR_MS, HOUR_SECONDS } from "../shared/durations.ts";
 import type { Log } from "../shared/log.ts";
-import { repeat, type Repetition } from "../shared/repeat.ts";
+import { repeatEvery, type Repetition } from "../shared/repeat.ts";
 import type { Context } from "./context.ts";
 import type { Repairs } from "./repairs.ts";
 
@@ -59,12 +59,11 @@ export class ConsistencyCheck {
     this.#ownership = ownership;
     this.#checkAt = performance.now() + intervalMs;
     const roundMs = Math.min(intervalMs, REQUESTS_INTERVAL_MS);
-    this.#rounds = repeat(async () => {
-      await this.#work(intervalMs).catch((error: unknown) =>
-        log.warn({ error }, "consistency_check_failed"),
-      );
-      return roundMs;
-    }, roundMs);
+    this.#rounds = repeatEvery(roundMs, () => this.#work(intervalMs), {
+      log,
+      failure: "consistency_check_failed",
+      firstMs: roundMs,
+    });
   }
 
   /** Buckets found to differ since the process started. */

@@ -40,7 +40,7 @@ import {
 } from "../../shared/links-log/tail.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
-import { repeat, type Repetition } from "../../shared/repeat.ts";
+import { repeatEvery, type Repetition } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import type { Sql } from "../postgres.ts";
 import {
@@ -175,14 +175,10 @@ export class LinksLogPublisher implements LinksPublisher {
       queue: HEARTBEAT_REQUESTS_QUEUE,
       callback: () => this.#requestHeartbeat(),
     });
-    this.#polling = repeat(() => this.#poll());
-  }
-
-  async #poll(): Promise<number> {
-    await this.#runs
-      .run()
-      .catch((error: unknown) => this.#context.log.warn({ error }, "links_log_poll_failed"));
-    return POLL_MS;
+    this.#polling = repeatEvery(POLL_MS, () => this.#runs.run(), {
+      log: this.#context.log,
+      failure: "links_log_poll_failed",
+    });
   }
 
   /** Hosts that ask again before a heartbeat get the same one: a request alone costs nothing. */

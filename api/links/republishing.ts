@@ -5,7 +5,7 @@
 import { foldAlias } from "../../shared/contracts/alias.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import type { Log } from "../../shared/log.ts";
-import { repeat, type Repetition } from "../../shared/repeat.ts";
+import { repeatEvery, type Repetition } from "../../shared/repeat.ts";
 import { type UnpublishedDomain, withRepublishing } from "../domains/republishing.ts";
 import { addToOutbox } from "../links-log/log.ts";
 import type { LinksPublisher } from "../links-log/publisher.ts";
@@ -24,29 +24,19 @@ const BATCH = 200;
 export class Republishing {
   readonly #sql: Sql;
   readonly #publisher: LinksPublisher;
-  readonly #log: Log;
   readonly #rounds: Repetition;
   #isStopped = false;
 
   constructor(sql: Sql, publisher: LinksPublisher, log: Log) {
     this.#sql = sql;
     this.#publisher = publisher;
-    this.#log = log;
-    this.#rounds = repeat(() => this.#run());
+    const republish = () => withRepublishing(sql, publisher, (domain) => this.#publish(domain));
+    this.#rounds = repeatEvery(INTERVAL_MS, republish, { log, failure: "republishing_failed" });
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#rounds.stop();
-  }
-
-  async #run(): Promise<number> {
-    try {
-      await withRepublishing(this.#sql, this.#publisher, (domain) => this.#publish(domain));
-    } catch (error) {
-      this.#log.warn({ error }, "republishing_failed");
-    }
-    return INTERVAL_MS;
   }
 
   /**

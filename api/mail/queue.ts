@@ -10,7 +10,7 @@ import type { PendingQuery, Row } from "postgres";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { repeat, type Repetition } from "../../shared/repeat.ts";
+import { repeatEvery, type Repetition } from "../../shared/repeat.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 import { type MailResult, sendMail } from "./send.ts";
 import type { MailSender } from "./settings.ts";
@@ -36,7 +36,6 @@ export class MailQueue {
   /** Who leases mails. */
   readonly #id = newUuid();
   #rounds: Repetition | undefined;
-  #sending: Promise<number> = Promise.resolve(0);
 
   /** `onOutcome` is called with what came of each mail, for metrics. */
   constructor(
@@ -55,19 +54,15 @@ export class MailQueue {
 
   /** Sends mails in the background, until it is stopped. */
   start(): void {
-    this.#rounds = repeat(async () => {
-      this.#sending = this.sendWaiting().catch((error: unknown) => {
-        this.#log.warn({ error }, "mails_not_sent");
-        return 0;
-      });
-      return (await this.#sending) === SENDING_MAX ? 0 : ROUND_MS;
-    });
+    const send = async (): Promise<void> => {
+      if ((await this.sendWaiting()) === SENDING_MAX) this.#rounds?.wake();
+    };
+    this.#rounds = repeatEvery(ROUND_MS, send, { log: this.#log, failure: "mails_not_sent" });
   }
 
   /** Waits a little for mails that are being sent, so that it is known what became of them. */
   async stop(): Promise<void> {
-    void this.#rounds?.stop();
-    await Promise.race([this.#sending, Bun.sleep(STOP_MS)]);
+    await Promise.race([this.#rounds?.stop(), Bun.sleep(STOP_MS)]);
   }
 
   /** Sends mails that are due, some at most; returns how many were attempted. */

@@ -13,7 +13,7 @@ import * as z from "zod";
 import { type Role, userName } from "../../shared/contracts/users.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { repeat } from "../../shared/repeat.ts";
+import { repeatEvery } from "../../shared/repeat.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { ApiError } from "../http/errors.ts";
 import type { MemberService } from "../members/service.ts";
@@ -197,11 +197,9 @@ export class OidcService implements Provider {
 
   /** Confirms sessions again and again; returns what ends that. */
   confirmRepeatedly(): () => Promise<void> {
-    const rounds = repeat(async () => {
-      await this.confirmSessions().catch((error: unknown) =>
-        this.#log.warn({ error }, "oidc_confirmation_failed"),
-      );
-      return ROUND_MS;
+    const rounds = repeatEvery(ROUND_MS, () => this.confirmSessions(), {
+      log: this.#log,
+      failure: "oidc_confirmation_failed",
     });
     return () => rounds.stop();
   }

@@ -7,7 +7,7 @@
 import { MINUTE_MS } from "../../shared/durations.ts";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { repeat, type Repetition } from "../../shared/repeat.ts";
+import { repeatEvery, type Repetition } from "../../shared/repeat.ts";
 import type { ReportContent } from "../../shared/reports/content.ts";
 import { type Reader, readLinkNames } from "../analytics/breakdown.ts";
 import type { FailureService } from "../analytics/failures.ts";
@@ -50,13 +50,10 @@ export class ReportMaker {
 
   /** Makes in the background what is due, until it is stopped. */
   start(): void {
-    this.#rounds = repeat(async () => {
-      const made = await this.makeDue().catch((error: unknown) => {
-        this.#log.warn({ error }, "reports_not_made");
-        return 0;
-      });
-      return made === DUE_MAX ? 0 : ROUND_MS;
-    });
+    const make = async (): Promise<void> => {
+      if ((await this.makeDue()) === DUE_MAX) this.#rounds?.wake();
+    };
+    this.#rounds = repeatEvery(ROUND_MS, make, { log: this.#log, failure: "reports_not_made" });
   }
 
   stop(): void {

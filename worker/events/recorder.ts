@@ -13,7 +13,7 @@ import { boundsOf, PLANS } from "../../shared/budgets.ts";
 import { CLICK_COLUMNS } from "../../shared/contracts/analytics.ts";
 import { encodeId, formatUuid, hashedUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { repeat, type Repetition } from "../../shared/repeat.ts";
+import { repeatEvery, type Repetition } from "../../shared/repeat.ts";
 import { TimeSlice } from "../../shared/time-slice.ts";
 import type { BatchesTable, LogPlace } from "../batches/batch-log.ts";
 import type { ClicksTable } from "../batches/clicks-table.ts";
@@ -63,12 +63,12 @@ export class ClickRecorder {
 
   /** Begins to record what waits. */
   start(): void {
-    this.#rounds = repeat(async () => {
-      if (!this.#queue.isEmpty)
-        await this.#record().catch((error: unknown) =>
-          this.#log.warn({ error }, "clicks_not_recorded"),
-        );
-      return RETRY_MS;
+    const record = async (): Promise<void> => {
+      if (!this.#queue.isEmpty) await this.#record();
+    };
+    this.#rounds = repeatEvery(RETRY_MS, record, {
+      log: this.#log,
+      failure: "clicks_not_recorded",
     });
   }
 
