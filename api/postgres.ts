@@ -64,6 +64,14 @@ export async function usePostgres<T>(
   }
 }
 
+/** Takes the lock of a task until the transaction ends; false when another transaction has it. */
+export async function tryToLock(transaction: Transaction, task: string): Promise<boolean> {
+  // The seeds below are those of aliases and of accounts.
+  const [row] = await transaction<[{ held: boolean }]>`
+    select pg_try_advisory_xact_lock(hashtextextended(${task}, 4)) as held`;
+  return row.held;
+}
+
 /** Tables that only the owner writes: `deploy/postgres/grants.sql`. */
 const READ_ONLY_TABLES = [
   "schema_migrations",

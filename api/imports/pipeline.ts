@@ -91,8 +91,8 @@ export class ImportRun {
    * Imports what is left of an import, and resolves with it when its clicks are stored. Throws
    * while another run holds it, and what the source throws.
    */
-  async run({ id, number }: ImportRow, source: Source, signal: AbortSignal): Promise<ImportRow> {
-    const isHeld = await holdImport(this.#sql, number, async () => {
+  async run({ id }: ImportRow, source: Source, signal: AbortSignal): Promise<ImportRow> {
+    await holdImport(this.#sql, id, async () => {
       for (let row = await this.#read(id); ; row = await this.#read(id)) {
         if (row.state === "links") await this.#importLinks(row, source, signal);
         else if (row.state === "visits") await this.#importVisits(row, source, signal);
@@ -100,7 +100,6 @@ export class ImportRun {
         else break;
       }
     });
-    if (!isHeld) throw new Error("Another process is running this import.");
     return await this.#read(id);
   }
 

@@ -2,7 +2,7 @@
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { AccountScope } from "../http/principal.ts";
-import type { Sql } from "../postgres.ts";
+import { type Sql, tryToLock } from "../postgres.ts";
 import type { Cursor } from "./source.ts";
 
 export type ImportState = "links" | "visits" | "counters" | "done" | "undoing" | "undone";
@@ -83,22 +83,17 @@ export async function beginImport(sql: Sql, begun: NewImport): Promise<ImportRow
   return row;
 }
 
-/** Waiting for this lock would be waiting for another run; it ends with the connection. */
-export async function holdImport(
-  sql: Sql,
-  number: number,
-  work: () => Promise<void>,
-): Promise<boolean> {
-  return await sql.begin(async (transaction) => {
-    const [row] = await transaction<[{ held: boolean }]>`
-      select pg_try_advisory_xact_lock(${IMPORT_LOCKS}, ${number}) as held`;
-    if (row.held) await work();
-    return row.held;
+/**
+ * Works on an import; throws while another process does. Waiting for this lock would be waiting for
+ * another run; it ends with the connection.
+ */
+export async function holdImport(sql: Sql, id: Uuid, work: () => Promise<void>): Promise<void> {
+  await sql.begin(async (transaction) => {
+    if (!(await tryToLock(transaction, `import ${id}`)))
+      throw new Error("Another process is running this import.");
+    await work();
   });
 }
-
-/** The class of the advisory locks of imports, whose numbers follow. */
-const IMPORT_LOCKS = 7_302_115;
 
 export type LinksOfPage = Record<"created" | "same" | "taken" | "refused", number> & {
   page_end: Cursor | null;

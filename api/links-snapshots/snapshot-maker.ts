@@ -32,7 +32,7 @@ import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { spawnWorker } from "../../shared/worker-thread.ts";
 import { type LogHead, numberLog } from "../links-log/log.ts";
 import type { LinksLogPublisher, LogContext } from "../links-log/publisher.ts";
-import type { Sql, Transaction } from "../postgres.ts";
+import { type Sql, type Transaction, tryToLock } from "../postgres.ts";
 import { removeOldSnapshots, type SnapshotContents, storeSnapshot } from "./snapshot.ts";
 import type { BuildCommand, BuildResult } from "./snapshot.worker.ts";
 
@@ -251,18 +251,9 @@ const isUsable = ({ manifest }: StoredSnapshot, { database, term }: LogHead): bo
   manifest.database === database &&
   manifest.start.term === term;
 
-/**
- * PostgreSQL's advisory lock for making a snapshot. It has two numbers, as locks with one are those
- * of aliases.
- */
-const SNAPSHOT_LOCK = 7_302_117;
-
 /** Takes the lock for a snapshot until the transaction ends; false when another process has it. */
-export async function lockSnapshot(transaction: Transaction): Promise<boolean> {
-  const [row] = await transaction<[{ locked: boolean }]>`
-    select pg_try_advisory_xact_lock(${SNAPSHOT_LOCK}::integer, 0) as locked`;
-  return row.locked;
-}
+export const lockSnapshot = (transaction: Transaction): Promise<boolean> =>
+  tryToLock(transaction, "links_snapshot");
 
 /** How often hosts that ask for a snapshot are answered at most, by all processes together. */
 const ANSWERED_EVERY = "1 minute";

@@ -7,7 +7,7 @@ import type { EventType } from "../../shared/contracts/webhook-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { recordAll } from "../events/record.ts";
 import { SYSTEM } from "../http/principal.ts";
-import type { Sql, Transaction } from "../postgres.ts";
+import { type Sql, type Transaction, tryToLock } from "../postgres.ts";
 import { linkEvent } from "./events.ts";
 import type { LinkRow } from "./model.ts";
 import { clicksLeft } from "./settings.ts";
@@ -43,9 +43,7 @@ export async function recordEndedLinks(
   shortUrl: string,
 ): Promise<void> {
   await sql.begin(async (lock) => {
-    const [{ locked }] = await lock<[{ locked: boolean }]>`
-      select pg_try_advisory_xact_lock(hashtextextended('ended_links', 3)) as locked`;
-    if (!locked) return;
+    if (!(await tryToLock(lock, "ended_links"))) return;
     await recordExpired(sql, shortUrl);
     await recordLimits(sql, usedClicks, shortUrl);
   });

@@ -20,7 +20,7 @@ import { ApiError } from "../http/errors.ts";
 import { type Actor, SYSTEM } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import { OwnedRows } from "../owned-rows.ts";
-import type { Sql, Transaction } from "../postgres.ts";
+import { type Sql, type Transaction, tryToLock } from "../postgres.ts";
 import { lastPeriod, nextDue, type ReportedPeriod, type ReportRow, type RunRow } from "./model.ts";
 
 /** Time between two rounds. */
@@ -64,9 +64,7 @@ export class ReportMaker {
   makeDue(): Promise<number> {
     const sql = this.#sql;
     return sql.begin(async (lock) => {
-      const [{ locked }] = await lock<[{ locked: boolean }]>`
-        select pg_try_advisory_xact_lock(hashtextextended('reports', 3)) as locked`;
-      if (!locked) return 0;
+      if (!(await tryToLock(lock, "reports"))) return 0;
       const due = await sql<ReportRow[]>`
         select ${reportColumns(sql)} from reports
          where status = 'active' and due_at <= clock_timestamp() order by due_at limit ${DUE_MAX}`;

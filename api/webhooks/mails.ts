@@ -20,7 +20,7 @@ import {
   writeParagraphs,
 } from "../mail/queue.ts";
 import type { MailOrigins } from "../mail/settings.ts";
-import type { Sql, Transaction } from "../postgres.ts";
+import { type Sql, type Transaction, tryToLock } from "../postgres.ts";
 
 /** Most characters of a host in a title, and of a receiver. */
 const HOST_LENGTH_MAX = 60;
@@ -156,10 +156,8 @@ const isTold = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
  * or made twice. One process at a time adds them: another one has seen what this one adds.
  */
 async function enqueueMails(sql: Transaction): Promise<void> {
+  if (!(await tryToLock(sql, "mails_about_webhooks"))) return;
   const now = sql`clock_timestamp()`;
-  const [lock] = await sql<[{ held: boolean }]>`
-    select pg_try_advisory_xact_lock(hashtextextended('mails about webhooks', 4)) as held`;
-  if (!lock.held) return;
   await sql`
     insert into report_mails (id, kind, user_id, created_at)
     select gen_random_uuid(), 'webhook', untold.user_id, ${now}
