@@ -4,14 +4,7 @@
  */
 import * as z from "zod";
 
-import {
-  HttpSource,
-  instant,
-  ListGuard,
-  type ListPage,
-  text,
-  VisitsByLink,
-} from "./http-source.ts";
+import { HttpSource, instant, type ListPage, text, VisitsByLink } from "./http-source.ts";
 import type { Cursor, Page, SourceLink, SourceVisits } from "./source.ts";
 
 const BITLY_API = new URL("https://api-ssl.bitly.com");
@@ -52,14 +45,12 @@ const clicksPage = z.object({
 export class Bitly extends VisitsByLink<Bitlink> {
   readonly #http: HttpSource;
   readonly #list: string;
-  readonly #guard: ListGuard;
 
   /** Reads a group, such as `Bk1a2b3c4d5`. */
   constructor(http: HttpSource, group: string) {
     super();
     this.#http = http;
     this.#list = `/v4/groups/${group}/bitlinks`;
-    this.#guard = new ListGuard(http, this.#list);
   }
 
   static open(group: string, token: string): Bitly {
@@ -81,7 +72,7 @@ export class Bitly extends VisitsByLink<Bitlink> {
     const query = { size: LINKS_MAX, archived: "both", search_after: at === "" ? undefined : at };
     const { links, pagination } = await this.#http.get(this.#list, query, linksPage, signal);
     const next = pagination.search_after || null;
-    this.#guard.check(at, links[0]?.id, next);
+    this.#http.requireNew(this.#list, at, links[0]?.id, next);
     return { items: links, next };
   }
 

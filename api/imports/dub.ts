@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import { toSingleLine } from "../../shared/contracts/text.ts";
-import { HttpSource, instant, ListGuard, text } from "./http-source.ts";
+import { HttpSource, instant, text } from "./http-source.ts";
 import { type Cursor, type Page, Source, type SourceLink, type SourceVisits } from "./source.ts";
 
 const DUB_API = new URL("https://api.dub.co");
@@ -82,15 +82,11 @@ type ClickEvent = z.output<typeof eventsPage>[number];
 export class Dub extends Source {
   readonly #http: HttpSource;
   readonly #since: string | undefined;
-  readonly #links: ListGuard;
-  readonly #events: ListGuard;
 
   /** `since` is the first day of visits, where the plan has no earlier ones. */
   constructor(http: HttpSource, since?: string) {
     super();
     [this.#http, this.#since] = [http, since];
-    this.#links = new ListGuard(http, "/links");
-    this.#events = new ListGuard(http, "/events");
   }
 
   static open(key: string, since?: string): Dub {
@@ -107,7 +103,7 @@ export class Dub extends Source {
     const page = Number(after?.["page"] ?? 1);
     const query = { page, pageSize: LINKS_MAX, showArchived: "true" };
     const rows = await this.#http.get("/links", query, linksPage, signal);
-    const next = this.#nextOf(this.#links, "/links", page, rows.length === LINKS_MAX, rows[0]?.id);
+    const next = this.#nextOf("/links", page, rows.length === LINKS_MAX, rows[0]?.id);
     return { rows: rows.map(toLink), next };
   }
 
@@ -118,18 +114,12 @@ export class Dub extends Source {
     const query = { event: "clicks", sortOrder: "asc", ...period, page, limit: EVENTS_MAX };
     const rows = await this.#http.get("/events", query, eventsPage, signal);
     // Events of deleted links are left out of a page, so only an empty one is the last.
-    const next = this.#nextOf(this.#events, "/events", page, rows.length > 0, rows[0]?.click.id);
+    const next = this.#nextOf("/events", page, rows.length > 0, rows[0]?.click.id);
     return { rows: rows.map(toVisit), next };
   }
 
-  #nextOf(
-    guard: ListGuard,
-    path: string,
-    page: number,
-    hasMore: boolean,
-    first: string | undefined,
-  ): Cursor | null {
-    guard.check(String(page), first, null);
+  #nextOf(path: string, page: number, hasMore: boolean, first: string | undefined): Cursor | null {
+    this.#http.requireNew(path, String(page), first, null);
     if (!hasMore) return null;
     if (path === "/links" && page === PAGES_MAX)
       throw this.#http.fail(path, `it has no more than ${PAGES_MAX} pages`);

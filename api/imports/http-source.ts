@@ -62,6 +62,8 @@ export class HttpSource {
   readonly #requestMs: number;
   readonly #requestsMax: number;
   #requests = 0;
+  /** Hashes of the names of pages, and of the first row of each, with where they were. */
+  readonly #pages = new Map<number, string>();
 
   /** `name` is the product's, and `headers` have the credentials. */
   constructor(
@@ -96,6 +98,22 @@ export class HttpSource {
     // A name within it can be anything, and as long as a response.
     const field = issue?.path.map(String).join(".").slice(0, FIELD_LENGTH_MAX) || "it";
     throw this.fail(path, `${field}: ${issue?.message}`);
+  }
+
+  /**
+   * Throws if another page of a list had this first row, or named the same next page: then its
+   * pages repeat, and would never end.
+   */
+  requireNew(path: string, at: string, first: string | undefined, next: string | null): void {
+    if (first !== undefined) this.#notePage(path, at, `first ${first}`);
+    if (next !== null) this.#notePage(path, at, `next ${next}`);
+  }
+
+  #notePage(path: string, at: string, mark: string): void {
+    const hash = Number(Bun.hash(`${path} ${mark}`) & 0x1f_ffff_ffff_ffffn);
+    const earlier = this.#pages.get(hash);
+    if (earlier !== undefined && earlier !== at) throw this.fail(path, "its pages repeat");
+    this.#pages.set(hash, at);
   }
 
   /** An error that names the product and the path. */
@@ -177,33 +195,6 @@ function parseJson(body: string): { value: unknown } | undefined {
 
 /** A page of a list of the product, and what names the next one; null after the last. */
 export type ListPage<Item> = { items: readonly Item[]; next: string | null };
-
-/** Throws when the pages of a list repeat, which would otherwise never end. */
-export class ListGuard {
-  readonly #http: HttpSource;
-  readonly #path: string;
-  /** Hashes of the names of pages, and of the first row of each. */
-  readonly #seen = new Map<number, string>();
-
-  constructor(http: HttpSource, path: string) {
-    [this.#http, this.#path] = [http, path];
-  }
-
-  /** Throws if another page had this first row, or named the same next page. */
-  check(at: string, first: string | undefined, next: string | null): void {
-    this.#note(at, `first ${first}`, first !== undefined);
-    this.#note(at, `next ${next}`, next !== null);
-  }
-
-  #note(at: string, mark: string, counts: boolean): void {
-    if (!counts) return;
-    const hash = Number(Bun.hash(mark) & 0x1f_ffff_ffff_ffffn);
-    const earlier = this.#seen.get(hash);
-    if (earlier !== undefined && earlier !== at)
-      throw this.#http.fail(this.#path, "its pages repeat");
-    this.#seen.set(hash, at);
-  }
-}
 
 /**
  * Reads the visits of a product that lists them by link: it reads pages of links, and the visits of

@@ -4,7 +4,7 @@
  */
 import * as z from "zod";
 
-import { HttpSource, instant, ListGuard, text } from "./http-source.ts";
+import { HttpSource, instant, text } from "./http-source.ts";
 import { type Cursor, type Page, Source, type SourceLink } from "./source.ts";
 
 const REBRANDLY_API = new URL("https://api.rebrandly.com");
@@ -40,12 +40,10 @@ const linksPage = z
 
 export class Rebrandly extends Source {
   readonly #http: HttpSource;
-  readonly #guard: ListGuard;
 
   constructor(http: HttpSource) {
     super();
     this.#http = http;
-    this.#guard = new ListGuard(http, PATH);
   }
 
   static open(workspace: string, key: string): Rebrandly {
@@ -67,7 +65,7 @@ export class Rebrandly extends Source {
     };
     const rows = await this.#http.get(PATH, query, linksPage, signal);
     const next = rows.length < LINKS_MAX ? null : (rows.at(-1)?.id ?? null);
-    this.#guard.check(last, rows[0]?.id, next);
+    this.#http.requireNew(PATH, last, rows[0]?.id, next);
     const links = rows.map((row): SourceLink => ({
       id: row.id,
       domain: row.domain.fullName,

@@ -10,7 +10,6 @@ import { rulesBody, toRules } from "../compat/shlink-rules.ts";
 import {
   HttpSource,
   instant,
-  ListGuard,
   type ListPage,
   parseOrigin,
   text,
@@ -76,12 +75,10 @@ const rulesPage = z.object({ redirectRules: z.array(z.unknown()).max(RULES_MAX) 
 
 export class Shlink extends VisitsByLink<ShortUrl> {
   readonly #http: HttpSource;
-  readonly #guard: ListGuard;
 
   constructor(http: HttpSource) {
     super();
     this.#http = http;
-    this.#guard = new ListGuard(http, LIST);
   }
 
   /** Opens an installation, e.g. `https://s.example.com`, with a key of its API. */
@@ -104,7 +101,7 @@ export class Shlink extends VisitsByLink<ShortUrl> {
     const { shortUrls } = await this.#http.get(LIST, query, linksPage, signal);
     const { data, pagination: pages } = shortUrls;
     const next = page < pages.pagesCount && data.length > 0 ? String(page + 1) : null;
-    this.#guard.check(String(page), data[0]?.shortUrl, next);
+    this.#http.requireNew(LIST, String(page), data[0]?.shortUrl, next);
     return { items: data, next };
   }
 

@@ -6,7 +6,7 @@
 import * as z from "zod";
 
 import { platformRules } from "./dub.ts";
-import { HttpSource, instant, ListGuard, parseOrigin, text } from "./http-source.ts";
+import { HttpSource, instant, parseOrigin, text } from "./http-source.ts";
 import { type Cursor, type Page, Source, type SourceLink } from "./source.ts";
 
 const SHORT_IO_API = new URL("https://api.short.io");
@@ -56,14 +56,12 @@ const linksPage = z.object({
 export class ShortIo extends Source {
   readonly #http: HttpSource;
   readonly #host: string;
-  readonly #guard: ListGuard;
   #domainId: number | undefined;
 
   /** Reads the links of one domain. */
   constructor(http: HttpSource, host: string) {
     super();
     [this.#http, this.#host] = [http, host];
-    this.#guard = new ListGuard(http, LINKS);
   }
 
   static open(host: string, key: string): ShortIo {
@@ -87,7 +85,7 @@ export class ShortIo extends Source {
     };
     const { links, nextPageToken } = await this.#http.get(LINKS, query, linksPage, signal);
     const next = nextPageToken || null;
-    this.#guard.check(token, links[0]?.idString, next);
+    this.#http.requireNew(LINKS, token, links[0]?.idString, next);
     return {
       rows: links.map((item) => toLink(item, this.#host)),
       next: next === null ? null : { token: next },

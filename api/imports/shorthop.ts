@@ -5,7 +5,7 @@
 import * as z from "zod";
 
 import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
-import { HttpSource, instant, ListGuard, parseOrigin, text } from "./http-source.ts";
+import { HttpSource, instant, parseOrigin, text } from "./http-source.ts";
 import { type Cursor, type Page, Source, type SourceLink, type SourceVisits } from "./source.ts";
 
 /** Rows of a page: the most that the API returns. */
@@ -67,14 +67,10 @@ const SETTINGS = Object.keys(newLinkBody.shape).filter((name) => !OWN.has(name))
 
 export class Shorthop extends Source {
   readonly #http: HttpSource;
-  readonly #links: ListGuard;
-  readonly #clicks: ListGuard;
 
   constructor(http: HttpSource) {
     super();
     this.#http = http;
-    this.#links = new ListGuard(http, LINKS);
-    this.#clicks = new ListGuard(http, CLICKS);
   }
 
   /** Opens the account and mode of a key of an API, e.g. `https://api.example.com`. */
@@ -88,7 +84,7 @@ export class Shorthop extends Source {
   async links(after: Cursor | null, signal: AbortSignal): Promise<Page<SourceLink>> {
     const at = String(after?.["at"] ?? "");
     const page = await this.#readLinks(at, LINKS_MAX, signal);
-    this.#links.check(at, page.data[0]?.id, page.next_cursor);
+    this.#http.requireNew(LINKS, at, page.data[0]?.id, page.next_cursor);
     const next = page.next_cursor === null ? null : { at: page.next_cursor };
     return { rows: page.data.map(toLink), next };
   }
@@ -107,7 +103,7 @@ export class Shorthop extends Source {
       // What a bot was would be a person here: its user agent is not known any more.
       const query = { start_date: month, end_date: end, class: "human", ...from };
       const { data, next_cursor: next } = await this.#http.get(CLICKS, query, clicksPage, signal);
-      this.#clicks.check(`${month} ${at}`, data[0]?.id, next);
+      this.#http.requireNew(CLICKS, `${month} ${at}`, data[0]?.id, next);
       [month, at] = next === null ? [monthAfter(month), ""] : [month, next];
       if (data.length > 0) return { rows: data.map(toVisit), next: { month, at, until } };
     }
