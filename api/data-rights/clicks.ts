@@ -12,10 +12,8 @@ import {
 import { rebuild } from "../../shared/clicks/rollups.ts";
 import { TOTALS_TABLE } from "../../shared/clicks/totals.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import { type LinkLoss, readLosses } from "../clicks/link-counters.ts";
 import type { ClickRange } from "./sql.ts";
-
-/** Clicks of people and of bots that a link has among those that are erased. */
-export type LinkLoss = { link_id: Uuid; humans: number; bots: number };
 
 /**
  * A table with rows of these clicks, which the condition selects. `isBefore` is true for those that
@@ -56,18 +54,9 @@ export class AccountClicks {
   }
 
   /** Counts, before the erasure, what each link loses. */
-  async readLosses(): Promise<LinkLoss[]> {
-    const rows = await queryRows<Record<"link_id" | "humans" | "bots", string>>(
-      this.#clickhouse,
-      `SELECT link_id, sumIf(clicks, class = 'human') AS humans, sumIf(clicks, class = 'bot') AS bots
-         FROM ${TOTALS_TABLE} WHERE ${this.#of("link_id", "bucket")} GROUP BY link_id`,
-      this.#parameters,
-    );
-    return rows.map(({ link_id, humans, bots }) => ({
-      link_id,
-      humans: Number(humans),
-      bots: Number(bots),
-    }));
+  readLosses(): Promise<LinkLoss[]> {
+    const condition = this.#of("link_id", "bucket");
+    return readLosses(this.#clickhouse, condition, this.#parameters);
   }
 
   /**

@@ -24,15 +24,20 @@ import { listSnapshots, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshot
 import { LINK_LOG_STREAM } from "../../shared/links-log/tail.ts";
 import { pause } from "../../shared/timeout.ts";
 import { AccountService } from "../accounts/service.ts";
+import {
+  type LinkLoss,
+  lowerCounters,
+  readFigures,
+  retryDeadlock,
+} from "../clicks/link-counters.ts";
 import { eraseEntries, extendChain, hasChain } from "../events/chain.ts";
 import { INSTALLATION, recordEvents } from "../events/record.ts";
 import { type AccountScope, OPERATOR } from "../http/principal.ts";
 import { SegmentPublisher } from "../imports/clicks.ts";
-import { readFigures, retryDeadlock } from "../imports/counters.ts";
 import { numberAll } from "../links-log/log.ts";
 import { compareHostCounts, resyncHosts } from "../links-snapshots/hosts.ts";
 import type { Sql, Transaction } from "../postgres.ts";
-import { AccountClicks, type LinkLoss } from "./clicks.ts";
+import { AccountClicks } from "./clicks.ts";
 import {
   type ClickRange,
   countEntries,
@@ -50,7 +55,6 @@ import {
   hasAccount,
   liftTakedowns,
   listFirst,
-  lowerCounters,
   readInstallation,
 } from "./sql.ts";
 import {

@@ -1,7 +1,6 @@
 /** SQL statements on everything that belongs to an account, as the owner of all tables. */
 import type { JSONValue, ReservedSql } from "postgres";
 
-import type { Totals } from "../../shared/clicks/totals.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { INSTALLATION } from "../events/record.ts";
 import type { AccountScope } from "../http/principal.ts";
@@ -198,31 +197,6 @@ export async function findRuns(
 
 export async function deleteRuns(sql: Transaction, ids: readonly Uuid[]): Promise<void> {
   await sql`delete from report_runs where id = any (${[...ids]}::uuid[])`;
-}
-
-/** What a link has now; the last click is in Unix milliseconds, 0 for none. */
-type LinkFigures = Totals & { link_id: Uuid; last_click: number };
-
-/** Lowers counters by what links have lost, to what they have now at least. */
-export async function lowerCounters(
-  sql: Sql,
-  lost: readonly { link_id: Uuid; humans: number; bots: number }[],
-  left: readonly LinkFigures[],
-): Promise<void> {
-  const figures = new Map(left.map((row) => [row.link_id, row]));
-  const rows = lost.flatMap(({ link_id, humans, bots }) => {
-    const row = figures.get(link_id);
-    return row === undefined ? [] : [{ humans, bots, ...row }];
-  });
-  await sql`
-    update link_counters counters
-       set clicks = greatest(counters.clicks - lost.humans, lost.clicks),
-           bot_clicks = greatest(counters.bot_clicks - lost.bots, lost.bot_clicks),
-           unique_clicks = least(lost.unique_clicks, greatest(counters.clicks - lost.humans, lost.clicks)),
-           last_click_at = least(counters.last_click_at, to_timestamp(lost.last_click / 1000.0))
-      from jsonb_to_recordset(${sql.json(rows)}::jsonb)
-           lost (link_id uuid, humans bigint, bots bigint, clicks bigint, bot_clicks bigint, unique_clicks bigint, last_click bigint)
-     where counters.link_id = lost.link_id`;
 }
 
 /** Entries of the links log up to a position. */

@@ -4,26 +4,16 @@
  * counters of its links itself, once all its clicks are stored, and lowers them when it is undone.
  */
 import { type ClickHouseReader, queryRows } from "../../shared/clicks/query.ts";
-import { NO_TOTALS, readTotals, TOTALS_TABLE } from "../../shared/clicks/totals.ts";
+import { TOTALS_TABLE } from "../../shared/clicks/totals.ts";
 import { NIL_UUID, type Uuid } from "../../shared/ids.ts";
-import { errorCode, type Sql } from "../postgres.ts";
+import { lowerCounters, readFigures, readLosses, retryDeadlock } from "../clicks/link-counters.ts";
+import type { Sql } from "../postgres.ts";
 import { chunksOf, inOrder } from "./source.ts";
-import {
-  findKeptLinks,
-  type ImportRow,
-  type LinkFigures,
-  lowerCounters,
-  noteDeletedClicks,
-  raiseCounters,
-} from "./sql.ts";
+import { findKeptLinks, type ImportRow, noteLosses, raiseCounters, takeLosses } from "./sql.ts";
 
 /** Maximum links of one statement, and of one query for links that have clicks. */
 const LINKS_AT_ONCE = 1_000;
 const CLICKED_AT_ONCE = 50_000;
-
-/** The SQLSTATE of a transaction that was aborted to resolve a deadlock, and maximum attempts. */
-const DEADLOCK = "40P01";
-const ATTEMPTS_MAX = 20;
 
 export class ImportCounters {
   readonly #sql: Sql;
@@ -62,8 +52,11 @@ export class ImportCounters {
 
   /** Notes how many clicks the links of an import lose with it. */
   async noteLosses({ id, number }: ImportRow): Promise<void> {
-    for await (const links of this.#links(id))
-      await noteDeletedClicks(this.#sql, id, await this.#readLosses(links, number));
+    const condition = "link_id IN {links: Array(UUID)} AND import = {import: UInt32}";
+    for await (const links of this.#links(id)) {
+      const losses = await readLosses(this.#clickhouse, condition, { links, import: number });
+      await noteLosses(this.#sql, id, losses);
+    }
   }
 
   /**
@@ -75,7 +68,11 @@ export class ImportCounters {
     for await (const links of this.#links(id)) {
       left += links.length;
       const figures = await readFigures(this.#clickhouse, links);
-      await retryDeadlock(() => lowerCounters(this.#sql, id, figures));
+      await retryDeadlock(() =>
+        this.#sql.begin(async (sql) => {
+          await lowerCounters(sql, await takeLosses(sql, id, links), figures);
+        }),
+      );
     }
     return left;
   }
@@ -88,77 +85,6 @@ export class ImportCounters {
       if (last === undefined) return;
       yield links.map(({ link_id }) => link_id);
       after = last.source_id;
-    }
-  }
-
-  /** Reads how many clicks of an import links have. */
-  async #readLosses(links: readonly Uuid[], number: number): Promise<LinkFigures[]> {
-    const rows = await queryRows<{ link_id: Uuid; humans: string; bots: string }>(
-      this.#clickhouse,
-      `SELECT link_id, sumIf(clicks, class = 'human') AS humans, sumIf(clicks, class = 'bot') AS bots
-         FROM ${TOTALS_TABLE}
-        WHERE link_id IN {links: Array(UUID)} AND import = {import: UInt32}
-        GROUP BY link_id`,
-      { links, import: number },
-    );
-    return rows.map(({ link_id, humans, bots }) => ({
-      link_id,
-      clicks: Number(humans),
-      unique_clicks: 0,
-      bot_clicks: Number(bots),
-      last_click: 0,
-    }));
-  }
-}
-
-/** Reads the totals and the last clicks of links, 0 for none. */
-export async function readFigures(
-  clickhouse: ClickHouseReader,
-  links: readonly Uuid[],
-): Promise<LinkFigures[]> {
-  const totals = await readTotals(clickhouse, links);
-  const lastClicks = await readLastClicks(clickhouse, links);
-  return links.map((link_id) => ({
-    link_id,
-    ...(totals.get(link_id) ?? NO_TOTALS),
-    last_click: lastClicks.get(link_id) ?? 0,
-  }));
-}
-
-/**
- * Reads the last clicks by people, in Unix milliseconds; where retention has deleted the click, the
- * start of its day.
- */
-async function readLastClicks(
-  clickhouse: ClickHouseReader,
-  links: readonly Uuid[],
-): Promise<Map<Uuid, number>> {
-  const rows = await queryRows<{ link_id: Uuid; last_click: string }>(
-    clickhouse,
-    `SELECT link_id, max(at) AS last_click
-       FROM (
-         SELECT link_id, toUnixTimestamp64Milli(max(ts)) AS at FROM clicks
-          WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
-         UNION ALL
-         SELECT link_id, toInt64(toUnixTimestamp(max(bucket))) * 1000 AS at FROM ${TOTALS_TABLE}
-          WHERE link_id IN {links: Array(UUID)} AND class = 'human' GROUP BY link_id
-       )
-      GROUP BY link_id`,
-    { links },
-  );
-  return new Map(rows.map(({ link_id, last_click }) => [link_id, Number(last_click)]));
-}
-
-/**
- * Repeats work that PostgreSQL aborted because of a deadlock: workers write the counters of the
- * same links in another order.
- */
-export async function retryDeadlock<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (errorCode(error) !== DEADLOCK || attempt === ATTEMPTS_MAX) throw error;
     }
   }
 }

@@ -2,12 +2,13 @@
 import { type ClickHouse, deleteRows } from "../../shared/clicks/query.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { retryDeadlock } from "../clicks/link-counters.ts";
 import { ApiError } from "../http/errors.ts";
 import { type AccountScope, OPERATOR } from "../http/principal.ts";
 import type { LinkChanges } from "../links/change-links.ts";
 import type { Sql } from "../postgres.ts";
 import type { SegmentPublisher } from "./clicks.ts";
-import { ImportCounters, retryDeadlock } from "./counters.ts";
+import { ImportCounters } from "./counters.ts";
 import {
   beginImport,
   findAccounts,
@@ -62,7 +63,6 @@ export class ImportService {
   ): Promise<ImportRow> {
     const found = await findImportOf(this.#sql, { accountId, mode, source, identity });
     if (found !== undefined && found.state !== "links") return found;
-    const now = new Date();
     return {
       id: newUuid(),
       number: 0,
@@ -77,8 +77,7 @@ export class ImportService {
       publishing: [],
       visits: 0,
       left_out: 0,
-      created_at: now,
-      updated_at: now,
+      created_at: new Date(),
       ...found,
       created: 0,
       same: 0,

@@ -1,8 +1,9 @@
 /** SQL statements on imports: each run writes where it is together with what it did. */
 import type { Mode } from "../../shared/contracts/link-record.ts";
 import type { Uuid } from "../../shared/ids.ts";
+import type { LinkFigures, LinkLoss } from "../clicks/link-counters.ts";
 import type { AccountScope } from "../http/principal.ts";
-import { type Sql, tryToLock } from "../postgres.ts";
+import { type Sql, type Transaction, tryToLock } from "../postgres.ts";
 import type { Cursor } from "./source.ts";
 
 export type ImportState = "links" | "visits" | "counters" | "done" | "undoing" | "undone";
@@ -29,13 +30,12 @@ export type ImportRow = ImportCounts & {
   segments: number;
   publishing: number[];
   created_at: Date;
-  updated_at: Date;
 };
 
 const selectImports = (sql: Sql) => sql`
   select id, number, account_id, mode, source, identity, options, state, page_end, segments, publishing,
          created::float8 as created, same::float8 as same, taken::float8 as taken, refused::float8 as refused,
-         visits::float8 as visits, left_out::float8 as left_out, created_at, updated_at
+         visits::float8 as visits, left_out::float8 as left_out, created_at
     from imports`;
 
 export const listImportRows = async (sql: Sql): Promise<ImportRow[]> =>
@@ -120,7 +120,7 @@ export async function recordLinks(sql: Sql, id: Uuid, page: LinksOfPage): Promis
     update imports
        set state = ${page.page_end === null ? "visits" : "links"}, page_end = ${toJson(sql, page.page_end)},
            created = created + ${page.created}, same = same + ${page.same},
-           taken = taken + ${page.taken}, refused = refused + ${page.refused}, updated_at = now()
+           taken = taken + ${page.taken}, refused = refused + ${page.refused}
      where id = ${id} and state = 'links'`;
 }
 
@@ -144,8 +144,7 @@ export async function recordPublishing(
   id: Uuid,
   clicks: readonly number[],
 ): Promise<void> {
-  await sql`
-    update imports set publishing = ${[...clicks]}::integer[], updated_at = now() where id = ${id}`;
+  await sql`update imports set publishing = ${[...clicks]}::integer[] where id = ${id}`;
 }
 
 export type VisitsOfPage = Record<"visits" | "left_out", number> & {
@@ -164,7 +163,7 @@ export async function recordVisits(sql: Sql, id: Uuid, page: VisitsOfPage): Prom
     update imports
        set state = ${page.page_end === null ? "counters" : "visits"}, page_end = ${toJson(sql, page.page_end)},
            segments = segments + ${page.segments}, publishing = '{}',
-           visits = visits + ${page.visits}, left_out = left_out + ${page.left_out}, updated_at = now()
+           visits = visits + ${page.visits}, left_out = left_out + ${page.left_out}
      where id = ${id} and state = 'visits' and segments = ${page.before}`;
   return count === 1;
 }
@@ -199,20 +198,6 @@ export const findKeptLinks = async (
      where imported.import_id = ${id} and imported.source_id > ${after}
      order by imported.source_id limit ${max}`;
 
-/** Clicks to take from the counters of a link, or those that it has left. */
-export type LinkFigures = {
-  link_id: Uuid;
-  clicks: number;
-  unique_clicks: number;
-  bot_clicks: number;
-  /** Unix milliseconds; 0 for none. */
-  last_click: number;
-};
-
-const figuresOf = (sql: Sql, figures: readonly LinkFigures[]) => sql`
-  jsonb_to_recordset(${sql.json([...figures])}::jsonb)
-    as figures (link_id uuid, clicks bigint, unique_clicks bigint, bot_clicks bigint, last_click bigint)`;
-
 /** Raises counters of links to what they have, as workers do. */
 export async function raiseCounters(sql: Sql, figures: readonly LinkFigures[]): Promise<void> {
   await sql`
@@ -221,54 +206,37 @@ export async function raiseCounters(sql: Sql, figures: readonly LinkFigures[]): 
            unique_clicks = greatest(counters.unique_clicks, figures.unique_clicks),
            bot_clicks = greatest(counters.bot_clicks, figures.bot_clicks),
            last_click_at = greatest(counters.last_click_at, least(to_timestamp(figures.last_click / 1000.0), now()))
-      from ${figuresOf(sql, figures)}
+      from jsonb_to_recordset(${sql.json([...figures])}::jsonb)
+           figures (link_id uuid, clicks bigint, unique_clicks bigint, bot_clicks bigint, last_click bigint)
      where counters.link_id = figures.link_id`;
 }
 
-/** Notes how many clicks of these links are about to be deleted. */
-export async function noteDeletedClicks(
-  sql: Sql,
-  id: Uuid,
-  figures: readonly LinkFigures[],
-): Promise<void> {
+/** Notes how many clicks of links are about to be deleted. */
+export async function noteLosses(sql: Sql, id: Uuid, losses: readonly LinkLoss[]): Promise<void> {
   await sql`
     update import_links imported
-       set deleted_clicks = figures.clicks, deleted_bots = figures.bot_clicks
-      from ${figuresOf(sql, figures)}
-     where imported.import_id = ${id} and imported.link_id = figures.link_id`;
+       set deleted_clicks = lost.humans, deleted_bots = lost.bots
+      from jsonb_to_recordset(${sql.json([...losses])}::jsonb) lost (link_id uuid, humans bigint, bots bigint)
+     where imported.import_id = ${id} and imported.link_id = lost.link_id`;
 }
 
-/**
- * Takes the deleted clicks from the counters of links, once; `left` is what these have. A counter
- * alone has clicks whose rollups have expired.
- */
-export async function lowerCounters(
-  sql: Sql,
+/** Takes what was noted of links, which can be taken once. */
+export const takeLosses = async (
+  sql: Transaction,
   id: Uuid,
-  left: readonly LinkFigures[],
-): Promise<void> {
-  await sql`
-    with lowered as (
-      update import_links imported set deleted_clicks = 0, deleted_bots = 0
-        from (select link_id, max(deleted_clicks) as clicks, max(deleted_bots) as bots
-                from import_links
-               where import_id = ${id} and link_id = any (${left.map(({ link_id }) => link_id)}::uuid[])
-                 and deleted_clicks + deleted_bots > 0
-               group by link_id) taken
-       where imported.import_id = ${id} and imported.link_id = taken.link_id
-      returning taken.*
-    )
-    update link_counters counters
-       set clicks = greatest(counters.clicks - lowered.clicks, figures.clicks),
-           bot_clicks = greatest(counters.bot_clicks - lowered.bots, figures.bot_clicks),
-           unique_clicks = least(figures.unique_clicks, greatest(counters.clicks - lowered.clicks, figures.clicks)),
-           last_click_at = least(counters.last_click_at, to_timestamp(figures.last_click / 1000.0))
-      from lowered join ${figuresOf(sql, left)} on figures.link_id = lowered.link_id
-     where counters.link_id = lowered.link_id`;
-}
+  links: readonly Uuid[],
+): Promise<LinkLoss[]> =>
+  await sql<LinkLoss[]>`
+    update import_links imported set deleted_clicks = 0, deleted_bots = 0
+      from (select link_id, max(deleted_clicks)::float8 as humans, max(deleted_bots)::float8 as bots
+              from import_links
+             where import_id = ${id} and link_id = any (${[...links]}::uuid[]) and deleted_clicks + deleted_bots > 0
+             group by link_id) taken
+     where imported.import_id = ${id} and imported.link_id = taken.link_id
+    returning taken.*`;
 
 /** Sets the state of an import. */
 export async function setImportState(sql: Sql, id: Uuid, state: ImportState): Promise<void> {
-  await sql`update imports set state = ${state}, updated_at = now() where id = ${id}`;
+  await sql`update imports set state = ${state} where id = ${id}`;
   if (state === "undone") await sql`delete from import_links where import_id = ${id}`;
 }

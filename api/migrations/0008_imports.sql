@@ -23,8 +23,7 @@ create table imports (
   visits bigint not null default 0,
   -- visits of links that were not imported, or of no time
   left_out bigint not null default 0,
-  created_at timestamptz(3) not null default now(),
-  updated_at timestamptz(3) not null default now()
+  created_at timestamptz(3) not null default now()
 );
 
 create unique index imports_once on imports (account_id, mode, source, identity) where state <> 'undone';
