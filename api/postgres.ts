@@ -77,7 +77,6 @@ const READ_ONLY_TABLES = [
   "schema_migrations",
   "plans",
   "endpoint_limits",
-  "suspension_rule",
   "quotas",
   "plan_quotas",
   "event_floors",

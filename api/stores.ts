@@ -28,18 +28,10 @@ export class PostgresStores implements Stores {
     return authorizeAll(this.#sql, requests);
   }
 
-  async listWindows({ accountId, mode }: AccountScope): Promise<LimitWindow[]> {
-    const rows = await this.#sql<
-      { name: string; allowed: number; seconds: number; spent: number; resets_ms: number }[]
-    >`
-      select name, allowed, seconds, spent, resets_ms from plan_limits_of(${accountId}, ${mode})
-      union all
-      select name, allowed, seconds, spent, resets_ms from endpoint_limits_of(${accountId}, ${mode})`;
-    return rows.map(({ allowed: limit, resets_ms: resetsAt, ...row }) => ({
-      ...row,
-      limit,
-      resetsAt,
-    }));
+  listWindows({ accountId, mode }: AccountScope): Promise<LimitWindow[]> {
+    return this.#sql<LimitWindow[]>`
+      select name, allowed as "limit", seconds, spent, resets_ms as "resetsAt"
+        from rate_limits_of(${accountId}, ${mode})`;
   }
 
   listQuotas({ accountId, mode }: AccountScope): Promise<QuotaState[]> {

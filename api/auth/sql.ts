@@ -3,12 +3,10 @@
  * one statement for any number of keys.
  */
 import type { Mode } from "../../shared/contracts/link-record.ts";
-import { DAY_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { withTimeout } from "../../shared/timeout.ts";
 import { unavailable } from "../http/errors.ts";
 import type { Principal } from "../http/principal.ts";
-import type { EndpointLimit } from "../limits/quotas.ts";
 import type { LimitWindow } from "../limits/windows.ts";
 import type { Sql } from "../postgres.ts";
 import type { AccessRule } from "./access-rules.ts";
@@ -69,11 +67,11 @@ export async function authorizeAll(
     unavailable("PostgreSQL did not respond in time."),
   );
   const byNumber = new Map(rows.map((row) => [row.number, row]));
-  return requests.map(({ rule }, i) => {
+  return requests.map((_, i) => {
     const row = byNumber.get(i + 1);
     return row === undefined || row.verdict === "unknown"
       ? undefined
-      : toBatchResult(row, row.verdict, rule);
+      : toBatchResult(row, row.verdict);
   });
 }
 
@@ -93,19 +91,7 @@ type AuthorizationRow = {
   plan: string;
   now_ms: number;
   suspended_until_ms: number | null;
-  burst_allowed: number;
-  burst_spent: number;
-  burst_resets_ms: number;
-  minute_allowed: number;
-  minute_spent: number;
-  minute_resets_ms: number;
-  day_allowed: number;
-  day_spent: number;
-  day_resets_ms: number;
-  endpoint_allowed: number;
-  endpoint_seconds: number;
-  endpoint_spent: number;
-  endpoint_resets_ms: number;
+  windows: LimitWindow[];
 };
 
 /**
@@ -135,7 +121,7 @@ const authorizeRequests = (
      cross join lateral authorize_request(requested.lookup, decode(requested.hash, 'hex'), requested.scope, requested.endpoint,
                                           requested.requests, requested.refused, requested.network) result`.execute();
 
-function toBatchResult(row: AuthorizationRow, verdict: Verdict, rule: AccessRule): BatchResult {
+function toBatchResult(row: AuthorizationRow, verdict: Verdict): BatchResult {
   return {
     verdict,
     isReplaced: row.is_replaced,
@@ -151,41 +137,6 @@ function toBatchResult(row: AuthorizationRow, verdict: Verdict, rule: AccessRule
     },
     now: row.now_ms,
     suspendedUntil: row.suspended_until_ms,
-    windows: toWindows(row, rule.limit),
+    windows: row.windows,
   };
-}
-
-function toWindows(row: AuthorizationRow, endpoint: EndpointLimit | null): LimitWindow[] {
-  const windows: LimitWindow[] = [
-    {
-      name: "burst",
-      limit: row.burst_allowed,
-      seconds: 1,
-      spent: row.burst_spent,
-      resetsAt: row.burst_resets_ms,
-    },
-    {
-      name: "minute",
-      limit: row.minute_allowed,
-      seconds: 60,
-      spent: row.minute_spent,
-      resetsAt: row.minute_resets_ms,
-    },
-    {
-      name: "day",
-      limit: row.day_allowed,
-      seconds: DAY_SECONDS,
-      spent: row.day_spent,
-      resetsAt: row.day_resets_ms,
-    },
-  ];
-  if (endpoint === null) return windows;
-  windows.push({
-    name: endpoint,
-    limit: row.endpoint_allowed,
-    seconds: row.endpoint_seconds,
-    spent: row.endpoint_spent,
-    resetsAt: row.endpoint_resets_ms,
-  });
-  return windows;
 }

@@ -107,7 +107,6 @@ export const OTHER_TABLES: ReadonlySet<string> = new Set([
   "schema_migrations",
   "plans",
   "endpoint_limits",
-  "suspension_rule",
   "quotas",
   "plan_quotas",
   "backups",

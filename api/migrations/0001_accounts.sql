@@ -95,16 +95,6 @@ create unlogged table endpoint_windows (
   primary key (account_id, mode, endpoint)
 ) with (fillfactor = 20);
 
--- How many refusals within how long lead to a suspension, and how long that lasts.
-create table suspension_rule (
-  singleton boolean primary key default true check (singleton),
-  minute_limits_refused integer not null,
-  within_seconds integer not null,
-  suspended_seconds integer not null
-);
-
-insert into suspension_rule (minute_limits_refused, within_seconds, suspended_seconds) values (10, 600, 600);
-
 -- Authenticates a key, checks a scope and spends requests from every window that applies: all of it
 -- in one round trip, by the database's clock. Of several requests asked for at once as many are
 -- granted as every window takes; each of them spends from all windows or from none.
@@ -113,31 +103,32 @@ insert into suspension_rule (minute_limits_refused, within_seconds, suspended_se
 -- p_scope           the scope the endpoint asks for; null for none
 -- p_endpoint        the endpoint's own window (endpoint_limits.endpoint); null for none
 -- p_wanted          how many requests to spend; 0 looks and spends nothing
--- p_refused         requests that the calling process refused by itself since it last asked: whoever
---                   keeps on exceeding limits is suspended for a while
+-- p_refused         requests that the calling process refused by itself since it last asked: refusals
+--                   in ten minutes, beyond ten times the limit of a minute, suspend for ten minutes
 --
 -- verdict: ok, unknown, revoked, expired, forbidden, suspended, barred (by an operator, until lifted)
--- or limited, which means that none was granted. Every verdict but unknown brings the windows: how
--- many requests each allows, how many are spent, and when it closes, in Unix milliseconds.
+-- or limited, which means that none was granted. Every verdict but unknown brings the windows, the
+-- plan's first: how many requests each allows, how many are spent, and when it closes, in Unix
+-- milliseconds.
 create function authorize_request(
   p_lookup text, p_hash bytea, p_scope text, p_endpoint text, p_wanted integer, p_refused integer,
   p_network text,
   out verdict text, out granted integer, out key_id uuid, out account_id uuid, out mode text, out scopes text[],
   out plan text, out now_ms float8, out suspended_until_ms float8,
-  out burst_allowed integer, out burst_spent integer, out burst_resets_ms float8,
-  out minute_allowed integer, out minute_spent integer, out minute_resets_ms float8,
-  out day_allowed integer, out day_spent integer, out day_resets_ms float8,
-  out endpoint_allowed integer, out endpoint_seconds integer, out endpoint_spent integer,
-  out endpoint_resets_ms float8
+  out windows json
 ) language plpgsql as $$
 declare
   k record;
   w plan_windows;
   e record;
-  v_rule record;
   v_now timestamptz;
   v_nonce bytea := uuid_send(gen_random_uuid());
   v_refused integer := p_refused;
+  v_burst_allowed integer;
+  v_minute_allowed integer;
+  v_day_allowed integer;
+  v_endpoint_allowed integer;
+  v_endpoint_window text := '';
 begin
   select api_key.id, api_key.account_id, api_key.mode, api_key.scopes, api_key.secret_hash,
          api_key.expires_at, api_key.revoked_at, api_key.last_used_at, api_key.allowed_networks,
@@ -174,13 +165,13 @@ begin
     else 'ok'
   end;
 
-  burst_allowed := k.per_second;
-  minute_allowed := k.per_minute;
-  day_allowed := k.per_day;
+  v_burst_allowed := k.per_second;
+  v_minute_allowed := k.per_minute;
+  v_day_allowed := k.per_day;
   if k.limits <> '{}' then
-    burst_allowed := coalesce((k.limits ->> 'burst')::integer, burst_allowed);
-    minute_allowed := coalesce((k.limits ->> 'minute')::integer, minute_allowed);
-    day_allowed := coalesce((k.limits ->> 'day')::integer, day_allowed);
+    v_burst_allowed := coalesce((k.limits ->> 'burst')::integer, v_burst_allowed);
+    v_minute_allowed := coalesce((k.limits ->> 'minute')::integer, v_minute_allowed);
+    v_day_allowed := coalesce((k.limits ->> 'day')::integer, v_day_allowed);
   end if;
 
   -- A window that has closed opens anew with this request.
@@ -196,8 +187,8 @@ begin
     w.day_opened_at := v_now;
     w.day_spent := 0;
   end if;
-  granted := least(p_wanted, burst_allowed - w.burst_spent, minute_allowed - w.minute_spent,
-                   day_allowed - w.day_spent);
+  granted := least(p_wanted, v_burst_allowed - w.burst_spent, v_minute_allowed - w.minute_spent,
+                   v_day_allowed - w.day_spent);
 
   if p_endpoint is not null then
     select l.allowed, l.seconds, ew.opened_at, coalesce(ew.spent, 0) as spent into e
@@ -207,9 +198,8 @@ begin
        and ew.opened_at > v_now - make_interval(secs => l.seconds)
      where l.endpoint = p_endpoint;
     e.opened_at := coalesce(e.opened_at, v_now);
-    endpoint_allowed := coalesce((k.limits -> 'endpoints' ->> p_endpoint)::integer, e.allowed);
-    endpoint_seconds := e.seconds;
-    granted := least(granted, endpoint_allowed - e.spent);
+    v_endpoint_allowed := coalesce((k.limits -> 'endpoints' ->> p_endpoint)::integer, e.allowed);
+    granted := least(granted, v_endpoint_allowed - e.spent);
   end if;
 
   if verdict <> 'ok' then
@@ -236,15 +226,14 @@ begin
   end if;
 
   if v_refused > 0 then
-    select * into v_rule from suspension_rule;
-    if w.refused_opened_at <= v_now - make_interval(secs => v_rule.within_seconds) then
+    if w.refused_opened_at <= v_now - interval '600 seconds' then
       w.refused_opened_at := v_now;
       w.refused := 0;
     end if;
     w.refused := w.refused + v_refused;
-    if w.refused > v_rule.minute_limits_refused * minute_allowed
+    if w.refused > 10 * v_minute_allowed
        and (k.suspended_until is null or k.suspended_until <= v_now) then
-      k.suspended_until := v_now + make_interval(secs => v_rule.suspended_seconds);
+      k.suspended_until := v_now + interval '600 seconds';
       update accounts set suspended_until = k.suspended_until where id = k.account_id;
       -- What led to this suspension does not lead to the next.
       w.refused := 0;
@@ -274,58 +263,50 @@ begin
   plan := k.plan;
   now_ms := extract(epoch from v_now) * 1000;
   suspended_until_ms := extract(epoch from nullif(k.suspended_until, 'infinity')) * 1000;
-  burst_spent := w.burst_spent;
-  burst_resets_ms := extract(epoch from w.burst_opened_at) * 1000 + 1000;
-  minute_spent := w.minute_spent;
-  minute_resets_ms := extract(epoch from w.minute_opened_at) * 1000 + 60000;
-  day_spent := w.day_spent;
-  day_resets_ms := extract(epoch from w.day_opened_at) * 1000 + 86400000;
   if p_endpoint is not null then
-    endpoint_spent := e.spent;
-    endpoint_resets_ms := extract(epoch from e.opened_at) * 1000 + e.seconds * 1000;
+    v_endpoint_window := format(
+      ', {"name": %s, "limit": %s, "seconds": %s, "spent": %s, "resetsAt": %s}', to_json(p_endpoint),
+      v_endpoint_allowed, e.seconds, e.spent, extract(epoch from e.opened_at) * 1000 + e.seconds * 1000);
   end if;
+  -- Written as text: it takes a fifth of the time of functions that build JSON.
+  windows := format(
+    '[{"name": "burst", "limit": %s, "seconds": 1, "spent": %s, "resetsAt": %s},'
+    ' {"name": "minute", "limit": %s, "seconds": 60, "spent": %s, "resetsAt": %s},'
+    ' {"name": "day", "limit": %s, "seconds": 86400, "spent": %s, "resetsAt": %s}%s]',
+    v_burst_allowed, w.burst_spent, extract(epoch from w.burst_opened_at) * 1000 + 1000,
+    v_minute_allowed, w.minute_spent, extract(epoch from w.minute_opened_at) * 1000 + 60000,
+    v_day_allowed, w.day_spent, extract(epoch from w.day_opened_at) * 1000 + 86400000, v_endpoint_window);
 end
 $$;
 
--- The windows of all endpoints of an account and mode, as they stand; spends nothing.
-create function endpoint_limits_of(p_account_id uuid, p_mode text)
-returns table (name text, allowed integer, seconds integer, spent integer, resets_ms float8)
-language sql stable as $$
-  select l.endpoint,
-         coalesce((account.limits -> 'endpoints' ->> l.endpoint)::integer, l.allowed),
-         l.seconds,
-         coalesce(w.spent, 0),
-         extract(epoch from coalesce(w.opened_at, clock_timestamp()) + make_interval(secs => l.seconds)) * 1000
-    from accounts account
-   cross join endpoint_limits l
-    left join endpoint_windows w
-      on w.account_id = account.id and w.mode = p_mode and w.endpoint = l.endpoint
-     and w.opened_at > clock_timestamp() - make_interval(secs => l.seconds)
-   where account.id = p_account_id
-   order by l.endpoint
-$$;
-
--- The windows of an account's plan and mode, as they stand; spends nothing.
-create function plan_limits_of(p_account_id uuid, p_mode text)
+-- The windows of an account and mode, the plan's first, as they stand; spends nothing.
+create function rate_limits_of(p_account_id uuid, p_mode text)
 returns table (name text, allowed integer, seconds integer, spent integer, resets_ms float8)
 language sql stable as $$
   select l.name,
-         coalesce((account.limits ->> l.name)::integer, l.allowed),
+         coalesce(l.own::integer, l.allowed),
          l.seconds,
-         case when l.opened_at > clock_timestamp() - make_interval(secs => l.seconds) then l.spent else 0 end,
+         case when stands.open then l.spent else 0 end,
          extract(epoch from
-           case when l.opened_at > clock_timestamp() - make_interval(secs => l.seconds) then l.opened_at
-                else clock_timestamp() end + make_interval(secs => l.seconds)) * 1000
+           case when stands.open then l.opened_at else clock_timestamp() end + make_interval(secs => l.seconds)) * 1000
     from accounts account
     join plans p on p.name = account.plan
     left join plan_windows w on w.account_id = account.id and w.mode = p_mode
-   cross join lateral (values
-     (1, 'burst', p.per_second, 1, coalesce(w.burst_opened_at, '-infinity'), coalesce(w.burst_spent, 0)),
-     (2, 'minute', p.per_minute, 60, coalesce(w.minute_opened_at, '-infinity'), coalesce(w.minute_spent, 0)),
-     (3, 'day', p.per_day, 86400, coalesce(w.day_opened_at, '-infinity'), coalesce(w.day_spent, 0))
-   ) as l (place, name, allowed, seconds, opened_at, spent)
+   cross join lateral (
+     values (1, 'burst', account.limits ->> 'burst', p.per_second, 1, w.burst_opened_at, w.burst_spent),
+            (2, 'minute', account.limits ->> 'minute', p.per_minute, 60, w.minute_opened_at, w.minute_spent),
+            (3, 'day', account.limits ->> 'day', p.per_day, 86400, w.day_opened_at, w.day_spent)
+     union all
+     select 4, e.endpoint, account.limits -> 'endpoints' ->> e.endpoint, e.allowed, e.seconds, ew.opened_at, ew.spent
+       from endpoint_limits e
+       left join endpoint_windows ew
+         on ew.account_id = account.id and ew.mode = p_mode and ew.endpoint = e.endpoint
+   ) as l (place, name, own, allowed, seconds, opened_at, spent)
+   cross join lateral (
+     select l.opened_at > clock_timestamp() - make_interval(secs => l.seconds) as open
+   ) as stands
    where account.id = p_account_id
-   order by l.place
+   order by l.place, l.name
 $$;
 
 -- The plan of an account, without access to accounts: it decides how many deliveries workers make for it.

@@ -8,7 +8,7 @@ grant select, insert, update, delete on all tables in schema public to shorthop_
 grant usage on all sequences in schema public to shorthop_api;
 -- Only the owner writes these: applied migrations, the limits of plans, and which backups are proven.
 revoke insert, update, delete
-  on schema_migrations, plans, endpoint_limits, suspension_rule, quotas, plan_quotas, backups
+  on schema_migrations, plans, endpoint_limits, quotas, plan_quotas, backups
   from shorthop_api;
 -- The worker writes the totals of links.
 grant select, update on link_counters to shorthop_worker;

@@ -44,7 +44,7 @@ const USERS = ["shorthop", "shorthop_api", "shorthop_worker", "standby"] as cons
 
 /** Groups of tables; `rest` are all that are in no other group. */
 const TABLE_GROUPS = {
-  plans: ["plans", "endpoint_limits", "suspension_rule", "quotas", "plan_quotas"],
+  plans: ["plans", "endpoint_limits", "quotas", "plan_quotas"],
   migrations: ["schema_migrations", "backups"],
   counters: ["link_counters"],
   webhooks: ["webhooks"],
