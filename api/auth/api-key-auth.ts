@@ -35,11 +35,10 @@ type Headers = Record<string, string | number>;
 /** Throws `unauthorized`, `forbidden`, `key_revoked` and `rate_limited`. */
 export class ApiKeyAuthenticator extends Authenticator {
   readonly #authorizer: Authorizer;
-  readonly #verified = new VerifiedKeys();
+  readonly #known = new LRUCache<string, KnownKey>({ max: REMEMBERED_MAX });
   readonly #limits = new KeyLimits();
   readonly #unknownKeys = new NetworkWindow("unknown_keys");
   readonly #refusedKeys = new NetworkWindow("refused_keys");
-  readonly #allowed = new AllowedNetworks();
 
   constructor(authorizer: Authorizer) {
     super();
@@ -48,7 +47,7 @@ export class ApiKeyAuthenticator extends Authenticator {
 
   override isVerified(headers: Request["headers"]): boolean {
     const key = parseKey(bearerToken(headers.get("authorization") ?? "") ?? "");
-    return key !== undefined && this.#verified.has(keyId(key));
+    return key !== undefined && this.#wasVerified(keyId(key));
   }
 
   protected override async identify(
@@ -76,7 +75,7 @@ export class ApiKeyAuthenticator extends Authenticator {
    * networks are known here, without a query, so that nobody elsewhere spends its account's limits.
    */
   #requireAllowed(id: string, { address }: Call, headers: Headers): void {
-    if (this.#allowed.has(id, address)) return;
+    if (this.#known.get(id)?.networks?.has(address) ?? true) return;
     this.#refusedKeys.enforce(address, headers);
     throw new ApiError(
       "forbidden",
@@ -89,11 +88,15 @@ export class ApiKeyAuthenticator extends Authenticator {
    * for a key beyond its limits in this process. A recently verified key passes.
    */
   #requireUnexhausted(id: string, rule: AccessRule, { address }: Call, headers: Headers): void {
-    if (!this.#verified.has(id)) {
+    if (!this.#wasVerified(id)) {
       for (const limit of [this.#unknownKeys, this.#refusedKeys])
         if (limit.exhausted(address)) limit.enforce(address, headers);
     }
-    this.#limits.enforce(id, rule, headers);
+    this.#limits.enforce(id, this.#known.get(id)?.account ?? id, rule, headers);
+  }
+
+  #wasVerified(id: string): boolean {
+    return (this.#known.get(id)?.verifiedUntil ?? 0) > performance.now();
   }
 
   /** Counts what is known of the key from now on. */
@@ -108,14 +111,19 @@ export class ApiKeyAuthenticator extends Authenticator {
       return;
     }
     const { verdict, principal, allowedNetworks } = result;
-    this.#allowed.record(id, allowedNetworks);
-    if (isRefusedEverywhere(verdict)) {
-      this.#verified.remove(id);
-      this.#refusedKeys.consume(address);
-    } else {
-      this.#verified.add(id);
-    }
-    this.#limits.record(id, rule, verdict, principal.accountId);
+    const account = principal.accountId;
+    const known = this.#known.get(id);
+    const isRefused = isRefusedEverywhere(verdict);
+    this.#known.set(id, {
+      account,
+      networks:
+        known?.networks ??
+        (allowedNetworks.length > 0 ? new AddressList(allowedNetworks) : undefined),
+      verifiedUntil: isRefused ? 0 : performance.now() + VERIFIED_MS,
+    });
+    if (isRefused) this.#refusedKeys.consume(address);
+    if (known === undefined) this.#limits.takeOver(id, account);
+    this.#limits.record(id, rule, verdict, account);
   }
 
   /** Throws as a new request with the key would; consumes nothing from its limits. */
@@ -128,64 +136,37 @@ export class ApiKeyAuthenticator extends Authenticator {
   }
 }
 
-/** How long a key counts as recently verified, and how many such keys are stored. */
+/** Keys that are known, and scopes that keys lack, at most. */
+const REMEMBERED_MAX = 50_000;
+
+/** How long a key counts as recently verified. */
 const VERIFIED_MS = 15 * 60_000;
-const VERIFIED_MAX = 50_000;
 
-/** Recently verified keys, by the whole key. The limit of their address never refuses them. */
-class VerifiedKeys {
-  readonly #keys = new LRUCache<string, boolean>({ max: VERIFIED_MAX, ttl: VERIFIED_MS });
-
-  add(id: string): void {
-    this.#keys.set(id, true);
-  }
-
-  /** Notes that a key no longer works. */
-  remove(id: string): void {
-    // Not deleted: lru-cache clears its arrays, of all its keys, when its last entry is deleted.
-    if (this.#keys.has(id)) this.#keys.set(id, false);
-  }
-
-  has(id: string): boolean {
-    return this.#keys.get(id) === true;
-  }
-}
+/** What this process knows of a key, by the whole of it. */
+type KnownKey = {
+  account: Uuid;
+  /** Where it works, which no key ever changes; undefined for everywhere. */
+  networks: AddressList | undefined;
+  /** Until when the limit of its address never refuses it, as of `performance.now()`. */
+  verifiedUntil: number;
+};
 
 const REFUSED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
 
 /** Whether a verdict applies to every request of a key. */
 const isRefusedEverywhere = (verdict: Verdict): boolean => REFUSED_EVERYWHERE.has(verdict);
 
-/** Keys remembered with their account, and scopes that keys lack. */
-const REMEMBERED_MAX = 50_000;
-
-/** The networks of the keys that work only in some, which no key ever changes. */
-class AllowedNetworks {
-  readonly #lists = new LRUCache<string, AddressList>({ max: REMEMBERED_MAX });
-
-  record(id: string, networks: readonly string[]): void {
-    if (networks.length > 0 && !this.#lists.has(id)) this.#lists.set(id, new AddressList(networks));
-  }
-
-  /** Whether the key works at the address, as far as is known here. */
-  has(id: string, address: string): boolean {
-    return this.#lists.get(id)?.has(address) ?? true;
-  }
-}
-
 /** Limits of what consumes nothing from an account's windows. */
 class KeyLimits {
   readonly #readings = new KeyWindow("limits_readings");
   readonly #refused = new KeyWindow("refused_requests");
-  readonly #accounts = new LRUCache<string, Uuid>({ max: REMEMBERED_MAX });
   readonly #lacking = new LRUCache<string, true>({ max: REMEMBERED_MAX });
 
   /**
    * Throws `rate_limited`, with the window in the headers, when the limit for this rule is
-   * exhausted for the key `id` or its account.
+   * exhausted for the key `id` or its account, which is the key itself while it is not known.
    */
-  enforce(id: string, rule: AccessRule, headers: Headers): void {
-    const account = this.#accounts.get(id) ?? id;
+  enforce(id: string, account: string, rule: AccessRule, headers: Headers): void {
     if (this.#refused.exhausted(id)) this.#refused.enforce(id, headers);
     // A key that lacks one scope may use its other scopes, and so may other keys of the account.
     const lacksScope = this.#lacking.has(scopeKey(id, rule));
@@ -195,8 +176,6 @@ class KeyLimits {
 
   /** Counts a verdict that refuses the key, or that lacks this rule's scope; ignores any other. */
   record(id: string, rule: AccessRule, verdict: Verdict, account: Uuid): void {
-    if (!this.#accounts.has(id)) this.#takeOver(id, account);
-    this.#accounts.set(id, account);
     if (isRefusedEverywhere(verdict)) this.#refused.consume(id);
     if (verdict !== "forbidden") return;
     this.#lacking.set(scopeKey(id, rule), true);
@@ -204,7 +183,7 @@ class KeyLimits {
   }
 
   /** Counts for the account what was counted for its key before anybody knew whose that is. */
-  #takeOver(id: string, account: Uuid): void {
+  takeOver(id: string, account: Uuid): void {
     for (let left = this.#readings.state(id).spent; left > 0; left--)
       this.#readings.consume(account);
   }
