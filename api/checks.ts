@@ -3,12 +3,18 @@ import type * as z from "zod";
 
 import { requireGrants } from "../shared/clicks/query.ts";
 import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
-import { type LinksKeys, LogSigner } from "../shared/links-log/signature.ts";
+import { LogSigner } from "../shared/links-log/signature.ts";
 import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
-import { type NatsFiles, natsLogin, probeNats } from "../shared/nats.ts";
+import { natsLogin, probeNats } from "../shared/nats.ts";
 import { readTime } from "../shared/postgres.ts";
-import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
+import {
+  type Check,
+  checkClock,
+  checkRunning,
+  type Checks,
+  type Problem,
+} from "../shared/preflight.ts";
 import { checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { clickHouseClient } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
@@ -18,8 +24,8 @@ import { describeSnapshot } from "./links-snapshots/snapshot-maker.ts";
 import { describeBackups, readBackups } from "./metrics.ts";
 import { schemaState } from "./migrations/migrate.ts";
 import {
+  describeTimeLimit,
   findExcessPrivilege,
-  isTimeLimited,
   requireOwnership,
   requirePrivileges,
   usePostgres,
@@ -51,12 +57,59 @@ export const checks: Checks<Config> = {
   ],
   thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...config }) => [
     checkSchema(DATABASE_URL),
-    checkExcess(DATABASE_URL),
-    checkTimeLimit(DATABASE_URL),
-    checkLinksLog(DATABASE_URL),
-    checkSnapshots(NATS_URL, config),
-    checkHostCounts(DATABASE_URL, NATS_URL, config),
-    checkBackups(DATABASE_URL),
+    check({
+      name: "role in PostgreSQL",
+      first: "Mend DATABASE_URL first.",
+      describe: () => usePostgres(DATABASE_URL, findExcessPrivilege),
+      status: "warning",
+      mend: "Use shorthop_api of postgres/roles.sql, which has only the rights that the API needs.",
+    }),
+    check({
+      name: "time limit of statements",
+      first: "Mend DATABASE_URL first.",
+      describe: () => usePostgres(DATABASE_URL, describeTimeLimit),
+      status: "warning",
+      mend: "alter role shorthop_api set statement_timeout = '5s'",
+    }),
+    // Whether the tail of the links log has every change.
+    check({
+      name: "links log",
+      first: "Mend the schema of PostgreSQL first.",
+      describe: async () => describeOutbox(await usePostgres(DATABASE_URL, readOutbox)),
+      status: "failed",
+      mend: "A running API process publishes them. If it does not, its log says why (links_log_poll_failed).",
+    }),
+    // Whether there is a recent snapshot, which a new host takes.
+    check({
+      name: "snapshots of links",
+      first: "Mend the connection to NATS first.",
+      describe: () =>
+        withConnection(natsLogin(NATS_URL, config), async (nats) => {
+          const manager = await nats.jetstreamManager({ checkAPI: false });
+          const stored = await listSnapshots(manager, new LogSigner(config));
+          return describeSnapshot(stored.at(-1)?.storedAt);
+        }),
+      status: "warning",
+      mend: "A running API process makes one a day, the first with the first account. If it does not, its log says why (links_snapshot_failed).",
+    }),
+    check({
+      name: "links of hosts",
+      first: "Mend PostgreSQL and the connection to NATS first.",
+      describe: () =>
+        usePostgres(DATABASE_URL, (sql) =>
+          withConnection(natsLogin(NATS_URL, config), (nats) => compareHostCounts(sql, nats)),
+        ),
+      status: "failed",
+      mend: "Run shorthop links resync: every host takes all links again.",
+    }),
+    // Whether there is a recent backup, and one that a drill has restored.
+    check({
+      name: "backups",
+      first: "Mend the schema of PostgreSQL first.",
+      describe: async () => describeBackups(await usePostgres(DATABASE_URL, readBackups)),
+      status: "warning",
+      mend: "Enable shorthop-backup.timer and shorthop-backup-drill.timer on one host (docs/operations.md#backup-and-restore), and see journalctl --unit shorthop-backup.",
+    }),
     ...checkStreams({
       url: NATS_URL,
       files: config,
@@ -86,102 +139,39 @@ export const migrateChecks: Checks<z.output<typeof migrateConfigSchema>> = {
   ],
 };
 
-/** Whether the tail of the links log has every change. */
-const checkLinksLog = (url: string): Check => ({
-  name: "links log",
-  mend: "Mend the schema of PostgreSQL first.",
-  async run() {
-    const detail = describeOutbox(await usePostgres(url, readOutbox));
-    if (detail === undefined) return undefined;
-    return {
-      status: "failed",
-      detail,
-      mend: "A running API process publishes them. If it does not, its log says why (links_log_poll_failed).",
-    };
-  },
-});
-
-/** Whether there is a recent snapshot, which a new host takes. */
-const checkSnapshots = (url: string, config: LinksKeys & NatsFiles): Check => ({
-  name: "snapshots of links",
-  mend: "Mend the connection to NATS first.",
-  async run() {
-    const signer = new LogSigner(config);
-    const stored = await withConnection(natsLogin(url, config), async (nats) =>
-      listSnapshots(await nats.jetstreamManager({ checkAPI: false }), signer),
-    );
-    const detail = describeSnapshot(stored.at(-1)?.storedAt);
-    if (detail === undefined) return undefined;
-    return {
-      status: "warning",
-      detail,
-      mend: "A running API process makes one a day, the first with the first account. If it does not, its log says why (links_snapshot_failed).",
-    };
-  },
-});
-
-const checkHostCounts = (database: string, url: string, files: NatsFiles): Check => ({
-  name: "links of hosts",
-  mend: "Mend PostgreSQL and the connection to NATS first.",
-  async run() {
-    const detail = await usePostgres(database, (sql) =>
-      withConnection(natsLogin(url, files), (nats) => compareHostCounts(sql, nats)),
-    );
-    if (detail === undefined) return undefined;
-    const mend = "Run shorthop links resync: every host takes all links again.";
-    return { status: "failed", detail, mend };
-  },
-});
-
-/** Whether there is a recent backup, and one that a drill has restored. */
-const checkBackups = (url: string): Check => ({
-  name: "backups",
-  mend: "Mend the schema of PostgreSQL first.",
-  async run() {
-    const detail = describeBackups(await usePostgres(url, readBackups));
-    if (detail === undefined) return undefined;
-    const mend =
-      "Enable shorthop-backup.timer and shorthop-backup-drill.timer on one host (docs/operations.md#backup-and-restore), and see journalctl --unit shorthop-backup.";
-    return { status: "warning", detail, mend };
-  },
-});
-
 const SELECT_TIME = "SELECT toUnixTimestamp64Milli(now64(3))";
 
-const checkSchema = (url: string): Check => ({
-  name: "schema of PostgreSQL",
-  mend: "Mend DATABASE_URL first.",
+/** What a check reads with one store, and the remedy for what it finds. */
+type Described = {
+  name: string;
+  /** The remedy when `describe` throws. */
+  first: string;
+  /** Describes what is wrong; undefined when nothing is. */
+  describe: () => Promise<string | undefined>;
+  status: Problem["status"];
+  mend: string;
+};
+
+const check = ({ name, first, describe, status, mend }: Described): Check => ({
+  name,
+  mend: first,
   async run() {
-    const detail = await usePostgres(url, schemaState);
-    if (detail === "ok") return undefined;
-    return { status: "failed", detail, mend: "Run shorthop migrate, of this version." };
+    const detail = await describe();
+    return detail === undefined ? undefined : { status, detail, mend };
   },
 });
 
-const checkExcess = (url: string): Check => ({
-  name: "role in PostgreSQL",
-  mend: "Mend DATABASE_URL first.",
-  async run() {
-    const detail = await usePostgres(url, findExcessPrivilege);
-    if (detail === undefined) return undefined;
-    const mend =
-      "Use shorthop_api of postgres/roles.sql, which has only the rights that the API needs.";
-    return { status: "warning", detail, mend };
-  },
-});
-
-const checkTimeLimit = (url: string): Check => ({
-  name: "time limit of statements",
-  mend: "Mend DATABASE_URL first.",
-  async run() {
-    if (await usePostgres(url, isTimeLimited)) return undefined;
-    return {
-      status: "warning",
-      detail: "there is none: a pooler has dropped it",
-      mend: "alter role shorthop_api set statement_timeout = '5s'",
-    };
-  },
-});
+const checkSchema = (url: string): Check =>
+  check({
+    name: "schema of PostgreSQL",
+    first: "Mend DATABASE_URL first.",
+    describe: async () => {
+      const state = await usePostgres(url, schemaState);
+      return state === "ok" ? undefined : state;
+    },
+    status: "failed",
+    mend: "Run shorthop migrate, of this version.",
+  });
 
 /** Runs `work` with a function that runs a statement and returns its output as text. */
 async function withClickHouse<T>(

@@ -122,11 +122,11 @@ export async function findExcessPrivilege(sql: Sql): Promise<string | undefined>
   return row.owner ? `the role ${row.role} owns the tables` : undefined;
 }
 
-/** Whether statements of the API have a time limit: a pooler may drop the one that it sets. */
-export async function isTimeLimited(sql: Sql): Promise<boolean> {
+/** Describes statements of the API without a time limit: a pooler may drop the one that it sets. */
+export async function describeTimeLimit(sql: Sql): Promise<string | undefined> {
   const [row] = await sql<[{ limited: boolean }]>`
     select current_setting('statement_timeout') <> '0' as limited`;
-  return row.limited;
+  return row.limited ? undefined : "there is none: a pooler has dropped it";
 }
 
 /**
