@@ -41,7 +41,7 @@ import {
 } from "./responses.ts";
 
 /** Dimensions that are columns of `clicks`. */
-type BreakdownColumn = ColumnFilter | "link";
+type BreakdownColumn = ColumnFilter | "link" | "target";
 
 /**
  * Returns clicks by dimension; links with their names. Throws `invalid_request` for an invalid

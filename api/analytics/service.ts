@@ -11,7 +11,7 @@ import { notFound } from "../http/errors.ts";
 import type { Confirm } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
 import type { LinkService } from "../links/service.ts";
-import { readBreakdown, type Reader, readTopLinks } from "./breakdown.ts";
+import { readBreakdown, readColumnValues, type Reader, readTopLinks } from "./breakdown.ts";
 import { readLinks } from "./bulk.ts";
 import { EVERY_CLASS, type FilterQuery } from "./filters.ts";
 import type { LiveClicks } from "./live.ts";
@@ -28,7 +28,6 @@ import { readOverTime } from "./over-time.ts";
 import { type Offset, type PeriodQuery, resolveOffsets } from "./period.ts";
 import {
   BUCKET_RANGE,
-  fromRawClicks,
   hasRawClicks,
   IN_CLASSES,
   needsRawClicks,
@@ -36,7 +35,6 @@ import {
   QUARTER_MS,
   RAW_RANGE,
   readRows,
-  readWithVisitors,
   type RetainedSpan,
   selectsLinks,
   tableOf,
@@ -53,7 +51,6 @@ import {
   type AccountTimesResponse,
   type BulkResponse,
   completeFrom,
-  percentageOf,
   type Summary,
   type TargetsResponse,
 } from "./responses.ts";
@@ -241,8 +238,6 @@ const ofEveryClass = <Request extends FilterQuery>(request: Request): Request =>
 /** More than the rules and arms of any link in practice; those with the most clicks come first. */
 const TARGETS_MAX = 1_000;
 
-type Row = { target: string; clicks: string; visitors: string };
-
 /**
  * Returns the clicks of the query's link by target: the destination that its rules and arms chose.
  * Reads raw clicks, while they are retained.
@@ -251,30 +246,14 @@ async function readTargets(
   query: AnalyticsQuery,
   link: LinkRow,
 ): Promise<Omit<TargetsResponse, "link_id">> {
-  const totalOf = (rows: readonly Row[]) =>
-    rows.reduce((sum, { clicks }) => sum + Number(clicks), 0);
-  const rows = await readWithVisitors<Row>(
-    query,
-    fromRawClicks(
-      (visitors) => `
-        SELECT target, count() AS clicks, ${visitors} AS visitors
-          FROM clicks
-         WHERE ${whereClicks(query)} AND ${IN_CLASSES} AND ${RAW_RANGE}
-         GROUP BY target
-         ORDER BY count() DESC, target
-         LIMIT {limit: UInt32}`,
-    ),
-    { limit: TARGETS_MAX },
-    totalOf,
-  );
+  const page = await readColumnValues(query, ["target"], TARGETS_MAX);
   const { rules = [], split } = link.extras ?? {};
   const known = new Map([...rules, ...(split?.arms ?? [])].map((each) => [each.id, each]));
-  const total = totalOf(rows);
-  const data = rows.map(({ target, clicks, visitors }) => ({
+  const data = page.data.map(({ values: { target = "" }, clicks, unique_clicks, percentage }) => ({
     ...describe(target, known, link.original_url),
-    clicks: Number(clicks),
-    unique_clicks: Number(visitors),
-    percentage: percentageOf(Number(clicks), total),
+    clicks,
+    unique_clicks,
+    percentage,
   }));
   return { data, ...completeFrom(query.range) };
 }
