@@ -3,6 +3,8 @@
  * order of the table, so no sorting is needed. They are read in parts, with bounded memory on both
  * sides.
  */
+import { Readable } from "node:stream";
+
 import {
   type ClickChunks,
   type ClickHouseReader,
@@ -56,25 +58,10 @@ export async function* exportClicks(
   range: Span,
 ): AsyncGenerator<Uint8Array, undefined> {
   const groups = link === undefined ? groupLinks(clickhouse, where, range) : [[link]];
-  for await (const chunks of aheadOf(readParts(clickhouse, where, range, groups))) yield* chunks;
+  const read = readParts(clickhouse, where, range, groups);
+  const parts: AsyncIterable<Uint8Array[]> = Readable.from(read, { highWaterMark: 1 });
+  for await (const chunks of parts) yield* chunks;
   return undefined;
-}
-
-/** Requests the next value while the current one is in use. */
-async function* aheadOf<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Value> {
-  let next = values.next();
-  try {
-    for (;;) {
-      const { value, done } = await next;
-      if (done === true) return;
-      next = values.next();
-      // A consumer that stops reading does not await it.
-      next.catch(() => undefined);
-      yield value;
-    }
-  } finally {
-    void values.return(undefined).catch(() => undefined);
-  }
 }
 
 /**
