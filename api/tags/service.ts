@@ -7,6 +7,7 @@ import { ApiError, notFound } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import { budgets, type Payer } from "../limits/budgets.ts";
 import { type RetaggedLink, tagsEvent } from "../links/events.ts";
+import { lockOwned } from "../owned-rows.ts";
 import { isStorable, type Sql, type Transaction } from "../postgres.ts";
 import type { CountedTag, Progress, TagRow, TagSort } from "./model.ts";
 
@@ -111,8 +112,7 @@ export class TagService {
       replaceAndRecord(transaction, owner, { tags, into, shortUrl: this.#shortUrl });
     let batch = await this.#sql.begin(async (transaction) => {
       // One transaction at a time decides whether the owner's tags may be renamed.
-      const { accountId, mode } = owner;
-      await transaction`select pg_advisory_xact_lock(hashtextextended(${`tags/${accountId}/${mode}`}, 2))`;
+      await lockOwned(transaction, owner, "tags");
       const found = await findTags(transaction, owner, names);
       check(found);
       const count = await replaceSome(transaction);
