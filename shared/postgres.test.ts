@@ -219,6 +219,43 @@ test.each([1, 2])(
   },
 );
 
+test("what a server said when it ended a statement is not the answer to the next one", async () => {
+  const sql = connectPrimary(database.url, { max: 1, backoff: false });
+  for (let i = 0; i < LOSSES; i++) {
+    const [{ pid }] = await sql<[{ pid: number }]>`select pg_backend_pid() as pid`;
+    const ended = sql`select pg_sleep(60)`.execute();
+    await eventually(async () => {
+      const [row] = await database.sql<[{ ended: boolean }?]>`
+        select pg_terminate_backend(pid) as ended from pg_stat_activity
+         where pid = ${pid} and query like '%pg_sleep%'`;
+      expect(row?.ended).toBe(true);
+    });
+    expect(ended).rejects.toThrow("CONNECTION_CLOSED");
+    await ended.catch(() => undefined);
+  }
+  await sql.end({ timeout: 1 });
+});
+
+test.each([1, 2])(
+  "a statement fails when connections are accepted and closed, as by a balancer without servers: of %d hosts",
+  async (count) => {
+    const balancer = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: (socket) => void socket.end() },
+    });
+    const { host, pathname } = new URL(database.url);
+    const hosts = Array.from({ length: count }, () => `127.0.0.1:${balancer.port}`).join(",");
+    const url = database.url.replace(host + pathname, hosts + pathname);
+    const sql = connectPrimary(url, { max: 1, connect_timeout: 1, backoff: false });
+    const failing = sql`select 1`.execute();
+    expect(failing).rejects.toThrow(/CONNECTION_CLOSED|No PostgreSQL host is a primary/);
+    await failing.catch(() => undefined);
+    await sql.end({ timeout: 1 });
+    balancer.stop(true);
+  },
+);
+
 /** Closes a socket after some microtasks, and says so at once. */
 async function closeAfter(microtasks: number, socket: Socket | undefined): Promise<void> {
   for (let i = 0; i < microtasks; i++) await Promise.resolve();

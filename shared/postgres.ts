@@ -140,7 +140,11 @@ async function requirePrimary(base: URL, { host, port }: Host, tls: PoolSettings
     onnotice: () => undefined,
   });
   try {
-    const [row] = await sql<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`;
+    // The connection may be lost after it was opened, without a word.
+    const [row] = await withTimeout(
+      sql<[{ standby: boolean }]>`select pg_is_in_recovery() as standby`,
+      PROBE_TIMEOUT_SECONDS * 1_000,
+    );
     if (row.standby) throw new Error(`${host}:${port} is a standby.`);
     return { host, port };
   } finally {
