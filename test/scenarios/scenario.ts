@@ -2,7 +2,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-import { eventually } from "../harness/eventually.ts";
+import { HOUR_MS } from "../../shared/durations.ts";
+import { withTimeout } from "../../shared/timeout.ts";
+import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { createRandom, shuffle } from "../harness/random.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
 import { keepEvidence } from "./checks/evidence.ts";
@@ -11,6 +13,12 @@ import type { Topology } from "./topologies/topology.ts";
 
 /** Time until everything runs after a fault. */
 const RECOVERY_MS = 60_000;
+
+/** The limit of a run's long form, which takes hours: it ends what hangs, before the next night. */
+const LONG_MS_MAX = 12 * HOUR_MS;
+
+/** Most time in which a topology ends all its processes. */
+const END_MS_MAX = 20_000 * SLOWDOWN_MAX;
 
 /** How long processes may take to end after their supervisor. */
 const ENDED_MS = 2_000;
@@ -33,10 +41,15 @@ export const faultScenario = <T extends Topology, L extends Load>(
   run: (settings) => new ScenarioRun(parts, settings).run(),
 });
 
+/**
+ * Every wait of a run has an end: each of its steps gets the time that is left of the run's, and
+ * what would begin later is left out. Alone, the waits for a system that hangs add up.
+ */
 class ScenarioRun<T extends Topology, L extends Load> {
   readonly #parts: Parts<T, L>;
   readonly #settings: RunSettings;
   readonly #result: Result;
+  #endsAt = Infinity;
 
   constructor(parts: Parts<T, L>, settings: RunSettings) {
     this.#parts = parts;
@@ -44,33 +57,57 @@ class ScenarioRun<T extends Topology, L extends Load> {
     this.#result = { name: parts.name, seed: settings.seed, problems: [], notes: [] };
   }
 
-  /** Runs it; every check, also when another one or a fault has failed. */
+  /** Runs it; every check for which there is time, also when another one or a fault has failed. */
   async run(): Promise<Result> {
     const [parts, settings, result] = [this.#parts, this.#settings, this.#result];
-    const topology = await parts.topology(settings);
+    const chosen = this.#choose(settings);
+    const limitMs = this.#limitOf(chosen);
+    const topology = await inTime(parts.topology(settings), limitMs);
     try {
-      await using load = await parts.load(topology, settings);
-      const run: Run<T, L> = { topology, load, random: createRandom(settings.seed), settings };
-      await this.#injectAll(run);
-      await this.#attempt("the load", () => load.stop());
-      const isShown = (): boolean =>
-        result.problems.some((text) => settings.expected?.test(text) === true);
-      for (const { name, verify } of parts.checks)
-        if (!isShown()) await this.#attempt(name, () => verify(run));
+      const load = await inTime(parts.load(topology, settings), limitMs);
+      this.#endsAt = performance.now() + limitMs;
+      await this.#runOn({ topology, load, random: createRandom(settings.seed), settings }, chosen);
       if (result.problems.length > 0) result.evidence = await keepEvidence(topology, parts.name);
+      await this.#attempt("the load's end", () => load[Symbol.asyncDispose]());
     } finally {
-      await topology[Symbol.asyncDispose]();
+      await this.#attempt("the end", () => topology[Symbol.asyncDispose](), END_MS_MAX);
     }
-    await this.#attempt("nothing left running", () => expectNothingLeft(topology));
+    await this.#attempt("nothing left running", () => expectNothingLeft(topology), END_MS_MAX);
     return result;
   }
 
+  /** Injects the faults, ends the load, and checks. */
+  async #runOn(run: Run<T, L>, faults: readonly Fault<T, L>[]): Promise<void> {
+    await this.#injectAll(run, faults);
+    await this.#attempt("the load", () => run.load.stop());
+    const { expected } = run.settings;
+    const isShown = (): boolean =>
+      this.#result.problems.some((text) => expected?.test(text) === true);
+    for (const { name, verify } of this.#parts.checks)
+      if (!isShown()) await this.#attempt(name, () => verify(run));
+  }
+
+  /** How long the faults and checks may take: as the row says, and more for more faults. */
+  #limitOf(chosen: readonly Fault<T, L>[]): number {
+    const { seconds, faults } = this.#parts;
+    const { long, rounds = 0 } = this.#settings;
+    if (long) return LONG_MS_MAX;
+    const usual = faults.filter(({ isOnlyForChanges = false }) => !isOnlyForChanges).length;
+    const share = Math.max(1, Math.max(rounds, chosen.length) / Math.max(1, usual));
+    return seconds * 1_000 * SLOWDOWN_MAX * share;
+  }
+
   /** Notes what work measured, or its problem. */
-  async #attempt(name: string, work: () => Promise<string | void>): Promise<void> {
+  async #attempt(
+    name: string,
+    work: () => PromiseLike<string | void>,
+    limitMs = this.#endsAt - performance.now(),
+  ): Promise<void> {
     const { problems, notes } = this.#result;
     const { log } = this.#settings;
+    if (limitMs <= 0) return log(`${name}: no time is left`);
     try {
-      const note = await work();
+      const note = await inTime(work(), limitMs);
       if (typeof note !== "string") return;
       notes.push(note);
       log(`${name}: ${note}`);
@@ -81,10 +118,9 @@ class ScenarioRun<T extends Topology, L extends Load> {
   }
 
   /** Injects each fault once, in random order, then again, until there are enough or one failed. */
-  async #injectAll(run: Run<T, L>): Promise<void> {
+  async #injectAll(run: Run<T, L>, chosen: readonly Fault<T, L>[]): Promise<void> {
     const { random, settings, topology, load } = run;
     const { inOrder = false, sentMin = 0, roundsLong = 0 } = this.#parts;
-    const chosen = this.#choose(settings);
     const rounds = settings.rounds ?? (settings.long ? roundsLong : 0);
     const isEnough = (done: number): boolean =>
       done >= Math.max(rounds, chosen.length) && (!settings.long || load.sent >= sentMin);
@@ -115,6 +151,10 @@ class ScenarioRun<T extends Topology, L extends Load> {
     return faults.filter((fault) => fault.isOnlyForChanges !== true || isTouched(fault, changed));
   }
 }
+
+/** Settles as the work does; rejects when it takes longer. */
+const inTime = <R>(work: PromiseLike<R>, ms: number): Promise<R> =>
+  withTimeout(work, ms, () => new Error(`It has not ended after ${Math.round(ms / 1_000)} s.`));
 
 async function expectNothingLeft(topology: Topology): Promise<void> {
   await eventually(async () => {

@@ -7,6 +7,7 @@ import { createClient } from "@clickhouse/client";
 
 import { ROLLUP_TABLES } from "../../../shared/clicks/rollup-tables.ts";
 import { findDifferences } from "../../../shared/clicks/rollups.ts";
+import { withTimeout } from "../../../shared/timeout.ts";
 import { runSql } from "../../harness/admin.ts";
 import { wholeDays } from "../../harness/whole-days.ts";
 import type { Topology } from "../topologies/topology.ts";
@@ -48,6 +49,9 @@ const QUERIES = {
   ),
 };
 
+/** A ClickHouse that hangs is one reason to keep evidence. */
+const SUMS_MS_MAX = 60_000;
+
 /**
  * Writes logs, the log of batches, and sums of all tables into a folder, as far as ClickHouse
  * responds; returns the folder.
@@ -56,14 +60,18 @@ export async function keepEvidence(topology: Topology, name: string): Promise<st
   const folder = mkdtempSync(join(tmpdir(), `shorthop-${name.replaceAll(/\W+/g, "-")}-`));
   for (const [file, text] of Object.entries(topology.logs()))
     await Bun.write(join(folder, file), text);
-  const url = topology.clickhouseUrl();
   try {
-    for (const [file, query] of Object.entries(QUERIES))
-      await Bun.write(join(folder, file), await runSql(url, `${query} FORMAT JSONEachRow`));
-    const differences = await findAllDifferences(topology);
-    await Bun.write(join(folder, "differences.json"), JSON.stringify(differences, undefined, 2));
+    await withTimeout(keepSums(topology, folder), SUMS_MS_MAX);
   } catch (error) {
     await Bun.write(join(folder, "missing.txt"), `Not all could be kept: ${String(error)}\n`);
   }
   return folder;
+}
+
+async function keepSums(topology: Topology, folder: string): Promise<void> {
+  const url = topology.clickhouseUrl();
+  for (const [file, query] of Object.entries(QUERIES))
+    await Bun.write(join(folder, file), await runSql(url, `${query} FORMAT JSONEachRow`));
+  const differences = await findAllDifferences(topology);
+  await Bun.write(join(folder, "differences.json"), JSON.stringify(differences, undefined, 2));
 }
