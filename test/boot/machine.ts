@@ -1,5 +1,6 @@
 /** A machine that boots: systemd as process 1 in `systemd-nspawn`, with a network of its own. */
-import { readFileSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
 
 import { eventually, SLOWDOWN_MAX } from "../harness/eventually.ts";
 import { PROJECT_DIR } from "../harness/stack.ts";
@@ -61,6 +62,8 @@ const nspawnCommand = (dir: string, network: Network | undefined): string[] => [
   // The name of its interface on this side is made of its first letters.
   `--machine=${network?.address.split(".").at(-1) ?? "shorthop-boot"}-${process.pid}`,
   `--bind-ro=${PROJECT_DIR}:${PROJECT_MOUNT}`,
+  // Where a link of a copy of the project leads.
+  `--bind-ro=${realpathSync(join(PROJECT_DIR, "node_modules"))}`,
   "--boot",
 ];
 

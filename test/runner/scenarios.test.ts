@@ -1,6 +1,6 @@
 /** Goal: whatever `npm test` leaves to scenarios is run for the changes that can break it. */
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { applyMutation } from "../harness/mutations.ts";
@@ -55,13 +55,17 @@ test("a change selects the scenarios that speak of it, or are it, first those th
   expect(matching(wide, [...tracked, "docs/d.md"])).toEqual(tracked);
 });
 
-test("each protection can be removed, and names faults of its scenario", () => {
+test("each protection can be removed, and names faults or tests of its scenario", () => {
   for (const [name, protection] of Object.entries(PROTECTIONS)) {
     expect(() => applyMutation(ROOT, protection), name).not.toThrow();
-    const scenario = FAULT_SCENARIOS.find((one) => one.name === protection.scenario);
-    expect(scenario?.faultNames, name).toEqual(
-      expect.arrayContaining([...(protection.faults ?? [])]),
-    );
+    const { faults = [], tests = "" } = protection;
+    const isItsOwn = (one: { name: string }): boolean => one.name === protection.scenario;
+    const faultNames = FAULT_SCENARIOS.find(isItsOwn)?.faultNames ?? [];
+    expect(faultNames, name).toEqual(expect.arrayContaining([...faults]));
+    const texts =
+      SCENARIOS.find(isItsOwn)?.files.map((file) => readFileSync(join(ROOT, file), "utf8")) ?? [];
+    expect(faultNames.length + texts.length, name).toBeGreaterThan(0);
+    expect(texts.join(""), name).toContain(tests);
   }
 });
 

@@ -8,6 +8,8 @@ export type Protection = Mutation & {
   /** The scenario, and the faults of it, if not all, that the protection is for. */
   scenario: string;
   faults?: readonly string[];
+  /** Of a scenario that is made of tests, if not all: what their names contain. */
+  tests?: string;
   /** Matches one of the problems that the scenario must have. */
   problem: RegExp;
 };
@@ -297,6 +299,27 @@ const OTHER_PROTECTIONS: Readonly<Record<string, Protection>> = {
     ...without("redirector/journal/publisher.worker.ts", [
       "        await Bun.sleep(backoff.next());\n",
       "        return true;\n",
+    ]),
+  },
+  "new-primary": {
+    scenario: "cluster",
+    faults: ["primary of PostgreSQL"],
+    problem: /^primary of PostgreSQL: .*503/,
+    ...without("shared/postgres.ts", [
+      "this.#findOnce().finally(() => (this.#search = undefined))",
+      "this.#findOnce()",
+    ]),
+  },
+  // A unit that is enabled counts as started: setup enables it first, and may be killed then.
+  "start-enabled": {
+    scenario: "boot-setup",
+    tests: "runs of `shorthop setup` that are killed",
+    problem: /Not ready: shorthop-\S+ does not respond/,
+    ...without("cli/machines/setup/services.ts", [
+      'if (!RUNNING.has(state["ActiveState"] ?? "")) changes',
+      `const isRunning = RUNNING.has(state["ActiveState"] ?? "");
+  if (!isRunning && changes.length === 0) return [];
+  if (!isRunning) changes`,
     ]),
   },
   "region-rights": {
