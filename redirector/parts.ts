@@ -68,9 +68,8 @@ export class Parts {
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
     const linksDir = linksDirOf(config);
-    const thread = new LinksThread(config, failWith("The links thread failed."));
-    const slowReadsFailed = failWith("The thread of slow reads failed.");
-    const slowReads = new SlowReads(linksDir, slowReadsFailed);
+    const thread = new LinksThread(config);
+    const slowReads = new SlowReads(linksDir);
     slowReads.start();
     this.#host = new HostLinks(linksDir, this, this.logHealth, log);
     const verifier = new LogVerifier(config.LINKS_PUBLIC_KEYS);
@@ -96,10 +95,7 @@ export class Parts {
     lifecycle.onStop("failure reports", () => this.failures.stop());
 
     // The journal, and the publisher of its segments.
-    this.publisher = new PublisherThread(config, {
-      released: (segment) => this.journal.recycle(segment),
-      failed: failWith("The publisher's thread failed."),
-    });
+    this.publisher = new PublisherThread(config, (segment) => this.journal.recycle(segment));
     this.journal = new Journal(dir, config.JOURNAL_BYTES_MAX, {
       sealed: (segment) => this.publisher.add(segment),
       failed: (error) => log.error({ error }, "journal_failed"),
@@ -146,10 +142,3 @@ function openClickLimits({ config, log, lifecycle, nats }: Context) {
   });
   return { limits, continuity, ledgers };
 }
-
-/** Ends the process with a message, because it must not continue without one of its threads. */
-const failWith =
-  (message: string) =>
-  (error: unknown): never => {
-    throw new Error(message, { cause: error });
-  };

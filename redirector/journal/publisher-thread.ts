@@ -2,7 +2,7 @@
  * The main thread's side of the publisher (`publisher.worker.ts`): sends segments to it and counts
  * its reports.
  */
-import { spawnWorker } from "../../shared/worker-thread.ts";
+import { Thread } from "../../shared/worker-thread.ts";
 import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";
 import type { PublisherCommand, PublisherEvent } from "./publisher.worker.ts";
@@ -10,16 +10,9 @@ import type { PublisherCommand, PublisherEvent } from "./publisher.worker.ts";
 /** How long a stop waits until the thread has stopped, after the segments. */
 const STOP_MS = 1_000;
 
-/** Events of the thread, for the process. */
-export interface PublisherThreadEvents {
-  /** A segment's file has been truncated or deleted. */
-  released(segment: SealedSegment): void;
-  /** The thread has failed; the process must not continue without it. */
-  failed(error: unknown): void;
-}
-
 export class PublisherThread {
-  readonly #worker: Worker;
+  readonly #thread: Thread<PublisherCommand, PublisherEvent>;
+  readonly #onReleased: (segment: SealedSegment) => void;
   readonly #stopped = Promise.withResolvers<void>();
   #pending = 0;
   #published = 0;
@@ -27,21 +20,20 @@ export class PublisherThread {
   /** When the first waiting segment was added, or when the last acknowledgement arrived. */
   #waitingSince = 0;
 
-  constructor(config: Config, events: PublisherThreadEvents) {
-    this.#worker = spawnWorker("redirector/journal/publisher.worker.ts");
-    this.#worker.addEventListener("message", ({ data }: MessageEvent<PublisherEvent>) => {
-      if (data.kind === "released") events.released(data.segment);
-      else this.#apply(data);
-    });
-    this.#worker.addEventListener("error", (event) => events.failed(event.error ?? event.message));
-    this.#send({ kind: "start", config });
+  /** Calls `onReleased` with each segment whose file has been truncated or deleted. */
+  constructor(config: Config, onReleased: (segment: SealedSegment) => void) {
+    this.#onReleased = onReleased;
+    this.#thread = new Thread("redirector/journal/publisher.worker.ts", (event) =>
+      this.#apply(event),
+    );
+    this.#thread.send({ kind: "start", config });
   }
 
   /** Queues a sealed segment, until it is published or, if it is unreadable, quarantined. */
   add(segment: SealedSegment): void {
     if (this.#pending === 0) this.#waitingSince = performance.now();
     this.#pending++;
-    this.#send({ kind: "publish", segment });
+    this.#thread.send({ kind: "publish", segment });
   }
 
   /**
@@ -62,23 +54,21 @@ export class PublisherThread {
   async stop(ms: number): Promise<void> {
     const deadline = Date.now() + ms;
     while (this.#pending > 0 && Date.now() < deadline) await Bun.sleep(10);
-    this.#send({ kind: "stop" });
+    this.#thread.send({ kind: "stop" });
     await Promise.race([this.#stopped.promise, Bun.sleep(STOP_MS)]);
-    this.#worker.terminate();
-  }
-
-  #send(command: PublisherCommand): void {
-    this.#worker.postMessage(command);
+    this.#thread.terminate();
   }
 
   #apply(event: PublisherEvent): void {
     if (event.kind === "stopped") {
       this.#stopped.resolve();
+    } else if (event.kind === "released") {
+      this.#onReleased(event.segment);
     } else if (event.kind === "delivered") {
       this.#pending--;
       this.#published++;
       this.#waitingSince = performance.now();
-    } else if (event.kind === "quarantined") {
+    } else {
       this.#quarantined++;
       if (event.pending) this.#pending--;
     }

@@ -46,9 +46,6 @@ function start(): LinksThread {
       NATS_URL: tail.server.url,
       LOG_LEVEL: "fatal",
     }),
-    (error) => {
-      throw error;
-    },
   );
   threads.push(thread);
   return thread;

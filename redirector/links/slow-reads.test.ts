@@ -12,9 +12,7 @@ import { LogStore } from "./store.ts";
 const dir = dirForEach("shorthop-slow-reads-");
 let slowReads: SlowReads;
 beforeEach(() => {
-  slowReads = new SlowReads(dir(), (error) => {
-    throw error;
-  });
+  slowReads = new SlowReads(dir());
 });
 afterEach(() => slowReads.stop());
 

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 
 import { withTimeout } from "../../shared/timeout.ts";
-import { spawnWorker } from "../../shared/worker-thread.ts";
+import { Thread } from "../../shared/worker-thread.ts";
 import type { SlowRead } from "./slow-reads.worker.ts";
 
 /** Maximum reads that wait for the thread; further requests get 503. */
@@ -17,26 +17,26 @@ const READ_MS_MAX = 10_000;
 
 export class SlowReads {
   readonly #dir: string;
-  readonly #onError: (error: unknown) => void;
   /** What the thread reads, in that order. */
   readonly #reads = new Set<() => void>();
-  #worker: Worker | undefined;
+  #thread: Thread<SlowRead, undefined> | undefined;
 
-  /**
-   * `dir` is the folder of the store. `onError` is called when the thread fails; the process must
-   * not continue without it.
-   */
-  constructor(dir: string, onError: (error: unknown) => void) {
+  /** `dir` is the folder of the store. */
+  constructor(dir: string) {
     this.#dir = dir;
-    this.#onError = onError;
   }
 
   /**
    * Starts the thread, unless it runs. On a machine that is busy that takes a second: the first
    * read should not wait for it.
    */
-  start(): Worker {
-    return (this.#worker ??= this.#spawn());
+  start(): Thread<SlowRead, undefined> {
+    return (this.#thread ??= new Thread("redirector/links/slow-reads.worker.ts", () => {
+      const [resolve] = this.#reads;
+      if (resolve === undefined) return;
+      this.#reads.delete(resolve);
+      resolve();
+    }));
   }
 
   /**
@@ -46,26 +46,13 @@ export class SlowReads {
   async prefetch(domain: string, alias: string): Promise<void> {
     if (this.#reads.size >= READS_MAX) throw new Error("Too many links are being read.");
     const { promise, resolve } = Promise.withResolvers<void>();
-    const read: SlowRead = { dir: this.#dir, domain, alias };
     this.#reads.add(resolve);
-    this.start().postMessage(read);
+    this.start().send({ dir: this.#dir, domain, alias });
     await withTimeout(promise, READ_MS_MAX);
   }
 
   stop(): void {
-    this.#worker?.terminate();
-  }
-
-  #spawn(): Worker {
-    const worker = spawnWorker("redirector/links/slow-reads.worker.ts");
-    worker.addEventListener("message", () => {
-      const [resolve] = this.#reads;
-      if (resolve === undefined) return;
-      this.#reads.delete(resolve);
-      resolve();
-    });
-    worker.addEventListener("error", (event) => this.#onError(event.error ?? event.message));
-    return worker;
+    this.#thread?.terminate();
   }
 }
 

@@ -42,7 +42,7 @@ export class LinksProcess implements Disposable {
     const { takedowns, domains, health } = this;
     this.cache = new LinkCache(CACHE_BYTES, takedowns);
     this.host = new HostLinks(dir, { cache: this.cache, takedowns, domains }, health, log, turnMs);
-    this.#slowReads = new SlowReads(dir, (error) => log.error({ error }, "slow_reads"));
+    this.#slowReads = new SlowReads(dir);
     this.links = new LinkReads(this.host, this.cache, this.#slowReads, nats, SIGNER);
     void this.links.waitUntilCurrent().then(() => health.onCurrent());
   }

@@ -72,9 +72,6 @@ function start(folder: string): LinksThread {
       NATS_URL: server.url,
       LOG_LEVEL: "fatal",
     }),
-    (error) => {
-      throw error;
-    },
   );
   threads.push(thread);
   return thread;
