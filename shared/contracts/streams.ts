@@ -252,16 +252,21 @@ export async function emptyIfDamaged(
 /** Messages that are read at once: those with segments have the most bytes. */
 const READ_AT_ONCE = PULL_SEGMENTS;
 
-/** The messages that a stream has now after a sequence, oldest first. Throws without the stream. */
+/**
+ * The messages that a stream has now after a sequence and up to another one, oldest first. Throws
+ * without the stream.
+ */
 export async function* readMessages(
   manager: JetStreamManager,
   stream: string,
   after = 0,
+  upTo = Infinity,
 ): AsyncGenerator<StoredMsg, void, undefined> {
   const { first_seq, last_seq, messages } = (await manager.streams.info(stream)).state;
   if (messages === 0) return;
-  for (let first = Math.max(after + 1, first_seq); first <= last_seq; first += READ_AT_ONCE) {
-    const length = Math.min(READ_AT_ONCE, last_seq - first + 1);
+  const last = Math.min(last_seq, upTo);
+  for (let first = Math.max(after + 1, first_seq); first <= last; first += READ_AT_ONCE) {
+    const length = Math.min(READ_AT_ONCE, last - first + 1);
     const read = Array.from({ length }, (_, i) => findMessage(manager, stream, { seq: first + i }));
     for (const message of await Promise.all(read)) if (message !== undefined) yield message;
   }

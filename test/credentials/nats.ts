@@ -107,15 +107,13 @@ const CALLS = {
   "`CLICKS`: create": calls(CLICKS, "STREAM.CREATE"),
   "`CLICKS`: read single messages": calls(CLICKS, "STREAM.MSG.GET"),
   "`CLICKS`: state of the workers' consumer": publish(`$JS.API.CONSUMER.INFO.${OWN_CONSUMER}`),
-  "`CLICKS`: consume and acknowledge, create and delete the consumer": [
-    ...publish(
-      `$JS.API.CONSUMER.DURABLE.CREATE.${OWN_CONSUMER}`,
-      `$JS.API.CONSUMER.MSG.NEXT.${OWN_CONSUMER}`,
-      `$JS.ACK.${OWN_CONSUMER}.1.1.1.1.1`,
-      `$JS.API.CONSUMER.DELETE.${OWN_CONSUMER}`,
-    ),
-    ...calls(CLICKS, "CONSUMER.CREATE 1", "CONSUMER.INFO 1", "CONSUMER.MSG.NEXT 1"),
-  ],
+  "`CLICKS`: consume and acknowledge, create and delete the consumer": publish(
+    `$JS.API.CONSUMER.DURABLE.CREATE.${OWN_CONSUMER}`,
+    `$JS.API.CONSUMER.CREATE.${OWN_CONSUMER}`,
+    `$JS.API.CONSUMER.MSG.NEXT.${OWN_CONSUMER}`,
+    `$JS.ACK.${OWN_CONSUMER}.1.1.1.1.1`,
+    `$JS.API.CONSUMER.DELETE.${OWN_CONSUMER}`,
+  ),
   "`CLICKS`: purge": calls(CLICKS, "STREAM.PURGE"),
   "`CLICKS_DLQ`: state and settings": calls(DEAD_LETTERS, "STREAM.INFO"),
   "`CLICKS_DLQ`: create": calls(DEAD_LETTERS, "STREAM.CREATE"),
@@ -137,7 +135,7 @@ const CALLS = {
     ...calls([...DEAD_LETTERS, ...LIMITS], "CONSUMER.CREATE", "CONSUMER.CREATE 1"),
     ...calls(STREAMS, "CONSUMER.DURABLE.CREATE thief", "CONSUMER.CREATE 1.subject"),
     ...calls(STREAMS, "DIRECT.GET"),
-    ...calls(CLICKS, "CONSUMER.CREATE"),
+    ...calls(CLICKS, "CONSUMER.CREATE", "CONSUMER.CREATE 1", "CONSUMER.MSG.NEXT 1"),
   ],
   "delete or stop another's consumer": calls(
     STREAMS,

@@ -9,9 +9,9 @@ import {
   type ConsumerInfo,
   DeliverPolicy,
   type JetStreamManager,
-  type JsMsg,
   nanos,
   type NatsConnection,
+  type StoredMsg,
 } from "nats";
 
 import { formatSegmentId, readSegmentId } from "../../shared/contracts/click-segment.ts";
@@ -22,10 +22,10 @@ import {
   CONSUMER_EXISTS,
   ensureClicksStream,
   ensureDeadLettersStream,
+  findMessage,
   jetStreamErrorCode,
-  PULL_SEGMENTS,
+  readMessages,
 } from "../../shared/contracts/streams.ts";
-import { newUuid } from "../../shared/ids.ts";
 import type { StreamPosition } from "../batches/batch-log.ts";
 import type { BatchSegment } from "../batches/clicks-table.ts";
 import type { SegmentSource } from "../batches/owner.ts";
@@ -43,12 +43,6 @@ const ACK_WAIT_MS = 10_000;
  * as many that earlier owners left.
  */
 const ACK_PENDING_MAX = 10_000;
-
-/** How long one fetch of a read by sequence waits for messages. */
-const READ_FETCH_MS = 2_000;
-
-/** After this time without a fetch the server deletes the consumer of a read by sequence. */
-const READER_IDLE_MS = 10_000;
 
 /** Share of its maximum size to which a stream is trimmed, if enough of its segments are stored. */
 const TRIMMED_TO = 0.5;
@@ -93,15 +87,14 @@ export class ClicksStream implements SegmentSource {
 
   async find(segments: SegmentIndex, sequences: string): Promise<BatchSegment[]> {
     const found = new Map<string, BatchSegment>();
-    for await (const { seq, data, info } of this.#read(sequences)) {
-      const bytes = Buffer.from(data);
+    for await (const message of this.#read(sequences)) {
+      const bytes = Buffer.from(message.data);
       const id = readSegmentId(bytes);
       if (id === undefined || !segments.has(id)) continue;
       const key = formatSegmentId(id);
       if (found.has(key)) continue;
       const enriched = await this.#enricher.enrich(bytes);
-      if (enriched !== undefined)
-        found.set(key, { ...enriched, sequence: seq, publishedAt: info.timestampNanos });
+      if (enriched !== undefined) found.set(key, { ...enriched, ...positionOf(message) });
     }
     return [...found.values()];
   }
@@ -160,37 +153,27 @@ export class ClicksStream implements SegmentSource {
 
   /** Whether the message is in the stream, or was before it expired. */
   async #has({ sequence, publishedAt }: StreamPosition): Promise<boolean> {
-    const { streams } = await this.connection.jetstreamManager();
-    const { state } = await streams.info(CLICKS_STREAM);
+    const manager = await this.connection.jetstreamManager();
+    const { state } = await manager.streams.info(CLICKS_STREAM);
     // The message has expired or was purged. An empty, recreated stream has 0 here.
     if (sequence < state.first_seq) return true;
-    for await (const { info } of this.#read(String(sequence)))
-      return info.timestampNanos === publishedAt;
-    return false;
+    const message = await findMessage(manager, CLICKS_STREAM, { seq: sequence });
+    return message !== undefined && positionOf(message).publishedAt === publishedAt;
   }
 
   /** Reads the messages with these sequences (ranges as text) that the stream still has. */
-  async *#read(sequences: string): AsyncGenerator<JsMsg> {
+  async *#read(sequences: string): AsyncGenerator<StoredMsg> {
     const manager = await this.connection.jetstreamManager();
-    const { state } = await manager.streams.info(CLICKS_STREAM);
-    for (const [first, last] of parseRanges(sequences)) {
-      const from = Math.max(first, state.first_seq);
-      const to = Math.min(last, state.last_seq);
-      if (from > to) continue;
-      const name = `reader-${newUuid()}`;
-      await manager.consumers.add(CLICKS_STREAM, {
-        name,
-        ack_policy: AckPolicy.None,
-        deliver_policy: DeliverPolicy.StartSequence,
-        opt_start_seq: from,
-        inactive_threshold: nanos(READER_IDLE_MS),
-        mem_storage: true,
-      });
-      const reader = await this.connection.jetstream().consumers.get(CLICKS_STREAM, name);
-      yield* readUpTo(reader, to);
-    }
+    for (const [first, last] of parseRanges(sequences))
+      yield* readMessages(manager, CLICKS_STREAM, first - 1, last);
   }
 }
+
+/** The place of a message, as its delivery says it. */
+const positionOf = ({ seq, timestamp }: StoredMsg): StreamPosition => ({
+  sequence: seq,
+  publishedAt: Number(Temporal.Instant.from(timestamp).epochNanoseconds),
+});
 
 /** Creates the durable consumer, or gives one that exists these settings. */
 async function ensureConsumer(manager: JetStreamManager): Promise<void> {
@@ -209,21 +192,5 @@ async function ensureConsumer(manager: JetStreamManager): Promise<void> {
     await manager.consumers.update(CLICKS_STREAM, CLICKS_WORKER, {
       max_ack_pending: config.max_ack_pending,
     });
-  }
-}
-
-async function* readUpTo(reader: Consumer, last: number): AsyncGenerator<JsMsg> {
-  for (;;) {
-    const fetched = await reader.fetch({ max_messages: PULL_SEGMENTS, expires: READ_FETCH_MS });
-    let received = 0;
-    for await (const message of fetched) {
-      received++;
-      if (message.seq <= last) yield message;
-      if (message.seq >= last) {
-        fetched.stop();
-        return;
-      }
-    }
-    if (received === 0) return;
   }
 }
