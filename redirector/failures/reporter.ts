@@ -3,8 +3,6 @@
  * stored. So an outage of NATS, the workers or ClickHouse delays counts. A crash of the redirector
  * loses those not yet stored: unlike clicks, failures are not journalled.
  */
-import type { NatsConnection } from "nats";
-
 import {
   FAILURE_BUCKET_SECONDS,
   type FailureReport,
@@ -14,9 +12,10 @@ import {
   REPORTED_DOMAINS_MAX,
   REPORTED_LINKS_MAX,
 } from "../../shared/contracts/failures.ts";
-import { newUuid } from "../../shared/ids.ts";
+import { newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Nats } from "../../shared/nats.ts";
+import { repeat, type Repetition } from "../../shared/repeat.ts";
 
 /** Maximum waiting reports, of up to 1 MiB: an outage of four hours, without a flood. */
 const REPORTS_MAX = 16;
@@ -32,22 +31,30 @@ export interface FailureLog {
 }
 
 export class FailureReporter implements FailureLog {
+  readonly #nats: Nats;
+  readonly #log: Log;
+  readonly #intervalMs: number;
   readonly #now: () => number;
   readonly #counts = new FailureCounts();
-  readonly #reports: ReportQueue;
-  readonly #timer: Timer;
+  /** Reports not yet stored; the first one is sent until a worker has stored it. */
+  readonly #reports: PendingReport[] = [];
+  readonly #rounds: Repetition;
   /** The quarter hour of the counts, in Unix seconds. */
   #bucket = 0;
   #dropped = 0;
 
   /** Reports at an interval, after which a report without acknowledgement is sent again, too. */
   constructor(nats: Nats, intervalMs: number, log: Log, now = Date.now) {
+    this.#nats = nats;
+    this.#log = log;
+    this.#intervalMs = intervalMs;
     this.#now = now;
-    this.#reports = new ReportQueue(nats, log);
-    this.#timer = setInterval(() => {
+    this.#rounds = repeat(async () => {
+      const nextAt = performance.now() + intervalMs;
       this.#startBucket();
-      if (this.#reports.size === 0) this.#seal();
-      this.#reports.send();
+      if (this.#reports.length === 0) this.#seal();
+      await this.#send();
+      return Math.max(0, nextAt - performance.now());
     }, intervalMs);
   }
 
@@ -67,16 +74,14 @@ export class FailureReporter implements FailureLog {
   /** Reports not yet stored, counters of the next one, and failed requests beyond a bound. */
   stats(): { pending: number; entries: number; dropped: number } {
     const { entries } = this.#counts;
-    return { pending: this.#reports.size, entries, dropped: this.#dropped };
+    return { pending: this.#reports.length, entries, dropped: this.#dropped };
   }
 
   /** Sends the remaining reports; those not stored within a second are lost. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
     this.#seal();
-    this.#reports.send();
-    const deadline = Date.now() + STOP_MS;
-    while (this.#reports.isWaiting && Date.now() < deadline) await Bun.sleep(10);
+    const sent = this.#rounds.stop().then(() => this.#send());
+    await Promise.race([sent, Bun.sleep(STOP_MS)]);
   }
 
   /** Starts a new report at each quarter hour. */
@@ -90,72 +95,38 @@ export class FailureReporter implements FailureLog {
   #seal(): void {
     const { total } = this.#counts;
     if (total === 0) return;
-    const report: FailureReport = {
-      id: newUuid(),
-      bucket: this.#bucket,
-      ...this.#counts.drain(),
-    };
-    this.#dropped += this.#reports.add({ id: report.id, data: JSON.stringify(report), total });
+    const id = newUuid();
+    const report: FailureReport = { id, bucket: this.#bucket, ...this.#counts.drain() };
+    this.#reports.push({ id, data: JSON.stringify(report), total });
+    if (this.#reports.length > REPORTS_MAX) this.#dropped += this.#reports.shift()?.total ?? 0;
+  }
+
+  /** Sends the reports, one after the other, until one is not stored in time. */
+  async #send(): Promise<void> {
+    // Without a connection, the client would buffer what is sent in memory again.
+    while (this.#nats.connected()) {
+      const [next] = this.#reports;
+      if (next === undefined) return;
+      try {
+        await this.#request(next);
+      } catch (error) {
+        return this.#log.debug({ error }, "failures_not_reported");
+      }
+      // It may have been dropped meanwhile.
+      if (this.#reports[0] === next) this.#reports.shift();
+    }
+  }
+
+  async #request({ id, data }: PendingReport): Promise<void> {
+    const connection = await this.#nats.connection;
+    // Workers may reply on such subjects only.
+    const reply = failuresAckSubject(id);
+    const options = { reply, noMux: true, timeout: this.#intervalMs };
+    await connection.request(FAILURES_SUBJECT, data, options);
   }
 }
 
-type PendingReport = { id: string; data: string; total: number };
-
-/** Reports not yet stored; the first one is sent until a worker has stored it. */
-class ReportQueue {
-  readonly #id = newUuid();
-  readonly #nats: Nats;
-  readonly #log: Log;
-  readonly #queue: PendingReport[] = [];
-  #connection: NatsConnection | undefined;
-
-  constructor(nats: Nats, log: Log) {
-    this.#nats = nats;
-    this.#log = log;
-    this.#listen().catch((error: unknown) => log.warn({ error }, "failures_not_reported"));
-  }
-
-  /**
-   * Adds a report; returns how many failed requests were dropped with another report to free space.
-   */
-  add(report: PendingReport): number {
-    this.#queue.push(report);
-    return this.#queue.length > REPORTS_MAX ? (this.#queue.shift()?.total ?? 0) : 0;
-  }
-
-  send(): void {
-    const [next] = this.#queue;
-    // Without a connection, the client would buffer published messages in memory again.
-    if (next === undefined || !this.#nats.connected()) return;
-    this.#connection?.publish(FAILURES_SUBJECT, next.data, { reply: failuresAckSubject(this.#id) });
-  }
-
-  get size(): number {
-    return this.#queue.length;
-  }
-
-  /** Whether a report waits to be stored, and a connection has existed to send it. */
-  get isWaiting(): boolean {
-    return this.#queue.length > 0 && this.#connection !== undefined;
-  }
-
-  async #listen(): Promise<void> {
-    const opened = await this.#nats.connection;
-    opened.subscribe(failuresAckSubject(this.#id), {
-      callback: (error, message) => {
-        if (error === null) this.#onStored(message.string());
-        else this.#log.warn({ error }, "failures_not_acknowledged");
-      },
-    });
-    this.#connection = opened;
-  }
-
-  #onStored(id: string): void {
-    if (this.#queue[0]?.id !== id) return;
-    this.#queue.shift();
-    this.send();
-  }
-}
+type PendingReport = { id: Uuid; data: string; total: number };
 
 type LinkFailures = FailureReport["links"][number];
 type AliasFailures = FailureReport["aliases"][number];

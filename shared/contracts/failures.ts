@@ -14,8 +14,8 @@ export const FAILURES_SUBJECT = "failures.report";
 /** Workers share the reports as members of this queue group. */
 export const FAILURES_QUEUE = "workers";
 
-/** Subject on which a redirector gets the id of each of its reports that is stored. */
-export const failuresAckSubject = (redirector: Uuid): string => `failures.ack.${redirector}`;
+/** Subject on which a redirector learns that a report is stored. */
+export const failuresAckSubject = (report: Uuid): string => `failures.ack.${report}`;
 
 /** Matches these subjects. */
 export const FAILURES_REPLIES = /^failures\.ack\.[\w-]+$/;
