@@ -11,15 +11,7 @@ import { attempt, type AttemptResult, type Transport } from "./attempt.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { readEvents, type StoredEvent } from "./events.ts";
 import type { Pending } from "./leases.ts";
-import {
-  disable,
-  FAILING_SECONDS_MAX,
-  makeDue,
-  ResultWriter,
-  setFailing,
-  setSlow,
-  setWanted,
-} from "./results.ts";
+import { disable, FAILING_SECONDS_MAX, makeDue, noteHealth, ResultWriter } from "./results.ts";
 
 /** No attempt begins while so many results wait to be written. */
 const RESULTS_MAX = 1_000;
@@ -130,12 +122,12 @@ export class Dispatcher {
     const now = performance.now();
     const dueAt = outcome.delayMs === null ? undefined : now + outcome.delayMs;
     const end = { delivered: outcome.status === "delivered", latencyMs: outcome.latencyMs };
-    const { failing, slow, recovered, wanted } = endpoint.finish(delivery, end, dueAt);
+    const changed = endpoint.finish(delivery, end, dueAt);
+    const { failing, slow, wanted, recovered } = changed;
     const failedMs = now - (endpoint.failingSince ?? now);
     try {
-      if (failing !== undefined) await setFailing(this.#sql, this.#workerId, { id, failing });
-      if (slow !== undefined) await setSlow(this.#sql, this.#workerId, { id, slow });
-      if (wanted) await setWanted(this.#sql, this.#workerId, { id, url });
+      if (failing !== undefined || slow !== undefined || wanted)
+        await noteHealth(this.#sql, this.#workerId, { id, url }, changed);
       if (recovered) await makeDue(this.#sql, id);
       if (!isGone && failedMs < FAILING_SECONDS_MAX * 1_000) return;
       const reason = isGone ? "gone" : "failing";

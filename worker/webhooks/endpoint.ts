@@ -12,6 +12,7 @@ import {
   type Pending,
   PENDING_MAX,
 } from "./leases.ts";
+import type { HealthChange } from "./results.ts";
 
 /**
  * Most deliveries in flight to one webhook; one while it fails or is slow, and until one was
@@ -165,18 +166,6 @@ const SLOW_MS = 2_000;
 const LAST_ATTEMPT_WEIGHT = 0.3;
 
 type AttemptEnd = { delivered: boolean; latencyMs: number };
-
-/**
- * The changes by an attempt: whether every attempt fails now, and whether the webhook is slow, each
- * undefined if it stays; `recovered` when it had failed for long, `wanted` when it was the first
- * successful one.
- */
-type HealthChange = {
-  failing: boolean | undefined;
-  slow: boolean | undefined;
-  recovered: boolean;
-  wanted: boolean;
-};
 
 class Health {
   #failingSince: number | undefined;

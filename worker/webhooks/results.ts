@@ -112,32 +112,31 @@ export async function writeResults(
      where locked.id = result.id and delivery.id = locked.id and webhook.id = result."webhookId" and webhook.leased_by = ${workerId}`;
 }
 
-/** Notes that a webhook begins to fail, or has stopped failing. */
-export async function setFailing(
-  sql: postgres.Sql,
-  workerId: Uuid,
-  { id, failing }: { id: Uuid; failing: boolean },
-): Promise<void> {
-  await sql`
-    update webhooks
-       set failing_since = ${failing ? sql`coalesce(failing_since, clock_timestamp())` : sql`null`}
-     where id = ${id} and leased_by = ${workerId}`;
-}
+/**
+ * The changes by an attempt: whether every attempt fails now, and whether the webhook is slow, each
+ * undefined if it stays; `recovered` when it had failed for long, `wanted` when it was the first
+ * successful one.
+ */
+export type HealthChange = {
+  failing: boolean | undefined;
+  slow: boolean | undefined;
+  recovered: boolean;
+  wanted: boolean;
+};
 
-/** Notes that a webhook has become slow, or is no longer. */
-export const setSlow = (
-  sql: postgres.Sql,
-  workerId: Uuid,
-  { id, slow }: { id: Uuid; slow: boolean },
-) => sql`update webhooks set is_slow = ${slow} where id = ${id} and leased_by = ${workerId}`;
-
-/** Notes that a delivery to a webhook's URL was successful, unless its owner has changed that. */
-export const setWanted = (
+/** Notes what an attempt to deliver to a URL has changed of a leased webhook. */
+export const noteHealth = (
   sql: postgres.Sql,
   workerId: Uuid,
   { id, url }: { id: Uuid; url: string },
+  { failing, slow, wanted }: HealthChange,
 ) => sql`
-  update webhooks set is_wanted = true where id = ${id} and url = ${url} and leased_by = ${workerId}`;
+  update webhooks
+     set failing_since = case ${failing ?? null}::boolean when true then coalesce(failing_since, clock_timestamp())
+                                                  when false then null else failing_since end,
+         is_slow = coalesce(${slow ?? null}, is_slow),
+         is_wanted = is_wanted or ${wanted} and url = ${url}
+   where id = ${id} and leased_by = ${workerId}`;
 
 /** Makes everything that waits for a webhook due; locks it as {@link writeResults} does. */
 export const makeDue = (sql: postgres.Sql, webhookId: Uuid) => sql`
