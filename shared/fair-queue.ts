@@ -3,6 +3,7 @@
  * that one with much work delays another by at most what is running. Urgent work has priority, and
  * slots of its own.
  */
+import { KeyCounts } from "./local-limits.ts";
 
 export type FairQueueBounds = {
   /** Most work that runs at once: of all keys and the urgent, and of one key. */
@@ -42,7 +43,7 @@ export class FairQueue {
   /** Waiting work by key, in the order of the keys' turns; keys without any are removed. */
   readonly #waiting = new Map<string, Waiter[]>();
   readonly #urgent: Waiter[] = [];
-  readonly #runningEach = new Map<string, number>();
+  readonly #runningEach = new KeyCounts();
   #running = 0;
   #urgentRunning = 0;
   #waitingCount = 0;
@@ -117,7 +118,7 @@ export class FairQueue {
   }
 
   #mayStart(key: string): boolean {
-    return !this.#isFull() && (this.#runningEach.get(key) ?? 0) < this.#bounds.runningEach;
+    return !this.#isFull() && this.#runningEach.of(key) < this.#bounds.runningEach;
   }
 
   /** Whether no work of any key may start. */
@@ -131,9 +132,7 @@ export class FairQueue {
 
   #count(key: string, change: 1 | -1): void {
     this.#running += change;
-    const own = (this.#runningEach.get(key) ?? 0) + change;
-    if (own === 0) this.#runningEach.delete(key);
-    else this.#runningEach.set(key, own);
+    this.#runningEach.add(key, change);
   }
 
   /** Starts what may run: urgent work first, then one of each key in turn. */

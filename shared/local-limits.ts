@@ -1,6 +1,6 @@
 /**
- * Limits by key, in this process's memory: windows of a fixed length, and budgets that time
- * refills.
+ * Limits by key, in this process's memory: windows of a fixed length, budgets that time refills,
+ * and counts of what goes on now.
  */
 import { LRUCache } from "lru-cache";
 
@@ -65,6 +65,21 @@ export class FixedWindow {
     return open !== undefined && open.resetsAt > this.#now()
       ? open
       : { spent: 0, resetsAt: this.#now() + this.#lengthMs };
+  }
+}
+
+/** Counts by key; a key with a count of 0 takes no memory. */
+export class KeyCounts {
+  readonly #counts = new Map<string, number>();
+
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  add(key: string, change: 1 | -1): void {
+    const count = this.of(key) + change;
+    if (count === 0) this.#counts.delete(key);
+    else this.#counts.set(key, count);
   }
 }
 

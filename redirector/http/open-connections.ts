@@ -4,6 +4,7 @@
  */
 import { type AddressGroups, addressGroups } from "../../shared/addresses.ts";
 import { TrustedProxies } from "../../shared/client-address.ts";
+import { KeyCounts } from "../../shared/local-limits.ts";
 import { LimitedLog, type Log } from "../../shared/log.ts";
 import type { Config } from "../config.ts";
 import { type Client, Connection, isBusy } from "./connection.ts";
@@ -158,8 +159,8 @@ function findIdle(open: Set<Client>): Client | undefined {
 export class ConnectionCaps {
   readonly #perNetworkMax: number;
   readonly #isExempt: (address: string) => boolean;
-  readonly #networks = new Map<string, number>();
-  readonly #sites = new Map<string, number>();
+  readonly #networks = new KeyCounts();
+  readonly #sites = new KeyCounts();
 
   /** `isExempt` returns whether an address has no cap: a proxy, which connects for many clients. */
   constructor(perNetworkMax: number, isExempt: (address: string) => boolean) {
@@ -175,25 +176,17 @@ export class ConnectionCaps {
     if (this.#isExempt(address)) return undefined;
     const groups = addressGroups(address);
     const { network, site } = groups;
-    const networkCount = this.#networks.get(network) ?? 0;
-    if (networkCount >= this.#perNetworkMax) return "network";
+    if (this.#networks.of(network) >= this.#perNetworkMax) return "network";
     if (site !== network) {
-      const siteCount = this.#sites.get(site) ?? 0;
-      if (siteCount >= this.#perNetworkMax * SITE_CONNECTIONS_FACTOR) return "site";
-      this.#sites.set(site, siteCount + 1);
+      if (this.#sites.of(site) >= this.#perNetworkMax * SITE_CONNECTIONS_FACTOR) return "site";
+      this.#sites.add(site, 1);
     }
-    this.#networks.set(network, networkCount + 1);
+    this.#networks.add(network, 1);
     return groups;
   }
 
   release({ network, site }: AddressGroups): void {
-    decrement(this.#networks, network);
-    if (site !== network) decrement(this.#sites, site);
+    this.#networks.add(network, -1);
+    if (site !== network) this.#sites.add(site, -1);
   }
-}
-
-function decrement(counts: Map<string, number>, key: string): void {
-  const count = counts.get(key) ?? 0;
-  if (count > 1) counts.set(key, count - 1);
-  else counts.delete(key);
 }

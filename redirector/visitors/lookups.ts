@@ -3,6 +3,7 @@
  * aliases, and the number of lookups in flight, per network and in total.
  */
 import { addressGroups } from "../../shared/addresses.ts";
+import { KeyCounts } from "../../shared/local-limits.ts";
 import { AddressWindow } from "./address-window.ts";
 
 /**
@@ -23,7 +24,7 @@ type LookupOutcome = "found" | "not_found" | "failed" | "rate_limited" | "overlo
 
 export class Lookups {
   readonly #misses = new AddressWindow(MISSES);
-  readonly #runningByNetwork = new Map<string, number>();
+  readonly #runningByNetwork = new KeyCounts();
   #running = 0;
   readonly #outcomes: Record<LookupOutcome, number> = {
     found: 0,
@@ -45,13 +46,13 @@ export class Lookups {
       return "rate_limited";
     }
     const { network } = addressGroups(address);
-    const ofNetwork = this.#runningByNetwork.get(network) ?? 0;
+    const ofNetwork = this.#runningByNetwork.of(network);
     if (this.#running >= IN_FLIGHT_MAX || ofNetwork >= RUNNING_PER_NETWORK_MAX) {
       this.#outcomes.overloaded++;
       return "overloaded";
     }
     this.#running++;
-    this.#runningByNetwork.set(network, ofNetwork + 1);
+    this.#runningByNetwork.add(network, 1);
     return (found) => this.#release(address, network, found);
   }
 
@@ -63,9 +64,7 @@ export class Lookups {
   #release(address: string, network: string, found: boolean | undefined): void {
     this.#running--;
     this.#outcomes[found === undefined ? "failed" : found ? "found" : "not_found"]++;
-    const remaining = (this.#runningByNetwork.get(network) ?? 1) - 1;
-    if (remaining > 0) this.#runningByNetwork.set(network, remaining);
-    else this.#runningByNetwork.delete(network);
+    this.#runningByNetwork.add(network, -1);
     // A failed lookup does not show whether there is a link, so it does not count against the
     // address.
     if (found === false) this.#misses.consume(address);

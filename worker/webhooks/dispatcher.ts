@@ -3,7 +3,7 @@ import type postgres from "postgres";
 
 import { boundsOf } from "../../shared/budgets.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { Credit } from "../../shared/local-limits.ts";
+import { Credit, KeyCounts } from "../../shared/local-limits.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Context } from "../context.ts";
 import type { Metrics } from "../metrics.ts";
@@ -165,7 +165,7 @@ export type TakenDelivery = {
 /** Places for deliveries, of which one account never has all. */
 class Places {
   readonly #max: number;
-  readonly #usedEach = new Map<string, number>();
+  readonly #usedEach = new KeyCounts();
   #used = 0;
 
   constructor(max: number) {
@@ -178,15 +178,13 @@ class Places {
 
   isFree(account: string): boolean {
     const left = this.#max - this.#used;
-    const own = this.#usedEach.get(account) ?? 0;
+    const own = this.#usedEach.of(account);
     return left > 0 && (own === 0 || own < left * SHARE_OF_LEFT);
   }
 
   count(account: string, change: 1 | -1): void {
     this.#used += change;
-    const own = (this.#usedEach.get(account) ?? 0) + change;
-    if (own === 0) this.#usedEach.delete(account);
-    else this.#usedEach.set(account, own);
+    this.#usedEach.add(account, change);
   }
 }
 

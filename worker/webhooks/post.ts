@@ -10,6 +10,7 @@ import { isIP } from "node:net";
 import { addressGroups } from "../../shared/addresses.ts";
 import { DELIVERY_ERRORS, type DeliveryErrorCode } from "../../shared/contracts/webhook-schemas.ts";
 import { freshResolver } from "../../shared/hosts.ts";
+import { KeyCounts } from "../../shared/local-limits.ts";
 import { portOf, type ReceiverRules } from "../../shared/webhooks.ts";
 
 /** Longest time that a body is waited for once the headers, and so the result, are there. */
@@ -209,21 +210,18 @@ export class AddressBusy extends Error {
 
 /** Connections that a worker has to each receiving address, for all webhooks of all accounts. */
 export class Connections {
-  readonly #open = new Map<string, number>();
+  readonly #open = new KeyCounts();
 
   /** Runs work with a connection to an address; throws {@link AddressBusy} if it has too many. */
   async run<T>(address: string, isProven: boolean, work: () => Promise<T>): Promise<T> {
     // The others do not take the places of webhooks that are known to work.
     const key = `${isProven} ${addressGroups(address).network}`;
-    const open = this.#open.get(key) ?? 0;
-    if (open >= (isProven ? PROVEN_MAX : UNPROVEN_MAX)) throw new AddressBusy();
-    this.#open.set(key, open + 1);
+    if (this.#open.of(key) >= (isProven ? PROVEN_MAX : UNPROVEN_MAX)) throw new AddressBusy();
+    this.#open.add(key, 1);
     try {
       return await work();
     } finally {
-      const left = (this.#open.get(key) ?? 0) - 1;
-      if (left === 0) this.#open.delete(key);
-      else this.#open.set(key, left);
+      this.#open.add(key, -1);
     }
   }
 }
