@@ -29,10 +29,10 @@ export function addressGroups(address: string): AddressGroups {
   const version = isIP(address);
   if (version === 4) return { network: address, site: address };
   if (version !== 6) return UNKNOWN_GROUPS;
-  const words = parseIpv6(address);
-  const ipv4 = findEmbeddedIpv4(words);
+  const ipv6 = parseIpv6(address);
+  const ipv4 = findIpv4(ipv6)?.toString();
   if (ipv4 !== undefined) return { network: ipv4, site: ipv4 };
-  const [first = 0, second = 0, third = 0, fourth = 0] = words;
+  const [first = 0, second = 0, third = 0, fourth = 0] = ipv6.parts;
   const site = `${first.toString(16)}:${second.toString(16)}:${third.toString(16)}`;
   return { network: `${site}:${fourth.toString(16)}::/64`, site: `${site}::/48` };
 }
@@ -52,16 +52,17 @@ const MAY_EMBED = /^(?:0|::|64:)/;
  * Undefined for any other text.
  */
 export const embeddedIpv4 = (address: string): string | undefined =>
-  MAY_EMBED.test(address) && isIP(address) === 6 ? findEmbeddedIpv4(parseIpv6(address)) : undefined;
+  MAY_EMBED.test(address) && isIP(address) === 6
+    ? findIpv4(parseIpv6(address))?.toString()
+    : undefined;
 
-function findEmbeddedIpv4(words: readonly number[]): string | undefined {
-  const isMapped = words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff;
-  const isTranslated =
-    words[0] === 0x64 && words[1] === 0xff9b && words.slice(2, 6).every((word) => word === 0);
-  if (!isMapped && !isTranslated) return undefined;
-  const [high = 0, low = 0] = words.slice(6);
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
-}
+/** Blocks with an IPv4 address in the last 32 bits: mapped, and by NAT64 (RFC 6052 §2.1). */
+const EMBEDDING = ["::ffff:0:0/96", "64:ff9b::/96"].map((block) => ipaddr.IPv6.parseCIDR(block));
+
+const findIpv4 = (address: ipaddr.IPv6): ipaddr.IPv4 | undefined =>
+  EMBEDDING.some((block) => address.match(block))
+    ? new ipaddr.IPv4(address.toByteArray().slice(-4))
+    : undefined;
 
 /** 32-bit words of an address. */
 const WORDS = 4;
@@ -110,7 +111,7 @@ function writeAddress(words: Uint32Array, text: string): boolean {
     return true;
   }
   if (isIP(text) !== 6) return false;
-  const halves = parseIpv6(text);
+  const halves = parseIpv6(text).parts;
   for (let i = 0; i < WORDS; i++)
     words[i] = (halves[2 * i] ?? 0) * 2 ** 16 + (halves[2 * i + 1] ?? 0);
   return true;
@@ -188,18 +189,15 @@ function remember(text: string): boolean {
   return isAddress;
 }
 
-/** Parses a valid IPv6 address into its eight 16-bit words; a zone (`%eth0`) is ignored. */
-const parseIpv6 = (address: string): readonly number[] =>
-  ipaddr.IPv6.parse(address.split("%", 1)[0] ?? "").parts;
+/** Parses a valid IPv6 address; a zone (`%eth0`) is ignored. */
+const parseIpv6 = (address: string): ipaddr.IPv6 =>
+  ipaddr.IPv6.parse(address.split("%", 1)[0] ?? "");
 
 /**
  * The only block of which IANA has allocated global unicast addresses (IPv6 address space
  * registry).
  */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
-
-/** RFC 6052 §2.1: a NAT64 gateway translates these to the IPv4 address in their last 32 bits. */
-const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
  * Addresses of public blocks at which a cloud answers its own machines: Azure's platform (DNS,
@@ -219,10 +217,8 @@ export const isPublicAddress = (address: string): boolean => isPublic(ipaddr.par
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (address instanceof ipaddr.IPv4)
     return address.range() === "unicast" && !CLOUD_PLATFORMS.has(address.toString());
-  if (address.isIPv4MappedAddress()) return isPublic(address.toIPv4Address());
-  if (address.match(NAT64)) {
-    return isPublic(new ipaddr.IPv4(address.toByteArray().slice(-4)));
-  }
+  const ipv4 = findIpv4(address);
+  if (ipv4 !== undefined) return isPublic(ipv4);
   return address.match(GLOBAL_UNICAST) && address.range() === "unicast";
 }
 

@@ -5,6 +5,8 @@
  */
 import { isIP } from "node:net";
 
+import ipaddr from "ipaddr.js";
+
 import { decodeLatin1 } from "./bytes.ts";
 
 export type ProxyHeader =
@@ -74,11 +76,7 @@ function readVersion2(bytes: Buffer): ProxyHeader {
   // Source and target address, and a port for each.
   if (addressBytes === undefined || end < FIXED_BYTES + 2 * addressBytes + 4) return REJECTED;
   const source = bytes.subarray(FIXED_BYTES, FIXED_BYTES + addressBytes);
-  return {
-    kind: "header",
-    end,
-    address: addressBytes === 4 ? source.join(".") : formatIPv6(source),
-  };
+  return { kind: "header", end, address: ipaddr.fromByteArray([...source]).toString() };
 }
 
 const LOCAL = 0x20;
@@ -86,9 +84,3 @@ const PROXY = 0x21;
 const UNSPECIFIED = 0x00;
 const TCP_4 = 0x11;
 const TCP_6 = 0x21;
-
-/** Formats an address in its canonical form (RFC 5952), as the host of a URL has it. */
-function formatIPv6(bytes: Buffer): string {
-  const groups = Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(2 * i).toString(16));
-  return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
-}
