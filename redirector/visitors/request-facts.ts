@@ -15,7 +15,7 @@ import {
 import { preferredLanguage } from "../../shared/decision/language.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
-import { type Geo, GeoDatabases, type GeoLocation } from "../../shared/visitors/geo.ts";
+import { GeoDatabases, type GeoLocation } from "../../shared/visitors/geo.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
@@ -131,14 +131,11 @@ export class VisitorFactsReader {
 
 /** Locates visitors for rules by country and continent. */
 export class RuleGeo {
-  readonly #geo: Geo | undefined;
-  readonly #databases: number;
+  readonly #geo: GeoDatabases;
   #undetermined = 0;
 
-  /** Use {@link RuleGeo.open}; without databases nothing is located. */
-  constructor(geo: Geo | undefined) {
+  constructor(geo: GeoDatabases) {
     this.#geo = geo;
-    this.#databases = geo?.databases().length ?? 0;
   }
 
   /** Opens the databases; `onMissing` is called for each that cannot be read. */
@@ -146,23 +143,23 @@ export class RuleGeo {
     paths: readonly string[],
     onMissing: (path: string, error: unknown) => void,
   ): Promise<RuleGeo> {
-    return new RuleGeo(paths.length === 0 ? undefined : await GeoDatabases.open(paths, onMissing));
+    return new RuleGeo(await GeoDatabases.open(paths, onMissing));
   }
 
   locate(address: string): GeoLocation | undefined {
-    if (this.#databases > 0) return this.#geo?.locate(address);
+    if (!this.#geo.isEmpty) return this.#geo.locate(address);
     this.#undetermined++;
     return undefined;
   }
 
   /** Number of databases, and how often a rule needed a location without any. */
   stats(): { databases: number; undetermined: number } {
-    return { databases: this.#databases, undetermined: this.#undetermined };
+    return { databases: this.#geo.databases().length, undetermined: this.#undetermined };
   }
 
-  /** Why rules by country do not match; undefined if no link has needed one. */
+  /** Why rules by country do not match; undefined if they do, or if no link has any. */
   warning(): string | undefined {
-    return this.#undetermined === 0
+    return this.#undetermined === 0 || !this.#geo.isEmpty
       ? undefined
       : "no GeoIP database (GEOIP_DATABASES): rules by country or continent do not match";
   }

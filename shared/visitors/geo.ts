@@ -153,6 +153,11 @@ export class GeoDatabases implements Geo {
     return UNKNOWN_LOCATION;
   }
 
+  /** Whether no database could be read yet: nothing is located. */
+  get isEmpty(): boolean {
+    return this.#databases.length === 0;
+  }
+
   databases(): { path: string; built: Date }[] {
     return this.#databases.map(({ path, built }) => ({ path, built }));
   }
