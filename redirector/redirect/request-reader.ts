@@ -13,6 +13,7 @@ import type { RequestFacts } from "../../shared/decision/facts.ts";
 import type { Target } from "../../shared/decision/targets.ts";
 import { normalizeHost, ownHosts } from "../../shared/hosts.ts";
 import type { CachedLink } from "../../shared/links-store/record.ts";
+import { cached } from "../../shared/visitors/cache.ts";
 import { type LinkSettings, SettingsCache } from "../cache/settings-cache.ts";
 import type { Config } from "../config.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
@@ -169,35 +170,29 @@ export class RequestReader implements ShortRequest {
 /** A host as clicks record it, and its domain; undefined when nothing is served there. */
 type HostResolution = { host: string; domain: string | undefined };
 
-const HOSTS_MAX = 10_000;
+const HOSTS_MAX = 5_000;
 
 const CUSTOM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
 class HostResolver {
-  readonly #ownHosts: ReadonlySet<string>;
-  readonly #resolutions = new Map<string, HostResolution>();
+  readonly #resolutionOf: (host: string) => HostResolution;
   // Nearly always the next request has the same host.
   #lastHost = "";
   #lastResolution: HostResolution = { host: "", domain: undefined };
 
   /** `hosts` are those of the default short domain. */
   constructor(hosts: ReadonlySet<string>) {
-    this.#ownHosts = hosts;
+    this.#resolutionOf = cached(HOSTS_MAX, (host: string) => {
+      const name = normalizeHost(host);
+      const custom = CUSTOM_HOST.test(name) ? name : undefined;
+      return { host: name, domain: hosts.has(name) ? DEFAULT_DOMAIN : custom };
+    });
   }
 
   resolve(host: string): HostResolution {
     if (host === this.#lastHost) return this.#lastResolution;
     this.#lastHost = host;
-    this.#lastResolution = this.#resolutions.get(host) ?? this.#resolveNew(host);
+    this.#lastResolution = this.#resolutionOf(host);
     return this.#lastResolution;
-  }
-
-  #resolveNew(host: string): HostResolution {
-    const name = normalizeHost(host);
-    const custom = CUSTOM_HOST.test(name) ? name : undefined;
-    const resolution = { host: name, domain: this.#ownHosts.has(name) ? DEFAULT_DOMAIN : custom };
-    if (this.#resolutions.size >= HOSTS_MAX) this.#resolutions.clear();
-    this.#resolutions.set(host, resolution);
-    return resolution;
   }
 }

@@ -126,6 +126,9 @@ function isTooLong(authority: string): boolean {
  */
 export function sourceOf(header: string, host: string, ownHosts: ReadonlySet<string>): string {
   const referrer = parseReferrer(header);
-  const isOwn = referrer.host !== "" && (referrer.host === host || ownHosts.has(referrer.host));
-  return isOwn ? DIRECT.source : referrer.source;
+  return isOwnHost(referrer.host, host, ownHosts) ? DIRECT.source : referrer.source;
 }
+
+/** Whether the host of a referrer is that of the short link, or another one of ours. */
+export const isOwnHost = (referrer: string, host: string, ownHosts: ReadonlySet<string>): boolean =>
+  referrer !== "" && (referrer === host || ownHosts.has(referrer));

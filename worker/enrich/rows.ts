@@ -22,7 +22,7 @@ import { TimeSlice } from "../../shared/time-slice.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
 import type { Geo, GeoLocation } from "../../shared/visitors/geo.ts";
-import { parseReferrer } from "../../shared/visitors/referrer.ts";
+import { isOwnHost, parseReferrer } from "../../shared/visitors/referrer.ts";
 import { parseAgent, UNKNOWN_AGENT } from "../../shared/visitors/user-agent.ts";
 import { escapeField, TextWriter } from "./tab-separated.ts";
 
@@ -218,8 +218,7 @@ export class Enricher {
     const verdict = judgeRequest(agent.verdict, click);
     const host = this.#hostOf(click.host);
     const referrer = this.#referrerOf(click.referrer);
-    const isOwn =
-      referrer.host !== "" && (referrer.host === host.text || this.#ownHosts.has(referrer.host));
+    const isOwn = isOwnHost(referrer.host, host.text, this.#ownHosts);
     const foreign = click.privacy ? referrer.fieldsWithoutPath : referrer.fields;
     // With a privacy signal, the visitor is derived from the click's place in the journal: stable
     // on retry, not linkable to a person.
@@ -253,8 +252,7 @@ export class Enricher {
     const isJudged = click.userAgent !== "";
     const host = this.#hostOf(click.host);
     const referrer = this.#referrerOf(click.referrer);
-    const isOwn =
-      referrer.host !== "" && (referrer.host === host.text || this.#ownHosts.has(referrer.host));
+    const isOwn = isOwnHost(referrer.host, host.text, this.#ownHosts);
     const network = click.address === "" ? known.text : addressGroups(click.address).network;
     writer.integer(click.time);
     writer.bytes(fields);

@@ -186,16 +186,10 @@ const FORMS: readonly [form: RegExp, convert: Convert][] = [
     ],
   ],
   [
-    // Rows inserted on any server go to the shard of their link.
-    /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<view>\w+) TO clicks AS\n(?<query>.*)$/s,
-    ({ view, query }, on) => [
-      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} ${on} TO clicks AS\n${query}`,
-    ],
-  ],
-  [
+    // Rows inserted into `clicks` on any server go to the shard of their link.
     /^CREATE MATERIALIZED VIEW IF NOT EXISTS (?<view>\w+) TO (?<target>\w+) AS\n(?<query>.*)$/s,
     ({ view, target = "", query = "" }, on) => [
-      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} ${on} TO ${target.startsWith("clicks") ? `${target}_local` : target} AS\n${readLocalTables(query)}`,
+      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${view} ${on} TO ${target.startsWith("clicks_") ? `${target}_local` : target} AS\n${readLocalTables(query)}`,
     ],
   ],
 ];
