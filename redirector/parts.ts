@@ -5,6 +5,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
+import { Events } from "nats";
+
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import { LogVerifier } from "../shared/links-log/signature.ts";
@@ -131,9 +133,7 @@ function openClickLimits({ config, log, lifecycle, nats }: Context) {
   });
   const ledgers = new Ledgers(nats, config.NATS_REPLICAS);
   const continuity = new Continuity(ledgers, uses, () => limits.restore(), log);
-  continuity
-    .follow(nats.connection)
-    .catch((error: unknown) => log.warn({ error }, "nats_status_not_followed"));
+  nats.on(Events.Disconnect, () => continuity.interrupt());
   const limits = new ClickLimits(ledgers, uses, continuity, log);
   lifecycle.onStop("click limits", async () => {
     await limits.stop(RETURN_MS);

@@ -28,9 +28,13 @@ export interface Nats {
    * reconnects.
    */
   connected(): boolean;
+  /** Calls `run` whenever the connection was lost, or is there again. */
+  on(event: ConnectionEvent, run: () => void): void;
   /** Sends the buffered messages, and closes. */
   close(): Promise<void>;
 }
+
+type ConnectionEvent = Events.Disconnect | Events.Reconnect;
 
 /**
  * A connection that reconnects forever. By default the client gives up after ten attempts and
@@ -40,6 +44,7 @@ export class NatsClient implements Nats {
   readonly connection: Promise<NatsConnection>;
   readonly inboxPrefix: string | undefined;
   readonly #log: Log;
+  readonly #listeners: { event: ConnectionEvent; run: () => void }[] = [];
   #open: NatsConnection | undefined;
   #isConnected = false;
 
@@ -56,6 +61,10 @@ export class NatsClient implements Nats {
 
   connected(): boolean {
     return this.#isConnected;
+  }
+
+  on(event: ConnectionEvent, run: () => void): void {
+    this.#listeners.push({ event, run });
   }
 
   async close(): Promise<void> {
@@ -98,6 +107,7 @@ export class NatsClient implements Nats {
         this.#log.info("nats_reconnected");
       }
       if (type === Events.Error) this.#log.warn({ reason: JSON.stringify(data) }, "nats_error");
+      for (const { event, run } of this.#listeners) if (event === type) run();
     }
   }
 }

@@ -1,11 +1,10 @@
 /** The context of the worker's parts, made once, in main.ts. */
 import type { ClickHouseClient } from "@clickhouse/client";
-import type { NatsConnection } from "nats";
 import type postgres from "postgres";
 
 import type { Lifecycle } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
-import { NatsClient } from "../shared/nats.ts";
+import { type Nats, NatsClient } from "../shared/nats.ts";
 import { connectPrimary } from "../shared/postgres.ts";
 import { COMPARISON_TIMEOUT_MS, connectClickHouse } from "./clickhouse.ts";
 import type { Config } from "./config.ts";
@@ -15,7 +14,7 @@ export type Context = {
   config: Config;
   log: Log;
   metrics: Metrics;
-  nats: Promise<NatsConnection>;
+  nats: Nats;
   clickhouse: ClickHouseClient;
   /** For the queries of the consistency check, which take long. */
   comparing: ClickHouseClient;
@@ -55,7 +54,7 @@ export function connect(config: Config, log: Log, lifecycle: Lifecycle): Context
     config,
     log,
     metrics: new Metrics(),
-    nats: nats.connection,
+    nats,
     clickhouse,
     comparing,
     sql: connectPostgres("shorthop-worker", 2),

@@ -12,7 +12,7 @@ import {
 import { newUuid } from "../shared/ids.ts";
 import { Replies } from "../shared/nats.ts";
 import { forFile } from "../test/harness/for-file.ts";
-import { startNats } from "../test/harness/nats.ts";
+import { AWAY, startNats } from "../test/harness/nats.ts";
 import { workerContext } from "../test/harness/worker-context.ts";
 import { FailureReports } from "./failure-reports.ts";
 
@@ -34,7 +34,7 @@ class StoredReports extends FailureReports {
   }
 }
 
-const context = workerContext({ nats: Promise.resolve(worker) });
+const context = workerContext({ nats: { ...AWAY, connection: Promise.resolve(worker) } });
 const replies = new Replies(context.log);
 const reports = new StoredReports(context, replies);
 // It subscribes once its connection is there, and a flush covers what was sent before it.

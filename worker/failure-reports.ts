@@ -35,7 +35,7 @@ export class FailureReports {
     this.#replies = replies;
     this.#log = log;
     const subscribe = async () =>
-      (await nats).subscribe(FAILURES_SUBJECT, {
+      (await nats.connection).subscribe(FAILURES_SUBJECT, {
         queue: FAILURES_QUEUE,
         callback: (error, message) => {
           if (error !== null) log.warn({ error }, "failure_reports_not_received");

@@ -99,7 +99,7 @@ function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
   const { config, log, metrics, nats } = context;
   const { consumer, counters, replies, deliverer } = parts;
   const streams = [CLICKS_STREAM, DEAD_LETTERS_STREAM];
-  const replicas = new ReplicaWatch(nats, streams, config.NATS_REPLICAS, log);
+  const replicas = new ReplicaWatch(nats.connection, streams, config.NATS_REPLICAS, log);
   lifecycle.onStop("replica watch", () => replicas.stop());
   const room = new DiskRoom(context);
   lifecycle.onStop("disk watch", () => room.stop());
@@ -117,7 +117,7 @@ function startReporting(context: Context, lifecycle: Lifecycle, parts: Parts) {
     }),
   };
   answerStatus(
-    nats,
+    nats.connection,
     replies,
     {
       health,

@@ -18,6 +18,7 @@ import { decodeSegment, encodeSegmentHeader } from "../../shared/contracts/click
 import { CLICKS_STREAM, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { dirForEach, forFile } from "../../test/harness/for-file.ts";
 import { startNats } from "../../test/harness/nats.ts";
@@ -38,14 +39,16 @@ const QUARANTINED_MS = 15_000;
 const server = await forFile(startNats());
 
 const dir = dirForEach("shorthop-publisher-");
+let client: NatsClient;
 let nats: NatsConnection;
 beforeEach(async () => {
-  nats = await server.connect();
+  client = new NatsClient(server.url, "test", processLog("test", "silent"));
+  nats = await client.connection;
   // Each test creates its own stream; before the first one there is none to delete.
   const { streams } = await nats.jetstreamManager();
   await streams.delete(CLICKS_STREAM).catch(() => false);
 });
-afterEach(() => nats.close());
+afterEach(() => client.close());
 
 const journalId = newUuid();
 
@@ -74,7 +77,7 @@ function start({ journalBytesMax = 1024 ** 3 } = {}) {
     if (event.kind === "quarantined" && event.pending) counts.stillPending++;
   };
   const log = processLog("test", "silent");
-  const publisher = new Publisher(Promise.resolve(nats), config, count, log);
+  const publisher = new Publisher(client, config, count, log);
   return { publisher, counts };
 }
 

@@ -7,13 +7,13 @@
  */
 import { rm, truncate } from "node:fs/promises";
 
-import { Events, type JetStreamClient, type NatsConnection } from "nats";
+import { Events, type JetStreamClient } from "nats";
 
 import { quarantineSegment } from "../../shared/clicks/quarantine.ts";
 import { formatSegmentId, SEGMENT_BYTES_MAX } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_SUBJECT, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import { type Log, processLog } from "../../shared/log.ts";
-import { NatsClient } from "../../shared/nats.ts";
+import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { Backoff } from "../../shared/repeat.ts";
 import type { Config } from "../config.ts";
 import { readSegment, type SealedSegment, syncFiles, UnreadableSegmentError } from "./files.ts";
@@ -59,7 +59,7 @@ export type PublisherEvent =
 type Send = (event: PublisherEvent) => void;
 
 export class Publisher {
-  readonly #nats: Promise<NatsConnection>;
+  readonly #nats: Nats;
   readonly #config: Config;
   readonly #report: Send;
   readonly #log: Log;
@@ -76,15 +76,14 @@ export class Publisher {
   #sweeping = Promise.resolve();
   #isStopped = false;
 
-  constructor(nats: Promise<NatsConnection>, config: Config, report: Send, log: Log) {
+  constructor(nats: Nats, config: Config, report: Send, log: Log) {
     this.#nats = nats;
     this.#config = config;
     this.#report = report;
     this.#log = log;
     this.#retention = new Retention(config.JOURNAL_BYTES_MAX);
-    this.#republishOnReconnect().catch((error: unknown) =>
-      log.warn({ error }, "connection_not_watched"),
-    );
+    // The server may have lost messages that it acknowledged.
+    nats.on(Events.Reconnect, () => this.#enqueue(this.#retention.startRepublishing()));
     this.#timer = setInterval(() => {
       this.#sweeping = this.#sweeping
         .then(() => this.#sweep())
@@ -175,7 +174,7 @@ export class Publisher {
   }
 
   async #openJetStream(): Promise<JetStreamClient> {
-    const connection = await this.#nats;
+    const connection = await this.#nats.connection;
     const manager = await connection.jetstreamManager();
     const { CLICKS_BYTES_MAX: bytesMax, NATS_REPLICAS: replicas } = this.#config;
     await ensureClicksStream(manager, bytesMax, replicas);
@@ -214,13 +213,6 @@ export class Publisher {
     this.#unsynced.clear();
     await syncFiles(unsynced, this.#log);
   }
-
-  /** After each reconnect: the server may have lost messages that it acknowledged. */
-  async #republishOnReconnect(): Promise<void> {
-    for await (const { type } of (await this.#nats).status()) {
-      if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());
-    }
-  }
 }
 
 declare const self: Worker;
@@ -232,7 +224,7 @@ type Running = { publisher: Publisher; nats: NatsClient; log: Log };
 function start(config: Config): Running {
   const log = processLog("redirector", config.LOG_LEVEL);
   const nats = new NatsClient(config.NATS_URL, "redirector clicks", log, config);
-  return { publisher: new Publisher(nats.connection, config, send, log), nats, log };
+  return { publisher: new Publisher(nats, config, send, log), nats, log };
 }
 
 /** Never rejects; segments that are not published stay in the journal. */

@@ -3,7 +3,7 @@
  * messages, ledgers allow clicks that were already used. Nothing is leased until every redirector
  * has had time to detect that and to report its used clicks again.
  */
-import { Events, type NatsConnection, NatsError } from "nats";
+import { NatsError } from "nats";
 
 import { formatUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
@@ -116,15 +116,12 @@ export class Continuity implements LeaseConditions {
     return false;
   }
 
-  /** The connection was lost: NATS may have been rolled back when it returns. */
+  /**
+   * The connection was lost, maybe only between two readings of the position: NATS may have been
+   * rolled back when it returns.
+   */
   interrupt(): void {
     this.#close("disconnected");
-  }
-
-  /** Notices each loss of a connection: it may return between two readings of the position. */
-  async follow(nats: Promise<NatsConnection>): Promise<void> {
-    for await (const { type } of (await nats).status())
-      if (type === Events.Disconnect) this.interrupt();
   }
 
   stop(): void {

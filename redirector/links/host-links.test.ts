@@ -17,9 +17,9 @@ import { processLog } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { dirForEach } from "../../test/harness/for-file.ts";
-import { AWAY, LinksProcess } from "../../test/harness/host-links.ts";
+import { LinksProcess } from "../../test/harness/host-links.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
-import { startNats } from "../../test/harness/nats.ts";
+import { AWAY, startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { publishEntries, TestLog, type Written } from "../../test/harness/test-log.ts";
 import {

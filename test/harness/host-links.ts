@@ -18,14 +18,6 @@ import type { Log } from "../../shared/log.ts";
 import { type Nats, NatsClient } from "../../shared/nats.ts";
 import { SIGNER } from "./links-log.ts";
 
-/** A NATS that is never reached. */
-export const AWAY: Nats = {
-  connection: new Promise(() => undefined),
-  connected: () => false,
-  inboxPrefix: undefined,
-  close: () => Promise.resolve(),
-};
-
 const CACHE_BYTES = 16 * 1024 ** 2;
 
 /** A process of a host, whose links are read from the store in a folder. Tests vary its turns. */

@@ -9,9 +9,19 @@ import { connect, type NatsConnection } from "nats";
 
 import { acceptsClients, downloadPackage, findNatsServer } from "../../deploy/local/nats.ts";
 import { findFreePort } from "../../deploy/local/ports.ts";
+import type { Nats } from "../../shared/nats.ts";
 import { makeOnce } from "../../shared/process-lock.ts";
 import { eventually } from "./eventually.ts";
 import { PROJECT_DIR } from "./stack.ts";
+
+/** A NATS that is never reached. */
+export const AWAY: Nats = {
+  connection: new Promise(() => undefined),
+  connected: () => false,
+  inboxPrefix: undefined,
+  on: () => undefined,
+  close: () => Promise.resolve(),
+};
 
 const START_TIMEOUT_MS = 20_000;
 

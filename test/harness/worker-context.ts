@@ -9,6 +9,7 @@ import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { configSchema } from "../../worker/config.ts";
 import type { Context } from "../../worker/context.ts";
 import { Metrics } from "../../worker/metrics.ts";
+import { AWAY } from "./nats.ts";
 
 const NOWHERE = "127.0.0.1:1";
 
@@ -32,7 +33,7 @@ export function workerContext(
     config,
     log: processLog("test", "silent"),
     metrics: new Metrics(),
-    nats: new Promise(() => undefined),
+    nats: AWAY,
     comparing: clickhouse,
     eventsSql: sql,
     webhooksSql: sql,

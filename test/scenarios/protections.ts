@@ -37,7 +37,7 @@ const WITHOUT_REPLAY = without(
 );
 
 const WITHOUT_REPUBLISHING = without("redirector/journal/publisher.worker.ts", [
-  "if (type === Events.Reconnect) this.#enqueue(this.#retention.startRepublishing());",
+  "nats.on(Events.Reconnect, () => this.#enqueue(this.#retention.startRepublishing()));",
   "",
 ]);
 

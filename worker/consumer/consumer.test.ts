@@ -16,6 +16,8 @@ import {
   ensureClicksStream,
 } from "../../shared/contracts/streams.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
+import { processLog } from "../../shared/log.ts";
+import { NatsClient } from "../../shared/nats.ts";
 import { UNKNOWN_LOCATION } from "../../shared/visitors/geo.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { MemoryLog } from "../../test/harness/memory-log.ts";
@@ -67,7 +69,8 @@ const noRepair = async (): Promise<void> => undefined;
 /** A worker's surroundings: a server of its own, so that tests that wait do so at the same time. */
 async function openWorld() {
   const server: TestNats = await startNats();
-  const nats = await server.connect();
+  const client = new NatsClient(server.url, "worker", processLog("worker", "silent"));
+  const nats = await client.connection;
   const manager = await nats.jetstreamManager();
   await ensureClicksStream(manager, STREAM_BYTES_MAX, 1);
   /** Ids of the segments of each batch that was inserted. */
@@ -105,7 +108,7 @@ async function openWorld() {
 
   function start(change: Partial<ClickStore> = {}, repair = noRepair): Consumer {
     const context = workerContext(
-      { nats: Promise.resolve(nats), metrics: new CountedMetrics() },
+      { nats: client, metrics: new CountedMetrics() },
       { CLICKS_BYTES_MAX: String(STREAM_BYTES_MAX) },
     );
     const { clickhouse, metrics } = context;
@@ -155,7 +158,7 @@ async function openWorld() {
     deadLetter: (seq: number) => manager.streams.getMessage(DEAD_LETTERS_STREAM, { seq }),
     async [Symbol.asyncDispose]() {
       await Promise.all(running.map((consumer) => consumer.stop()));
-      await nats.close();
+      await client.close();
       await server[Symbol.asyncDispose]();
     },
   };

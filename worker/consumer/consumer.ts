@@ -94,6 +94,7 @@ export class Consumer {
     this.#context = context;
     this.#parts = parts;
     this.#trimIntervalMs = trimIntervalMs;
+    context.nats.on(Events.Reconnect, () => void this.#reconnects++);
     this.#running = this.#run();
   }
 
@@ -164,16 +165,7 @@ export class Consumer {
   async #connect(): Promise<NatsConnection | undefined> {
     const stopped = Promise.withResolvers<undefined>();
     this.#stopping.signal.addEventListener("abort", () => stopped.resolve(undefined));
-    const connection = await Promise.race([this.#context.nats, stopped.promise]);
-    if (connection === undefined) return undefined;
-    const countReconnects = async () => {
-      for await (const { type } of connection.status())
-        if (type === Events.Reconnect) this.#reconnects++;
-    };
-    countReconnects().catch((error: unknown) =>
-      this.#context.log.warn({ error }, "connection_not_watched"),
-    );
-    return connection;
+    return await Promise.race([this.#context.nats.connection, stopped.promise]);
   }
 
   async #ensure(stream: ClicksStream): Promise<void> {
