@@ -1,5 +1,4 @@
 /** The redirector's configuration, read from the environment. */
-import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 import * as z from "zod";
@@ -17,6 +16,7 @@ import {
 } from "../shared/env.ts";
 import { envPublicKeys } from "../shared/links-log/signature.ts";
 import { ALIGNMENT } from "../shared/links-store/record.ts";
+import { readOpenFilesMax } from "../shared/metrics.ts";
 import { envNatsReplicas, envNatsUrl, natsFileVariables } from "../shared/nats.ts";
 
 /** The metrics port of a single redirector, and the base to which instances add their numbers. */
@@ -114,24 +114,10 @@ export function getTlsFiles({
 /** Maximum other files: listeners, NATS, the journal's segments and files of libraries. */
 const OTHER_FILES_MAX = 256;
 
-const LIMITS_PATH = "/proc/self/limits";
-
 /**
- * Returns how many connections the process may have open (proc_pid_limits(5)); Infinity when that
- * is unlimited or unknown. Without a free file descriptor a listener fails to accept, and is woken
- * again at once, for as long as clients wait.
+ * Returns how many connections the process may have open; Infinity when that is unlimited or
+ * unknown. Without a free file descriptor a listener fails to accept, and is woken again at once,
+ * for as long as clients wait.
  */
-export function readConnectionsLimit(read: () => string = readLimits): number {
-  // The hard limit: Bun raises the soft limit to it at the start.
-  const [, files] = /^Max open files +\w+ +(\d+)/m.exec(read()) ?? [];
-  return files === undefined ? Infinity : Math.max(1, Number(files) - OTHER_FILES_MAX);
-}
-
-/** Returns an empty text on systems without that file. */
-function readLimits(): string {
-  try {
-    return readFileSync(LIMITS_PATH, "latin1");
-  } catch {
-    return "";
-  }
-}
+export const readConnectionsLimit = (read?: () => string): number =>
+  Math.max(1, (readOpenFilesMax(read) ?? Infinity) - OTHER_FILES_MAX);

@@ -146,7 +146,7 @@ export function collectProcessMetrics(registry: Registry): void {
   gauge("start_time_seconds", "When the process started, in Unix seconds", () => startedAt);
   gauge("resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss());
   gauge("open_fds", "Open file descriptors", countOpenFiles);
-  gauge("max_fds", "The most file descriptors that may be open", readOpenFilesMax);
+  gauge("max_fds", "The most file descriptors that may be open", () => readOpenFilesMax());
 }
 
 /** Undefined on systems without procfs. */
@@ -158,12 +158,17 @@ function countOpenFiles(): number | undefined {
   }
 }
 
-/** Undefined on systems without procfs, and without a limit. */
-function readOpenFilesMax(): number | undefined {
+/**
+ * The most files that may be open (proc_pid_limits(5)): the hard limit, to which Bun raises the
+ * soft one at the start. Undefined on systems without procfs, and without a limit.
+ */
+export function readOpenFilesMax(read = readLimits): number | undefined {
   try {
-    const limit = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+    const limit = /^Max open files +\w+ +(\d+)/m.exec(read())?.[1];
     return limit === undefined ? undefined : Number(limit);
   } catch {
     return undefined;
   }
 }
+
+const readLimits = (): string => readFileSync("/proc/self/limits", "latin1");
