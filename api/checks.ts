@@ -6,7 +6,7 @@ import { CLICKS_STREAM } from "../shared/contracts/streams.ts";
 import { LogSigner } from "../shared/links-log/signature.ts";
 import { listSnapshots, SNAPSHOTS_STREAM } from "../shared/links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
-import { natsLogin, probeNats } from "../shared/nats.ts";
+import { natsLogin } from "../shared/nats.ts";
 import { readTime } from "../shared/postgres.ts";
 import {
   type Check,
@@ -15,7 +15,7 @@ import {
   type Checks,
   type Problem,
 } from "../shared/preflight.ts";
-import { checkStreams, withConnection } from "../shared/stream-checks.ts";
+import { checkNats, checkStreams, withConnection } from "../shared/stream-checks.ts";
 import { clickHouseClient } from "./clickhouse.ts";
 import { type configSchema, METRICS_PORTS, type migrateConfigSchema } from "./config.ts";
 import { describeOutbox, readOutbox } from "./links-log/log.ts";
@@ -43,11 +43,7 @@ export const checks: Checks<Config> = {
       mend: "If there was a database, mount its disk or restore it. A new one: run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
       run: () => usePostgres(DATABASE_URL, requirePrivileges),
     },
-    {
-      name: "NATS_URL",
-      mend: "Start NATS with JetStream and the users of nats/users.conf.",
-      run: probeNats(NATS_URL, config),
-    },
+    checkNats(NATS_URL, config),
     {
       name: "CLICKHOUSE_URL",
       mend: "Start ClickHouse, and give its user the grants of clickhouse/users.xml.",

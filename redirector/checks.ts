@@ -3,20 +3,15 @@ import { accessSync, constants, mkdirSync } from "node:fs";
 
 import { CLICKS_STREAM, LIMITS_STREAM } from "../shared/contracts/streams.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
-import { probeNats } from "../shared/nats.ts";
 import { checkRunning, type Checks } from "../shared/preflight.ts";
-import { checkStreams } from "../shared/stream-checks.ts";
+import { checkNats, checkStreams } from "../shared/stream-checks.ts";
+import { checkDatabases } from "../shared/visitors/geo.ts";
 import { type Config, linksDirOf, METRICS_PORTS } from "./config.ts";
 import { ErrorPages } from "./pages/error-pages.ts";
-import { RuleGeo } from "./visitors/request-facts.ts";
 
 export const checks: Checks<Config> = {
   required: (config) => [
-    {
-      name: "NATS_URL",
-      mend: "Start NATS with JetStream and the users of nats/users.conf.",
-      run: probeNats(config.NATS_URL, config),
-    },
+    checkNats(config.NATS_URL, config),
     {
       name: "JOURNAL_DIR",
       mend: "Make it a directory that the process may write to.",
@@ -32,14 +27,7 @@ export const checks: Checks<Config> = {
       mend: "Correct the template, or leave the variable empty.",
       run: async () => void (await ErrorPages.load(config)),
     },
-    {
-      name: "GEOIP_DATABASES",
-      mend: "Put an MMDB file there (shorthop geoip update), or leave the variable empty.",
-      run: async () =>
-        void (await RuleGeo.open(config.GEOIP_DATABASES, (path, cause) => {
-          throw new Error(`${path} cannot be read`, { cause });
-        })),
-    },
+    checkDatabases(config.GEOIP_DATABASES),
   ],
   thorough: ({ NATS_URL, NATS_REPLICAS, ...config }) => [
     ...checkStreams({

@@ -26,11 +26,18 @@ import {
 import { SNAPSHOTS_STREAM } from "./links-log/snapshots.ts";
 import { LINK_LOG_STREAM } from "./links-log/tail.ts";
 import type { Log } from "./log.ts";
-import { type NatsFiles, natsLogin } from "./nats.ts";
+import { type NatsFiles, natsLogin, probeNats } from "./nats.ts";
 import { type Check, checkClock, type Problem } from "./preflight.ts";
 import { repeat, repeatEvery, type Repetition } from "./repeat.ts";
 
 const TIMEOUT_MS = 1_500;
+
+/** Checks that a server can be reached, and has JetStream. */
+export const checkNats = (url: string, files: NatsFiles): Check => ({
+  name: "NATS_URL",
+  mend: "Start NATS with JetStream and the users of nats/users.conf.",
+  run: probeNats(url, files),
+});
 
 /** Share of its maximum size from which a stream counts as nearly full. */
 const FULL = 0.9;

@@ -6,11 +6,10 @@ import { requireGrants } from "../shared/clicks/query.ts";
 import { CLICKS_STREAM, DEAD_LETTERS_STREAM } from "../shared/contracts/streams.ts";
 import { DAY_MS } from "../shared/durations.ts";
 import { pendingMigrations } from "../shared/migrations.ts";
-import { probeNats } from "../shared/nats.ts";
 import { connectPrimary, readTime } from "../shared/postgres.ts";
 import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
-import { checkStreams } from "../shared/stream-checks.ts";
-import { GeoDatabases } from "../shared/visitors/geo.ts";
+import { checkNats, checkStreams } from "../shared/stream-checks.ts";
+import { checkDatabases, requireDatabases } from "../shared/visitors/geo.ts";
 import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";
 import type { Config, migrateConfigSchema } from "./config.ts";
 import { migrations, readApplied } from "./migrations/migrate.ts";
@@ -42,17 +41,9 @@ export const checks: Checks<Config> = {
       mend: "If there was a database, mount its disk or restore it. A new one: run shorthop migrate, and then postgres/grants.sql; users are those of postgres/roles.sql.",
       run: () => withSql(DATABASE_URL, requirePrivileges),
     },
-    {
-      name: "NATS_URL",
-      mend: "Start NATS with JetStream and the users of nats/users.conf.",
-      run: probeNats(NATS_URL, config),
-    },
+    checkNats(NATS_URL, config),
     checkGrants(CLICKHOUSE_URL, GRANTS),
-    {
-      name: "GEOIP_DATABASES",
-      mend: "Put an MMDB file there (shorthop geoip update), or leave the variable empty.",
-      run: async () => void (await openDatabases(GEOIP_DATABASES)),
-    },
+    checkDatabases(GEOIP_DATABASES),
   ],
   thorough: ({ DATABASE_URL, NATS_URL, NATS_REPLICAS, CLICKHOUSE_URL, ...config }) => [
     checkSchema(CLICKHOUSE_URL),
@@ -112,7 +103,8 @@ const checkGeoipAge = (paths: readonly string[]): Check => ({
     const mend = "Enable shorthop-geoip.timer (docs/operations.md#geoip-data).";
     if (paths.length === 0)
       return { status: "warning", detail: "there is none: clicks have no country and city", mend };
-    const old = (await openDatabases(paths))
+    const old = (await requireDatabases(paths))
+      .databases()
       .map(({ path, built }) => ({
         path,
         days: Math.floor((Date.now() - built.getTime()) / DAY_MS),
@@ -123,13 +115,6 @@ const checkGeoipAge = (paths: readonly string[]): Check => ({
     return { status: "warning", detail, mend };
   },
 });
-
-async function openDatabases(paths: readonly string[]) {
-  const geo = await GeoDatabases.open(paths, (path, cause) => {
-    throw new Error(`${path} cannot be read`, { cause });
-  });
-  return geo.databases();
-}
 
 /** Runs a statement and returns its output as text. */
 async function queryText(url: string, query: string): Promise<string> {
