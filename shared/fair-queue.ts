@@ -43,8 +43,8 @@ export class FairQueue {
   /** Waiting work by key, in the order of the keys' turns; keys without any are removed. */
   readonly #waiting = new Map<string, Waiter[]>();
   readonly #urgent: Waiter[] = [];
-  readonly #runningEach = new KeyCounts();
-  #running = 0;
+  /** Work of keys, and urgent work. */
+  readonly #running = new KeyCounts();
   #urgentRunning = 0;
   #waitingCount = 0;
 
@@ -71,18 +71,18 @@ export class FairQueue {
         this.#waitingCount--;
         if (own.length === 0) this.#waiting.delete(key);
       });
-    } else this.#count(key, 1);
+    } else this.#running.add(key, 1);
     try {
       return await work();
     } finally {
-      this.#count(key, -1);
+      this.#running.add(key, -1);
       this.#startNext();
     }
   }
 
   /** Runs urgent work before that of any key; throws {@link QueueFull}. */
   async runUrgent<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running + this.#urgentRunning >= this.#bounds.running) {
+    if (this.#running.total + this.#urgentRunning >= this.#bounds.running) {
       if (this.#urgent.length >= (this.#bounds.urgentWaiting ?? 0))
         throw new QueueFull(this.#name, "all");
       await this.#wait(this.#urgent, () => undefined);
@@ -118,26 +118,21 @@ export class FairQueue {
   }
 
   #mayStart(key: string): boolean {
-    return !this.#isFull() && this.#runningEach.of(key) < this.#bounds.runningEach;
+    return !this.#isFull() && this.#running.of(key) < this.#bounds.runningEach;
   }
 
   /** Whether no work of any key may start. */
   #isFull(): boolean {
     const { running, reserved = 0 } = this.#bounds;
     return (
-      this.#running + this.#urgentRunning >= running ||
-      this.#running >= Math.max(1, running - reserved)
+      this.#running.total + this.#urgentRunning >= running ||
+      this.#running.total >= Math.max(1, running - reserved)
     );
-  }
-
-  #count(key: string, change: 1 | -1): void {
-    this.#running += change;
-    this.#runningEach.add(key, change);
   }
 
   /** Starts what may run: urgent work first, then one of each key in turn. */
   #startNext(): void {
-    while (this.#running + this.#urgentRunning < this.#bounds.running) {
+    while (this.#running.total + this.#urgentRunning < this.#bounds.running) {
       const urgent = this.#urgent.shift();
       if (urgent === undefined) break;
       this.#urgentRunning++;
@@ -150,7 +145,7 @@ export class FairQueue {
       // The key moves to the end, or is removed when the last of its work has started.
       this.#waiting.delete(key);
       if (own.length > 0) this.#waiting.set(key, own);
-      this.#count(key, 1);
+      this.#running.add(key, 1);
       next?.start();
     }
   }

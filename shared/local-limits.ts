@@ -68,15 +68,21 @@ export class FixedWindow {
   }
 }
 
-/** Counts by key; a key with a count of 0 takes no memory. */
+/** Counts by key, and of all; a key with a count of 0 takes no memory. */
 export class KeyCounts {
   readonly #counts = new Map<string, number>();
+  #total = 0;
+
+  get total(): number {
+    return this.#total;
+  }
 
   of(key: string): number {
     return this.#counts.get(key) ?? 0;
   }
 
   add(key: string, change: 1 | -1): void {
+    this.#total += change;
     const count = this.of(key) + change;
     if (count === 0) this.#counts.delete(key);
     else this.#counts.set(key, count);

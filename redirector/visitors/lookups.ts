@@ -24,8 +24,8 @@ type LookupOutcome = "found" | "not_found" | "failed" | "rate_limited" | "overlo
 
 export class Lookups {
   readonly #misses = new AddressWindow(MISSES);
-  readonly #runningByNetwork = new KeyCounts();
-  #running = 0;
+  /** By network. */
+  readonly #running = new KeyCounts();
   readonly #outcomes: Record<LookupOutcome, number> = {
     found: 0,
     not_found: 0,
@@ -46,25 +46,23 @@ export class Lookups {
       return "rate_limited";
     }
     const { network } = addressGroups(address);
-    const ofNetwork = this.#runningByNetwork.of(network);
-    if (this.#running >= IN_FLIGHT_MAX || ofNetwork >= RUNNING_PER_NETWORK_MAX) {
+    const running = this.#running;
+    if (running.total >= IN_FLIGHT_MAX || running.of(network) >= RUNNING_PER_NETWORK_MAX) {
       this.#outcomes.overloaded++;
       return "overloaded";
     }
-    this.#running++;
-    this.#runningByNetwork.add(network, 1);
+    running.add(network, 1);
     return (found) => this.#release(address, network, found);
   }
 
   /** Current lookups in flight, and the outcomes of lookups since the start. */
   stats(): { inFlight: number; outcomes: Readonly<Record<LookupOutcome, number>> } {
-    return { inFlight: this.#running, outcomes: this.#outcomes };
+    return { inFlight: this.#running.total, outcomes: this.#outcomes };
   }
 
   #release(address: string, network: string, found: boolean | undefined): void {
-    this.#running--;
+    this.#running.add(network, -1);
     this.#outcomes[found === undefined ? "failed" : found ? "found" : "not_found"]++;
-    this.#runningByNetwork.add(network, -1);
     // A failed lookup does not show whether there is a link, so it does not count against the
     // address.
     if (found === false) this.#misses.consume(address);

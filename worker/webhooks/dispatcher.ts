@@ -162,29 +162,19 @@ export type TakenDelivery = {
   places: readonly Places[];
 };
 
-/** Places for deliveries, of which one account never has all. */
-class Places {
+/** Places for deliveries, counted by account, of which one never has all. */
+class Places extends KeyCounts {
   readonly #max: number;
-  readonly #usedEach = new KeyCounts();
-  #used = 0;
 
   constructor(max: number) {
+    super();
     this.#max = max;
   }
 
-  get used(): number {
-    return this.#used;
-  }
-
   isFree(account: string): boolean {
-    const left = this.#max - this.#used;
-    const own = this.#usedEach.of(account);
+    const left = this.#max - this.total;
+    const own = this.of(account);
     return left > 0 && (own === 0 || own < left * SHARE_OF_LEFT);
-  }
-
-  count(account: string, change: 1 | -1): void {
-    this.#used += change;
-    this.#usedEach.add(account, change);
   }
 }
 
@@ -203,7 +193,7 @@ export class Slots {
   }
 
   get used(): number {
-    return this.#all.used;
+    return this.#all.total;
   }
 
   /**
@@ -227,7 +217,7 @@ export class Slots {
   /** Frees the places of a delivery of which an attempt was made. */
   free({ endpoint, places }: TakenDelivery): void {
     const { account_id } = endpoint.webhook;
-    for (const each of places) each.count(account_id, -1);
+    for (const each of places) each.add(account_id, -1);
   }
 
   /** Frees the places of a delivery of which no attempt was made, which is as if never taken. */
@@ -271,7 +261,7 @@ export class Slots {
     if (this.#credit.waitMs(account_id, boundsOf("deliveries", plan)) > 0) return undefined;
     const delivery = endpoint.take(now);
     if (delivery === undefined) return undefined;
-    for (const each of places) each.count(account_id, 1);
+    for (const each of places) each.add(account_id, 1);
     this.#spend(endpoint, 1);
     return { endpoint, delivery, isProven, places };
   }
