@@ -2,6 +2,7 @@
 import type postgres from "postgres";
 
 import { boundsOf } from "../../shared/budgets.ts";
+import { CoalescedCalls } from "../../shared/coalesced-calls.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { Credit, KeyCounts } from "../../shared/local-limits.ts";
 import type { Log } from "../../shared/log.ts";
@@ -27,10 +28,9 @@ export class Dispatcher {
   readonly #results: ResultWriter;
   readonly #slots = new Slots();
   readonly #stopping = new AbortController();
+  readonly #dispatches = new CoalescedCalls<void, void>(() => this.#begin());
   #disabled = 0;
   #isClosed = false;
-  #isDispatching = false;
-  #isWanted = false;
 
   constructor({ webhooksSql, log, metrics }: Context, transport: Transport, workerId: Uuid) {
     this.#sql = webhooksSql;
@@ -53,15 +53,8 @@ export class Dispatcher {
   }
 
   /** Begins what is due; what becomes due while events are read is read together afterwards. */
-  async dispatch(): Promise<void> {
-    this.#isWanted = true;
-    if (this.#isDispatching) return;
-    this.#isDispatching = true;
-    while (this.#isWanted) {
-      this.#isWanted = false;
-      await this.#begin();
-    }
-    this.#isDispatching = false;
+  dispatch(): Promise<void> {
+    return this.#dispatches.run();
   }
 
   /** Writes all results; returns false when PostgreSQL has not taken them. */
