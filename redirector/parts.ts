@@ -14,6 +14,7 @@ import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
+import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { DomainSettingsCache } from "./cache/domain-settings.ts";
 import { LinkCache } from "./cache/link-cache.ts";
 import { Takedowns } from "./cache/takedowns.ts";
@@ -113,10 +114,10 @@ export class Parts {
 
   /** Opens all parts. Throws when one of them cannot be opened. */
   static async open(context: Context): Promise<Parts> {
-    const geo = await RuleGeo.open(context.config.GEOIP_DATABASES, (path, error) =>
+    const geo = await GeoDatabases.open(context.config.GEOIP_DATABASES, (path, error) =>
       context.log.warn({ path, error }, "geoip_database_missing"),
     );
-    return new Parts(context, geo);
+    return new Parts(context, new RuleGeo(geo));
   }
 
   /** States and messages of the links log that were skipped since the start, by reason. */

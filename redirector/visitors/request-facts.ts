@@ -15,7 +15,7 @@ import {
 import { preferredLanguage } from "../../shared/decision/language.ts";
 import { judgeRequest, type Verdict } from "../../shared/visitors/automation.ts";
 import { cached } from "../../shared/visitors/cache.ts";
-import { GeoDatabases, type GeoLocation } from "../../shared/visitors/geo.ts";
+import type { GeoDatabases, GeoLocation } from "../../shared/visitors/geo.ts";
 import { sourceOf } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { decodeLatin1 } from "../http/bytes.ts";
@@ -136,14 +136,6 @@ export class RuleGeo {
 
   constructor(geo: GeoDatabases) {
     this.#geo = geo;
-  }
-
-  /** Opens the databases; `onMissing` is called for each that cannot be read. */
-  static async open(
-    paths: readonly string[],
-    onMissing: (path: string, error: unknown) => void,
-  ): Promise<RuleGeo> {
-    return new RuleGeo(await GeoDatabases.open(paths, onMissing));
   }
 
   locate(address: string): GeoLocation | undefined {
