@@ -9,7 +9,7 @@ import { pendingMigrations } from "../shared/migrations.ts";
 import { connectPrimary, readTime } from "../shared/postgres.ts";
 import { type Check, checkClock, checkRunning, type Checks } from "../shared/preflight.ts";
 import { checkNats, checkStreams } from "../shared/stream-checks.ts";
-import { checkDatabases, requireDatabases } from "../shared/visitors/geo.ts";
+import { checkDatabases, readDatabases } from "../shared/visitors/geo.ts";
 import { connectClickHouse, isUnknownDatabase } from "./clickhouse.ts";
 import type { Config, migrateConfigSchema } from "./config.ts";
 import { migrations, readApplied } from "./migrations/migrate.ts";
@@ -103,8 +103,7 @@ const checkGeoipAge = (paths: readonly string[]): Check => ({
     const mend = "Enable shorthop-geoip.timer (docs/operations.md#geoip-data).";
     if (paths.length === 0)
       return { status: "warning", detail: "there is none: clicks have no country and city", mend };
-    const old = (await requireDatabases(paths))
-      .databases()
+    const old = (await readDatabases(paths))
       .map(({ path, built }) => ({
         path,
         days: Math.floor((Date.now() - built.getTime()) / DAY_MS),

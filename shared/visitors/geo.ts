@@ -172,17 +172,21 @@ export class GeoDatabases implements Geo {
   }
 }
 
-/** Opens databases; throws for the first that cannot be read. */
-export const requireDatabases = (paths: readonly string[]): Promise<GeoDatabases> =>
-  GeoDatabases.open(paths, (path, cause) => {
-    throw new Error(`${path} cannot be read`, { cause });
-  });
+/** Reads databases; throws when one of them cannot be read. */
+export const readDatabases = (paths: readonly string[]): Promise<GeoDatabase[]> =>
+  Promise.all(
+    paths.map((path) =>
+      GeoDatabase.read(path).catch((cause: unknown) => {
+        throw new Error(`${path} cannot be read`, { cause });
+      }),
+    ),
+  );
 
 /** Returns the check (shared/preflight.ts) that databases can be read. */
 export const checkDatabases = (paths: readonly string[]) => ({
   name: "GEOIP_DATABASES",
   mend: "Put an MMDB file there (shorthop geoip update), or leave the variable empty.",
-  run: async () => void (await requireDatabases(paths)),
+  run: async () => void (await readDatabases(paths)),
 });
 
 /** Converts a record of either format; undefined when the database does not have the address. */
