@@ -88,12 +88,6 @@ const ROWS: readonly Row[] = [
       "links and visits of a YOURLS arrive once though the import is killed, and undone leave nothing",
   },
   {
-    name: "last-clicks",
-    seconds: 60,
-    paths: ["worker/counters.ts", "worker/batches/**"],
-    proves: "the last click of a link is exact when a worker ends before it wrote it",
-  },
-  {
     name: "lifecycle",
     seconds: 86,
     paths: ["deploy/local/**"],
@@ -325,10 +319,11 @@ const ROWS: readonly Row[] = [
     proves: "each user of a store may do what it needs and nothing else",
   },
   {
-    name: "click-events",
-    seconds: 50,
-    paths: ["worker/events/**", "api/events/**"],
-    proves: "clicks are events once, for accounts that read them, also when workers die",
+    name: "stored-clicks",
+    seconds: 80,
+    paths: ["worker/counters.ts", "worker/{batches,events}/**", "api/events/**"],
+    proves:
+      "the last click of a link, and events of clicks for who reads them, are exact when workers die",
   },
   {
     name: "nats-users",
