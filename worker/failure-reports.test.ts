@@ -1,9 +1,10 @@
 /**
  * Goal: a report is acknowledged exactly when it need not be sent again, and only where reports are
- * acknowledged.
+ * acknowledged; and counts once.
  */
 import { expect, test } from "bun:test";
 
+import { queryRows } from "../shared/clicks/query.ts";
 import {
   type FailureReport,
   FAILURES_SUBJECT,
@@ -11,9 +12,12 @@ import {
 } from "../shared/contracts/failures.ts";
 import { newUuid } from "../shared/ids.ts";
 import { Replies } from "../shared/nats.ts";
+import { TestClickHouse } from "../test/harness/clickhouse.ts";
 import { forFile } from "../test/harness/for-file.ts";
 import { AWAY, startNats } from "../test/harness/nats.ts";
+import { startPostgres } from "../test/harness/postgres.ts";
 import { workerContext } from "../test/harness/worker-context.ts";
+import { connectClickHouse } from "./clickhouse.ts";
 import { FailureReports } from "./failure-reports.ts";
 
 const ACK_MS = 5_000;
@@ -22,6 +26,9 @@ const ACK_MS = 5_000;
 const NO_ACK_MS = 300;
 
 let isUp = true;
+const postgres = await forFile(startPostgres());
+const { url } = await forFile(TestClickHouse.start(postgres.url));
+const clickhouse = await forFile(connectClickHouse(url), (open) => open.close());
 const server = await forFile(startNats());
 const redirector = await forFile(server.connect(), (open) => open.close());
 const worker = await forFile(server.connect(), (open) => open.close());
@@ -30,11 +37,15 @@ const stored: FailureReport[] = [];
 class StoredReports extends FailureReports {
   protected override async store(report: FailureReport) {
     if (!isUp) throw new Error("ClickHouse is away.");
-    await Promise.resolve(stored.push(report));
+    await super.store(report);
+    stored.push(report);
   }
 }
 
-const context = workerContext({ nats: { ...AWAY, connection: Promise.resolve(worker) } });
+const context = workerContext({
+  nats: { ...AWAY, connection: Promise.resolve(worker) },
+  clickhouse,
+});
 const replies = new Replies(context.log);
 const reports = new StoredReports(context, replies);
 // It subscribes once its connection is there, and a flush covers what was sent before it.
@@ -100,3 +111,21 @@ test.each([
     expect(stored.map(({ id }) => id)).not.toContain(report.id);
   },
 );
+
+test("a report that comes again, as its acknowledgement was lost, counts once", async () => {
+  const domain = "twice.example.com";
+  const aliases = [{ domain, alias: "sale", requests: 2 }];
+  // Old ones are deleted.
+  const bucket = 900 * Math.floor(Date.now() / 900_000);
+  const report = { ...reportOf(domain), bucket, aliases };
+  for (const each of [report, report, { ...report, id: newUuid() }])
+    expect(await send(each)).toBe(each.id);
+  for (const table of ["failures", "unknown_aliases"])
+    expect(
+      await queryRows(
+        clickhouse,
+        `SELECT toUInt32(sum(requests)) AS requests FROM ${table} WHERE domain = {domain: String}`,
+        { domain },
+      ),
+    ).toEqual([{ requests: 4 }]);
+});

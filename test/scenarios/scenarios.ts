@@ -354,14 +354,6 @@ const ROWS: readonly Row[] = [
     proves: "limits, passwords and revocations hold under many connections and over processes",
   },
   {
-    name: "failed-requests",
-    files: ["test/e2e/failures.test.ts"],
-    env: LONG,
-    seconds: 50,
-    paths: ["redirector/failures/**", "worker/failure-reports.ts", "shared/contracts/failures*.ts"],
-    proves: "failed requests are counted once when workers die, and stay few in a flood",
-  },
-  {
     name: "report-mails",
     files: ["test/e2e/reports.test.ts"],
     env: LONG,
