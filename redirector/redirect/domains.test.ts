@@ -21,6 +21,7 @@ describe("a custom domain", () => {
     const redirector = new TestRedirector(
       { ...OWN, expires_at: 1 },
       { ...OWN, alias: "spent", extras: { limit: LIMIT } },
+      { ...OWN, alias: "last", expires_at: 1, extras: { expired_url: "https://example.com/own" } },
     );
     redirector.settings.set(HOST, {
       root_url: "https://example.com/root",
@@ -32,9 +33,14 @@ describe("a custom domain", () => {
     expect(await redirector.locationOf("/", AT)).toBe("https://example.com/root");
     expect(await redirector.locationOf("/own", AT)).toBe("https://example.com/over");
     expect(locationIn(redirector.atOnce("/own", AT))).toBe("https://example.com/over");
+    expect(await redirector.locationOf("/last", AT)).toBe("https://example.com/own");
     // A limit that is reached has a URL of its own, or a page.
     expect(await redirector.statusOf("/spent", AT)).toBe(410);
-    expect(await redirector.locationOf("/nothing", AT)).toBe("https://example.com/not-found");
+    for (const method of ["GET", "HEAD"])
+      expect(await redirector.locationOf("/nothing", { ...AT, method })).toBe(
+        "https://example.com/not-found",
+      );
+    expect(await redirector.statusOf("/robots.txt", AT)).toBe(200);
     expect(await redirector.statusOf("/.well-known/assetlinks.json", AT)).toBe(200);
     expect(await redirector.statusOf("/.well-known/apple-app-site-association", AT)).toBe(404);
     expect(await redirector.statusOf("/nothing", { ...AT, method: "POST" })).toBe(404);

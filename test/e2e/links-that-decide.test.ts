@@ -4,18 +4,23 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import * as z from "zod";
-
+import { type Body, createClient } from "../../clients/typescript/src/index.ts";
+import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { ANDROID, call, callOnce, CHROME, codeOf, IPHONE } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
-import { type Json, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
 import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/stack.ts";
 
 const stack = await forFile(useStack());
-const links = await OwnLinks.start(stack);
+const { key } = await createAccount(stack, "enterprise", UNLIMITED);
+const { links, analytics } = createClient({ baseUrl: stack.info().api_url, apiKey: key });
+
+const DESTINATION = "https://example.com/plain";
+
+const create = (settings: Omit<Body<"createLink">, "url">) =>
+  links.create({ url: DESTINATION, ...settings });
 
 /** Follows a link; returns status and destination. */
 async function follow(
@@ -44,43 +49,7 @@ const PLACES = [
   ["127.0.0.2", "ZZ"],
 ] as const;
 
-const targetsSchema = z.object({
-  link_id: z.string(),
-  data: z.array(
-    z.object({
-      kind: z.string(),
-      id: z.string().nullable(),
-      label: z.string().nullable(),
-      url: z.string().nullable(),
-      clicks: z.int(),
-      unique_clicks: z.int(),
-      percentage: z.number(),
-    }),
-  ),
-});
-
-const explanationSchema = z.object({
-  status: z.string(),
-  requires_password: z.boolean(),
-  target: z.object({ kind: z.string(), id: z.string().nullable(), url: z.string() }).nullable(),
-  rules: z.array(
-    z.object({
-      id: z.string(),
-      matched: z.boolean(),
-      conditions: z.array(
-        z.object({ type: z.string(), matched: z.boolean(), actual: z.string().nullable() }),
-      ),
-    }),
-  ),
-});
-
-async function explain(id: string, body: Json) {
-  const response = await links.send(`/v1/links/${id}/explain`, "POST", body);
-  expect([response.status, response.body]).toEqual([200, expect.anything()]);
-  return explanationSchema.parse(response.body);
-}
-
-/** The headers of a request that {@link explain} describes. */
+/** The headers of a request that `explain` describes. */
 const headersOf = (request: Record<string, string | undefined>): Record<string, string> =>
   Object.fromEntries(
     [
@@ -91,38 +60,20 @@ const headersOf = (request: Record<string, string | undefined>): Record<string, 
     ].flatMap(([name = "", value]) => (value === undefined ? [] : [[name, value]])),
   );
 
-const APP_STORES = [
+type Rules = NonNullable<Body<"createLink">["rules"]>;
+
+const APP_STORES: Rules = [
   { url: "https://apps.apple.com/app/id1", conditions: [{ type: "os", in: ["ios"] }] },
   { url: "https://play.google.com/store/apps/1", conditions: [{ type: "os", in: ["Android"] }] },
 ];
 
-const idsOf = (link: Json) =>
-  z
-    .array(z.looseObject({ id: z.string() }))
-    .parse(link["rules"])
-    .map(({ id }) => id);
+const idsOf = (rules: readonly { id: string }[] = []) => rules.map(({ id }) => id);
 
 describe("rules", () => {
-  test("lead some visitors elsewhere; the others get the link's own destination", async () => {
-    const { id, alias } = await links.create({ rules: APP_STORES, utm_source: "poster" });
-    expect(await follow(alias, { "user-agent": IPHONE })).toEqual([
-      302,
-      "https://apps.apple.com/app/id1?utm_source=poster",
-    ]);
-    expect(await follow(alias, { "user-agent": ANDROID })).toEqual([
-      302,
-      "https://play.google.com/store/apps/1?utm_source=poster",
-    ]);
-    const own = "https://example.com/plain?utm_source=poster";
-    expect(await follow(alias, { "user-agent": CHROME })).toEqual([302, own]);
-    expect(await follow(alias)).toEqual([302, own]);
-    expect(await links.read(id)).toMatchObject({ status: "active", rules: APP_STORES });
-  });
-
   test("are replaced by a PATCH as a whole, and keep the ids that it gives", async () => {
-    const { id, alias } = await links.create({ rules: APP_STORES });
-    const [first, second] = idsOf(await links.read(id));
-    const swapped = await links.change(id, {
+    const { id, alias, rules: before } = await create({ rules: APP_STORES });
+    const [first = "", second = ""] = idsOf(before);
+    const { rules } = await links.update(id, {
       rules: [
         {
           id: second,
@@ -133,18 +84,17 @@ describe("rules", () => {
         { id: first, url: "https://example.com/a", conditions: [{ type: "os", in: ["iOS"] }] },
       ],
     });
-    const ids = idsOf(swapped);
+    const ids = idsOf(rules);
     expect([ids[0], ids[2]]).toEqual([second, first]);
     expect(ids[1]).toStartWith("rule_");
     await expectSoon(alias, [302, "https://example.com/b"], { "user-agent": IPHONE });
     expect(await follow(`${alias}?c`, {})).toEqual([302, "https://example.com/c"]);
-    const without = await links.change(id, { rules: [] });
-    expect(without["rules"]).toBeUndefined();
-    await expectSoon(alias, [302, "https://example.com/plain"], { "user-agent": IPHONE });
+    expect((await links.update(id, { rules: [] })).rules).toBeUndefined();
+    await expectSoon(alias, [302, DESTINATION], { "user-agent": IPHONE });
   });
 
   test("explain says which rule decides, and why the ones before did not", async () => {
-    const { id } = await links.create({
+    const { id, rules } = await create({
       rules: [
         {
           url: "https://example.com/de",
@@ -156,13 +106,9 @@ describe("rules", () => {
         ...APP_STORES,
       ],
     });
-    const ids = idsOf(await links.read(id));
-    const explained = await explain(id, {
-      user_agent: IPHONE,
-      country: "at",
-      language: "de-AT,en",
-    });
-    expect(explained).toEqual({
+    const ids = idsOf(rules);
+    const request = { user_agent: IPHONE, country: "at", language: "de-AT,en" };
+    expect(await links.explain(id, request)).toMatchObject({
       status: "active",
       requires_password: false,
       target: { kind: "rule", id: ids[1] ?? "", url: "https://apps.apple.com/app/id1" },
@@ -182,20 +128,17 @@ describe("rules", () => {
         },
       ],
     });
-    const unknown = await explain(id, {});
-    expect(unknown.target).toEqual({ kind: "default", id: null, url: "https://example.com/plain" });
-    expect(unknown.rules[0]?.conditions[0]).toEqual({
-      type: "country",
-      matched: false,
-      actual: null,
-    });
-    await links.change(id, { starts_at: inMs(3_600_000) });
-    expect(await explain(id, {})).toMatchObject({ status: "scheduled", target: null });
-    expect(await explain(id, { at: inMs(7_200_000) })).toMatchObject({ status: "active" });
+    const unknown = await links.explain(id);
+    expect(unknown.target).toMatchObject({ kind: "default", id: null, url: DESTINATION });
+    const [condition] = unknown.rules[0]?.conditions ?? [];
+    expect(condition).toMatchObject({ type: "country", matched: false, actual: null });
+    await links.update(id, { starts_at: inMs(3_600_000) });
+    expect(await links.explain(id)).toMatchObject({ status: "scheduled", target: null });
+    expect(await links.explain(id, { at: inMs(7_200_000) })).toMatchObject({ status: "active" });
   });
 
   longTest("explain and the redirector never differ", async () => {
-    const rules = [
+    const rules: Rules = [
       {
         url: "https://example.com/0",
         conditions: [
@@ -240,7 +183,7 @@ describe("rules", () => {
         ],
       },
     ];
-    const { id, alias } = await links.create({ rules });
+    const { id, alias } = await create({ rules });
     const agents = [IPHONE, ANDROID, CHROME, `${CHROME} ${"x".repeat(400)} ${IPHONE}`, ""];
     const languages = ["de-AT,en;q=0.9", "en,de;q=0.9", "fr", ""];
     const referrers = ["https://www.example.org/a", `${stack.info().short_url}/x`, ""];
@@ -252,7 +195,7 @@ describe("rules", () => {
             for (const query of ["", "a=%C3%BC"]) {
               const request = { user_agent, ip, language, referrer };
               const [explained, [, location]] = await Promise.all([
-                explain(id, { ...request, country, query }),
+                links.explain(id, { ...request, country, query }),
                 follow(`${alias}?${query}`, headersOf(request)),
               ]);
               expect([request, location]).toEqual([request, explained.target?.url ?? ""]);
@@ -266,15 +209,13 @@ const SPLIT_VISITORS = 200;
 
 /** The address of a visitor. */
 const addressOf = (n: number) => `198.51.${n >> 8}.${n & 255}`;
-const armsOf = (link: Json) =>
-  z.object({ arms: z.array(z.looseObject({ id: z.string() })) }).parse(link["split"]).arms;
 
 describe("a split", () => {
   test("gives a visitor the same arm on every redirector, and explain says which", async () => {
-    const { id, alias } = await links.create({
+    const { id, alias } = await create({
       split: { arms: [{ url: "https://example.com/b", weight: 30 }] },
     });
-    expect(JSON.stringify(await links.read(id))).not.toContain('"key"');
+    expect(JSON.stringify(await links.get(id))).not.toContain('"key"');
     const other = await startRedirector(stack);
     try {
       const seen = new Set<string | null>();
@@ -284,17 +225,17 @@ describe("a split", () => {
         expect(two).toEqual(one);
         seen.add(one[1]);
         if (n % 10 > 0) continue;
-        const { target } = await explain(id, { ip: addressOf(n), user_agent: ANDROID });
+        const { target } = await links.explain(id, { ip: addressOf(n), user_agent: ANDROID });
         expect(target?.url ?? null).toBe(one[1]);
       }
-      expect(seen).toEqual(new Set(["https://example.com/b", "https://example.com/plain"]));
+      expect(seen).toEqual(new Set(["https://example.com/b", DESTINATION]));
     } finally {
       await other.stop();
     }
   });
 
   test("and rules are counted by arm and rule; the counts sum to the link's, also when an arm is gone", async () => {
-    const { id, alias } = await links.create({
+    const { id, alias, rules, split } = await create({
       rules: [{ url: "https://example.com/ios", conditions: [{ type: "os", in: ["iOS"] }] }],
       split: {
         arms: [
@@ -312,44 +253,32 @@ describe("a split", () => {
       const [, location] = await follow(alias, headers);
       followed[location ?? ""] = (followed[location ?? ""] ?? 0) + 1;
     }
-    const link = await links.read(id);
-    const [ruleId = ""] = idsOf(link);
-    const [b, c] = armsOf(link);
-    await links.change(id, {
-      split: {
-        arms: [{ id: c?.id, label: "Page C", url: "https://example.com/c", weight: 30 }],
-      },
-    });
+    const [ruleId = ""] = idsOf(rules);
+    const [b = "", c = ""] = idsOf(split?.arms);
+    const kept = { id: c, label: "Page C", url: "https://example.com/c", weight: 30 };
+    await links.update(id, { split: { arms: [kept] } });
     await eventually(async () => {
-      const response = await links.send(`/v1/analytics/${id}/targets?period=24h`, "GET");
-      const { data } = targetsSchema.parse(response.body);
+      const { data } = await analytics.targets(id, { period: "24h" });
       const byId = Object.fromEntries(data.map((entry) => [entry.id ?? "own", entry]));
       expect(byId).toMatchObject({
         [ruleId]: { kind: "rule", url: "https://example.com/ios", clicks: 20, unique_clicks: 20 },
-        [b?.id ?? ""]: {
-          kind: "arm",
-          url: null,
-          clicks: followed["https://example.com/b"] ?? 0,
-        },
-        [c?.id ?? ""]: {
+        [b]: { kind: "arm", url: null, clicks: followed["https://example.com/b"] ?? 0 },
+        [c]: {
           kind: "arm",
           label: "Page C",
           url: "https://example.com/c",
           clicks: followed["https://example.com/c"] ?? 0,
         },
-        own: { kind: "default", clicks: followed["https://example.com/plain"] ?? 0 },
+        own: { kind: "default", clicks: followed[DESTINATION] ?? 0 },
       });
       expect(data.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(60);
-      expect((await links.read(id))["clicks"]).toBe(60);
+      expect((await links.get(id)).clicks).toBe(60);
     }, 60_000);
-    const filtered = await links.send(`/v1/analytics/${id}/targets?period=24h&os=iOS`, "GET");
-    expect(targetsSchema.parse(filtered.body).data).toMatchObject([{ id: ruleId, clicks: 20 }]);
-    const csv = await call(`${stack.info().api_url}/v1/analytics/${id}/targets`, {
-      key: links.key,
-      headers: { accept: "text/csv" },
-    });
-    expect(csv.body).toStartWith("kind,id,label,url,clicks,unique_clicks,percentage");
-    const unknown = await links.send(`/v1/analytics/${id}/targets?arm=b`, "GET");
+    const { data } = await analytics.targets(id, { period: "24h", os: ["iOS"] });
+    expect(data).toMatchObject([{ id: ruleId, clicks: 20 }]);
+    const csv = await analytics.csv.targets(id);
+    expect(csv).toStartWith("kind,id,label,url,clicks,unique_clicks,percentage");
+    const unknown = await call(`${stack.info().api_url}/v1/analytics/${id}/targets?arm=b`, { key });
     expect(codeOf(unknown)).toEqual([400, "invalid_request"]);
   });
 });

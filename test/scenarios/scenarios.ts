@@ -382,12 +382,12 @@ const ROWS: readonly Row[] = [
     proves: "each page of the dashboard and of shared statistics does what it says",
   },
   {
-    name: "domain-settings",
-    files: ["test/e2e/domain-settings.test.ts", "test/e2e/links-that-decide.test.ts"],
+    name: "explanations",
+    files: ["test/e2e/links-that-decide.test.ts"],
     env: LONG,
-    seconds: 90,
-    paths: ["api/domains/**", "redirector/redirect/**", "shared/decision/**"],
-    proves: "domains switch while their links redirect, and explain tells what redirectors do",
+    seconds: 60,
+    paths: ["redirector/{redirect,visitors}/**", "shared/decision/**"],
+    proves: "explain tells of any visitor what redirectors do",
   },
   {
     name: "killed-processes",
