@@ -1,15 +1,15 @@
 /**
  * `npm test`: runs all tests, and prints one line with the counts at the end. `bun run test:unit`
  * runs those that need no stack; `bun run test:e2e [name …]` the end-to-end tests, or those whose
- * names contain a word; `bun run test:affected [commit]` those that can see what changed since a
+ * names contain a word; `bun run test:affected [commit]` those that import what changed since a
  * commit, or is not committed. With `--update-timings`, the times are recorded.
  */
 import { chmodSync, rmSync } from "node:fs";
 
 import { TRAVERSABLE_MODE } from "../deploy/local/secrets.ts";
+import { TEST_TIMEOUT_MS } from "./harness/eventually.ts";
 import { PostgresServer, SHARED_POSTGRES } from "./harness/postgres-server.ts";
 import { createTemporaryDir } from "./harness/templates.ts";
-import { findAffected } from "./runner/affected.ts";
 import type { Failure, NamedOutcome } from "./runner/bun-test.ts";
 import { countCores, suitShortLives } from "./runner/cores.ts";
 import { findFiles, type Lanes, runInLanes, runsOfFiles, runsOfFolders } from "./runner/lanes.ts";
@@ -98,24 +98,21 @@ function select(): Selection {
   if (word === undefined) return { unit: findFiles(UNIT, []), endToEnd: findFiles(END_TO_END, []) };
   if (word === "unit") return { unit: findFiles(UNIT, []), endToEnd: [] };
   if (word === "e2e") return { unit: [], endToEnd: findFiles(END_TO_END, words) };
-  if (word === "affected") return selectAffected();
+  if (word === "affected") return runAffected(words[0] ?? "HEAD");
   console.error(
     "Usage: bun test/run.ts [unit | e2e [FILE …] | affected [COMMIT]] [--update-timings]",
   );
   return process.exit(2);
 }
 
-function selectAffected(): Selection {
-  const { changed, ...affected } = findAffected(
-    words[0] ?? "HEAD",
-    findFiles(UNIT, []),
-    findFiles(END_TO_END, []),
-  );
-  const { unit, endToEnd } = affected;
-  console.log(`${changed.length} files changed; ${unit.length} files of unit tests see that,`);
-  console.log(`and ${endToEnd.length} of end-to-end tests: ${endToEnd.join(" ")}`);
-  if (unit.length + endToEnd.length === 0) process.exit(0);
-  return affected;
+/** Runs the tests that import what differs from a commit, and exits with their outcome. */
+function runAffected(commit: string): never {
+  const folders = [...UNIT, ...END_TO_END].map((folder) => `./${folder}/`);
+  const flags = [`--timeout=${TEST_TIMEOUT_MS}`, `--changed=${commit}`, "--pass-with-no-tests"];
+  const { exitCode } = Bun.spawnSync([process.execPath, "test", ...flags, ...folders], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  process.exit(exitCode);
 }
 
 /** Unit tests share a PostgreSQL and a folder for their files; each end-to-end file has a stack. */

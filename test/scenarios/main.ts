@@ -17,9 +17,10 @@
  *
  * What follows `--` are further options of `test/scenarios/run.ts`.
  */
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { findChanged, git } from "../runner/affected.ts";
+import { run } from "../../deploy/packages/run.ts";
 import { countCores, suitShortLives } from "../runner/cores.ts";
 import {
   runScenarios,
@@ -105,8 +106,15 @@ function select(): readonly Scenario[] {
   return process.exit(2);
 }
 
+/** Runs git; returns the lines that it prints. */
+function git(...args: string[]): string[] {
+  return run(["git", ...args], join(import.meta.dir, "../..")).split("\n");
+}
+
 function selectChanged(commit: string): Scenario[] {
-  const changed = findChanged(commit);
+  const differing = git("diff", "--name-only", "--no-renames", commit);
+  const unknown = git("ls-files", "--others", "--exclude-standard");
+  const changed = [...new Set([...differing, ...unknown])].filter((path) => path !== "");
   const affected = selectAffected(SCENARIOS, changed, git("ls-files"));
   console.log(`${changed.length} files differ from ${commit}; scenarios that can see that:`);
   console.log(affected.map(({ name }) => name).join(" ") || "none");
