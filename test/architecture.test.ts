@@ -131,29 +131,11 @@ async function readSources(folders: readonly string[]): Promise<Source[]> {
       if (/\.test\.tsx?$|\/(?:node_modules|dist)\//.test(path)) continue;
       const text = await Bun.file(join(ROOT, path)).text();
       const syntax = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
-      sources.push({ path, folder, text, imports: findImports(syntax), syntax });
+      const imports = ts.preProcessFile(text).importedFiles.map(({ fileName }) => fileName);
+      sources.push({ path, folder, text, imports, syntax });
     }
   }
   return sources;
-}
-
-function findImports(syntax: ts.SourceFile): string[] {
-  const imports: string[] = [];
-  visitNodes(syntax, (node) => {
-    const specifier = specifierOf(node);
-    if (specifier !== undefined && ts.isStringLiteralLike(specifier)) imports.push(specifier.text);
-  });
-  return imports;
-}
-
-/** The module specifier of an import in any form. */
-function specifierOf(node: ts.Node): ts.Node | undefined {
-  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier;
-  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument))
-    return node.argument.literal;
-  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
-    return node.arguments[0];
-  return undefined;
 }
 
 function visitNodes(node: ts.Node, visit: (node: ts.Node) => void): void {
@@ -197,13 +179,22 @@ const GENERATED = "clients/typescript/src/schema.ts";
 const isWideComment = (line: string): boolean =>
   line.length > COMMENT_WIDTH && /^\s*(?:\/\*|\*|\/\/)/.test(line) && !line.includes("://");
 
-const targetOf = ({ path }: Source, specifier: string): string => join(dirname(path), specifier);
-
 /** The files that a source imports by relative path. */
-const targetsOf = (source: Source): string[] =>
-  source.imports
+const targetsOf = ({ path, imports }: Source): string[] =>
+  imports
     .filter((specifier) => specifier.startsWith("."))
-    .map((specifier) => targetOf(source, specifier));
+    .map((specifier) => join(dirname(path), specifier));
+
+/** `source -> target` of each import by relative path that a rule forbids. */
+const findTargets = (
+  from: readonly Source[],
+  isForbidden: (target: string, source: Source) => boolean,
+): string[] =>
+  from.flatMap((source) =>
+    targetsOf(source)
+      .filter((target) => isForbidden(target, source))
+      .map((target) => `${source.path} -> ${target}`),
+  );
 
 type Graph = Map<string, Set<string>>;
 
@@ -344,11 +335,11 @@ describe("the architecture", () => {
 
   test("processes import only themselves and what they share", () => {
     const rest = sources.filter(({ path }) => path !== EXECUTABLE);
-    const broken = rest.flatMap((source) =>
-      targetsOf(source)
-        .filter((target) => !MAY_IMPORT[source.folder]?.includes(target.split("/")[0] ?? ""))
-        .filter((target) => !LOCAL_STACK_IMPORTS[source.path]?.includes(target))
-        .map((target) => `${source.path} -> ${target}`),
+    const broken = findTargets(
+      rest,
+      (target, { folder, path }) =>
+        !MAY_IMPORT[folder]?.includes(target.split("/")[0] ?? "") &&
+        !LOCAL_STACK_IMPORTS[path]?.includes(target),
     );
     expect(broken).toEqual([]);
   });
@@ -383,14 +374,10 @@ describe("the architecture", () => {
         .map((specifier) => `${source.path} -> ${specifier}`),
     );
     expect(broken).toEqual([]);
-    const indirect = sources.flatMap((source) =>
-      targetsOf(source)
-        .filter((target) => {
-          const store = STORE_MODULES[target];
-          return store !== undefined && FORBIDDEN_PACKAGES[source.folder]?.includes(store);
-        })
-        .map((target) => `${source.path} -> ${target}`),
-    );
+    const indirect = findTargets(sources, (target, { folder }) => {
+      const store = STORE_MODULES[target];
+      return store !== undefined && FORBIDDEN_PACKAGES[folder]?.includes(store) === true;
+    });
     expect(indirect).toEqual([]);
   });
 
@@ -402,30 +389,19 @@ describe("the architecture", () => {
   });
 
   test("services do not know routes, and nothing uses another resource's SQL", () => {
-    const broken = sqlSources.flatMap((source) =>
-      targetsOf(source)
-        .filter(
-          (target) =>
-            (target.endsWith("/routes.ts") && !COMBINES_ROUTES.test(source.path)) ||
-            (IS_SQL.test(target) &&
-              dirname(target) !== dirname(source.path) &&
-              !BINDS_SQL.test(source.path)),
-        )
-        .map((target) => `${source.path} -> ${target}`),
+    const broken = findTargets(
+      sqlSources,
+      (target, { path }) =>
+        (target.endsWith("/routes.ts") && !COMBINES_ROUTES.test(path)) ||
+        (IS_SQL.test(target) && dirname(target) !== dirname(path) && !BINDS_SQL.test(path)),
     );
     expect(broken).toEqual([]);
     expect(sqlSources.filter(reexportsSql).map(({ path }) => path)).toEqual([]);
   });
 
   test("the HTTP layer of the API imports neither a resource nor a store", () => {
-    const broken = apiSources
-      .filter(({ path }) => path.startsWith("api/http/"))
-      .flatMap((source) =>
-        targetsOf(source)
-          .filter((target) => target.startsWith("api/") && !target.startsWith("api/http/"))
-          .map((target) => `${source.path} -> ${target}`),
-      );
-    expect(broken).toEqual([]);
+    const http = apiSources.filter(({ path }) => path.startsWith("api/http/"));
+    expect(findTargets(http, (target) => /^api\/(?!http\/)/.test(target))).toEqual([]);
   });
 
   test("no files or folders within any folder import each other, not even types", () => {
