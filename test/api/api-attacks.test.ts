@@ -227,26 +227,16 @@ test.each(["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf"])
   },
 );
 
-test("a request with two Host headers is rejected by the API and the dashboard", async () => {
-  const { api_url, dashboard_url } = stack.info();
-  for (const [site, path] of [
-    [api_url, "/v1/limits"],
-    [api_url, "/healthz"],
-    [dashboard_url, "/auth/session"],
-  ] as const) {
-    const response = await sendRaw(
-      site,
-      `GET ${path} HTTP/1.1\r\nHost: a.example\r\nHost: b.example\r\nConnection: close\r\n\r\n`,
-    );
-    expect(response).toStartWith("HTTP/1.1 400");
-    expect(response).toContain("more than one Host");
-    expect(response.toLowerCase()).toContain("x-request-id");
-  }
-});
-
-test.each(["localhost:99999", "[::1", "xn--0", "0:0:0", "a b"])(
-  "a request with the invalid Host header %s is rejected by the API and the dashboard",
-  async (host) => {
+test.each([
+  ["a.example\r\nHost: b.example", "more than one Host"],
+  ["localhost:99999", "Host"],
+  ["[::1", "Host"],
+  ["xn--0", "Host"],
+  ["0:0:0", "Host"],
+  ["a b", "Host"],
+])(
+  "a request with the Host header %j is rejected by the API and the dashboard",
+  async (host, message) => {
     const { api_url, dashboard_url } = stack.info();
     for (const [site, path] of [
       [api_url, "/v1/limits"],
@@ -256,11 +246,11 @@ test.each(["localhost:99999", "[::1", "xn--0", "0:0:0", "a b"])(
       [dashboard_url, "/api/acct_none/live/v1/links"],
       [dashboard_url, "/"],
     ] as const) {
-      const response = await sendRaw(
-        site,
-        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
-      );
+      const head = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+      const response = await sendRaw(site, head);
       expect(response, path).toStartWith("HTTP/1.1 400");
+      expect(response).toContain(message);
+      expect(response.toLowerCase()).toContain("x-request-id");
     }
   },
 );
