@@ -4,10 +4,9 @@
  */
 import { expect, test } from "bun:test";
 
-import * as z from "zod";
-
+import { createClient } from "../../clients/typescript/src/index.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
-import { call, CHROME, IPHONE, linkSchema, summarySchema } from "../harness/api.ts";
+import { call, CHROME, IPHONE } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/stack.ts";
@@ -15,27 +14,23 @@ import { useStack } from "../harness/stack.ts";
 const MOUNTAIN_VIEW = "8.8.8.8";
 const LONDON = "81.2.69.142";
 
-/** Address, user agent, referrer and count: six clicks of people and two of a bot. */
+/** Address, user agent, referrer and count: 42 clicks of three people and two of a bot. */
 const CLICKS: [string, string, string, number][] = [
-  [MOUNTAIN_VIEW, CHROME, "https://www.google.com/search", 3],
+  [MOUNTAIN_VIEW, CHROME, "https://www.google.com/search", 39],
   [LONDON, IPHONE, "", 2],
   ["127.0.0.1", "curl/8.5.0", "https://news.example.co.uk/a", 1],
   [LONDON, "Twitterbot/1.0", "", 2],
 ];
 
-const api = (path: string) => `${stack.info().api_url}${path}`;
-const bulk = (body: Record<string, unknown>) => call(api("/v1/analytics/bulk"), { key, body });
-const get = async (path: string) => await call(api(`/v1/analytics/${path}`), { key });
-
 const stack = await forFile(useStack());
 const { key } = await createAccount(stack, "enterprise", UNLIMITED);
-const create = async (body: object) =>
-  linkSchema.parse((await call(api("/v1/links"), { key, body })).body);
-const link = await create({ url: "https://example.com/clicked" });
-const clicked: string = link.id;
+const { links, analytics } = createClient({ baseUrl: stack.info().api_url, apiKey: key });
+const { id: clicked, short_url: clickedUrl } = await links.create({
+  url: "https://example.com/clicked",
+});
 for (const [address, agent, referer, times] of CLICKS) {
   for (let i = 0; i < times; i++) {
-    await call(link.short_url, {
+    await call(clickedUrl, {
       headers: {
         "x-forwarded-for": address,
         "user-agent": agent,
@@ -44,16 +39,16 @@ for (const [address, agent, referer, times] of CLICKS) {
     });
   }
 }
+// It is no click.
+await fetch(clickedUrl, { method: "HEAD", redirect: "manual" });
 await eventually(async () => {
-  const { summary } = summarySchema.parse((await get(clicked)).body);
-  expect([summary.total_clicks, summary.bot_clicks]).toEqual([6, 2]);
+  const { summary, clicks_over_time } = await analytics.summary(clicked, { period: "24h" });
+  expect(summary).toMatchObject({ total_clicks: 42, unique_clicks: 3, bot_clicks: 2 });
+  expect(clicks_over_time).toHaveLength(24);
+  expect(clicks_over_time.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(42);
   // Rollups follow the raw clicks, which the summary of a link with few clicks is read from.
-  const { body } = await bulk({ link_ids: [clicked] });
-  expect(body).toMatchObject({ data: [{ clicks: 6, top_countries: ["US", "GB", "ZZ"] }] });
-});
-
-const breakdownSchema = z.object({
-  data: z.array(z.object({ values: z.record(z.string(), z.string()), clicks: z.int() })),
+  const [counted] = (await analytics.bulk({ link_ids: [clicked] })).data;
+  expect(counted).toMatchObject({ clicks: 42, top_countries: ["US", "GB", "ZZ"] });
 });
 
 const click = async (short: string) =>
@@ -61,28 +56,26 @@ const click = async (short: string) =>
 
 /** Clicks of a link by a dimension. */
 async function countBy(link: string, by: string): Promise<Record<string, number>> {
-  const { body } = await get(`${link}/breakdown?by=${by}`);
-  return Object.fromEntries(
-    breakdownSchema.parse(body).data.map(({ values, clicks }) => [values[by] ?? "", clicks]),
-  );
+  const { data } = await analytics.breakdown(link, { by });
+  return Object.fromEntries(data.map(({ values, clicks }) => [values[by] ?? "", clicks]));
 }
 
 test.each<[by: string, counts: Record<string, number>]>([
-  ["country", { US: 3, GB: 2, ZZ: 1 }],
-  ["region", { California: 3, England: 2, Unknown: 1 }],
-  ["city", { "Mountain View": 3, London: 2, Unknown: 1 }],
-  ["device", { desktop: 3, mobile: 2, other: 1 }],
-  ["browser", { Chrome: 3, Safari: 2, Unknown: 1 }],
-  ["os", { Windows: 3, iOS: 2, Unknown: 1 }],
-  ["referrer", { "google.com": 3, direct: 2, "example.co.uk": 1 }],
+  ["country", { US: 39, GB: 2, ZZ: 1 }],
+  ["region", { California: 39, England: 2, Unknown: 1 }],
+  ["city", { "Mountain View": 39, London: 2, Unknown: 1 }],
+  ["device", { desktop: 39, mobile: 2, other: 1 }],
+  ["browser", { Chrome: 39, Safari: 2, Unknown: 1 }],
+  ["os", { Windows: 39, iOS: 2, Unknown: 1 }],
+  ["referrer", { "google.com": 39, direct: 2, "example.co.uk": 1 }],
 ])("clicks are counted by %s as they came", async (by, counts) => {
   expect(await countBy(clicked, by)).toEqual(counts);
 });
 
 test("a click counts for the UTM parameters that its destination was sent, and for the short URL's where it has none", async () => {
   const url = "https://example.com/?utm_source=site";
-  const plain = await create({ url });
-  const { id, short_url } = await create({
+  const plain = await links.create({ url });
+  const { id, short_url } = await links.create({
     url,
     utm_source: "Brief März & mehr",
     utm_campaign: "spring",
@@ -99,7 +92,7 @@ test("a click counts for the UTM parameters that its destination was sent, and f
       await countBy(plain.id, "utm_source"),
     ]).toEqual([{ "Brief März & mehr": 4 }, { "": 3, own: 1 }, { spring: 4 }, { site: 1 }]);
   });
-  await call(api(`/v1/links/${id}`), { key, method: "PATCH", body: { utm_source: "later" } });
+  await links.update(id, { utm_source: "later" });
   // Crawlers are not among the clicks that are counted.
   await eventually(async () => {
     const { headers } = await call(short_url, { headers: { "user-agent": "Googlebot/2.1" } });

@@ -6,13 +6,12 @@
 import { expect, test } from "bun:test";
 
 import fc from "fast-check";
-import * as z from "zod";
 
+import { createClient } from "../../clients/typescript/src/index.ts";
 import { decodeId } from "../../shared/ids.ts";
 import { reportContent } from "../../shared/reports/content.ts";
 import { createAccount, withPostgres } from "../harness/admin.ts";
 import { anyClick, insertClicks } from "../harness/analytics-reference.ts";
-import { call, linkSchema } from "../harness/api.ts";
 import { createUser } from "../harness/dashboard.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
@@ -30,16 +29,10 @@ const stack = await forFile(
 );
 const account = await createAccount(stack, "pro");
 
-async function send(path: string, method = "GET", body?: unknown): Promise<unknown> {
-  const options = body === undefined ? {} : { body };
-  const response = await call(`${stack.info().api_url}${path}`, {
-    key: account.key,
-    method,
-    ...options,
-  });
-  expect([path, response.status < 300, response.body]).toEqual([path, true, expect.anything()]);
-  return response.body;
-}
+const { events, links, reports, webhooks } = createClient({
+  baseUrl: stack.info().api_url,
+  apiKey: account.key,
+});
 
 /** Clicks by people from Germany at days before the start of this week (UTC). */
 function clicksBefore(days: readonly number[]) {
@@ -60,13 +53,9 @@ function clicksBefore(days: readonly number[]) {
 
 const mailsTo = (email: string) => smtp.received.filter(({ to }) => to.includes(email));
 
-const found = z.looseObject({ id: z.string() });
-
 test("a report is an event, a message and a mail with the numbers of last week", async () => {
   await using receiver = new WebhookReceiver();
-  const link = linkSchema.parse(
-    await send("/v1/links", "POST", { url: "https://example.com/", title: "Sale <b>" }),
-  );
+  const link = await links.create({ url: "https://example.com/", title: "Sale <b>" });
   // Three last week, two the week before, and one before that.
   await insertClicks(
     stack,
@@ -74,34 +63,24 @@ test("a report is an event, a message and a mail with the numbers of last week",
     [decodeId("link", link.id) ?? ""],
     clicksBefore([1, 2, 7, 8, 14, 15]),
   );
-  await send("/v1/webhooks", "POST", {
-    url: receiver.url,
-    events: ["report.ready"],
-    format: "slack",
-  });
+  await webhooks.create({ url: receiver.url, events: ["report.ready"], format: "slack" });
   const member = await createUser(stack, account.id, "viewer");
-  const { id } = found.parse(
-    await send("/v1/reports", "POST", {
-      name: "Weekly",
-      period: "weekly",
-      link_id: link.id,
-      emails: [member.email],
-    }),
-  );
-  const run = z
-    .object({ event_id: z.string(), clicks: z.int() })
-    .parse(await send(`/v1/reports/${id}/send`, "POST"));
+  const { id } = await reports.create({
+    name: "Weekly",
+    period: "weekly",
+    link_id: link.id,
+    emails: [member.email],
+  });
+  const run = await reports.send(id);
   expect(run.clicks).toBe(3);
 
-  const feed = z
-    .object({
-      data: z.array(z.object({ id: z.string(), data: z.object({ report: reportContent }) })),
-    })
-    .parse(await send("/v1/events?type=report.ready"));
-  const events = feed.data.filter(({ data }) => data.report.id === id);
-  expect(events.map((event) => event.id)).toEqual([run.event_id]);
-  const report = events[0]?.data.report;
-  expect(report).toMatchObject({
+  const feed = (await events.list({ type: ["report.ready"] })).data.map((event) => ({
+    id: event.id,
+    report: reportContent.parse(event.data["report"]),
+  }));
+  const [ready, ...others] = feed.filter(({ report }) => report.id === id);
+  expect([ready?.id, others]).toEqual([run.event_id, []]);
+  expect(ready?.report).toMatchObject({
     link: { link_id: link.id, title: "Sale <b>", short_url: link.short_url },
     clicks: { total: 3, before: 2, change: 50 },
     unique_clicks: { total: 3, before: 2, change: 50 },
@@ -122,45 +101,37 @@ test("a report is an event, a message and a mail with the numbers of last week",
   expect(partOf(mail, "text/html")).toContain("Sale &lt;b&gt;");
   await eventually(
     async () =>
-      expect(await send(`/v1/reports/${id}/runs`)).toMatchObject({
-        data: [{ event_id: run.event_id, mails: { waiting: 0, sent: 1 } }],
-      }),
+      expect((await reports.runs(id)).data).toMatchObject([
+        { event_id: run.event_id, mails: { waiting: 0, sent: 1 } },
+      ]),
     WITHIN_MS,
   );
 
   const url = /^<(?<url>.+)>$/.exec(headerOf(mail, "list-unsubscribe") ?? "")?.groups?.["url"];
   expect(url).toStartWith(`${stack.info().api_url}/unsubscribe/`);
   expect((await fetch(url ?? "")).status).toBe(200);
-  expect(await send(`/v1/reports/${id}`)).toMatchObject({ emails: [member.email] });
+  expect((await reports.get(id)).emails).toEqual([member.email]);
   const unsubscribed = await fetch(url ?? "", {
     method: "POST",
     headers: { "content-type": "application/x-www-form-urlencoded" },
     body: "List-Unsubscribe=One-Click",
   });
   expect(unsubscribed.status).toBe(200);
-  expect(await send(`/v1/reports/${id}`)).toMatchObject({ emails: [] });
-  const again = z
-    .object({ mails: z.object({ waiting: z.int() }) })
-    .parse(await send(`/v1/reports/${id}/send`, "POST"));
-  expect(again.mails.waiting).toBe(0);
+  expect((await reports.get(id)).emails).toEqual([]);
+  expect((await reports.send(id)).mails.waiting).toBe(0);
 });
 
 longTest("a report that is due is made by one of the processes, once", async () => {
-  const report = { name: "Due", period: "monthly", emails: [] };
-  const { id } = found.parse(await send("/v1/reports", "POST", report));
+  const { id } = await reports.create({ name: "Due", period: "monthly", emails: [] });
   await withPostgres(
     stack,
     (sql) => sql`update reports set due_at = now() - interval '1 minute' where name = 'Due'`,
   );
   await eventually(
-    async () =>
-      expect(await send(`/v1/reports/${id}/runs`)).toMatchObject({ data: [{ requested: false }] }),
+    async () => expect((await reports.runs(id)).data).toMatchObject([{ requested: false }]),
     WITHIN_MS,
   );
-  const { next_run_at } = z
-    .object({ next_run_at: z.iso.datetime() })
-    .parse(await send(`/v1/reports/${id}`));
-  expect(Date.parse(next_run_at)).toBeGreaterThan(Date.now());
+  expect(Date.parse((await reports.get(id)).next_run_at ?? "")).toBeGreaterThan(Date.now());
 });
 
 longTest(
@@ -169,18 +140,10 @@ longTest(
     await using receiver = new WebhookReceiver(() => new Response("", { status: 410 }));
     const owner = await createUser(stack, account.id, "owner");
     const member = await createUser(stack, account.id, "member");
-    const { id } = found.parse(
-      await send("/v1/webhooks", "POST", {
-        url: receiver.url,
-        events: ["link.created"],
-      }),
-    );
-    await send("/v1/links", "POST", { url: "https://example.com/" });
+    const { id } = await webhooks.create({ url: receiver.url, events: ["link.created"] });
+    await links.create({ url: "https://example.com/" });
     const disabled = { status: "disabled", disabled_reason: "gone" };
-    await eventually(
-      async () => expect(await send(`/v1/webhooks/${id}`)).toMatchObject(disabled),
-      WITHIN_MS,
-    );
+    await eventually(async () => expect(await webhooks.get(id)).toMatchObject(disabled), WITHIN_MS);
     // What happens within a minute is in one mail.
     await withPostgres(
       stack,

@@ -5,11 +5,10 @@
  */
 import { describe, expect, test } from "bun:test";
 
-import * as z from "zod";
-
+import { type Body, createClient } from "../../clients/typescript/src/index.ts";
 import { COLUMN_FILTERS } from "../../shared/contracts/analytics.ts";
 import { createAccount, createKey, UNLIMITED } from "../harness/admin.ts";
-import { type ApiResponse, call, CHROME, codeOf, linkSchema } from "../harness/api.ts";
+import { type ApiResponse, call, CHROME, codeOf } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { useStack } from "../harness/stack.ts";
@@ -32,11 +31,7 @@ const MARKERS = [
   TAG,
 ];
 
-const shareSchema = z.object({ id: z.string(), token: z.string(), url: z.string() });
-
 const api = (path: string) => `${stack.info().api_url}${path}`;
-const totalOf = ({ body }: ApiResponse) =>
-  z.object({ summary: z.object({ total_clicks: z.int() }) }).parse(body).summary.total_clicks;
 
 /** A new address per request, so that limits of addresses do not apply. */
 let addresses = 0;
@@ -50,14 +45,15 @@ const open = (url: string, headers = {}) =>
 /** A page without its style, which contains numbers as well. */
 const withoutStyle = ({ body }: ApiResponse): string =>
   String(body).replaceAll(/<style>.*?<\/style>/gs, "");
+const grant = async (of: string, password: string) =>
+  (await shared.unlock(of, password)).access_token;
 const unlock = (token: string, password: string) =>
   call(api(`/v1/shared/${token}/access`), { body: { password }, headers: fromElsewhere() });
 
-async function share(body: object = {}, key = owner.key) {
-  const response = await call(api("/v1/shares"), { key, body });
-  expect(response.status).toBe(201);
-  return shareSchema.parse(response.body);
-}
+const by = ({ key }: { key: string }) =>
+  createClient({ baseUrl: stack.info().api_url, apiKey: key });
+
+const share = (settings: Body<"createShare"> = {}) => shares.create(settings);
 
 const stack = await forFile(useStack());
 /** Keys of another account, and of the other mode of the owner's. */
@@ -66,11 +62,11 @@ const [owner, foreign] = await Promise.all([
   createAccount(stack, "enterprise", UNLIMITED),
 ]);
 const scopes = "links:read,links:write,analytics:read,shares:read,shares:write";
-const testKey: string = (await createKey(stack, owner.id, scopes, { type: "test" })).key;
-const body = { url: "https://example.com/secret-destination", tags: [TAG] };
-const link = linkSchema.parse((await call(api("/v1/links"), { key: owner.key, body })).body);
-for (const key of [foreign.key, testKey])
-  await call(api("/v1/links"), { key, body: { url: "https://example.com/", tags: [TAG] } });
+const ofTest = await createKey(stack, owner.id, scopes, { type: "test" });
+const { links, shares, shared, analytics } = by(owner);
+const link = await links.create({ url: "https://example.com/secret-destination", tags: [TAG] });
+for (const other of [foreign, ofTest])
+  await by(other).links.create({ url: "https://example.com/", tags: [TAG] });
 const utm = ["source", "medium", "campaign", "term", "content"]
   .map((name) => `utm_${name}=marker-${name}`)
   .join("&");
@@ -83,10 +79,9 @@ for (let i = 0; i < CLICKS; i++)
       referer: "https://marker-referrer.com/marker-path",
     },
   });
-await eventually(async () => {
-  const { body } = await call(api("/v1/analytics/breakdown?by=city"), { key: owner.key });
-  expect(body).toMatchObject({ total_clicks: CLICKS });
-});
+await eventually(async () =>
+  expect(await analytics.accountBreakdown({ by: "city" })).toMatchObject({ total_clicks: CLICKS }),
+);
 
 describe("shares", () => {
   test.each<[string, object]>([
@@ -101,11 +96,11 @@ describe("shares", () => {
     ["a control character in the name", { name: "a\nb" }],
     ["an unknown field", { token: "mine" }],
   ])("are not made with %s", async (_, body) => {
-    const shares = async () => (await call(api("/v1/shares"), { key: foreign.key })).body;
-    const before = await shares();
+    const list = async () => (await call(api("/v1/shares"), { key: foreign.key })).body;
+    const before = await list();
     const response = await call(api("/v1/shares"), { key: foreign.key, body });
     expect(codeOf(response)).toEqual([400, "invalid_request"]);
-    expect(await shares()).toEqual(before);
+    expect(await list()).toEqual(before);
   });
 
   test("are never shown with their URL or password again", async () => {
@@ -194,21 +189,20 @@ describe("shared statistics", () => {
 
   test("are those of the chosen days and time zone, as the owner reads them", async () => {
     const { token, url } = await share({ link_id: link.id, timezone: "Europe/Berlin" });
-    const counts = z.object({
-      period: z.string(),
-      summary: z.unknown(),
-      clicks_over_time: z.unknown(),
-    });
     const today = new Date().toISOString().slice(0, 10);
     const dayBefore = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     for (const query of [
-      `start_date=${dayBefore}&end_date=${today}&timezone=Asia/Kathmandu`,
-      `start_date=${dayBefore}&end_date=${dayBefore}&timezone=UTC`,
-      "period=24h&timezone=America/St_Johns",
-    ]) {
-      const shared = await read(token, { query: `?${query}` });
-      const own = await call(api(`/v1/analytics/${link.id}?${query}`), { key: owner.key });
-      expect(counts.parse(shared.body)).toEqual(counts.parse(own.body));
+      { start_date: dayBefore, end_date: today, timezone: "Asia/Kathmandu" },
+      { start_date: dayBefore, end_date: dayBefore, timezone: "UTC" },
+      { period: "24h", timezone: "America/St_Johns" },
+    ] as const) {
+      const { period, summary, clicks_over_time } = await analytics.summary(link.id, query);
+      const shown = await shared.get(token, query);
+      expect([shown.period, shown.summary, shown.clicks_over_time]).toEqual([
+        period,
+        summary,
+        clicks_over_time,
+      ]);
     }
     const page = await open(`${url}?start_date=${dayBefore}&end_date=${today}&timezone=UTC`);
     expect(page.status).toBe(200);
@@ -226,24 +220,20 @@ describe("shared statistics", () => {
   test("of an account have the clicks of its mode, and of no other account", async () => {
     const [live, other, test] = await Promise.all([
       share(),
-      share({}, foreign.key),
-      share({}, testKey),
+      by(foreign).shares.create(),
+      by(ofTest).shares.create(),
     ]);
-    const all = await read(live.token);
-    expect([totalOf(all), all.body]).toMatchObject([CLICKS, { short_url: null }]);
+    const all = { summary: { total_clicks: CLICKS }, short_url: null };
+    expect((await read(live.token)).body).toMatchObject(all);
     for (const { token } of [other, test]) {
-      const response = await read(token);
-      expect(totalOf(response)).toBe(0);
-      for (const marker of MARKERS) expect(JSON.stringify(response.body)).not.toContain(marker);
+      const { body } = await read(token);
+      expect(body).toMatchObject({ summary: { total_clicks: 0 } });
+      for (const marker of MARKERS) expect(JSON.stringify(body)).not.toContain(marker);
     }
   });
 
   test("end with the next request: revoked, deleted with their link, or expired", async () => {
-    const removed = await call(api("/v1/links"), {
-      key: owner.key,
-      body: { url: "https://example.com/" },
-    });
-    const { id: removedLink } = linkSchema.parse(removed.body);
+    const { id: removedLink } = await links.create({ url: "https://example.com/" });
     const revoked = await share({ link_id: link.id });
     const orphan = await share({ link_id: removedLink });
     const expiring = await share({
@@ -254,8 +244,8 @@ describe("shared statistics", () => {
       expect((await read(token)).status).toBe(200);
       expect((await open(url)).status).toBe(200);
     }
-    await call(api(`/v1/shares/${revoked.id}`), { key: owner.key, method: "DELETE" });
-    await call(api(`/v1/links/${removedLink}`), { key: owner.key, method: "DELETE" });
+    await shares.revoke(revoked.id);
+    await links.delete(removedLink);
     for (const { token, url } of [revoked, orphan]) {
       expect(codeOf(await read(token))).toEqual([404, "not_found"]);
       expect((await open(url)).status).toBe(404);
@@ -273,8 +263,6 @@ describe("shared statistics", () => {
   test("with a password need it, and no longer open by an old one", async () => {
     const { id, token } = await share({ link_id: link.id, password: "correct horse" });
     const neighbour = await share({ link_id: link.id, password: "correct horse" });
-    const grant = async (of: string, password: string) =>
-      z.object({ access_token: z.string() }).parse((await unlock(of, password)).body).access_token;
     const reading = async (access: string) =>
       await read(token, { headers: { "x-share-access": access } });
     expect(codeOf(await read(token))).toEqual([401, "unauthorized"]);
@@ -283,14 +271,13 @@ describe("shared statistics", () => {
     for (const access of ["nonsense", foreignAccess])
       expect(codeOf(await reading(access))).toEqual([401, "unauthorized"]);
     const access = await grant(token, "correct horse");
-    expect(totalOf(await reading(access))).toBe(CLICKS);
-    const change = (password: string | null) =>
-      call(api(`/v1/shares/${id}`), { key: owner.key, method: "PATCH", body: { password } });
-    await change("another horse");
+    const all = { summary: { total_clicks: CLICKS } };
+    expect((await reading(access)).body).toMatchObject(all);
+    await shares.update(id, { password: "another horse" });
     expect(codeOf(await reading(access))).toEqual([401, "unauthorized"]);
     expect(codeOf(await unlock(token, "correct horse"))).toEqual([403, "forbidden"]);
-    await change(null);
-    expect(totalOf(await read(token))).toBe(CLICKS);
+    await shares.update(id, { password: null });
+    expect((await read(token)).body).toMatchObject(all);
   });
 
   test("are read by people on a page, which asks for the password and can be framed where the owner allows", async () => {

@@ -14,6 +14,7 @@ import * as z from "zod";
 import { type ChainEnd, extendChain } from "../../api/events/chain.ts";
 import { INSTALLATION, recordEvents } from "../../api/events/record.ts";
 import { OPERATOR } from "../../api/http/principal.ts";
+import { createClient } from "../../clients/typescript/src/index.ts";
 import { loadSecrets } from "../../deploy/local/secrets.ts";
 import { decodeId, type IdKind } from "../../shared/ids.ts";
 import { chunkIndex, SNAPSHOTS_STREAM } from "../../shared/links-log/snapshots.ts";
@@ -166,23 +167,8 @@ const links: Record<"own" | "second" | "other", { id: string; short_url: string 
 
 const uuidOf = (kind: IdKind, id: string): string => decodeId(kind, id) ?? "";
 
-async function create(
-  { key }: NewAccount,
-  path: string,
-  body: unknown,
-): Promise<{ id: string; short_url: string }> {
-  const response = await call(`${stack.info().api_url}/v1${path}`, { key, body });
-  if (response.status >= 300) throw new Error(`${path}: ${JSON.stringify(response.body)}`);
-  return z
-    .object({
-      id: z.string(),
-      short_url: z
-        .string()
-        .nullish()
-        .transform((url) => url ?? ""),
-    })
-    .parse(response.body);
-}
+/** What an account does by the API. */
+const by = ({ key }: NewAccount) => createClient({ baseUrl: stack.info().api_url, apiKey: key });
 
 /** Follows a link a few times, so that clicks of several links are in one segment. */
 async function follow(times: number, ...urls: string[]): Promise<void> {
@@ -194,16 +180,8 @@ async function follow(times: number, ...urls: string[]): Promise<void> {
     );
 }
 
-const clicksOf = async (which: keyof typeof links, { key }: NewAccount): Promise<number> => {
-  const { body } = await call(`${stack.info().api_url}/v1/links/${links[which].id}`, { key });
-  return z.object({ clicks: z.number() }).parse(body).clicks;
-};
-
-const totalOf = async ({ key }: NewAccount): Promise<number> => {
-  const { body } = await call(`${stack.info().api_url}/v1/analytics?period=7d`, { key });
-  return z.object({ summary: z.object({ total_clicks: z.number() }) }).parse(body).summary
-    .total_clicks;
-};
+const clicksOf = async (which: keyof typeof links, owner: NewAccount): Promise<number> =>
+  (await by(owner).links.get(links[which].id)).clicks;
 
 const erase = async (...words: string[]) =>
   proofSchema.parse(
@@ -239,7 +217,8 @@ beforeAll(async () => {
   await session.send(`/api/${account.id}/invitations`, {
     body: { email: `${WORD}@example.com`, role: "viewer" },
   });
-  links.own = await create(account, "/links", {
+  const shorthop = by(account);
+  links.own = await shorthop.links.create({
     url: `https://example.com/${WORD}`,
     alias: WORD,
     title: WORD,
@@ -249,16 +228,16 @@ beforeAll(async () => {
       { url: `https://example.com/de-${WORD}`, conditions: [{ type: "country", in: ["DE"] }] },
     ],
   });
-  links.second = await create(account, "/links", {
+  links.second = await shorthop.links.create({
     url: `https://example.org/${WORD}`,
     max_clicks: 100,
   });
-  links.other = await create(other, "/links", { url: "https://example.net/" });
-  await create(account, "/links", { url: `https://example.com/${WORD}`, password: "a-password-7" });
-  await create(account, "/domains", { domain: `${WORD}.example` });
-  await create(account, "/webhooks", { url: `https://${WORD}.example/hook`, events: ["*"] });
-  await create(account, "/shares", { name: WORD });
-  await create(account, "/reports", { name: WORD, period: "weekly" });
+  links.other = await by(other).links.create({ url: "https://example.net/" });
+  await shorthop.links.create({ url: `https://example.com/${WORD}`, password: "a-password-7" });
+  await shorthop.domains.create(`${WORD}.example`);
+  await shorthop.webhooks.create({ url: `https://${WORD}.example/hook`, events: ["*"] });
+  await shorthop.shares.create({ name: WORD });
+  await shorthop.reports.create({ name: WORD, period: "weekly" });
   await runOk(["users", "remove", "--email", (await createUser(stack)).email]);
   await follow(5, links.own.short_url, links.second.short_url, links.other.short_url);
   await eventually(async () => {
@@ -271,10 +250,8 @@ beforeAll(async () => {
 
 afterAll(async () => await stack[Symbol.asyncDispose]());
 
-async function readClickEvents({ key }: NewAccount): Promise<number> {
-  const { body } = await call(`${stack.info().api_url}/v1/events?type=clicks.recorded`, { key });
-  return z.object({ data: z.array(z.unknown()) }).parse(body).data.length;
-}
+const readClickEvents = async (owner: NewAccount): Promise<number> =>
+  (await by(owner).events.list({ type: ["clicks.recorded"] })).data.length;
 
 const lineSchema = z.union([
   z.object({ format: z.literal(1), version: z.string() }),
@@ -322,7 +299,7 @@ async function expectClicksErased(): Promise<void> {
   expect(counts["events"]?.[0]).toBeGreaterThan(0);
   expect(await clicksOf("own", account)).toBe(0);
   expect(await clicksOf("second", account)).toBe(5);
-  expect(await totalOf(account)).toBe(5);
+  expect((await by(account).analytics.account({ period: "7d" })).summary.total_clicks).toBe(5);
   expect(await clicksOf("other", other)).toBe(5);
   const differences = await admin<{ differences: number }>(stack, [
     "check-rollups",

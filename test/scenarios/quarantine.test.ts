@@ -8,10 +8,11 @@ import { join } from "node:path";
 
 import { connect, DiscardPolicy } from "nats";
 
+import { createClient } from "../../clients/typescript/src/index.ts";
 import { newUuid } from "../../shared/ids.ts";
 import { natsLogin } from "../../shared/nats.ts";
 import { admin, runQuery } from "../harness/admin.ts";
-import { call, linkSchema, summarySchema } from "../harness/api.ts";
+import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type ExtraProcess, startRedirector } from "../harness/processes.ts";
@@ -26,19 +27,17 @@ const UNREADABLE = 9;
 
 const stack = await forFile(startStack());
 
-const countClicks = async (id: string): Promise<number> => {
-  const { api_url, api_key: key } = stack.info();
-  const { body } = await call(`${api_url}/v1/analytics/${id}`, { key });
-  return summarySchema.parse(body).summary.total_clicks;
-};
+const { api_url, api_key, nats_url } = stack.info();
+const { links, analytics } = createClient({ baseUrl: api_url, apiKey: api_key });
+
+const countClicks = async (id: string): Promise<number> =>
+  (await analytics.summary(id)).summary.total_clicks;
 
 const journal = ({ metricsUrl }: ExtraProcess, name: string): Promise<number> =>
   readMetric(metricsUrl, `shorthop_redirector_${name}`);
 
 test("clicks flow past unreadable segments, which an operator can list, repair and restore", async () => {
-  const { api_url, api_key: key, nats_url } = stack.info();
-  const created = await call(`${api_url}/v1/links`, { key, body: { url: "https://example.com/" } });
-  const link = linkSchema.parse(created.body);
+  const link = await links.create({ url: "https://example.com/" });
   const JOURNAL_DIR = mkdtempSync(join(stack.dataDir, "quarantine-"));
   const listSealed = () =>
     readdirSync(JOURNAL_DIR)
@@ -97,7 +96,7 @@ type DeadLetter = { sequence: number; segment: string | null; clicks: number; re
 const listDeadLetters = () => admin<DeadLetter[]>(stack, ["dlq", "list"]);
 
 test("dead letters are listed with their reason, counted once when retried, and can be dropped", async () => {
-  const nats = await connect(natsLogin(stack.info().nats_url));
+  const nats = await connect(natsLogin(nats_url));
   const client = nats.jetstream();
   await client.publish("clicks.segment", Buffer.from("not a segment"));
   const [garbage] = await eventually(async () => {

@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 
+import { createClient } from "../../clients/typescript/src/index.ts";
 import { admin, runAdmin, runQuery } from "../harness/admin.ts";
-import { call, linkSchema } from "../harness/api.ts";
+import { call } from "../harness/api.ts";
 import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { startRedirector } from "../harness/processes.ts";
@@ -20,13 +21,10 @@ const CHECKED = ["--hours", "100"];
 
 const stack = await forFile(startStack());
 
-async function createLink() {
-  const { body } = await call(`${stack.info().api_url}/v1/links`, {
-    key: stack.info().api_key,
-    body: { url: "https://example.com/reconciliation" },
-  });
-  return linkSchema.parse(body);
-}
+const { api_url, api_key } = stack.info();
+const { links } = createClient({ baseUrl: api_url, apiKey: api_key });
+
+const createLink = () => links.create({ url: "https://example.com/reconciliation" });
 
 async function follow(url: string, times: number): Promise<void> {
   for (let i = 0; i < times; i++) expect((await call(url)).status).toBe(302);

@@ -7,8 +7,8 @@ import { expect, test } from "bun:test";
 import type { ClickHouseClient } from "@clickhouse/client";
 import fc from "fast-check";
 import postgres from "postgres";
-import * as z from "zod";
 
+import { createClient, type Query } from "../../clients/typescript/src/index.ts";
 import { ROLLUP_TABLES } from "../../shared/clicks/rollup-tables.ts";
 import { findDifferences, queryRows, rebuildBuckets } from "../../shared/clicks/rollups.ts";
 import { readWholeFrom, rememberRetention } from "../../shared/clicks/whole-clicks.ts";
@@ -16,13 +16,8 @@ import { decodeId } from "../../shared/ids.ts";
 import { connectClickHouse } from "../../worker/clickhouse.ts";
 import { setRetention } from "../../worker/migrations/migrate.ts";
 import { runAdmin, runQuery } from "../harness/admin.ts";
-import { call, linkSchema } from "../harness/api.ts";
 import { createDataDir, PROJECT_DIR, removeDataDir, startStack } from "../harness/stack.ts";
 import { wholeDays } from "../harness/whole-days.ts";
-
-const summarySchema = z.object({
-  summary: z.object({ total_clicks: z.number(), unique_clicks: z.number() }),
-});
 
 /** Escapes a text parameter as ClickHouse's TSV does. */
 const escapeText = (text: string): string =>
@@ -32,12 +27,9 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
   const dataDir = createDataDir();
   const env = { CLICKS_RETENTION_DAYS: "30" };
   const stack = await startStack({ dataDir, env });
-  const key = stack.info().api_key;
-  const created = await call(`${stack.info().api_url}/v1/links`, {
-    key,
-    body: { url: "https://example.com/old" },
-  });
-  const { id } = linkSchema.parse(created.body);
+  const { api_url, api_key } = stack.info();
+  const { links, analytics } = createClient({ baseUrl: api_url, apiKey: api_key });
+  const { id } = await links.create({ url: "https://example.com/old" });
   const uuid = decodeId("link", id) ?? "";
   const sql = postgres(stack.info().database_url, { max: 1 });
   await sql`update links set created_at = now() - interval '100 days' where id = ${uuid}`;
@@ -48,40 +40,37 @@ test("raw clicks are deleted after their retention, rollups stay, the setting is
      SELECT now64(3, 'UTC') - 86400 * if(number < 40, 60, 5), '${uuid}', generateUUIDv4(0), 'live', 'human',
             1 + number % 20, 'DE', 'mobile', '01900000-0000-7000-8000-000000000002', 0, number FROM numbers(100)`,
   );
-  const getSummary = async (query: string): Promise<unknown> =>
-    summarySchema.parse(
-      (await call(`${stack.info().api_url}/v1/analytics/${id}?${query}`, { key })).body,
-    ).summary;
   await runQuery(stack, "OPTIMIZE TABLE clicks FINAL");
   expect(await runQuery(stack, "SELECT count() FROM clicks")).toBe("60");
-  expect(await getSummary("period=90d")).toMatchObject({ total_clicks: 100, unique_clicks: 20 });
-  expect(await getSummary("period=7d")).toMatchObject({ total_clicks: 60, unique_clicks: 20 });
-  const getCountries = async (query: string): Promise<unknown> =>
-    (await call(`${stack.info().api_url}/v1/analytics/${id}/geo?${query}`, { key })).body;
-  expect(await getCountries("period=90d")).toMatchObject({
-    data: [{ country: "DE", clicks: 100 }],
-  });
-  expect(await getCountries("period=7d")).toMatchObject({ data: [{ country: "DE", clicks: 60 }] });
+  for (const [period, total_clicks] of [
+    ["90d", 100],
+    ["7d", 60],
+  ] as const) {
+    const summary = { total_clicks, unique_clicks: 20 };
+    expect(await analytics.summary(id, { period })).toMatchObject({ summary });
+    const countries = { data: [{ country: "DE", clicks: total_clicks }] };
+    expect(await analytics.geo(id, { period })).toMatchObject(countries);
+  }
   // Rollups by dimension count people; breakdowns of other classes read single clicks, and say what
   // is missing.
-  const getBreakdown = async (path: string): Promise<unknown> =>
-    (await call(`${stack.info().api_url}/v1/analytics${path}`, { key })).body;
-  const dimensions = [`/${id}/geo`, `/${id}/devices`, `/${id}/referrers`, "/geo", ""];
-  for (const path of dimensions) {
-    const people = await getBreakdown(`${path}?period=90d`);
-    expect(people, path).not.toHaveProperty("complete_from");
-    const bots = await getBreakdown(`${path}?period=90d&class=bot`);
-    expect(bots, path).toHaveProperty("complete_from");
-    const whole = await getBreakdown(`${path}?period=7d&class=bot`);
-    expect(whole, path).not.toHaveProperty("complete_from");
+  const dimensions = [
+    (query: Query<"getLinkGeo">) => analytics.geo(id, query),
+    (query: Query<"getLinkDevices">) => analytics.devices(id, query),
+    (query: Query<"getLinkReferrers">) => analytics.referrers(id, query),
+    (query: Query<"getAccountGeo">) => analytics.accountGeo(query),
+    (query: Query<"getAccountAnalytics">) => analytics.account(query),
+  ];
+  for (const read of dimensions) {
+    expect(await read({ period: "90d" })).not.toHaveProperty("complete_from");
+    expect(await read({ period: "90d", class: "bot" })).toHaveProperty("complete_from");
+    expect(await read({ period: "7d", class: "bot" })).not.toHaveProperty("complete_from");
   }
   // A zone whose days are not UTC's: the edge with deleted clicks is rounded to its whole UTC day.
-  expect(await getCountries("period=90d&timezone=Asia/Kolkata")).toMatchObject({
-    data: [{ country: "DE", clicks: 100 }],
-  });
+  const inZone = await analytics.geo(id, { period: "90d", timezone: "Asia/Kolkata" });
+  expect(inZone).toMatchObject({ data: [{ country: "DE", clicks: 100 }] });
   // Exact to the quarter of an hour, because only rollups remain.
-  const start = new Date(Date.now() - 80 * 86_400_000).toISOString();
-  expect(await getSummary(`start_date=${start}`)).toMatchObject({ total_clicks: 100 });
+  const start_date = new Date(Date.now() - 80 * 86_400_000).toISOString();
+  expect((await analytics.summary(id, { start_date })).summary.total_clicks).toBe(100);
   await stack.stop();
 
   const without = await startStack({ dataDir });
