@@ -14,6 +14,7 @@ import { listMessages, listPlaceholders } from "../test/harness/marked-catalogue
 import { readTexts, type Texts } from "../test/harness/read-texts.ts";
 import en from "./src/languages/en.json";
 
+const ROOT = join(import.meta.dir, "..");
 const SOURCES = join(import.meta.dir, "src");
 const CATALOGUES = join(SOURCES, "languages");
 /** Texts of the catalogues that other pages have as well. */
@@ -48,6 +49,12 @@ const languages = readdirSync(CATALOGUES)
   });
 
 const english = new Map(listMessages({ ...en, statistics }));
+
+/** The paths of the sources in a folder of the project. */
+const listSources = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .map((name) => `${folder}/${name}`);
 
 /** The categories of every plural of a message. */
 function pluralsOf(message: string): string[][] {
@@ -150,7 +157,7 @@ describe("the sources", () => {
 test("each reason for which a destination is refused is translated", () => {
   const reasons = ["shared/contracts/web-url.ts", "api/links/destinations.ts"].flatMap((path) =>
     Array.from(
-      readFileSync(join(import.meta.dir, "..", path), "utf8").matchAll(/"(The URL[^"]+\.)"/g),
+      readFileSync(join(ROOT, path), "utf8").matchAll(/"(The URL[^"]+\.)"/g),
       ([, sentence]) => sentence,
     ),
   );
@@ -159,42 +166,80 @@ test("each reason for which a destination is refused is translated", () => {
   expect(reasons.filter((sentence) => !translated.includes(sentence))).toEqual([]);
 });
 
-/** The sources of a folder of the project. */
-const readSources = (...path: string[]): string[] => {
-  const folder = join(import.meta.dir, "..", ...path);
-  return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-    .map((name) => readFileSync(join(folder, name), "utf8"));
-};
+/** What tells operators and other programs about problems. */
+const NOT_OF_PEOPLE =
+  /^(?:api\/(?:compat|config|data-rights|events|imports|links-log|links-snapshots|oidc)|shared\/contracts\/streams)/;
 
-/** Problems of values that people do not enter in the dashboard, but programs send. */
+/**
+ * Problems of values that people do not enter in the dashboard, but programs send; and one that the
+ * page says by its code.
+ */
 const OF_PROGRAMS: readonly string[] = [
+  '"…" cannot be combined with another dimension or with a cursor',
+  'The alias "…" is reserved.',
+  "The body holds too many values: … values and names at most.",
+  "The body is nested too deeply: … levels at most.",
+  "belongs to other dimensions",
   "cannot be changed",
   "cannot be used with link_id",
+  'cannot be used with the period "all"',
   "exactly one of short_url and alias is required",
+  "is not valid",
+  "must be …",
+  "must be …, which this version reads",
+  "must be a colour such as 1d4ed8 or #1d4ed8",
+  "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)",
+  "must be a date such as 2026-01-31",
+  "must be a text",
+  "must be absolute paths, or http or https URLs",
+  "must be an IANA time zone such as Europe/Berlin",
+  "must be an image in Base64",
   "must be false: the account has no logo; set one by /v1/branding",
   "must be ids of links",
+  "must be one of …",
+  "must be one of …, or empty where it is unknown",
+  "must be the id of a link's …, each once",
   "must be the id of an event that is still kept",
   "must be the next_cursor of this list in the same order",
+  "must be the query of a URL, percent-encoded, without a question mark",
+  "must be ……",
+  "must not name a dimension twice",
   "must not name a link twice",
+  "must not reach before the year 1",
 ];
 
+/** A sentence as its source has it: with values in it, or without. */
+const toSource = (sentence: string): string => sentence.replaceAll(/\{\w+\}/g, "…");
+
+/** Whether a text says what is wrong with a value: by its words, or by what it is part of. */
+const isProblem = ({ text, within }: Texts["hardCoded"][number]): boolean =>
+  /^(?:must|expected|cannot|needs|belongs|exactly|the rules) /.test(text) ||
+  within.some((name) => /problem$|^invalid(?:Field|Domain)$/i.test(name));
+
+const problems: string[] = [
+  ...listSources("api"),
+  ...listSources("shared/contracts"),
+  "shared/countries.ts",
+]
+  .filter((path) => !NOT_OF_PEOPLE.test(path))
+  .flatMap((path) => readTexts(path, readFileSync(join(ROOT, path), "utf8")).hardCoded)
+  .filter(isProblem)
+  .filter(({ within }) => !within.includes("textOrNull"))
+  .map(({ text }) => text);
+
 test("each problem that the API names of a value that people enter is translated", () => {
-  const named = ["branding", "domains", "http", "keys", "links", "reports", "webhooks"]
-    .flatMap((folder) => readSources("api", folder))
-    .flatMap((source) => [
-      ...source.matchAll(
-        /\b(?:invalidField\([^,()]+,|invalidDomain\(|problem:)\s*"([a-z][^"]+ [^"]+)"/g,
-      ),
-    ])
-    .map(([, problem = ""]) => problem);
-  expect(named.length).toBeGreaterThan(15);
-  const known = new Set<string>([...Object.values(en.service), ...OF_PROGRAMS]);
-  expect(named.filter((problem) => !known.has(problem))).toEqual([]);
+  expect(problems.length).toBeGreaterThan(90);
+  const known = new Set([...Object.values(en.service).map(toSource), ...OF_PROGRAMS]);
+  expect(problems.filter((problem) => !known.has(problem))).toEqual([]);
 });
 
 test("the sentences that are translated are those of the API and its schemas", () => {
-  const said = [...readSources("api"), ...readSources("shared/contracts")].join("\n");
-  const unsaid = Object.values(en.service).filter((sentence) => !said.includes(`"${sentence}"`));
+  const said = [...listSources("api"), ...listSources("shared/contracts")]
+    .map((path) => readFileSync(join(ROOT, path), "utf8"))
+    .join("\n");
+  const unsaid = Object.values(en.service).filter(
+    (sentence) => !said.includes(`"${sentence}"`) && !problems.includes(toSource(sentence)),
+  );
   expect(unsaid).toEqual([]);
+  expect(OF_PROGRAMS.filter((problem) => !problems.includes(problem))).toEqual([]);
 });

@@ -20,6 +20,8 @@ const EXCEPTIONS: Record<string, string> = {};
 const DYNAMIC: Record<string, string> = {
   'cli/machines/clicks.ts new RegExp(`^shorthop_redirector_${name}(?:\\\\{[^}]*\\\\})? (\\\\S+)$`, "gm")':
     "the operator's command line reads a redirector's metrics by constant names, one word per line",
+  'dashboard/src/languages/errors.ts new RegExp(`^${parts.join("")}$`)':
+    "a page reads values out of the API's sentences: constant texts, with two values at most between them",
 };
 
 type Found = { location: string; key: string; source: string; flags: string };

@@ -184,7 +184,7 @@ export class FailureService {
 /** Returns a domain in lower case; throws `invalid_request`. */
 function parseDomain(text: string): string {
   const parsed = parseFilterValue("domain", text);
-  if ("expected" in parsed) throw invalidField("domain", `must be ${parsed.expected}`);
+  if ("problem" in parsed) throw invalidField("domain", parsed.problem);
   return parsed.value;
 }
 

@@ -150,8 +150,8 @@ export function matchesFilters({ columns, classes }: Filters, click: ClickValues
 type Vocabulary = {
   /** Returns the value in its stored form; undefined for one that no click can have. */
   parse: (text: string) => string | undefined;
-  /** Describes valid values, for error messages. */
-  expected: string;
+  /** What is wrong with any other one. */
+  problem: string;
 };
 
 const isUnknown = (text: string): boolean =>
@@ -169,7 +169,10 @@ const oneOf =
     values.find((value) => value.toLowerCase() === text.toLowerCase());
 
 /** Accepts any text: the possible values cannot be listed. */
-const free = (parse: (text: string) => string): Vocabulary => ({ parse, expected: "a text" });
+const free = (parse: (text: string) => string): Vocabulary => ({
+  parse,
+  problem: "must be a text",
+});
 
 /** Lower-cases ASCII letters only, as ClickHouse's `lower` does. */
 const lowerAscii = (text: string): string =>
@@ -189,7 +192,7 @@ const host: Vocabulary = {
     const url = /^[^\s/\\?#@]+$/.test(name) ? URL.parse(`http://${name}`) : null;
     return url === null ? undefined : normalizeHost(url.host);
   },
-  expected: "a host without scheme and path, such as go.example.com",
+  problem: "must be a host without scheme and path, such as go.example.com",
 };
 
 const utm: Vocabulary = free(toUtmValue);
@@ -198,11 +201,11 @@ const utm: Vocabulary = free(toUtmValue);
 const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   country: {
     parse: orUnknown(UNKNOWN_COUNTRY, parseCountry),
-    expected: `an ISO 3166-1 code of two letters such as DE, or ${UNKNOWN_COUNTRY} where it is unknown`,
+    problem: `must be an ISO 3166-1 code of two letters such as DE, or ${UNKNOWN_COUNTRY} where it is unknown`,
   },
   continent: {
     parse: orUnknown("", oneOf(CONTINENTS)),
-    expected: `one of ${CONTINENTS.join(", ")}, or empty where it is unknown`,
+    problem: `must be one of ${CONTINENTS.join(", ")}, or empty where it is unknown`,
   },
   // ISO 3166-2 codes where the GeoIP data have them, else names.
   region: free((text) => {
@@ -210,35 +213,35 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
     return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : text;
   }),
   city: free((text) => (isUnknown(text) ? "" : text)),
-  device: { parse: oneOf(DEVICES), expected: `one of ${DEVICES.join(", ")}` },
+  device: { parse: oneOf(DEVICES), problem: `must be one of ${DEVICES.join(", ")}` },
   browser: agentName,
   os: agentName,
   referrer: free((text) => toReferringSite(text) || "direct"),
   referrer_path: free((text) => (text === "/" ? "" : text)),
   language: {
     parse: orUnknown("", (text) => (/^[a-z]{2,3}$/i.test(text) ? text.toLowerCase() : undefined)),
-    expected: "a language of two or three letters such as de, or empty where it is unknown",
+    problem: "must be a language of two or three letters such as de, or empty where it is unknown",
   },
   host,
   domain: host,
-  trigger: { parse: oneOf(TRIGGERS), expected: `one of ${TRIGGERS.join(", ")}` },
-  imported: { parse: oneOf(IMPORTED), expected: `one of ${IMPORTED.join(", ")}` },
+  trigger: { parse: oneOf(TRIGGERS), problem: `must be one of ${TRIGGERS.join(", ")}` },
+  imported: { parse: oneOf(IMPORTED), problem: `must be one of ${IMPORTED.join(", ")}` },
   utm_source: utm,
   utm_medium: utm,
   utm_campaign: utm,
   utm_term: utm,
   utm_content: utm,
-  class: { parse: oneOf(CLASSES), expected: `one of ${CLASSES.join(", ")}` },
+  class: { parse: oneOf(CLASSES), problem: `must be one of ${CLASSES.join(", ")}` },
 };
 
-/** Returns the stored form of a value, or a description of valid values. */
+/** Returns the stored form of a value, or what is wrong with it. */
 export function parseFilterValue(
   name: FilterName,
   text: string,
-): { value: string } | { expected: string } {
+): { value: string } | { problem: string } {
   const vocabulary = VOCABULARIES[name];
   const value = vocabulary === undefined ? text : vocabulary.parse(text);
-  return value === undefined ? { expected: vocabulary?.expected ?? "" } : { value };
+  return value === undefined ? { problem: vocabulary?.problem ?? "" } : { value };
 }
 
 /** Columns whose empty text is shown and filtered as `Unknown`. */

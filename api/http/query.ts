@@ -75,8 +75,8 @@ const filterValue = z.string().max(FILTER_VALUE_LENGTH_MAX);
 /** One of `anyOf` must match, if there are any; none of `noneOf` may match. */
 export type Values = { anyOf: string[]; noneOf: string[] };
 
-/** Returns the stored form of a value, or a description of valid values. */
-type ParseValue = (text: string) => { value: string } | { expected: string };
+/** Returns the stored form of a value, or what is wrong with it. */
+type ParseValue = (text: string) => { value: string } | { problem: string };
 
 /** The end of every filter's description. */
 const HOW_TO_USE =
@@ -103,9 +103,9 @@ function readValues(texts: readonly string[], parse: ParseValue): Values | { pro
     const negated = text.startsWith("-");
     const rest = negated ? text.slice(1) : text;
     const parsed = parse(rest.startsWith("\\") ? rest.slice(1) : rest);
-    if ("expected" in parsed) {
+    if ("problem" in parsed) {
       const hint = text.includes(",") ? "; send several values one by one, without commas" : "";
-      return { problem: `must be ${parsed.expected}${hint}` };
+      return { problem: parsed.problem + hint };
     }
     values[negated ? "noneOf" : "anyOf"].push(parsed.value);
   }

@@ -202,9 +202,9 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
       return `must be ${values.length === 1 ? "" : "one of "}${values.join(", ")}`;
     }
     case "too_small":
-      return describeSize(issue.origin, "at least", Number(issue.minimum));
+      return describeMinimum(issue.origin, Number(issue.minimum));
     case "too_big":
-      return describeSize(issue.origin, "at most", Number(issue.maximum));
+      return describeMaximum(issue.origin, Number(issue.maximum));
     case "invalid_format":
       return issue.format === "datetime"
         ? "must be a date and time with an offset, such as 2030-01-01T00:00:00Z"
@@ -214,13 +214,17 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-function describeSize(origin: string, bound: "at least" | "at most", size: number): string {
-  if (origin === "string") {
-    if (bound === "at least" && size === 1) return "must not be empty";
-    return `must have ${bound} ${size} characters`;
-  }
-  if (origin === "array") return `must have ${bound} ${size} ${size === 1 ? "entry" : "entries"}`;
-  return `must be ${bound} ${size}`;
+function describeMinimum(origin: string, size: number): string {
+  if (origin === "string")
+    return size === 1 ? "must not be empty" : `must have at least ${size} characters`;
+  if (origin !== "array") return `must be at least ${size}`;
+  return size === 1 ? "must have at least 1 entry" : `must have at least ${size} entries`;
+}
+
+function describeMaximum(origin: string, size: number): string {
+  if (origin === "string") return `must have at most ${size} characters`;
+  if (origin !== "array") return `must be at most ${size}`;
+  return size === 1 ? "must have at most 1 entry" : `must have at most ${size} entries`;
 }
 
 /** A response that does not match its schema is our fault. Its values must not reach the log. */

@@ -1,8 +1,8 @@
-/** Finds the texts in sources of the dashboard, and how they use the catalogues. */
+/** Finds the texts in sources, and how those of the dashboard use the catalogues. */
 import ts from "typescript";
 
-/** A text that is not in a catalogue. */
-type Found = { place: string; text: string };
+/** A text that is not in a catalogue, and the names of what it is part of, or passed to. */
+type Found = { place: string; text: string; within: readonly string[] };
 
 /**
  * A use of a text: its key, or the parts around the variable ones of a key; and the names of its
@@ -69,7 +69,8 @@ export function readTexts(file: string, source: string): Texts {
     }
     if (ts.isStringLiteralLike(node)) texts.literals.push(node.text);
     const text = textOf(node);
-    if (text !== undefined) texts.hardCoded.push({ place: placeOf(node), text });
+    if (text !== undefined)
+      texts.hardCoded.push({ place: placeOf(node), text, within: namesAround(node) });
     ts.forEachChild(node, visit);
   }
   visit(tree);
@@ -83,6 +84,17 @@ function isInFunction(node: ts.Node): boolean {
   for (let at = node.parent; at !== undefined; at = at.parent)
     if (ts.isFunctionLike(at)) return true;
   return false;
+}
+
+/** The names of the functions, variables, properties and calls around a node. */
+function namesAround(node: ts.Node): string[] {
+  const names: string[] = [];
+  for (let at = node.parent; at !== undefined; at = at.parent) {
+    if (ts.isCallExpression(at)) names.push(at.expression.getText());
+    else if (ts.isFunctionLike(at) || ts.isVariableDeclaration(at) || ts.isPropertyAssignment(at))
+      names.push(at.name?.getText() ?? "");
+  }
+  return names;
 }
 
 /** The texts that a call may return: two for a condition. */
@@ -127,7 +139,7 @@ const hasLetters = (text: string): boolean => /\p{L}/u.test(text);
 
 /** Several words, or one that begins with a capital, as in `Save`. */
 const looksLikeText = (text: string): boolean =>
-  /\p{L}[\p{Po}…]?\s+…?\p{L}/u.test(text) || /^\p{Lu}\p{Ll}/u.test(text.trim());
+  /\p{L}[\p{Po}…]?\s+(?:…\s*)?\p{L}/u.test(text) || /^\p{Lu}\p{Ll}/u.test(text.trim());
 
 /**
  * Whether a literal is of code: compared, a name, part of a type, or of an error that only logs

@@ -43,7 +43,8 @@ export function describeError({ code, message, param, retryAfterSeconds }: Servi
     return t("data.invalidValue", { param: fieldName(param), problem: translateSentence(problem) });
   }
   const isPlain = getLanguage() === "en" && code !== "unknown";
-  if (isPlain || SENTENCE_KEYS.has(message)) return translateSentence(message);
+  const translated = isPlain ? message : findTranslation(message);
+  if (translated !== undefined) return translated;
   return code === "rate_limited" && retryAfterSeconds !== undefined
     ? t("data.retryAfter", { seconds: retryAfterSeconds })
     : (findText(`data.codes.${code}`) ?? message);
@@ -59,9 +60,17 @@ function problemOf(message: string, param: string): string | undefined {
 }
 
 /** Translates a sentence of the API or its schemas; one that is not known stays as it is. */
-export function translateSentence(sentence: string): string {
+export const translateSentence = (sentence: string): string =>
+  findTranslation(sentence) ?? sentence;
+
+function findTranslation(sentence: string): string | undefined {
   const key = SENTENCE_KEYS.get(sentence);
-  return key === undefined ? sentence : t(key);
+  if (key !== undefined) return t(key);
+  for (const { key, form } of SENTENCE_FORMS) {
+    const values = form.exec(sentence)?.groups;
+    if (values !== undefined) return t(key, values);
+  }
+  return undefined;
 }
 
 const SENTENCE_KEYS: ReadonlyMap<string, TextKey> = new Map(
@@ -71,6 +80,20 @@ const SENTENCE_KEYS: ReadonlyMap<string, TextKey> = new Map(
     `service.${name}` as TextKey,
   ]),
 );
+
+/** The sentences with values, as `{max}`, in forms that find these; the most precise one first. */
+const SENTENCE_FORMS: readonly { key: TextKey; form: RegExp }[] = [...SENTENCE_KEYS]
+  .filter(([sentence]) => sentence.includes("{"))
+  .toSorted(([one], [other]) => other.length - one.length)
+  .map(([sentence, key]) => ({ key, form: toForm(sentence) }));
+
+function toForm(sentence: string): RegExp {
+  const parts = sentence.split(/\{(\w+)\}/).map((part, i) =>
+    // Names of values are between the texts.
+    i % 2 === 1 ? `(?<${part}>.+?)` : part.replaceAll(/[$()*+.?[\\\]^|]/g, "\\$&"),
+  );
+  return new RegExp(`^${parts.join("")}$`);
+}
 
 /**
  * The name of a field by its path: `tags.0` is the first of the tags, and `preview.image` is the

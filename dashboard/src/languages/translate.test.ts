@@ -9,6 +9,7 @@ import * as z from "zod";
 import { changeDomainBody } from "../../../shared/contracts/domain-settings.ts";
 import { invalidValue } from "../../../shared/contracts/errors.ts";
 import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
+import { findContrastProblem } from "../../../shared/contracts/qr-style.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
 import { toFormValues, validateLink } from "../pages/links/form.ts";
 import { matchLanguage } from "../preferences.ts";
@@ -117,6 +118,13 @@ describe("the language of the page", () => {
     await setLanguage("de");
     expect(refused("color", "must be a colour such as #1d4ed8")).toBe(
       "Ungültiger Wert für „Farbe“: muss eine Farbe wie #1d4ed8 sein",
+    );
+    const contrast = findContrastProblem({ foreground: "#cccccc", background: "#ffffff" }) ?? "";
+    expect(refused("foreground", contrast)).toMatch(
+      /: muss sich stärker .* abheben: \d+ % von 55 %$/,
+    );
+    expect(refused("start_date", "must be at most 10 years before end_date")).toEndWith(
+      "darf höchstens 10 Jahre vor dem Ende liegen",
     );
     expect(refused("tags.0", "must be rare")).toBe(
       "Ungültiger Wert für „Schlagwörter 1“: must be rare",
