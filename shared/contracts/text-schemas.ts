@@ -3,11 +3,14 @@ import * as z from "zod";
 
 import { hasControlCharacter } from "./text.ts";
 
-/** A single line of text, without control characters. */
+/**
+ * A single line of text, without control characters. The length is checked first: what is done with
+ * the text next may take time with its square, as composing its letters does.
+ */
 export const plainText = (lengthMax: number) =>
   z
     .string()
-    .max(lengthMax)
+    .max(lengthMax, { abort: true })
     .refine((text) => !hasControlCharacter(text), "must not hold control characters");
 
 /**

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { externalId, tag } from "./link-schemas.ts";
+import { externalId, newLinkBody, tag } from "./link-schemas.ts";
 import { hasControlCharacter, toSingleLine, trimInvisible } from "./text.ts";
 import { viewName } from "./view-schemas.ts";
 
@@ -103,4 +103,14 @@ test.each([
     }),
   );
   for (const none of ["", ".", ".."]) expect(name.safeParse(none).success).toBe(false);
+});
+
+test("a text that is too long is refused as it is: composing it takes quadratic time", () => {
+  const long = `a${"\u0301".repeat(40_000)}${"\u0316".repeat(40_000)}`;
+  const arms = [{ label: long, url: "https://example.com/b", weight: 1 }];
+  const fields = { title: long, notes: long, utm_campaign: long, tags: [long], split: { arms } };
+  for (const [name, value] of Object.entries(fields))
+    expect(newLinkBody.safeParse({ url: "https://example.com", [name]: value }).success).toBe(
+      false,
+    );
 });
