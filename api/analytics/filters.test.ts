@@ -50,6 +50,8 @@ describe("a value of a filter", () => {
     ["referrer", "XN--BCHER-KVA.de", "xn--bcher-kva.de"],
     ["utm_source", "newsletter ", "newsletter"],
     ["utm_campaign", "cafe\u0301", "café"],
+    ["tag", "cafe\u0301", "café"],
+    ["city", "Du\u0308sseldorf", "Düsseldorf"],
     ["browser", "", "unknown"],
     ["referrer", "", "direct"],
     ["language", "Unknown", ""],

@@ -195,6 +195,9 @@ const host: Vocabulary = {
   problem: "must be a host without scheme and path, such as go.example.com",
 };
 
+/** Letters as texts are stored (`plainText`). */
+const compose = (text: string): string => text.normalize("NFC");
+
 const utm: Vocabulary = free(toUtmValue);
 
 /** Filters whose values are parsed; the others are compared as given. */
@@ -210,9 +213,10 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   // ISO 3166-2 codes where the GeoIP data have them, else names.
   region: free((text) => {
     if (isUnknown(text)) return "";
-    return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : text;
+    return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : compose(text);
   }),
-  city: free((text) => (isUnknown(text) ? "" : text)),
+  city: free((text) => (isUnknown(text) ? "" : compose(text))),
+  tag: free(compose),
   device: { parse: oneOf(DEVICES), problem: `must be one of ${DEVICES.join(", ")}` },
   browser: agentName,
   os: agentName,

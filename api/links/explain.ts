@@ -6,7 +6,7 @@ import { CLICK_TEXT_BYTES_MAX } from "../../shared/contracts/click-text.ts";
 import { component, strictComponent } from "../../shared/contracts/components.ts";
 import { RULE_ID } from "../../shared/contracts/examples.ts";
 import { targetFields } from "../../shared/contracts/link-fields.ts";
-import { instant, plainText } from "../../shared/contracts/text-schemas.ts";
+import { exactText, instant } from "../../shared/contracts/text-schemas.ts";
 import { findCountryProblem } from "../../shared/countries.ts";
 import { CachedFacts, type RequestFacts, toAgentNames } from "../../shared/decision/facts.ts";
 import { preferredLanguage } from "../../shared/decision/language.ts";
@@ -25,7 +25,7 @@ import { statusOf } from "./settings.ts";
 const HEADER_LENGTH_MAX = 8_192;
 
 const header = (description: string, example: string) =>
-  plainText(HEADER_LENGTH_MAX)
+  exactText(HEADER_LENGTH_MAX)
     .optional()
     .meta({ description, examples: [example] });
 

@@ -21,7 +21,7 @@ import {
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
 import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/query-string.ts";
-import { instant } from "../../shared/contracts/text-schemas.ts";
+import { instant, searchText } from "../../shared/contracts/text-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { choice, idInPath } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
@@ -81,7 +81,7 @@ const CREATOR_LENGTH_MAX = 40;
 /** An alias to find, in any Unicode form; characters beyond U+FFFF count twice. */
 const aliasText = z.string().max(ALIAS_BYTES_MAX).overwrite(normalizeAlias);
 
-const tagFilter = z.string().max(TAG_LENGTH_MAX);
+const tagFilter = searchText(TAG_LENGTH_MAX);
 
 const utmFilter = (name: UtmName) =>
   filterParameter(
@@ -92,9 +92,7 @@ const utmFilter = (name: UtmName) =>
 
 /** The conditions of a list of links: of a request, and of a filter that is saved. */
 export const linkConditions = z.object({
-  search: z
-    .string()
-    .max(SEARCH_LENGTH_MAX)
+  search: searchText(SEARCH_LENGTH_MAX)
     .optional()
     .meta({
       description:

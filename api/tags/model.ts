@@ -4,13 +4,12 @@ import * as z from "zod";
 import { component, strictComponent } from "../../shared/contracts/components.ts";
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
+import { searchText } from "../../shared/contracts/text-schemas.ts";
 import { count, countOrNull, flag, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
 export const listTagsQuery = z.object({
-  search: z
-    .string()
-    .max(TAG_LENGTH_MAX)
+  search: searchText(TAG_LENGTH_MAX)
     .optional()
     .meta({ description: "Text that the name contains, ignoring case.", examples: ["spr"] }),
   sort: z

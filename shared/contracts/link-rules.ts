@@ -6,7 +6,7 @@ import { component, strictComponent } from "./components.ts";
 import { RULE_ID } from "./examples.ts";
 import { toReferringSite } from "./host-names.ts";
 import { destination } from "./link-fields.ts";
-import { instant, plainText } from "./text-schemas.ts";
+import { exactText, instant, plainText } from "./text-schemas.ts";
 
 /** Most rules of a link, conditions of a rule, and values of a condition. */
 const RULES_MAX = 20;
@@ -113,10 +113,10 @@ const condition = z
     listed("ip", address, "203.0.113.0/24"),
     z.strictObject({
       type: typeOf("query"),
-      name: plainText(NAME_LENGTH_MAX)
+      name: exactText(NAME_LENGTH_MAX)
         .min(1)
         .meta({ description: "The name of the short URL's parameter.", examples: ["lang"] }),
-      in: listOf(plainText(VALUE_LENGTH_MAX))
+      in: listOf(exactText(VALUE_LENGTH_MAX))
         .optional()
         .meta({ description: "Its values; any when left out.", examples: [["de"]] }),
       not,

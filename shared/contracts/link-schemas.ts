@@ -12,8 +12,9 @@ import {
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingFlag, settingsFields } from "./link-settings.ts";
-import { toUtmValue, type UtmName } from "./query-string.ts";
-import { instant, linesOfText, nameInPath, plainText } from "./text-schemas.ts";
+import type { UtmName } from "./query-string.ts";
+import { exactText, instant, linesOfText, nameInPath, plainText } from "./text-schemas.ts";
+import { trimInvisible } from "./text.ts";
 
 /** Most links that one bulk request creates. */
 export const BULK_LINKS_MAX = 100;
@@ -41,13 +42,11 @@ const LINK_PASSWORD_LENGTH_MAX = 128;
 /** Most characters of an external id, which a client assigns to a link. */
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 
-export const externalId = nameInPath(plainText(EXTERNAL_ID_LENGTH_MAX));
+export const externalId = nameInPath(exactText(EXTERNAL_ID_LENGTH_MAX));
 
 const utmValue = (name: UtmName) =>
   plainText(UTM_LENGTH_MAX)
-    .overwrite(toUtmValue)
-    // Composed letters may be more than before.
-    .max(UTM_LENGTH_MAX)
+    .overwrite(trimInvisible)
     .nullable()
     // Before the transformation, because the input is documented.
     .meta({

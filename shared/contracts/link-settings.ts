@@ -21,11 +21,7 @@ export const LABEL_LENGTH_MAX = 60;
 const LABEL_EXAMPLE = "New page";
 
 /** Labels that look alike are one label. */
-const label = plainText(LABEL_LENGTH_MAX)
-  .overwrite((text) => trimInvisible(text).normalize("NFC"))
-  .min(1)
-  // Composed letters may be more than before.
-  .max(LABEL_LENGTH_MAX);
+const label = plainText(LABEL_LENGTH_MAX).overwrite(trimInvisible).min(1);
 
 const weight = z
   .int()

@@ -4,14 +4,26 @@ import * as z from "zod";
 import { hasControlCharacter } from "./text.ts";
 
 /**
- * A single line of text, without control characters. The length is checked first: what is done with
- * the text next may take time with its square, as composing its letters does.
+ * A text that is compared with those that people have written. Its letters are composed (NFC): what
+ * looks alike is found and counted alike, however a device writes it. The length is checked first:
+ * composing a text takes time with its square.
  */
-export const plainText = (lengthMax: number) =>
+export const searchText = (lengthMax: number) =>
   z
     .string()
     .max(lengthMax, { abort: true })
-    .refine((text) => !hasControlCharacter(text), "must not hold control characters");
+    .overwrite((text) => text.normalize("NFC"))
+    // Composed letters may be more than before.
+    .max(lengthMax);
+
+const withoutControls = (text: z.ZodString) =>
+  text.refine((text) => !hasControlCharacter(text), "must not hold control characters");
+
+/** A single line of text, without control characters. */
+export const plainText = (lengthMax: number) => withoutControls(searchText(lengthMax));
+
+/** As {@link plainText}, of what programs compare: its letters stay as they are. */
+export const exactText = (lengthMax: number) => withoutControls(z.string().max(lengthMax));
 
 /**
  * A name by which a path addresses something. URLs resolve these two to another path, also
@@ -33,6 +45,8 @@ export const linesOfText = (lengthMax: number) =>
   z
     .string()
     .overwrite((text) => text.replaceAll(/\r\n?/g, "\n"))
+    .max(lengthMax, { abort: true })
+    .overwrite((text) => text.normalize("NFC"))
     .max(lengthMax)
     .refine((text) => !CONTROL_IN_LINES.test(text), "must not hold control characters");
 

@@ -1,11 +1,19 @@
-/** Goal: a pasted text loses what nobody sees at its ends, and nothing else. */
+/**
+ * Goal: a pasted text loses what nobody sees at its ends, and nothing else; letters are stored in
+ * one form.
+ */
 import { expect, test } from "bun:test";
 
 import fc from "fast-check";
 
+import { newKeyBody } from "./key-schemas.ts";
 import { externalId, newLinkBody, tag } from "./link-schemas.ts";
+import { reportName } from "./report-schemas.ts";
+import { brandName, shareName } from "./share-schemas.ts";
 import { hasControlCharacter, toSingleLine, trimInvisible } from "./text.ts";
+import { userName } from "./users.ts";
 import { viewName } from "./view-schemas.ts";
+import { newWebhookBody } from "./webhook-schemas.ts";
 
 /** Characters that nobody sees, by the reason why they come along. */
 const INVISIBLE: Readonly<Record<string, string>> = {
@@ -103,6 +111,33 @@ test.each([
     }),
   );
   for (const none of ["", ".", ".."]) expect(name.safeParse(none).success).toBe(false);
+});
+
+test("texts of people have composed letters, those that programs compare stay as they are", () => {
+  const [composed, decomposed] = ["Café", "Cafe\u0301"];
+  const texts = { title: decomposed, notes: decomposed, utm_campaign: decomposed };
+  const condition = { type: "query", name: decomposed, in: [decomposed] };
+  const rules = [{ url: "https://example.com/b", conditions: [condition] }];
+  const link = newLinkBody.parse({
+    ...texts,
+    url: "https://example.com",
+    tags: [composed, decomposed],
+    preview: { title: decomposed, description: decomposed },
+    external_id: decomposed,
+    rules,
+  });
+  expect(link).toMatchObject({
+    title: composed,
+    notes: composed,
+    utm_campaign: composed,
+    tags: [composed],
+    preview: { title: composed, description: composed },
+    external_id: decomposed,
+    rules,
+  });
+  const names = [newKeyBody.shape.name, reportName, brandName, shareName, userName, viewName];
+  for (const schema of [...names, newWebhookBody.shape.description])
+    expect(schema.parse(decomposed)).toBe(composed);
 });
 
 test("a text that is too long is refused as it is: composing it takes quadratic time", () => {

@@ -4,6 +4,7 @@
 import { expect, test } from "bun:test";
 
 import { newUuid } from "../../../shared/ids.ts";
+import { listLinksQuery } from "../model.ts";
 import { toFilter } from "./filter.ts";
 
 const owner = { accountId: newUuid(), mode: "live" as const };
@@ -54,6 +55,11 @@ test.each([
   ["50 %. ", null],
 ])("the search %j is also one for %p", (search, respelled) => {
   expect(toFilter(owner, { search }, RULES)?.respelled).toBe(respelled);
+});
+
+test("what looks alike is searched alike: letters are composed, as links have them", () => {
+  const query = listLinksQuery.parse({ search: "Cafe\u0301", tag: ["cre\u0300me"] });
+  expect(query).toMatchObject({ search: "Café", tag: ["crème"] });
 });
 
 test.each([
