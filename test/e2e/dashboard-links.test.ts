@@ -81,6 +81,15 @@ const typeAtOnce = (page: Page, text: string) =>
     `for (const key of ${JSON.stringify(text)}) document.execCommand("insertText", false, key)`,
   );
 
+/** Pastes into the focused field. */
+const pasteAtOnce = (page: Page, text: string) =>
+  page.evaluate(`{
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", ${JSON.stringify(text)});
+    const paste = { clipboardData, bubbles: true, cancelable: true };
+    document.activeElement.dispatchEvent(new ClipboardEvent("paste", paste));
+  }`);
+
 const openNewLink = (page: Page) => page.getByRole("button", { name: "New link" }).click();
 
 const short = (alias: string) => `${dashboard.stack.info().short_url}/${alias}`;
@@ -514,7 +523,8 @@ withBrowser("several links", () => {
       await client.links.update(b.id, { tags: ["old", "meanwhile"] });
       await bulk(page, "Tags").click();
       const tags = page.getByRole("dialog", { name: "Tags of 2 links" });
-      await tags.getByLabel("Add", { exact: true }).fill("new, fresh");
+      await tags.getByLabel("Add", { exact: true }).fill("new; ");
+      await pasteAtOnce(page, "fresh\r\nnew");
       await tags.getByLabel("old").check();
       await tags.getByRole("button", { name: "Change tags" }).click();
       await page.getByText("2 links tagged.").waitFor();

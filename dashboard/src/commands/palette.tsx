@@ -244,7 +244,7 @@ export type PaletteItem = {
  * empty text.
  */
 export function matchItems(items: readonly PaletteItem[], text: string): PaletteItem[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = text.normalize("NFC").toLowerCase().split(/\s+/).filter(Boolean);
   return items.filter(({ name, detail }) => {
     const own = `${name} ${detail}`.toLowerCase();
     return words.every((word) => own.includes(word));

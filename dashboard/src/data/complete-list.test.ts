@@ -6,9 +6,9 @@ import { expect, test } from "bun:test";
 
 import { completeList, type ListOption, readList, readWords } from "./complete-list.ts";
 
-const TAGS: ListOption[] = ["mail", "Spring", "spring-sale", "offspring", "a,b"].map((name) => ({
-  name,
-}));
+const TAGS: ListOption[] = ["mail", "Spring", "spring-sale", "offspring", "Café", "a,b", "a;b"].map(
+  (name) => ({ name }),
+);
 const COUNTRIES: ListOption[] = [
   { name: "Germany", code: "DE" },
   { name: "Denmark", code: "DK" },
@@ -30,9 +30,11 @@ test.each([
     "mail, x,spr",
     ["mail, x, Spring", "mail, x, spring-sale", "mail, x, offspring"],
   ],
+  ["after a semicolon", "mail; SALE", ["mail; spring-sale"]],
+  ["in any form of its letters", "cafe\u0301", ["Café"]],
   ["by none that is there", "Spring, spr", ["Spring, spring-sale", "Spring, offspring"]],
   ["not to what it is", "mail, Spring", ["mail, spring-sale", "mail, offspring"]],
-  ["and none has a comma", "", ["mail", "Spring", "spring-sale", "offspring"]],
+  ["and none would be two", "", ["mail", "Spring", "spring-sale", "offspring", "Café"]],
 ])("the last value of a text is completed: %s", (_, text, expected) => {
   expect(textsOf(text)).toEqual(expected);
 });
@@ -53,10 +55,13 @@ test("a value is found by its code and by its name, and shown with both", () => 
   ]);
 });
 
-test("a text is read as it is written, each value once", () => {
-  expect(readList(" a, b ,,a,")).toEqual(["a", "b"]);
+test.each([
+  ["commas and semicolons", " a b, c; d ,;a b,", ["a b", "c", "d"]],
+  ["lines and cells that were pasted", "a b\r\nc\td\n\n", ["a b", "c", "d"]],
+])("a text has several values, each once: %s", (_, text, values) => {
+  expect(readList(text)).toEqual(values);
 });
 
-test("a text of words is read by commas, spaces and lines", () => {
-  expect(readWords(" a, b\nc,,\r\n")).toEqual(["a", "b", "c"]);
+test("a text of words has them between spaces, too", () => {
+  expect(readWords(" a, b;c\nd  e,,\r\na")).toEqual(["a", "b", "c", "d", "e"]);
 });

@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 
 import { setLanguage } from "../languages/translate.ts";
-import { codesOf, optionsOf, toCodes, toNames } from "./named-values.ts";
+import { codesOf, optionsOf, toAcceptLanguage, toCodes, toNames } from "./named-values.ts";
 
 // All that a language changes of the page itself.
 Object.assign(globalThis, { document: { documentElement: {} } });
@@ -46,6 +46,11 @@ test.each([
 ] as const)("in %s, a %s is read as %p", async (language, kind, values, text) => {
   await setLanguage(language);
   expect(toNames(kind, values).toLowerCase()).toBe(text.toLowerCase());
+});
+
+test("languages are typed by name, or as a browser sends them", () => {
+  expect(toAcceptLanguage("German, pt-br")).toBe("de,pt-br");
+  expect(toAcceptLanguage("de-AT, de;q=0.9,,")).toBe("de-at,de;q=0.9");
 });
 
 test("an option is found by its name and its code", () => {

@@ -66,11 +66,19 @@ export function toCodes(kind: string, text: string): string[] {
   return readList(text).map((typed) => byText.get(typed.toLowerCase()) ?? typed);
 }
 
-/** A text of the names of values. A name that a comma would divide stays a code. */
+/** Languages as browsers send them: a quality, after a semicolon, stays with its own. */
+export const toAcceptLanguage = (text: string): string =>
+  text
+    .split(",")
+    .map((language) => toCodes("language", language).join(";"))
+    .filter((language) => language !== "")
+    .join(",");
+
+/** A text of the names of values. A name that would be read as another one stays a code. */
 export const toNames = (kind: string, values: readonly string[]): string =>
   values
     .map((value) => {
       const name = isCoded(kind) ? nameOf(kind, value) : value;
-      return name.includes(",") || toCodes(kind, name)[0] !== value ? value : name;
+      return toCodes(kind, name).join(",") === value ? name : value;
     })
     .join(", ");

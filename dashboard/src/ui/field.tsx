@@ -4,6 +4,7 @@
  */
 import { Eye, EyeOff } from "lucide-react";
 import {
+  type ClipboardEvent,
   type ComponentProps,
   createContext,
   type FormEvent,
@@ -17,7 +18,7 @@ import {
 
 import { HEX_COLOR } from "../../../shared/contracts/colors.ts";
 import { useTags } from "../data/account-lists.ts";
-import { completeList, type ListOption } from "../data/complete-list.ts";
+import { completeList, type ListOption, readList } from "../data/complete-list.ts";
 import { t } from "../languages/translate.ts";
 import { Button, IconButton } from "./button.tsx";
 import { ErrorAlert, type Task } from "./states.tsx";
@@ -255,16 +256,23 @@ export const CheckGroup = ({ label, options, error, ...input }: CheckGroupProps)
 );
 
 type ListFieldProps = TextFieldProps & {
-  text: string;
-  options: readonly ListOption[];
+  /** Its text, of which the last value is completed by one of the options. */
+  text?: string;
+  options?: readonly ListOption[];
 };
 
-/** A text field for values, separated by commas, that completes the last one. */
-export function ListField({ text, options, ...field }: ListFieldProps) {
+/** A text field for several values (`complete-list.ts`). */
+export function ListField({ text = "", options = [], ...field }: ListFieldProps) {
   const listId = useId();
   return (
     <>
-      <TextField {...field} list={listId} autoComplete="off" spellCheck={false} />
+      <TextField
+        {...field}
+        list={listId}
+        autoComplete="off"
+        spellCheck={false}
+        onPaste={pasteLines}
+      />
       <datalist id={listId}>
         {completeList(text, options).map(({ value, label }) => (
           <option key={value} value={value} label={label} />
@@ -272,6 +280,18 @@ export function ListField({ text, options, ...field }: ListFieldProps) {
       </datalist>
     </>
   );
+}
+
+/** Pastes several lines as values: the browser would join them to one. */
+function pasteLines(event: ClipboardEvent<HTMLInputElement>): void {
+  const { currentTarget: input, clipboardData } = event;
+  const text = clipboardData.getData("text/plain").trim();
+  if (!/[\r\n]/.test(text)) return;
+  event.preventDefault();
+  const { selectionStart, selectionEnd, value } = input;
+  const [start, end] = [selectionStart ?? value.length, selectionEnd ?? value.length];
+  input.setRangeText(readList(text).join(", "), start, end, "end");
+  input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 export const TagsField = (field: Omit<ListFieldProps, "options" | "hint">) => (

@@ -26,7 +26,7 @@ import {
   Secret,
   SecretDialog,
 } from "../../ui/dialog.tsx";
-import { CheckGroup, Disclosure, PasswordField, TextField } from "../../ui/field.tsx";
+import { CheckGroup, Disclosure, ListField, PasswordField, TextField } from "../../ui/field.tsx";
 import { formField, optionalBy, useFormAction } from "../../ui/form.ts";
 import { formatDate, formatDateTime } from "../../ui/format.ts";
 import { toInstant } from "../../ui/local-time.ts";
@@ -282,7 +282,7 @@ function AccessFields({ form }: FieldsProps) {
         {...formField(form, "expires_at")}
       />
       <Disclosure title={t("shares.embedding")}>
-        <TextField
+        <ListField
           label={t("fields.embed_origins")}
           placeholder="https://www.example.com"
           hint={t("shares.sitesHint")}

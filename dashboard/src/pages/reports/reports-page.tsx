@@ -16,7 +16,7 @@ import { useAccountContext, useApiQuery, useCanWrite, useClient } from "../../da
 import { getLanguage, rich, strong, t } from "../../languages/translate.ts";
 import { Button, useDialog } from "../../ui/button.tsx";
 import { ActionDialog, Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { SelectField, TextField } from "../../ui/field.tsx";
+import { ListField, SelectField, TextField } from "../../ui/field.tsx";
 import { formField, optionalBy, useFormAction } from "../../ui/form.ts";
 import { formatCount, formatDate, formatDateTime } from "../../ui/format.ts";
 import { getLocalZone, listTimeZones } from "../../ui/local-time.ts";
@@ -166,7 +166,7 @@ const DeleteDialog = ({ report, onClose }: { report: Report; onClose: () => void
 );
 
 /**
- * `tag` and `short_url` are empty for the whole account; `emails` is separated by spaces or commas.
+ * `tag` and `short_url` are empty for the whole account; `emails` is a text of several.
  */
 type Values = {
   name: string;
@@ -272,7 +272,7 @@ function ReportDialog({ report, onClose }: ReportDialogProps) {
         options={languages}
         {...formField(form, "language")}
       />
-      <TextField
+      <ListField
         label={t("fields.emails")}
         hint={t(sends_mails ? "reports.emailsHint" : "reports.noMails")}
         disabled={!sends_mails && report?.emails.length !== 0}

@@ -9,7 +9,7 @@ import { useState } from "react";
 import type { Body, FullLink, ResponseBody } from "../../../../clients/typescript/src/index.ts";
 import { WEEKDAYS } from "../../../../shared/contracts/analytics.ts";
 import { CONTINENTS, describeValue } from "../../../../shared/statistics/values.ts";
-import { codesOf, optionsOf, toCodes } from "../../data/named-values.ts";
+import { codesOf, optionsOf, toAcceptLanguage } from "../../data/named-values.ts";
 import { useApiQuery } from "../../data/session.ts";
 import { findText, rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
 import { ChoiceField, ListField, SelectField, TextField } from "../../ui/field.tsx";
@@ -128,7 +128,7 @@ function MoreFields({ visitor, set }: MoreFieldsProps) {
           value={languages}
           onChange={({ target: { value } }) => {
             setLanguages(value);
-            set("language", toCodes("language", value).join(","));
+            set("language", toAcceptLanguage(value));
           }}
         />
         <TextField

@@ -157,7 +157,7 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
 
 type DialogProps = { webhook: Webhook; onClose: () => void };
 
-/** `events` is separated by spaces or commas; empty for all. */
+/** `events` is a text of several; empty for all. */
 type Values = { url: string; events: string; format: WebhookFormat; description: string };
 
 const newValues: Values = { url: "", events: "", format: "standard", description: "" };
