@@ -281,7 +281,8 @@ const toSession = ({ session, user }: { session: { id: Uuid }; user: User }): Se
   user: { id: user.id, email: user.email, name: user.name },
 });
 
-export const notSignedIn = (): ApiError => new ApiError("unauthorized", "Sign in first.");
+export const notSignedIn = (): ApiError =>
+  new ApiError("unauthorized", "You are not signed in any more. Sign in, and try again.");
 
 const signedIn = z.object({
   token: z.string(),

@@ -6,7 +6,7 @@ import type { Session } from "../../shared/contracts/user-responses.ts";
 import { AccountReactContext, useSession } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
-import { SignInPage } from "./pages/sign-in.tsx";
+import { SignInAgain, SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
 import { Logo } from "./ui/page.tsx";
 import { Empty, ErrorState, lazyPart, Loading, Script } from "./ui/states.tsx";
@@ -65,12 +65,21 @@ export function App() {
   return (
     <Switch>
       <Route path="/invite/:token">
-        {({ token }) => <Invitation token={token} session={data} />}
+        {({ token }) => (
+          <Invitation token={token} session={data?.hasEnded === false ? data.session : null} />
+        )}
       </Route>
       <Route path="/forgot-password" component={ForgotPassword} />
       <Route path="/reset-password/:token">{({ token }) => <ResetPassword token={token} />}</Route>
       <Route>
-        {data === null ? <SignInPage key={location} /> : <SignedInRoutes session={data} />}
+        {data === null ? (
+          <SignInPage key={location} />
+        ) : (
+          <>
+            <SignedInRoutes session={data.session} />
+            {data.hasEnded && <SignInAgain email={data.session.user.email} />}
+          </>
+        )}
       </Route>
     </Switch>
   );

@@ -1,12 +1,11 @@
 /** Entry point of the application. */
-import { QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode, useSyncExternalStore } from "react";
 import { createRoot } from "react-dom/client";
 
 import { StatisticsLanguageContext } from "../../shared/statistics/language.ts";
 import { App } from "./app.tsx";
-import { SESSION_KEY } from "./data/session.ts";
-import { isSignedOut } from "./languages/errors.ts";
+import { checkSession } from "./data/session.ts";
 import {
   getLanguage,
   onLanguageChange,
@@ -16,13 +15,11 @@ import {
 import { applyTheme, preferredLanguage, readTheme } from "./preferences.ts";
 import { ToastRegion } from "./ui/toast.tsx";
 
+const onError = (error: unknown): void => checkSession(queryClient, error);
+
 const queryClient = new QueryClient({
-  queryCache: new QueryCache({
-    // When any query finds the session expired, show the sign-in page.
-    onError(error) {
-      if (isSignedOut(error)) queryClient.setQueryData(SESSION_KEY, null);
-    },
-  }),
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
   defaultOptions: {
     queries: { retry: false, staleTime: 15_000, refetchOnWindowFocus: false },
   },

@@ -68,6 +68,28 @@ withBrowser("the sign-in", () => {
     await page.context().close();
   });
 
+  test("is asked for once more when a session ends, and what was typed is still there", async () => {
+    const user = await createUser(dashboard.stack, account.id);
+    const { page, consoleErrors } = await openSignIn(dashboard.browser, dashboard.stack);
+    await signInOnPage(page, user);
+    await page.getByRole("button", { name: "New link" }).click();
+    const form = page.getByRole("dialog", { name: "New link" });
+    await form.getByLabel("Destination").fill("https://example.com/typed");
+    await page.context().clearCookies();
+    await form.getByRole("button", { name: "Create link" }).click();
+    const again = page.getByRole("dialog", { name: "Sign in" });
+    expect(await again.getByLabel("E-mail address").inputValue()).toBe(user.email);
+    await again.getByLabel("Password").fill(user.password);
+    await again.getByRole("button", { name: "Sign in" }).click();
+    await again.waitFor({ state: "detached" });
+    await form.getByText("You are not signed in any more.").waitFor();
+    await form.getByRole("button", { name: "Create link" }).click();
+    await page.getByText("The link is ready").waitFor();
+    await linksTable(page).getByText("example.com/typed").first().waitFor();
+    expect(consoleErrors).toEqual([]);
+    await page.context().close();
+  });
+
   longTest("ends in all browsers when the password is changed, or one wants it", async () => {
     const user = await createUser(dashboard.stack, account.id);
     const open = () => openSignIn(dashboard.browser, dashboard.stack);

@@ -12,7 +12,7 @@ import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import { useCommands } from "../data/commands.ts";
 import { getJson } from "../data/http.ts";
 import { getBasePath, SEARCH_LENGTH_MAX } from "../data/scope.ts";
-import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
+import { signOut, useAccountContext, useCanWrite } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
@@ -202,7 +202,6 @@ function useActions(text: string): PaletteItem[] {
   const { session, account, mode } = useAccountContext();
   const canWrite = useCanWrite();
   const { createLink, openShortcuts } = useCommands();
-  const signOut = useSignOut();
   const [, navigate] = useLocation();
   const url = readDestination(text);
   const otherMode = mode === "live" ? "test" : "live";

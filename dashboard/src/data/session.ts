@@ -1,5 +1,5 @@
 /** The session, the account and mode that the page shows, and queries of what they have. */
-import { useQuery, useQueryClient, type UseQueryOptions } from "@tanstack/react-query";
+import { type QueryClient, useQuery, type UseQueryOptions } from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
 import type { Client } from "../../../clients/typescript/src/index.ts";
@@ -10,34 +10,54 @@ import type { AccountScope, Mode } from "./scope.ts";
 
 export const SESSION_KEY = ["session"];
 
-/** Queries the session; null when nobody is signed in. */
+/** The session of the page, and whether it has ended since the page has shown something with it. */
+type KnownSession = { session: Session; hasEnded: boolean };
+
+/**
+ * Queries the session; null when nobody has been signed in. One that has ended stays, so that what
+ * was typed is still there when its user has signed in again, here or in another tab.
+ */
 export const useSession = () =>
-  useQuery({
+  useQuery<KnownSession | null>({
     queryKey: SESSION_KEY,
     staleTime: 60_000,
-    async queryFn(): Promise<Session | null> {
+    refetchOnWindowFocus: ({ state: { data } }) => data?.hasEnded === true && "always",
+    async queryFn({ client }) {
+      const before = client.getQueryData<KnownSession | null>(SESSION_KEY) ?? null;
       try {
-        return await getJson<Session>("/auth/session");
+        const session = await getJson<Session>("/auth/session");
+        if (before !== null && before.session.user.id !== session.user.id) {
+          // Another user sees nothing of what this one did.
+          location.reload();
+          return before;
+        }
+        if (before?.hasEnded === true) void client.invalidateQueries({ predicate: isNoSession });
+        return { session, hasEnded: false };
       } catch (error) {
         if (!isSignedOut(error)) throw error;
         forgetEarlyResponses();
-        return null;
+        return before === null ? null : { ...before, hasEnded: true };
       }
     },
   });
 
-/** Ends this session, or all sessions of the user, and clears the query cache. */
-export function useSignOut() {
-  const queryClient = useQueryClient();
-  return async (everywhere = false): Promise<void> => {
-    const path = everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out";
-    const { url } = await post<{ url?: string }>(path);
-    // Where the provider ends its session, and leads back.
-    if (url !== undefined) location.assign(url);
-    // Shows the sign-in page first, so that no mounted query refetches the data removed next.
-    queryClient.setQueryData(SESSION_KEY, null);
-    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
-  };
+const isNoSession = ({ queryKey: [name] }: { queryKey: readonly unknown[] }): boolean =>
+  name !== SESSION_KEY[0];
+
+/** Asks whether the session has ended, if an error of a query or a mutation says so. */
+export function checkSession(client: QueryClient, error: unknown): void {
+  const known = client.getQueryData<KnownSession | null>(SESSION_KEY);
+  if (isSignedOut(error) && known?.hasEnded === false)
+    void client.invalidateQueries({ queryKey: SESSION_KEY });
+}
+
+/** Ends this session, or all sessions of the user, and everything that the page knows. */
+export async function signOut(everywhere = false): Promise<void> {
+  const path = everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out";
+  const { url } = await post<{ url?: string }>(path);
+  // Where the provider ends its session, and leads back.
+  if (url === undefined) location.reload();
+  else location.assign(url);
 }
 
 /** The current account and mode, with the session. */

@@ -1,6 +1,12 @@
-/** The sign-in page: the provider, a passkey, or a password, and a code for those who need one. */
+/** The sign-in: the provider, a passkey, or a password, and a code for those who need one. */
 import { useQuery } from "@tanstack/react-query";
-import { type ChangeEvent, type FormEvent, useState } from "react";
+import {
+  type ChangeEvent,
+  type ComponentType,
+  type FormEvent,
+  type ReactNode,
+  useState,
+} from "react";
 import { Link } from "wouter";
 
 import type { SignInMethods } from "../../../shared/contracts/user-responses.ts";
@@ -10,6 +16,7 @@ import { SESSION_KEY } from "../data/session.ts";
 import { isSignedOut } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
 import { Form, PasswordField, TextField } from "../ui/field.tsx";
 import { AuthCard } from "../ui/page.tsx";
 import { Alert, ErrorAlert, useApiMutation } from "../ui/states.tsx";
@@ -25,7 +32,27 @@ const REFUSALS = [
   "not_linked",
 ] as const;
 
-export function SignInPage({ email = "" }: { email?: string }) {
+export const SignInPage = ({ email = "" }: { email?: string }) => (
+  <SignIn email={email} Frame={AuthCard} />
+);
+
+/** Covers the page whose session has ended, which keeps what was typed there. */
+export const SignInAgain = ({ email }: { email: string }) => <SignIn email={email} Frame={Cover} />;
+
+type FrameProps = { title: string; children: ReactNode };
+
+type Framed = { Frame: ComponentType<FrameProps> };
+
+const Cover = ({ title, children }: FrameProps) => (
+  <Dialog title={title} onClose={() => undefined} locked covers>
+    <div className="stack">
+      <p role="status">{t("signIn.ended")}</p>
+      {children}
+    </div>
+  </Dialog>
+);
+
+function SignIn({ email, Frame }: { email: string } & Framed) {
   const [needsCode, setNeedsCode] = useState(false);
   const [wantsPassword, setWantsPassword] = useState(false);
   const methods = useQuery({
@@ -33,11 +60,11 @@ export function SignInPage({ email = "" }: { email?: string }) {
     staleTime: Infinity,
     queryFn: () => getJson<SignInMethods>("/auth/methods"),
   });
-  if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} />;
+  if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} Frame={Frame} />;
   const provider = methods.data?.provider ?? null;
   const hidesPassword = methods.data?.provider_only === true && !wantsPassword;
   return (
-    <AuthCard title={t("signIn.title")}>
+    <Frame title={t("signIn.title")}>
       {provider !== null && <ProviderButton name={provider} />}
       {hidesPassword ? (
         <Button variant="quiet" onClick={() => setWantsPassword(true)}>
@@ -49,7 +76,7 @@ export function SignInPage({ email = "" }: { email?: string }) {
           {hasPasskeys() && <PasskeyButton />}
         </>
       )}
-    </AuthCard>
+    </Frame>
   );
 }
 
@@ -151,14 +178,14 @@ async function signInByPasskey(): Promise<void> {
 }
 
 /** Asks for the code of an app, or a recovery code. */
-function CodeStep({ onBack }: { onBack: () => void }) {
+function CodeStep({ onBack, Frame }: { onBack: () => void } & Framed) {
   const { values, field, clear, submit } = useNeededFields({ code: "" });
   const signIn = useApiMutation(() => post("/auth/sign-in/code", values), {
     invalidate: SESSION_KEY,
     onError: (error) => isSignedOut(error) && clear("code"),
   });
   return (
-    <AuthCard title={t("signIn.codeTitle")}>
+    <Frame title={t("signIn.codeTitle")}>
       <Form action={t("signIn.title")} task={signIn} onSubmit={submit(() => signIn.mutate())}>
         <TextField
           label={t("signIn.code")}
@@ -172,6 +199,6 @@ function CodeStep({ onBack }: { onBack: () => void }) {
       <Button variant="quiet" onClick={onBack}>
         {t("signIn.startAgain")}
       </Button>
-    </AuthCard>
+    </Frame>
   );
 }

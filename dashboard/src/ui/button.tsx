@@ -7,7 +7,7 @@ import { type ButtonHTMLAttributes, type MouseEvent, type ReactNode, useState } 
 import { createPortal } from "react-dom";
 
 import { downloadCsv } from "../data/http.ts";
-import { useSignOut } from "../data/session.ts";
+import { signOut } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { inSentence } from "./format.ts";
 import { toast, toastError } from "./toast.tsx";
@@ -134,14 +134,11 @@ export function CsvButton({ path, name }: { path: string; name: string }) {
 }
 
 /** Ends the session of this browser. */
-export function SignOutButton() {
-  const signOut = useSignOut();
-  return (
-    <Button variant="quiet" onClick={() => signOut()}>
-      <LogOut aria-hidden /> {t("shell.signOut")}
-    </Button>
-  );
-}
+export const SignOutButton = () => (
+  <Button variant="quiet" onClick={() => signOut()}>
+    <LogOut aria-hidden /> {t("shell.signOut")}
+  </Button>
+);
 
 type SegmentedControlProps<Name extends string> = {
   label: string;

@@ -27,16 +27,19 @@ type DialogProps = {
   /** Called when the user wants to close it; the parent then stops rendering it. */
   onClose: () => void;
   children: ReactNode;
-  /** Hides the close button and ignores Escape. */
+  /** Cannot be closed by the user, who loses nothing in it. */
   locked?: boolean;
   wide?: boolean;
+  /** Hides the page behind it. */
+  covers?: boolean;
 };
 
 /**
  * A modal dialog that is open while rendered; asks before it discards what was entered in its form.
  * Afterwards the previous element gets the focus.
  */
-export function Dialog({ title, onClose, children, locked = false, wide = false }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { title, onClose, children, locked = false, wide = false, covers = false } = props;
   const element = useRef<HTMLDialogElement>(null);
   const isDirty = useRef(false);
   const { guard, confirmation } = useUnsavedGuard(() => isDirty.current);
@@ -59,7 +62,7 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
   return (
     <dialog
       ref={element}
-      className={wide ? "dialog dialog-wide" : "dialog"}
+      className={`dialog ${wide ? "dialog-wide" : ""} ${covers ? "dialog-covers" : ""}`}
       aria-labelledby={titleId}
       onKeyDown={(event) => {
         // A dialog within this one is its child in React, too.
@@ -85,7 +88,9 @@ export function Dialog({ title, onClose, children, locked = false, wide = false 
           </IconButton>
         )}
       </header>
-      <FormHost value={{ setDirty, onCancel: requestClose }}>{children}</FormHost>
+      <FormHost value={locked ? undefined : { setDirty, onCancel: requestClose }}>
+        {children}
+      </FormHost>
       {confirmation}
     </dialog>
   );

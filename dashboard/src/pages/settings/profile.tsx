@@ -5,7 +5,7 @@ import { useState } from "react";
 import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, post, send } from "../../data/http.ts";
-import { useAccountContext, useSignOut } from "../../data/session.ts";
+import { signOut, useAccountContext } from "../../data/session.ts";
 import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import {
   type Language,
@@ -118,7 +118,6 @@ function PasswordForm() {
 }
 
 function Sessions() {
-  const signOut = useSignOut();
   const sessions = useQuery({
     queryKey: ["sessions"],
     queryFn: async () => (await getJson<{ data: UserSession[] }>("/auth/devices")).data,

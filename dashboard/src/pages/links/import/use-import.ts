@@ -10,8 +10,13 @@ import { listHosts, suggestReading } from "../../../../../shared/link-csv/row.ts
 import { suggestMapping } from "../../../../../shared/link-csv/services.ts";
 import { getClient, PATIENT } from "../../../data/http.ts";
 import type { AccountScope } from "../../../data/scope.ts";
-import { useAccountContext } from "../../../data/session.ts";
-import { describeError, getErrorMessage, isRateLimited } from "../../../languages/errors.ts";
+import { checkSession, SESSION_KEY, useAccountContext } from "../../../data/session.ts";
+import {
+  describeError,
+  getErrorMessage,
+  isRateLimited,
+  isSignedOut,
+} from "../../../languages/errors.ts";
 import { t } from "../../../languages/translate.ts";
 import {
   type DomainChoice,
@@ -103,7 +108,9 @@ export function useImport(hosts: PlanInput["hosts"]): Import {
       const items = await checkItems(scope, planned, onProgress, signal);
       if (!signal.aborted) setStage({ name: "checked", items });
     } catch (error) {
-      if (!signal.aborted) setStage({ name: "map", error: getErrorMessage(error) });
+      if (signal.aborted) return;
+      checkSession(queryClient, error);
+      setStage({ name: "map", error: getErrorMessage(error) });
     }
   }
 
@@ -113,7 +120,7 @@ export function useImport(hosts: PlanInput["hosts"]): Import {
       setStage({ name: "importing", items, progress });
     await importItems(scope, items, onProgress, () => isStopped.current);
     await Promise.all(
-      ["links", "tags", "limits"].map((name) =>
+      ["links", "tags", "limits", ...SESSION_KEY].map((name) =>
         queryClient.invalidateQueries({ queryKey: [name] }),
       ),
     );
@@ -177,7 +184,8 @@ export const listFailed = (items: readonly ImportItem[]): FailedItem[] =>
 
 /**
  * Creates the links that have no problem, in batches. Stops when `isStopped`, or when the daily
- * quota of links is exhausted: the remaining links have failed then, and can be imported later.
+ * quota of links is exhausted or the session ends: the remaining links have failed then, and can be
+ * imported later.
  */
 async function importItems(
   scope: AccountScope,
@@ -225,7 +233,7 @@ async function importItems(
       }
     } catch (error) {
       const message = getErrorMessage(error);
-      if (isRateLimited(error)) stopReason = message;
+      if (isRateLimited(error) || isSignedOut(error)) stopReason = message;
       fail(batch, { kind: "not_sent", message });
     }
     done += batch.length;
