@@ -29,12 +29,15 @@ type ListTagsQuery = z.output<typeof listTagsQuery>;
 export type TagSort = ListTagsQuery["sort"];
 
 export const tagParams = z.object({
-  name: z.string().meta({
-    description: "The tag, percent-encoded.",
-    examples: ["spring"],
-    // No tag is longer: a longer name is `not_found`.
-    maxLength: TAG_LENGTH_MAX,
-  }),
+  name: z
+    .string()
+    // With composed letters, as tags have. No tag is longer: a longer name is `not_found`.
+    .overwrite((name) => (name.length > TAG_LENGTH_MAX ? name : name.normalize("NFC")))
+    .meta({
+      description: "The tag, percent-encoded.",
+      examples: ["spring"],
+      maxLength: TAG_LENGTH_MAX,
+    }),
 });
 
 const tagFields = {
