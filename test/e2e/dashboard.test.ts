@@ -330,7 +330,8 @@ withBrowser("an account", () => {
       await dialog.getByLabel("Name").fill("From the dashboard");
       await dialog.getByLabel("analytics:read").check();
       const networks = page.getByLabel("Networks");
-      await networks.fill("1.2.3.4 ".repeat(KEY_NETWORKS_MAX + 1));
+      const many = Array.from({ length: KEY_NETWORKS_MAX + 1 }, (_, i) => `10.0.0.${i}`);
+      await networks.fill(many.join(" "));
       await dialog.getByText(`At most ${KEY_NETWORKS_MAX} items`).waitFor();
       await networks.fill("203.0.113.9\n127.0.0.0/33, ::1");
       await dialog.getByRole("button", { name: "Create key" }).click();
