@@ -36,7 +36,8 @@ export async function deleteExpiredRows(sql: Sql): Promise<void> {
     await deleteInBatches(async (max) => {
       const { count } = await sql`
         delete from ${sql(table)} where ctid = any (array(
-          select ctid from ${sql(table)} where ${condition} limit ${max}))`;
+          select ctid from ${sql(table)} where ${condition} limit ${max}))
+          and ${condition}`;
       return count;
     });
   }

@@ -9,6 +9,7 @@ import { COLUMN_FILTERS, IMPORTED, TRIGGERS } from "../../shared/contracts/analy
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/host-names.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue } from "../../shared/contracts/query-string.ts";
+import { composeLetters } from "../../shared/contracts/text.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
@@ -195,9 +196,6 @@ const host: Vocabulary = {
   problem: "must be a host without scheme and path, such as go.example.com",
 };
 
-/** Letters as texts are stored (`plainText`). */
-const compose = (text: string): string => text.normalize("NFC");
-
 const utm: Vocabulary = free(toUtmValue);
 
 /** Filters whose values are parsed; the others are compared as given. */
@@ -213,10 +211,10 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   // ISO 3166-2 codes where the GeoIP data have them, else names.
   region: free((text) => {
     if (isUnknown(text)) return "";
-    return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : compose(text);
+    return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : composeLetters(text);
   }),
-  city: free((text) => (isUnknown(text) ? "" : compose(text))),
-  tag: free(compose),
+  city: free((text) => (isUnknown(text) ? "" : composeLetters(text))),
+  tag: free(composeLetters),
   device: { parse: oneOf(DEVICES), problem: `must be one of ${DEVICES.join(", ")}` },
   browser: agentName,
   os: agentName,

@@ -35,6 +35,7 @@ test.each<[string, string, boolean]>([
   ["a tag with a comma", '"12,3"', false],
   ["empty entries", ', "12" ,,', true],
   ["a tag without its quotes", "12-3", true],
+  ["tags without their quotes", "11-1, W/12-3", true],
   ["nothing", "", false],
 ])("If-Match that has %s is read to its end", (_, header, isCurrent) => {
   expect(passes(header, 12)).toBe(isCurrent);

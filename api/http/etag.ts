@@ -42,7 +42,9 @@ export function isNotModified(headers: Headers, etag: string): boolean {
 /** Whether a header has a tag that begins so, or `*`, which stands for every tag. */
 function hasTag(header: string, beginnings: readonly string[]): boolean {
   if (header.trim() === "*") return true;
-  // Shells remove the quotes of a tag that is written into a command.
-  const tags = header.includes('"') ? header : `"${header.trim()}"`;
+  // Shells remove the quotes of tags that are written into a command.
+  const tags = header.includes('"')
+    ? header
+    : header.replaceAll(/[^\s,]+/g, (tag) => `"${tag.replace(/^W\//, "")}"`);
   return beginnings.some((beginning) => tags.includes(beginning));
 }

@@ -83,35 +83,71 @@ export function validateValue<Schema extends z.ZodType>(
  * value, so that its own members stay, and only those of the objects in it are left out.
  */
 function readNulls(schema: unknown, value: unknown, isChange = false): unknown {
-  const { inner } = unwrap(schema);
-  if (inner instanceof z.ZodArray && Array.isArray(value))
-    return value.map((entry) => readNulls(inner.element, entry));
-  if (!isRecord(value) || !hasFields(inner)) return value;
-  const members = Object.entries(value).flatMap(([name, member]) => {
-    const fields = fieldsNamed(inner, name);
-    const isLeftOut = member === null && !isChange && fields.some(mayOnlyBeLeftOut);
-    return isLeftOut ? [] : [[name, readNulls(fields[0], member)] as const];
-  });
-  return Object.fromEntries(members);
+  const reading = readingOf(schema);
+  if (reading === undefined || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value))
+    return "element" in reading ? value.map((entry) => readNulls(reading.element, entry)) : value;
+  if ("element" in reading) return value;
+  const members: [string, unknown][] = [];
+  let isSame = true;
+  for (const [name, member] of Object.entries(value)) {
+    const field = reading.fields.get(name);
+    const isLeftOut = member === null && !isChange && field?.mayOnlyBeLeftOut === true;
+    const read = field === undefined ? member : readNulls(field.schema, member);
+    isSame &&= !isLeftOut && read === member;
+    if (!isLeftOut) members.push([name, read]);
+  }
+  return isSame ? value : Object.fromEntries(members);
 }
 
-const isRecord = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+type Field = { schema: unknown; mayOnlyBeLeftOut: boolean };
+
+/** What a schema has of fields that may be left out: those of its entries, or its own. */
+type Reading = { element: unknown } | { fields: ReadonlyMap<string, Field> };
+
+/** By schema: a body may have many objects of one. */
+const READINGS = new WeakMap<object, { reading: Reading | undefined }>();
+
+/** How nulls of a schema's value are read; undefined where there is nothing to leave out. */
+function readingOf(schema: unknown): Reading | undefined {
+  if (typeof schema !== "object" || schema === null) return undefined;
+  let known = READINGS.get(schema);
+  if (known === undefined) READINGS.set(schema, (known = { reading: findReading(schema) }));
+  return known.reading;
+}
+
+function findReading(schema: unknown): Reading | undefined {
+  const { inner } = unwrap(schema);
+  if (inner instanceof z.ZodArray)
+    return readingOf(inner.element) === undefined ? undefined : { element: inner.element };
+  return hasFields(inner) ? { fields: fieldsOf(inner) } : undefined;
+}
 
 type WithFields = z.ZodObject | z.ZodDiscriminatedUnion;
 
 const hasFields = (schema: unknown): schema is WithFields =>
   schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion;
 
-/** The schemas of a field: one of an object, one or more of a choice of objects. */
-const fieldsNamed = (schema: WithFields, name: string): unknown[] =>
-  schema instanceof z.ZodObject
-    ? [schema.shape[name]]
-    : schema.options.filter(hasFields).flatMap((option) => fieldsNamed(option, name));
+/** The fields of an object, or of a choice of objects: there, what one of them leaves out all do. */
+function fieldsOf(schema: WithFields): Map<string, Field> {
+  const all =
+    schema instanceof z.ZodObject
+      ? Object.entries(schema.shape).map(([name, field]) => [name, toField(field)] as const)
+      : schema.options.filter(hasFields).flatMap((option) => [...fieldsOf(option)]);
+  const fields = new Map<string, Field>();
+  for (const [name, field] of all) {
+    const { schema: first, mayOnlyBeLeftOut } = fields.get(name) ?? field;
+    fields.set(name, {
+      schema: first,
+      mayOnlyBeLeftOut: mayOnlyBeLeftOut || field.mayOnlyBeLeftOut,
+    });
+  }
+  return fields;
+}
 
-function mayOnlyBeLeftOut(schema: unknown): boolean {
+function toField(schema: unknown): Field {
   const { isOptional, isNullable } = unwrap(schema);
-  return isOptional && !isNullable;
+  return { schema, mayOnlyBeLeftOut: isOptional && !isNullable };
 }
 
 /** The schema within wrappers, and whether these let its value be left out or null. */

@@ -92,7 +92,9 @@ const utmFilter = (name: UtmName) =>
 
 /** The conditions of a list of links: of a request, and of a filter that is saved. */
 export const linkConditions = z.object({
-  search: searchText(SEARCH_LENGTH_MAX)
+  search: z
+    .string()
+    .max(SEARCH_LENGTH_MAX)
     .optional()
     .meta({
       description:

@@ -5,6 +5,7 @@ import { component, strictComponent } from "../../shared/contracts/components.ts
 import { tag, TAG_LENGTH_MAX, TAGS_MAX } from "../../shared/contracts/link-schemas.ts";
 import { TAG_COLORS, tagColorMeta } from "../../shared/contracts/tag-schemas.ts";
 import { searchText } from "../../shared/contracts/text-schemas.ts";
+import { composeLetters } from "../../shared/contracts/text.ts";
 import { count, countOrNull, flag, text } from "../http/common-schemas.ts";
 import { cursorParameter, entriesOf, listLimit, nextCursor } from "../http/pagination.ts";
 
@@ -32,7 +33,7 @@ export const tagParams = z.object({
   name: z
     .string()
     // With composed letters, as tags have. No tag is longer: a longer name is `not_found`.
-    .overwrite((name) => (name.length > TAG_LENGTH_MAX ? name : name.normalize("NFC")))
+    .overwrite(composeLetters)
     .meta({
       description: "The tag, percent-encoded.",
       examples: ["spring"],

@@ -30,7 +30,7 @@ const DOMAINS = 50;
 const server = await forFile(startNats());
 
 /** A reporter, and what arrives of it; `isStored` decides which reports are acknowledged. */
-async function start(isStored: (report: FailureReport) => boolean) {
+async function start(isStored: (report: FailureReport) => boolean, intervalMs = 20) {
   const log = processLog("redirector", "silent");
   const nats = new NatsClient(server.url, "redirector", log);
   const worker = await server.connect();
@@ -44,7 +44,7 @@ async function start(isStored: (report: FailureReport) => boolean) {
   });
   await worker.flush();
   let now = 10 * QUARTER_MS;
-  const reporter = new FailureReporter(nats, 20, log, () => now);
+  const reporter = new FailureReporter(nats, intervalMs, log, () => now);
   return {
     reporter,
     arrived,
@@ -172,4 +172,15 @@ describe("the sums of failed requests", () => {
     expect(counts.total).toBe(0);
     expect(counts.drain()).toEqual({ links: [], domains: [], aliases: [] });
   });
+});
+
+test("what is left at the stop is sent at once, also while an answer is waited for", async () => {
+  let isUp = false;
+  await using started = await start(() => isUp, 2_000);
+  const { reporter, arrived } = started;
+  reporter.countUnknownAlias("go.example.com", "sale");
+  await eventually(async () => expect(arrived.length).toBeGreaterThan(0));
+  isUp = true;
+  await reporter.stop();
+  expect(reporter.stats().pending).toBe(0);
 });

@@ -6,7 +6,7 @@
  * region and city. A record may truncate what is last.
  */
 import { truncateText } from "../bytes.ts";
-import { toSingleLine } from "./text.ts";
+import { composeLetters, toSingleLine } from "./text.ts";
 
 export type ImportedVisit = {
   /** The number of its import, above 0: clicks have it in ClickHouse. */
@@ -25,7 +25,9 @@ export type ImportedVisit = {
 /** Longest text of each; all of them fit into the query of a record. */
 const TEXT_BYTES_MAX = 80;
 
-const toLine = (text: string): string => truncateText(toSingleLine(text), TEXT_BYTES_MAX);
+/** With composed letters, as filters have them. */
+const toLine = (text: string): string =>
+  truncateText(composeLetters(toSingleLine(text)), TEXT_BYTES_MAX);
 
 /** Writes what is known of a visit as the query of its record. */
 export const formatImportedVisit = (visit: ImportedVisit): string =>

@@ -1,18 +1,18 @@
 /** Schemas of texts and of instants in requests. */
 import * as z from "zod";
 
-import { hasControlCharacter } from "./text.ts";
+import { composeLetters, hasControlCharacter } from "./text.ts";
 
 /**
  * A text that is compared with those that people have written. Its letters are composed (NFC): what
  * looks alike is found and counted alike, however a device writes it. The length is checked first:
- * composing a text takes time with its square.
+ * to compose letters of many marks takes a while.
  */
 export const searchText = (lengthMax: number) =>
   z
     .string()
     .max(lengthMax, { abort: true })
-    .overwrite((text) => text.normalize("NFC"))
+    .overwrite(composeLetters)
     // Composed letters may be more than before.
     .max(lengthMax);
 
@@ -46,7 +46,7 @@ export const linesOfText = (lengthMax: number) =>
     .string()
     .overwrite((text) => text.replaceAll(/\r\n?/g, "\n"))
     .max(lengthMax, { abort: true })
-    .overwrite((text) => text.normalize("NFC"))
+    .overwrite(composeLetters)
     .max(lengthMax)
     .refine((text) => !CONTROL_IN_LINES.test(text), "must not hold control characters");
 

@@ -70,13 +70,24 @@ export const FORMULA = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
  */
 export const ESCAPED_FORMULA = /^'*(?:[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠])/u;
 
+/** More marks on a letter than any writing has (UAX #15, Stream-Safe Text Format). */
+const OVERLOADED = /\p{M}{31}/u;
+
+/**
+ * Composes the letters of a text (NFC): what looks alike is then the same, however a device writes
+ * it. A text with overloaded letters stays as it is: to order their marks takes time with the
+ * square of their number.
+ */
+export const composeLetters = (text: string): string =>
+  OVERLOADED.test(text) ? text : text.normalize("NFC");
+
 /**
  * A password as it is hashed and compared (RFC 8265 §4.2.2): devices type an accent as a character
  * of its own or not, and further blanks beside that of the space bar. One that is pasted comes with
  * the blank, the line's end or the mark beside it in the message.
  */
 export function preparePassword(typed: string): string {
-  const text = typed.replaceAll(/\p{Zs}/gu, " ").normalize("NFC");
+  const text = composeLetters(typed.replaceAll(/\p{Zs}/gu, " "));
   // One of blanks alone stays what it is: nothing is no password.
   return trimInvisible(text) || text;
 }

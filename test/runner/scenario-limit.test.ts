@@ -65,7 +65,11 @@ test("a fault that hangs fails in the time of its scenario, which keeps evidence
     system,
     () => new Promise(() => undefined),
   );
-  expect(problems).toEqual(["fault: It has not ended after 1 s."]);
+  expect(problems).toEqual([
+    "fault: It has not ended after 1 s.",
+    "the load: No time is left for it.",
+    "check: No time is left for it.",
+  ]);
   expect({ hasEvidence, checked, hasEnded: system.hasEnded }).toEqual({
     hasEvidence: true,
     checked: [],
@@ -79,4 +83,10 @@ test("when a fault fails, the checks run nevertheless", async () => {
   );
   expect(problems).toEqual(["fault: It has no effect."]);
   expect(checked).toEqual(["check"]);
+});
+
+test("what there is no time to check has failed", async () => {
+  const { problems, checked } = await runWith(1, new NoSystem(), () => Bun.sleep(990));
+  expect(problems).toContain("check: No time is left for it.");
+  expect(checked).toEqual([]);
 });

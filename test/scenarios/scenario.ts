@@ -68,7 +68,7 @@ class ScenarioRun<T extends Topology, L extends Load> {
       this.#endsAt = performance.now() + limitMs;
       await this.#runOn({ topology, load, random: createRandom(settings.seed), settings }, chosen);
       if (result.problems.length > 0) result.evidence = await keepEvidence(topology, parts.name);
-      await this.#attempt("the load's end", () => load[Symbol.asyncDispose]());
+      await this.#attempt("the load's end", () => load[Symbol.asyncDispose](), END_MS_MAX);
     } finally {
       await this.#attempt("the end", () => topology[Symbol.asyncDispose](), END_MS_MAX);
     }
@@ -105,8 +105,8 @@ class ScenarioRun<T extends Topology, L extends Load> {
   ): Promise<void> {
     const { problems, notes } = this.#result;
     const { log } = this.#settings;
-    if (limitMs <= 0) return log(`${name}: no time is left`);
     try {
+      if (limitMs <= 0) throw new Error("No time is left for it.");
       const note = await inTime(work(), limitMs);
       if (typeof note !== "string") return;
       notes.push(note);

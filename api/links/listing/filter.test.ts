@@ -59,7 +59,11 @@ test.each([
 
 test("what looks alike is searched alike: letters are composed, as links have them", () => {
   const query = listLinksQuery.parse({ search: "Cafe\u0301", tag: ["cre\u0300me"] });
-  expect(query).toMatchObject({ search: "Café", tag: ["crème"] });
+  expect(toFilter(owner, query, RULES)).toMatchObject({
+    search: "Café",
+    respelled: "Cafe\u0301",
+    tags: ["crème"],
+  });
 });
 
 test.each([

@@ -1,6 +1,7 @@
 /** Filters of link lists: how they are read from a query, and what is known of them. */
 import { readableHost, toAsciiHost } from "../../../shared/contracts/host-names.ts";
 import { UTM_NAMES, type UtmName } from "../../../shared/contracts/query-string.ts";
+import { composeLetters } from "../../../shared/contracts/text.ts";
 import { parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import type { Uuid } from "../../../shared/ids.ts";
 import type { AccountScope } from "../../http/principal.ts";
@@ -59,13 +60,15 @@ export function toFilter(
   query: Conditions,
   { shortUrl, ownHosts }: DestinationRules,
 ): LinkFilter | undefined {
-  const { url, domain } = query;
+  const { url, domain, search: typed = "" } = query;
+  // As titles and notes are stored. A URL is stored as it was given, with letters of either form.
+  const search = composeLetters(typed);
   const host = domain === undefined ? undefined : withoutPort(toAsciiHost(domain), shortUrl);
   const filter: LinkFilter = {
     accountId: owner.accountId,
     mode: owner.mode,
-    search: emptyToNull(query.search),
-    respelled: respellHosts(query.search ?? ""),
+    search: emptyToNull(search),
+    respelled: respellHosts(search) ?? (typed === search ? null : typed),
     rarePart: null,
     tags: [query.tag ?? []].flat().filter((tag) => tag !== ""),
     alias: emptyToNull(query.alias),
