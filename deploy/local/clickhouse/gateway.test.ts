@@ -293,6 +293,7 @@ describe("access to the ClickHouse gateway", () => {
       "evil.example",
       "evil.example:8123",
       "127.0.0.1.evil.example",
+      "127.0.0.1:99999",
       "localhost.",
       "10.0.0.1",
     ])

@@ -105,11 +105,12 @@ async function startReading(
 const LOOPBACK_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
 /** Throws if the request may come from a web page, or if its Host is not this machine. */
-function rejectForeign({ headers }: Request): void {
+function rejectForeign({ headers, url }: Request): void {
   // Only browsers send these headers.
   const site = headers.get("sec-fetch-site");
   const isOfPage = headers.has("origin") || (site !== null && site !== "none");
-  if (isOfPage || !LOOPBACK_HOST.test(headers.get("host") ?? ""))
+  const isLocal = LOOPBACK_HOST.test(headers.get("host") ?? "") && URL.canParse(url);
+  if (isOfPage || !isLocal)
     throw new Refusal(497, "Only programs of this machine are served", "ACCESS_DENIED");
 }
 
