@@ -11,6 +11,7 @@ import { eventually } from "../harness/eventually.ts";
 import { forFile } from "../harness/for-file.ts";
 import { type Json, OwnLinks } from "../harness/own-links.ts";
 import { startRedirector } from "../harness/processes.ts";
+import { longTest } from "../harness/property-runs.ts";
 import { useStack } from "../harness/stack.ts";
 
 const dns = await forFile(Dns.start());
@@ -210,6 +211,39 @@ test("a domain without case keeps aliases as they were typed, finds them in any 
   await send(`/v1/links/${link.id}`, "DELETE");
   await becomes(domain, "/WinterSale", 404);
 });
+
+longTest("a domain switches with its links, which redirect all the while, and back", async () => {
+  const { domain, id } = await addDomain();
+  const aliases = Array.from({ length: 150 }, (_, i) => `Alias-${i}-X`);
+  for (const part of [aliases.slice(0, 75), aliases.slice(75)]) {
+    const rows = part.map((alias) => ({ url: "https://example.com/", domain, alias }));
+    expect((await send("/v1/links/bulk", "POST", { links: rows })).status).toBe(200);
+  }
+  const probes = aliases.filter((_, i) => i % 15 === 0);
+  for (const probe of probes) await becomes(domain, `/${probe}`, 302, "https://example.com/");
+  await becomes(domain, "/alias-0-x", 404);
+  let switching = true;
+  const failures: unknown[] = [];
+  const watching = (async () => {
+    while (switching)
+      for (const probe of probes)
+        for (const [status] of await follow(domain, `/${probe}`))
+          if (status !== 302) failures.push([probe, status]);
+  })();
+  for (const case_sensitive of [false, true]) {
+    await change(id, { case_sensitive });
+    await switched(id);
+    const [status, location] = case_sensitive ? [404, null] : [302, "https://example.com/"];
+    await becomes(domain, "/alias-1-x", status, location);
+  }
+  switching = false;
+  await watching;
+  expect(failures).toEqual([]);
+  await create({ domain, alias: "alias-0-x", url: "https://example.com/lower" });
+  await becomes(domain, "/alias-0-x", 302, "https://example.com/lower");
+  await becomes(domain, "/Alias-0-X", 302, "https://example.com/");
+});
+
 test("a domain that changes hands by an operator's release: its links stop, and redirect again for who proves it again", async () => {
   const { domain, id } = await addDomain({ root_url: "https://www.example.com/" });
   const { id: link } = await create({ domain, alias: "Page" });
