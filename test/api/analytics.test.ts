@@ -28,7 +28,7 @@ import {
   ZONES,
 } from "../harness/analytics-reference.ts";
 import { ApiInProcess } from "../harness/api-in-process.ts";
-import { call, codeOf, linkSchema } from "../harness/api.ts";
+import { call, type CallOptions, codeOf, linkSchema } from "../harness/api.ts";
 import { forFile } from "../harness/for-file.ts";
 import { casesOf, LONG, longTest } from "../harness/property-runs.ts";
 import { SEED } from "../harness/seed.ts";
@@ -43,10 +43,11 @@ const LINK_TAGS = [["launch"], ["launch", "-odd"], [], ["paid"]];
 const OWN_DOMAIN = "go.filters.example";
 
 const api = (path: string) => `${stack.info().api_url}${path}`;
+
 /** Asks; again while thousands of questions have used up what time refills of the account's budget. */
-async function get(path: string, key = account.key, accept = "application/json") {
+async function send(path: string, options: CallOptions) {
   for (let waited = 0; ; waited++) {
-    const response = await call(api(`/v1/analytics${path}`), { key, headers: { accept } });
+    const response = await call(api(`/v1/analytics${path}`), options);
     if (response.status !== 429 || waited === SECONDS_MAX) return response;
     await Bun.sleep(1_000);
   }
@@ -54,6 +55,9 @@ async function get(path: string, key = account.key, accept = "application/json")
 
 /** How long a question waits: time refills the costliest one's share sooner. */
 const SECONDS_MAX = 60;
+
+const get = (path: string, key = account.key, accept = "application/json") =>
+  send(path, { key, headers: { accept } });
 
 async function createLink(key: string, body: object = {}) {
   const sent = { url: "https://example.com/", ...body };
@@ -378,7 +382,7 @@ test(`${QUESTIONS} questions are answered as a count of the clicks does`, async 
         const values = [...groups].map(([name, group]) => [name, group.map(([, text]) => text)]);
         const body = { link_ids: links.map(({ id }) => id), filters: Object.fromEntries(values) };
         const request = { key: account.key, body: { ...body, ...query } };
-        return (await call(api("/v1/analytics/bulk"), request)).body;
+        return (await send("/bulk", request)).body;
       };
       const [summary, breakdown, times, geo, devices, referrers, bulk] = await Promise.all([
         ask("", compare === undefined ? "" : `&compare=${compare}`),
