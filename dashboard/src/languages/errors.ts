@@ -55,8 +55,11 @@ function problemOf(message: string, param: string): string | undefined {
   const [start = "", end = ""] = invalidValue(param, "\0").split("\0");
   if (!message.startsWith(start)) return undefined;
   const problem = message.slice(start.length);
-  // A problem can be a whole sentence, as that of a URL.
-  return SENTENCE_KEYS.has(problem) ? problem : problem.slice(0, -end.length);
+  const withoutEnd = problem.slice(0, -end.length);
+  // A problem can be a whole sentence, as that of a URL. A form that ends with a value, as
+  // `must be at most {max}`, finds the end in it: it goes first.
+  const known = [withoutEnd, problem].find((text) => findTranslation(text) !== undefined);
+  return known ?? withoutEnd;
 }
 
 /** Translates a sentence of the API or its schemas; one that is not known stays as it is. */

@@ -130,10 +130,15 @@ describe("the language of the page", () => {
       "Ungültiger Wert für „Schlagwörter 1“: must be rare",
     );
     const url = { code: "invalid_url", param: "url" };
-    const message = 'Invalid value for "url": The URL must be an http or https URL.';
-    expect(describeError({ ...url, message })).toBe(
+    const urlRefused = (problem: string) =>
+      describeError({ ...url, message: `Invalid value for "url": ${problem}` });
+    expect(urlRefused("The URL must be an http or https URL.")).toBe(
       "Ungültiger Wert für „Ziel“: Die URL muss mit http oder https beginnen.",
     );
+    expect(urlRefused("The URL may have 8192 characters at most.")).toBe(
+      "Ungültiger Wert für „Ziel“: Die URL darf höchstens 8192 Zeichen haben.",
+    );
+    expect(refused("max_clicks", "must be at most 5")).toEndWith("darf höchstens 5 sein");
   });
 });
 
