@@ -50,7 +50,8 @@ test.each([
 
 test("languages are typed by name, or as a browser sends them", () => {
   expect(toAcceptLanguage("German, pt-br")).toBe("de,pt-br");
-  expect(toAcceptLanguage("de-AT, de;q=0.9,,")).toBe("de-at,de;q=0.9");
+  expect(toAcceptLanguage("German; French;pt-br")).toBe("de,fr,pt-br");
+  expect(toAcceptLanguage("de-AT, de;q=0.9,,fr; q=0.8")).toBe("de-at,de;q=0.9,fr;q=0.8");
 });
 
 test("an option is found by its name and its code", () => {

@@ -69,7 +69,7 @@ export function toCodes(kind: string, text: string): string[] {
 /** Languages as browsers send them: a quality, after a semicolon, stays with its own. */
 export const toAcceptLanguage = (text: string): string =>
   text
-    .split(",")
+    .split(/[,\t\r\n]|;(?!\s*q=)/i)
     .map((language) => toCodes("language", language).join(";"))
     .filter((language) => language !== "")
     .join(",");
