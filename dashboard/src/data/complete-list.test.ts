@@ -62,6 +62,14 @@ test.each([
   expect(readList(text)).toEqual(values);
 });
 
+test.each([
+  ["as they were", "Q1;Q2, a,b, x", ["Q1;Q2", "a,b", "x"]],
+  ["among others", "new;x ,a,b; Q1;Q2", ["new", "x", "a,b", "Q1;Q2"]],
+  ["unless they were changed", "Q1; Q2, aa,b", ["Q1", "Q2", "aa", "b"]],
+])("values that a text had before stay whole: %s", (_, text, values) => {
+  expect(readList(text, ["x", "a,b", "Q1;Q2", "Q1;Q2;Q3"])).toEqual(values);
+});
+
 test("a text of words has them between spaces, too", () => {
   expect(readWords(" a, b;c\nd  e,,\r\na")).toEqual(["a", "b", "c", "d", "e"]);
 });

@@ -8,22 +8,39 @@ type Completion = { value: string; label?: string };
 
 const OPTIONS_MAX = 20;
 
-/** What people type between values, and what is between the cells and the lines that they paste. */
-const SEPARATOR = /[,;\t\r\n]/;
+/**
+ * What people type between values, and what is between the cells and the lines that they paste. A
+ * text that is split by it keeps it.
+ */
+const SEPARATOR = /([,;\t\r\n])/;
 
-/** The values of a text, each once. */
-export const readList = (text: string): string[] => readParts(text, SEPARATOR);
+/**
+ * The values of a text, each once. Those that it had `before`, with separators in them, stay whole.
+ */
+export function readList(text: string, before: readonly string[] = []): string[] {
+  const whole = before
+    .map((value) => ({ value, length: value.split(SEPARATOR).length }))
+    .toSorted((one, other) => other.length - one.length);
+  const parts = text.split(SEPARATOR);
+  const values: string[] = [];
+  for (let start = 0; start < parts.length;) {
+    const read = (length: number) =>
+      parts
+        .slice(start, start + length)
+        .join("")
+        .trim();
+    const length = whole.find((known) => read(known.length) === known.value)?.length ?? 1;
+    values.push(read(length));
+    start += length + 1;
+  }
+  return unique(values);
+}
 
 /** The values of a text in which spaces separate them, too. */
-export const readWords = (text: string): string[] => readParts(text, /[\s,;]/);
+export const readWords = (text: string): string[] => unique(text.split(/[\s,;]/));
 
-const readParts = (text: string, separator: RegExp): string[] => [
-  ...new Set(
-    text
-      .split(separator)
-      .map((value) => value.trim())
-      .filter((value) => value !== ""),
-  ),
+const unique = (values: readonly string[]): string[] => [
+  ...new Set(values.map((value) => value.trim()).filter((value) => value !== "")),
 ];
 
 /**

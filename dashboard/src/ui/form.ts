@@ -87,11 +87,11 @@ function fieldOfError<Values extends FieldValues>(
 export const fieldOf = <Values extends FieldValues>(
   param: string,
   values: Values,
-): Path<Values> | undefined =>
+): (Path<Values> & keyof Values) | undefined =>
   [param.replaceAll(".", "_"), param.split(".", 1).join("")].find(
     (name) => Object.hasOwn(values, name),
     // It is the name of a field.
-  ) as Path<Values> | undefined;
+  ) as (Path<Values> & keyof Values) | undefined;
 
 /** The rule of a field: a schema, or a function that returns true or the error message. */
 type Rule<Value, Values> = z.ZodType | ((value: Value, values: Values) => true | string);

@@ -166,6 +166,14 @@ describe("the form of a new link", () => {
   });
 });
 
+test("a tag with a comma or a semicolon stays one in an edited link and in its copy", () => {
+  const link = { ...LINK, tags: ["Q1;Q2", "a,b"] };
+  const values = toFormValues(link);
+  const tags = `${values.tags}, new`;
+  expect(getChanges(values, { ...values, tags })).toEqual({ tags: ["Q1;Q2", "a,b", "new"] });
+  expect(toRequestBody(copyValues(link, NOW)).tags).toEqual(link.tags);
+});
+
 test("a template of UTM parameters has what is filled in", () => {
   expect(toTemplate({ ...toFormValues(), utm_source: " a&b ", utm_content: "ü" })).toBe(
     "utm_source=a%26b&utm_content=%C3%BC",

@@ -33,6 +33,8 @@ export type LinkValues = Record<TextName, string> & {
   url: string;
   notes: string;
   tags: string;
+  /** The tags of the link, of which one with a comma stays one. */
+  tags_before: readonly string[];
   /** The value of a `datetime-local` input: local time without a zone. */
   expires_at: string;
   /** As `expires_at`. */
@@ -61,6 +63,7 @@ export const toFormValues = (link?: FullLink): LinkValues => ({
   url: link?.original_url ?? "",
   notes: link?.notes ?? "",
   tags: link?.tags.join(", ") ?? "",
+  tags_before: link?.tags ?? [],
   expires_at: toLocalTime(link?.expires_at ?? null),
   starts_at: toLocalTime(link?.starts_at ?? null),
   disabled: link?.disabled ?? false,
@@ -132,7 +135,7 @@ export function toRequestBody(values: LinkValues): Omit<NewLink, "rules" | "spli
     alias: readAlias(values.alias),
     url: completeUrl(values.url),
     notes: values.notes.trim() === "" ? null : values.notes,
-    tags: readList(values.tags),
+    tags: readList(values.tags, values.tags_before),
     expires_at: values.expires_at === "" ? null : toInstant(values.expires_at),
     starts_at: values.starts_at === "" ? null : toInstant(values.starts_at),
     disabled: values.disabled,
