@@ -20,7 +20,7 @@ import { t } from "../languages/translate.ts";
 import { Button, CopyButton, IconButton } from "./button.tsx";
 import { Form, FormHost, type FormProps } from "./field.tsx";
 import { type Effects, ErrorAlert, Loading, type Task, useApiMutation } from "./states.tsx";
-import { showModal } from "./toast.tsx";
+import { reopenModal, showModal } from "./toast.tsx";
 
 type DialogProps = {
   title: string;
@@ -64,6 +64,7 @@ export function Dialog(props: DialogProps) {
       ref={element}
       className={`dialog ${wide ? "dialog-wide" : ""} ${covers ? "dialog-covers" : ""}`}
       aria-labelledby={titleId}
+      closedby={locked ? "none" : undefined}
       onKeyDown={(event) => {
         // A dialog within this one is its child in React, too.
         event.stopPropagation();
@@ -78,6 +79,14 @@ export function Dialog(props: DialogProps) {
         event.stopPropagation();
         event.preventDefault();
         requestClose();
+      }}
+      onClose={(event) => {
+        // The browser closes it the second time that Android's "back" is pressed, regardless of
+        // `onCancel`.
+        const dialog = element.current;
+        if (event.target !== dialog || dialog.open) return;
+        if (locked || isDirty.current) reopenModal(dialog);
+        else onClose();
       }}
     >
       <header>

@@ -30,6 +30,14 @@ export function showModal(dialog: HTMLDialogElement): () => void {
   };
 }
 
+/** Opens a dialog again that the browser has closed, below those that were opened after it. */
+export function reopenModal(dialog: HTMLDialogElement): void {
+  for (const above of open.slice(open.indexOf(dialog))) {
+    above.close();
+    above.showModal();
+  }
+}
+
 const lastOpenDialog = (): HTMLDialogElement | undefined => open.at(-1);
 
 /** Calls a function whenever a dialog opens or closes; returns a function that ends that. */
