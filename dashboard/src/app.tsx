@@ -6,7 +6,7 @@ import type { Session } from "../../shared/contracts/user-responses.ts";
 import { AccountReactContext, useSession } from "./data/session.ts";
 import { t } from "./languages/translate.ts";
 import { LinksPage } from "./pages/links/page.tsx";
-import { SignInAgain, SignInPage } from "./pages/sign-in.tsx";
+import { SignInPage } from "./pages/sign-in.tsx";
 import { Shell } from "./shell.tsx";
 import { Logo } from "./ui/page.tsx";
 import { Empty, ErrorState, lazyPart, Loading, Script } from "./ui/states.tsx";
@@ -77,7 +77,7 @@ export function App() {
         ) : (
           <>
             <SignedInRoutes session={data.session} />
-            {data.hasEnded && <SignInAgain email={data.session.user.email} />}
+            {data.hasEnded && <SignInPage email={data.session.user.email} covers />}
           </>
         )}
       </Route>

@@ -79,6 +79,8 @@ withBrowser("the sign-in", () => {
     await form.getByRole("button", { name: "Create link" }).click();
     const again = page.getByRole("dialog", { name: "Sign in" });
     expect(await again.getByLabel("E-mail address").inputValue()).toBe(user.email);
+    const forgotten = again.getByRole("link", { name: "Forgot password?" });
+    expect(await forgotten.getAttribute("target")).toBe("_blank");
     // As a browser does, whatever the page wants, when "back" is pressed twice.
     await page.evaluate("document.querySelectorAll('dialog').forEach((open) => open.close())");
     await again.getByLabel("Password").fill(user.password);

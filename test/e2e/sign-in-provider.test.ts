@@ -125,6 +125,29 @@ withBrowser("somebody of the provider", () => {
     await page.context().close();
   });
 
+  test("signs in again in another tab, beside what was typed", async () => {
+    const { page, consoleErrors } = await open();
+    provider.meet();
+    await goOn(page);
+    await isIn(page);
+    await page.keyboard.press("c");
+    const destination = page.getByRole("dialog", { name: "New link" }).getByLabel("Destination");
+    await destination.fill("https://example.com/typed");
+    await page.context().clearCookies();
+    await page.keyboard.press("Enter");
+    const cover = page.getByRole("dialog", { name: "Sign in" });
+    await cover.waitFor();
+    const [tab] = await Promise.all([page.context().waitForEvent("page"), goOn(page)]);
+    await isIn(tab);
+    await tab.close();
+    // As the browser does once this tab is shown again.
+    await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+    await cover.waitFor({ state: "detached" });
+    expect(await destination.inputValue()).toBe("https://example.com/typed");
+    expect(consoleErrors).toEqual([]);
+    await page.context().close();
+  });
+
   test("is refused, and told why, without a role and with another's address of a domain that is not trusted", async () => {
     const { page, consoleErrors } = await open();
     provider.meet({ groups: ["strangers"] });

@@ -1,12 +1,6 @@
 /** The sign-in: the provider, a passkey, or a password, and a code for those who need one. */
 import { useQuery } from "@tanstack/react-query";
-import {
-  type ChangeEvent,
-  type ComponentType,
-  type FormEvent,
-  type ReactNode,
-  useState,
-} from "react";
+import { type ChangeEvent, type FormEvent, type ReactNode, useState } from "react";
 import { Link } from "wouter";
 
 import type { SignInMethods } from "../../../shared/contracts/user-responses.ts";
@@ -32,27 +26,13 @@ const REFUSALS = [
   "not_linked",
 ] as const;
 
-export const SignInPage = ({ email = "" }: { email?: string }) => (
-  <SignIn email={email} Frame={AuthCard} />
-);
+type SignInProps = {
+  email?: string;
+  /** Covers the page whose session has ended, and keeps what was typed there. */
+  covers?: boolean;
+};
 
-/** Covers the page whose session has ended, which keeps what was typed there. */
-export const SignInAgain = ({ email }: { email: string }) => <SignIn email={email} Frame={Cover} />;
-
-type FrameProps = { title: string; children: ReactNode };
-
-type Framed = { Frame: ComponentType<FrameProps> };
-
-const Cover = ({ title, children }: FrameProps) => (
-  <Dialog title={title} onClose={() => undefined} locked covers>
-    <div className="stack">
-      <p role="status">{t("signIn.ended")}</p>
-      {children}
-    </div>
-  </Dialog>
-);
-
-function SignIn({ email, Frame }: { email: string } & Framed) {
+export function SignInPage({ email = "", covers = false }: SignInProps) {
   const [needsCode, setNeedsCode] = useState(false);
   const [wantsPassword, setWantsPassword] = useState(false);
   const methods = useQuery({
@@ -60,19 +40,19 @@ function SignIn({ email, Frame }: { email: string } & Framed) {
     staleTime: Infinity,
     queryFn: () => getJson<SignInMethods>("/auth/methods"),
   });
-  if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} Frame={Frame} />;
+  if (needsCode) return <CodeStep onBack={() => setNeedsCode(false)} covers={covers} />;
   const provider = methods.data?.provider ?? null;
   const hidesPassword = methods.data?.provider_only === true && !wantsPassword;
   return (
-    <Frame title={t("signIn.title")}>
-      {provider !== null && <ProviderButton name={provider} />}
+    <Frame title={t("signIn.title")} covers={covers}>
+      {provider !== null && <ProviderButton name={provider} covers={covers} />}
       {hidesPassword ? (
         <Button variant="quiet" onClick={() => setWantsPassword(true)}>
           {t("signIn.withPassword")}
         </Button>
       ) : (
         <>
-          <PasswordStep email={email} onCode={() => setNeedsCode(true)} />
+          <PasswordStep email={email} onCode={() => setNeedsCode(true)} covers={covers} />
           {hasPasskeys() && <PasskeyButton />}
         </>
       )}
@@ -80,25 +60,54 @@ function SignIn({ email, Frame }: { email: string } & Framed) {
   );
 }
 
-/** Leads to the provider, and says why it has led back. */
-function ProviderButton({ name }: { name: string }) {
+type Covering = { covers: boolean };
+
+type FrameProps = Covering & { title: string; children: ReactNode };
+
+const Frame = ({ title, covers, children }: FrameProps) =>
+  covers ? (
+    <Dialog title={title} onClose={() => undefined} locked covers>
+      <div className="stack">
+        <p role="status">{t("signIn.ended")}</p>
+        {children}
+      </div>
+    </Dialog>
+  ) : (
+    <AuthCard title={title}>{children}</AuthCard>
+  );
+
+/** Leads to the provider, from a cover in another tab, and says why it has led back. */
+function ProviderButton({ name, covers }: { name: string } & Covering) {
   const reason = new URLSearchParams(location.search).get("sign-in");
   const refusal = REFUSALS.find((known) => known === reason);
-  const begin = useApiMutation(() => post<{ url: string }>("/auth/oidc"), {
-    onSuccess: ({ url }) => location.assign(url),
+  const begin = useApiMutation(async (tab: Window | null) => {
+    try {
+      const { url } = await post<{ url: string }>("/auth/oidc");
+      (tab ?? window).location.assign(url);
+    } catch (error) {
+      tab?.close();
+      throw error;
+    }
   });
   return (
     <>
       {refusal !== undefined && <Alert>{t(`signIn.refused.${refusal}`)}</Alert>}
       <ErrorAlert error={begin.error} />
-      <Button variant="primary" loading={begin.isPending} onClick={() => begin.mutate()}>
+      <Button
+        variant="primary"
+        loading={begin.isPending}
+        // Browsers refuse a tab that is opened only once a response is there.
+        onClick={() => begin.mutate(covers ? window.open() : null)}
+      >
         {t("signIn.withProvider", { name })}
       </Button>
     </>
   );
 }
 
-function PasswordStep({ email, onCode }: { email: string; onCode: () => void }) {
+type PasswordStepProps = Covering & { email: string; onCode: () => void };
+
+function PasswordStep({ email, onCode, covers }: PasswordStepProps) {
   const { values, field, clear, submit } = useNeededFields({ email, password: "" });
   const signIn = useApiMutation(() => post<{ needs_code: boolean }>("/auth/sign-in", values), {
     invalidate: SESSION_KEY,
@@ -121,7 +130,13 @@ function PasswordStep({ email, onCode }: { email: string; onCode: () => void }) 
           {...field("password")}
         />
       </Form>
-      <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
+      {covers ? (
+        <a href="/forgot-password" target="_blank">
+          {t("signIn.forgotten")}
+        </a>
+      ) : (
+        <Link href="/forgot-password">{t("signIn.forgotten")}</Link>
+      )}
       <p className="hint">{t("signIn.hint")}</p>
     </>
   );
@@ -178,14 +193,14 @@ async function signInByPasskey(): Promise<void> {
 }
 
 /** Asks for the code of an app, or a recovery code. */
-function CodeStep({ onBack, Frame }: { onBack: () => void } & Framed) {
+function CodeStep({ onBack, covers }: { onBack: () => void } & Covering) {
   const { values, field, clear, submit } = useNeededFields({ code: "" });
   const signIn = useApiMutation(() => post("/auth/sign-in/code", values), {
     invalidate: SESSION_KEY,
     onError: (error) => isSignedOut(error) && clear("code"),
   });
   return (
-    <Frame title={t("signIn.codeTitle")}>
+    <Frame title={t("signIn.codeTitle")} covers={covers}>
       <Form action={t("signIn.title")} task={signIn} onSubmit={submit(() => signIn.mutate())}>
         <TextField
           label={t("signIn.code")}
