@@ -32,7 +32,7 @@ const dns = await forFile(Dns.start());
 const dashboard = await forFile(DashboardBrowser.open(dns));
 /** Tests that change something which others see have an account of their own. */
 const account = await dashboard.addAccount();
-await account.client.links.create({ url: "https://example.com/" });
+const first = await account.client.links.create({ url: "https://example.com/" });
 
 const urlOf = (path: string) => `${dashboard.stack.info().dashboard_url}${path}`;
 
@@ -59,7 +59,9 @@ withBrowser("the sign-in", () => {
     expect(await page.getByLabel("Password").inputValue()).toBe("");
     await signInOnPage(page, owner);
     await linksTable(page).waitFor();
+    const loaded = page.waitForEvent("load");
     await page.getByRole("button", { name: "Sign out" }).click();
+    await loaded;
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     // Going back does not show the account either.
     await page.goBack().catch(() => null);
@@ -90,6 +92,40 @@ withBrowser("the sign-in", () => {
     await form.getByRole("button", { name: "Create link" }).click();
     await page.getByText("The link is ready").waitFor();
     await linksTable(page).getByText("example.com/typed").first().waitFor();
+    expect(consoleErrors).toEqual([]);
+    await page.context().close();
+  });
+
+  test("is asked for by a page that somebody stays on after signing out, and for a download, but not for signing out", async () => {
+    const user = await createUser(dashboard.stack, account.id);
+    const { page, consoleErrors } = await openSignIn(dashboard.browser, dashboard.stack);
+    await signInOnPage(page, user);
+    const again = page.getByRole("dialog", { name: "Sign in" });
+    const signIn = async () => {
+      await again.getByLabel("Password").fill(user.password);
+      await again.getByRole("button", { name: "Sign in" }).click();
+      await again.waitFor({ state: "detached" });
+    };
+    // Requests of the page itself would ask for it as well.
+    const waitUntil = "networkidle";
+    await page.goto(`/${account.id}/live/activity`, { waitUntil });
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Export (NDJSON)" }).click();
+    await signIn();
+
+    await page.goto(`/${account.id}/live/links/${first.id}/rules`);
+    await page.getByRole("button", { name: "Add rule" }).click();
+    page.once("dialog", (question) => void question.dismiss());
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await signIn();
+    await page.getByRole("button", { name: "Discard" }).click();
+
+    await page.reload({ waitUntil });
+    await page.context().clearCookies();
+    const loaded = page.waitForEvent("load");
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await loaded;
+    await page.getByRole("heading", { name: "Sign in", level: 1 }).waitFor();
     expect(consoleErrors).toEqual([]);
     await page.context().close();
   });

@@ -183,7 +183,9 @@ withBrowser("without the provider", () => {
     await page.getByRole("alert").getByText("The provider cannot be reached.").waitFor();
     await enterPassword(page, emergency);
     await isIn(page);
+    const loaded = page.waitForEvent("load");
     await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    await loaded;
     await isOut(page);
     provider.state = "up";
     const person = provider.meet();

@@ -44,7 +44,9 @@ async function enterPassword(page: Page, { email, password }: TestUser): Promise
 }
 
 const signOut = async (page: Page): Promise<void> => {
+  const loaded = page.waitForEvent("load");
   await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await loaded;
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
 };
 

@@ -12,7 +12,7 @@ import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import { useCommands } from "../data/commands.ts";
 import { getJson } from "../data/http.ts";
 import { getBasePath, SEARCH_LENGTH_MAX } from "../data/scope.ts";
-import { signOut, useAccountContext, useCanWrite } from "../data/session.ts";
+import { useAccountContext, useCanWrite, useSignOut } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
 import { t } from "../languages/translate.ts";
 import { MAIN_ITEMS, settingsItems } from "../nav-items.ts";
@@ -20,7 +20,7 @@ import { applyTheme, THEMES } from "../preferences.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { CheckField } from "../ui/field.tsx";
 import { useDebounced } from "../ui/search-state.ts";
-import { toastError } from "../ui/toast.tsx";
+import { useToastError } from "../ui/toast.tsx";
 import { readSingleKeys, saveSingleKeys, SHORTCUTS } from "./shortcuts.ts";
 
 /** Maximum links shown by a search; the page of links shows all. */
@@ -202,6 +202,8 @@ function useActions(text: string): PaletteItem[] {
   const { session, account, mode } = useAccountContext();
   const canWrite = useCanWrite();
   const { createLink, openShortcuts } = useCommands();
+  const signOut = useSignOut();
+  const toastError = useToastError();
   const [, navigate] = useLocation();
   const url = readDestination(text);
   const otherMode = mode === "live" ? "test" : "live";

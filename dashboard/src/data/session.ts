@@ -1,5 +1,10 @@
 /** The session, the account and mode that the page shows, and queries of what they have. */
-import { type QueryClient, useQuery, type UseQueryOptions } from "@tanstack/react-query";
+import {
+  type QueryClient,
+  useQuery,
+  useQueryClient,
+  type UseQueryOptions,
+} from "@tanstack/react-query";
 import { createContext, useContext } from "react";
 
 import type { Client } from "../../../clients/typescript/src/index.ts";
@@ -44,20 +49,34 @@ export const useSession = () =>
 const isNoSession = ({ queryKey: [name] }: { queryKey: readonly unknown[] }): boolean =>
   name !== SESSION_KEY[0];
 
-/** Asks whether the session has ended, if an error of a query or a mutation says so. */
+/** Asks whether the session has ended, if an error says so. */
 export function checkSession(client: QueryClient, error: unknown): void {
   const known = client.getQueryData<KnownSession | null>(SESSION_KEY);
   if (isSignedOut(error) && known?.hasEnded === false)
     void client.invalidateQueries({ queryKey: SESSION_KEY });
 }
 
-/** Ends this session, or all sessions of the user, and everything that the page knows. */
-export async function signOut(everywhere = false): Promise<void> {
-  const path = everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out";
-  const { url } = await post<{ url?: string }>(path);
-  // Where the provider ends its session, and leads back.
-  if (url === undefined) location.reload();
-  else location.assign(url);
+/**
+ * Returns a function that ends this session, or all sessions of the user, and leaves the page. Who
+ * stays to keep what was typed, or comes back to it, must sign in again.
+ */
+export function useSignOut() {
+  const client = useQueryClient();
+  return async (everywhere = false): Promise<void> => {
+    const path = everywhere ? "/auth/sign-out-everywhere" : "/auth/sign-out";
+    const { url } = await post<{ url?: string }>(path).catch((error: unknown) => {
+      // This session has ended already; the others may not have.
+      if (isSignedOut(error) && !everywhere) return { url: undefined };
+      throw error;
+    });
+    client.setQueryData<KnownSession | null>(
+      SESSION_KEY,
+      (known) => known && { ...known, hasEnded: true },
+    );
+    // Where the provider ends its session, and leads back.
+    if (url === undefined) location.reload();
+    else location.assign(url);
+  };
 }
 
 /** The current account and mode, with the session. */

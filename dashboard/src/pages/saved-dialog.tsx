@@ -14,7 +14,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { Form, TextField } from "../ui/field.tsx";
 import { formField, useFormAction } from "../ui/form.ts";
 import { Empty, QueryBoundary, useApiMutation } from "../ui/states.tsx";
-import { toast, toastError } from "../ui/toast.tsx";
+import { toast, useToastError } from "../ui/toast.tsx";
 
 /** The kinds, as the client and the catalogues call them. */
 type SavedKind = "views" | "linkFilters" | "utmTemplates";
@@ -63,6 +63,7 @@ type SavedListProps = {
 function SavedList({ kind, saved, onOpen }: SavedListProps) {
   const canWrite = useCanWrite();
   const api = useClient()[kind];
+  const toastError = useToastError();
   const invalidate = ["saved"];
   // By an undo, at which the dialog may be closed.
   const save = useApiMutation(({ name, query }: SavedView) => api.save(name, { query }), {

@@ -7,10 +7,10 @@ import { type ButtonHTMLAttributes, type MouseEvent, type ReactNode, useState } 
 import { createPortal } from "react-dom";
 
 import { downloadCsv } from "../data/http.ts";
-import { signOut } from "../data/session.ts";
+import { useSignOut } from "../data/session.ts";
 import { t } from "../languages/translate.ts";
 import { inSentence } from "./format.ts";
-import { toast, toastError } from "./toast.tsx";
+import { toast, useToastError } from "./toast.tsx";
 
 /** Renders a dialog, with a function that closes it. */
 export type RenderDialog = (close: () => void) => ReactNode;
@@ -50,6 +50,7 @@ export function Button(props: ButtonProps) {
   const { variant = "plain", loading = false, className = "", onClick, opens, ...rest } = props;
   const [runs, setRuns] = useState(false);
   const { open, dialog } = useDialog();
+  const toastError = useToastError();
   const isBusy = loading || runs;
   function run(result: unknown): void {
     if (!(result instanceof Promise)) return;
@@ -134,11 +135,14 @@ export function CsvButton({ path, name }: { path: string; name: string }) {
 }
 
 /** Ends the session of this browser. */
-export const SignOutButton = () => (
-  <Button variant="quiet" onClick={() => signOut()}>
-    <LogOut aria-hidden /> {t("shell.signOut")}
-  </Button>
-);
+export function SignOutButton() {
+  const signOut = useSignOut();
+  return (
+    <Button variant="quiet" onClick={() => signOut()}>
+      <LogOut aria-hidden /> {t("shell.signOut")}
+    </Button>
+  );
+}
 
 type SegmentedControlProps<Name extends string> = {
   label: string;

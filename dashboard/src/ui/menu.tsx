@@ -13,7 +13,7 @@ import {
 
 import { t, type TextKey } from "../languages/translate.ts";
 import { type RenderDialog, useDialog } from "./button.tsx";
-import { toastError } from "./toast.tsx";
+import { useToastError } from "./toast.tsx";
 
 export type Action = {
   label: TextKey;
@@ -28,6 +28,7 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
   // A long list has many menus, so only the open one renders items.
   const { id, button, popover, open, onToggle } = usePopover(placeMenu);
   const { open: openDialog, dialog } = useDialog();
+  const toastError = useToastError();
   function run(effect: Effect): void {
     popover.current?.hidePopover();
     if ("opens" in effect) openDialog(effect.opens);

@@ -2,10 +2,12 @@
  * Transient messages, also announced by screen readers. The last open dialog shows them: the
  * browser makes the rest of the page inert.
  */
+import { useQueryClient } from "@tanstack/react-query";
 import { CircleAlert, CircleCheck } from "lucide-react";
 import { useSyncExternalStore } from "react";
 import { createPortal } from "react-dom";
 
+import { checkSession } from "../data/session.ts";
 import { getErrorMessage } from "../languages/errors.ts";
 
 /**
@@ -74,8 +76,14 @@ export function toast(text: string, kind: Toast["kind"] = "success", action?: To
   setTimeout(() => remove(id), action === undefined ? TOAST_DURATION_MS : ACTION_DURATION_MS);
 }
 
-/** Says why an action failed. */
-export const toastError = (error: unknown): void => toast(getErrorMessage(error), "error");
+/** Returns a function that says why an action failed; if the session has ended, it is asked for. */
+export function useToastError(): (error: unknown) => void {
+  const client = useQueryClient();
+  return (error) => {
+    checkSession(client, error);
+    toast(getErrorMessage(error), "error");
+  };
+}
 
 export function ToastRegion() {
   const shown = useSyncExternalStore(

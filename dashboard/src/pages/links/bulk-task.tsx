@@ -12,7 +12,7 @@ import { useAccountContext } from "../../data/session.ts";
 import { describeError, getErrorMessage, type ServiceError } from "../../languages/errors.ts";
 import { t } from "../../languages/translate.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
-import { toast, toastError } from "../../ui/toast.tsx";
+import { toast, useToastError } from "../../ui/toast.tsx";
 
 export type BulkReport = BulkOutcome & { verb: BulkVerb };
 
@@ -28,6 +28,7 @@ export function useBulkTask(
   const { scope } = useAccountContext();
   const queryClient = useQueryClient();
   const [progress, setProgress] = useState<TaskProgress>();
+  const toastError = useToastError();
   const mutation = useMutation({
     gcTime: 0,
     mutationFn: (task: BulkTask) => runTask(scope, task, setProgress),

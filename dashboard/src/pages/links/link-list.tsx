@@ -23,7 +23,7 @@ import { useAccountContext, useCanWrite } from "../../data/session.ts";
 import { t } from "../../languages/translate.ts";
 import { Button, useDialog } from "../../ui/button.tsx";
 import { type Action, ActionMenu } from "../../ui/menu.tsx";
-import { toast, toastError } from "../../ui/toast.tsx";
+import { toast, useToastError } from "../../ui/toast.tsx";
 import type { BulkDialogKind } from "./bulk-dialogs.tsx";
 import {
   BulkProgress,
@@ -129,6 +129,7 @@ function toCurrent(before: readonly Link[], now: readonly Link[]): Link[] {
 
 function useMatching(query: ListQuery, onFound: (links: readonly Link[]) => void) {
   const { scope } = useAccountContext();
+  const toastError = useToastError();
   const [found, setFound] = useState<number>();
   return {
     found,

@@ -5,7 +5,7 @@ import { useState } from "react";
 import type { UserSession } from "../../../../shared/contracts/user-responses.ts";
 import { newPassword } from "../../../../shared/contracts/users.ts";
 import { getJson, post, send } from "../../data/http.ts";
-import { signOut, useAccountContext } from "../../data/session.ts";
+import { useAccountContext, useSignOut } from "../../data/session.ts";
 import { nameOf, setLanguage, t } from "../../languages/translate.ts";
 import {
   type Language,
@@ -21,7 +21,7 @@ import { formField, required, useFormAction } from "../../ui/form.ts";
 import { formatDateTime } from "../../ui/format.ts";
 import { Card, Page } from "../../ui/page.tsx";
 import { QueryBoundary, useApiMutation } from "../../ui/states.tsx";
-import { toastError } from "../../ui/toast.tsx";
+import { useToastError } from "../../ui/toast.tsx";
 import { CurrentPasswordField, Passkeys, SecondFactor } from "./sign-in-methods.tsx";
 
 export function ProfilePage() {
@@ -53,6 +53,7 @@ export function ProfilePage() {
 
 function LanguageField() {
   const [choice, setChoice] = useState(readChoice);
+  const toastError = useToastError();
   const ofBrowser = nameOf(matchLanguage(navigator.languages));
   function choose(selected: Language | undefined): void {
     saveChoice(selected);
@@ -118,6 +119,7 @@ function PasswordForm() {
 }
 
 function Sessions() {
+  const signOut = useSignOut();
   const sessions = useQuery({
     queryKey: ["sessions"],
     queryFn: async () => (await getJson<{ data: UserSession[] }>("/auth/devices")).data,
