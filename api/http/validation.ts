@@ -128,7 +128,7 @@ type WithFields = z.ZodObject | z.ZodDiscriminatedUnion;
 const hasFields = (schema: unknown): schema is WithFields =>
   schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion;
 
-/** The fields of an object, or of a choice of objects: there, what one of them leaves out all do. */
+/** The fields of an object, or of a choice of objects: what one of these leaves out, all do. */
 function fieldsOf(schema: WithFields): Map<string, Field> {
   const all =
     schema instanceof z.ZodObject
