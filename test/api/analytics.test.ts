@@ -34,7 +34,7 @@ import { casesOf, LONG, longTest } from "../harness/property-runs.ts";
 import { SEED } from "../harness/seed.ts";
 
 const CLICKS = casesOf(15_000, 5_000);
-const QUESTIONS = casesOf(2_000, 16);
+const QUESTIONS = casesOf(1_000, 16);
 /** A link with more clicks than are counted exactly, and its visitors. */
 const MANY = { clicks: 1_300_000, visitors: 400_009 };
 
