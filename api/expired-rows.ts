@@ -33,6 +33,7 @@ const listExpired = (sql: Sql): [table: string, condition: PendingQuery<Row[]>][
 
 export async function deleteExpiredRows(sql: Sql): Promise<void> {
   for (const [table, condition] of listExpired(sql)) {
+    // The condition twice: a row may be renewed while the statement waits for it.
     await deleteInBatches(async (max) => {
       const { count } = await sql`
         delete from ${sql(table)} where ctid = any (array(

@@ -17,7 +17,10 @@ import type { ListLinksQuery } from "../model.ts";
 export type LinkFilter = AccountScope & {
   /** Text that title, alias, original URL or notes contain, ignoring case. */
   search: string | null;
-  /** `search` with its hosts in the other spelling, Unicode or Punycode; null without another. */
+  /**
+   * `search` as a URL may have it: with its hosts in the other spelling, Unicode or Punycode, else
+   * with its letters as they were typed; null if that is the same.
+   */
   respelled: string | null;
   /**
    * A part of `search` that few links contain: an index finds these faster than links with all
