@@ -58,7 +58,19 @@ type Link = { id: string; alias: string };
 type OtherLink = { alias: string; url: string };
 
 /** A deletion has a number as well: what comes back after it is older. */
-type Seen = { number: number; mayGoBack: boolean };
+type Seen = {
+  number: number;
+  mayGoBack: boolean;
+  /** The newest answers that differed, with their times, for whoever looks for the cause. */
+  answers: string[];
+};
+
+/** How many answers of an alias are kept. */
+const ANSWERS_KEPT = 8;
+
+const noteAnswer = (seen: Seen, answer: string | number): void => {
+  seen.answers = [...seen.answers, `${new Date().toISOString()} ${answer}`].slice(-ANSWERS_KEPT);
+};
 
 const bulkSchema = z.object({ data: z.array(z.object({ link: linkSchema })) });
 
@@ -234,8 +246,11 @@ export class FollowedLinks {
     return () => {
       for (const [alias, number] of this.#deleted)
         for (const name of this.#names)
-          this.#seen.set(`${name} ${alias}`, { number, mayGoBack: true });
-      for (const seen of this.#seen.values()) seen.mayGoBack = true;
+          this.#seen.set(`${name} ${alias}`, { number, mayGoBack: true, answers: [] });
+      for (const seen of this.#seen.values()) {
+        seen.mayGoBack = true;
+        noteAnswer(seen, "may go back");
+      }
       this.#wentBack = true;
       this.#acknowledged.clear();
       this.#deleted.clear();
@@ -366,10 +381,12 @@ export class FollowedLinks {
   }
 
   #note(key: string, number: number): void {
-    const seen = this.#seen.get(key);
-    if (seen === undefined) return void this.#seen.set(key, { number, mayGoBack: this.#wentBack });
+    const first: Seen = { number: 0, mayGoBack: this.#wentBack, answers: [] };
+    const seen = this.#seen.get(key) ?? first;
+    this.#seen.set(key, seen);
+    if (number !== seen.number) noteAnswer(seen, number);
     if (number < seen.number && !seen.mayGoBack)
-      this.#problems.push(`${key} is at ${number} after ${seen.number}`);
+      this.#problems.push(`${key} is at ${number} after ${seen.number}: ${seen.answers.join(", ")}`);
     if (number < seen.number) seen.mayGoBack = false;
     seen.number = number;
   }
