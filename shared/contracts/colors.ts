@@ -1,6 +1,6 @@
 /**
  * Colours as `#rrggbb`, and the colours of a page that has a brand. Imports nothing, because the
- * first script of the dashboard has them.
+ * first page of the dashboard loads them.
  */
 
 export const HEX_COLOR = /^#[0-9a-fA-F]{6}$/;

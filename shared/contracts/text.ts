@@ -1,5 +1,5 @@
 /**
- * Rules for text that people enter. Imports nothing, because the first script of the dashboard has
+ * Rules for text that people enter. Imports nothing, because the first page of the dashboard loads
  * them; schemas are in `text-schemas.ts`.
  */
 

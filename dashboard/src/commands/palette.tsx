@@ -8,6 +8,7 @@ import { useLocation } from "wouter";
 
 import type { ResponseBody } from "../../../clients/typescript/src/index.ts";
 import { readableUrl } from "../../../shared/contracts/host-names.ts";
+import { composeLetters } from "../../../shared/contracts/text.ts";
 import { completeUrl, parseWebUrl } from "../../../shared/contracts/web-url.ts";
 import { useCommands } from "../data/commands.ts";
 import { getJson } from "../data/http.ts";
@@ -160,7 +161,7 @@ function useLinkItems(text: string): LinkItems {
       isCurrent ||
       `${readableUrl(short_url)} ${short_url} ${title} ${original_url}`
         .toLowerCase()
-        .includes(text.toLowerCase()),
+        .includes(composeLetters(text).toLowerCase()),
   );
   const items = shown.map((link): PaletteItem => {
     const short = readableUrl(link.short_url);
@@ -245,7 +246,7 @@ export type PaletteItem = {
  * empty text.
  */
 export function matchItems(items: readonly PaletteItem[], text: string): PaletteItem[] {
-  const words = text.normalize("NFC").toLowerCase().split(/\s+/).filter(Boolean);
+  const words = composeLetters(text).toLowerCase().split(/\s+/).filter(Boolean);
   return items.filter(({ name, detail }) => {
     const own = `${name} ${detail}`.toLowerCase();
     return words.every((word) => own.includes(word));

@@ -1,4 +1,5 @@
 /** Reads and completes a text of values, separated as people type or paste them. */
+import { composeLetters } from "../../../shared/contracts/text.ts";
 
 /** What a field offers: a name, and the code that it can be found by as well. */
 export type ListOption = { name: string; code?: string };
@@ -50,7 +51,7 @@ const unique = (values: readonly string[]): string[] => [
 export function completeList(text: string, known: readonly ListOption[]): Completion[] {
   const end = text.length - (text.split(SEPARATOR).at(-1) ?? "").length;
   const before = text.slice(0, end) + (end === 0 ? "" : " ");
-  const typed = text.slice(end).trim().normalize("NFC").toLowerCase();
+  const typed = composeLetters(text.slice(end).trim()).toLowerCase();
   const present = new Set(readList(text.slice(0, end)));
   const isCode = ({ code = "" }: ListOption) => typed !== "" && code.toLowerCase() === typed;
   const begins = ({ name }: ListOption) => name.toLowerCase().startsWith(typed);

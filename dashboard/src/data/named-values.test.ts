@@ -28,6 +28,7 @@ describe.each(["en", "de"] as const)("in %s", (language) => {
 test.each([
   ["en", "country", "Germany, at", ["DE", "AT"]],
   ["de", "country", "Österreich,SCHWEIZ , de", ["AT", "CH", "DE"]],
+  ["de", "country", "O\u0308sterreich", ["AT"]],
   ["de", "country", "Germany", ["Germany"]],
   ["de", "language", "Deutsch, pt-br", ["de", "pt-br"]],
   ["en", "browser", "Firefox, Samsung Internet", ["Firefox", "Samsung Internet"]],

@@ -1,4 +1,5 @@
 /** Names the values of rules and filters that the API has as codes, and reads such names. */
+import { composeLetters } from "../../../shared/contracts/text.ts";
 import { COUNTRIES } from "../../../shared/countries.ts";
 import { describeValue } from "../../../shared/statistics/values.ts";
 import { perLanguage, statisticsLanguage } from "../languages/translate.ts";
@@ -63,7 +64,7 @@ export function toCodes(kind: string, text: string): string[] {
     ...known.map(({ code }) => [code.toLowerCase(), code] as const),
     ...known.map(({ name, code }) => [name.toLowerCase(), code] as const),
   ]);
-  return readList(text).map((typed) => byText.get(typed.toLowerCase()) ?? typed);
+  return readList(text).map((typed) => byText.get(composeLetters(typed).toLowerCase()) ?? typed);
 }
 
 /** Languages as browsers send them: a quality, after a semicolon, stays with its own. */

@@ -27,7 +27,7 @@ export type TextKey = Keys<Catalogue>;
 export const fallbackCatalogue: Catalogue = { ...en, statistics };
 
 /**
- * Loads the catalogue of each language. English is part of the first script; the others are
+ * Loads the catalogue of each language. English is part of the application; the others are
  * fetched.
  */
 const LOADERS: Readonly<Record<Language, () => Promise<Catalogue>>> = {

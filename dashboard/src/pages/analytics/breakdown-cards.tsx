@@ -7,6 +7,7 @@ import { memo, type ReactNode, useMemo, useState } from "react";
 
 import { UTM_NAMES } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
+import { composeLetters } from "../../../../shared/contracts/text.ts";
 import { ValueList } from "../../../../shared/statistics/cards.tsx";
 import { describePlace, describeValue } from "../../../../shared/statistics/values.ts";
 import { rich, statisticsLanguage, strong, t } from "../../languages/translate.ts";
@@ -325,7 +326,7 @@ function valuesOf(values: CountedValues["values"], dimension: Dimension): Counte
 }
 
 function matches({ values, link }: CountedValues, text: string): boolean {
-  const searchText = text.trim().toLowerCase();
+  const searchText = composeLetters(text.trim()).toLowerCase();
   const shown = Object.entries(values).map(([name, value]) =>
     describeValue(name, value, statisticsLanguage()),
   );
