@@ -6,6 +6,7 @@ import * as z from "zod";
 
 import { invalidValue } from "../../shared/contracts/errors.ts";
 import { ApiError, DETAILS_MAX, type ErrorDetail, shorten } from "./errors.ts";
+import { omitNulls, unwrap } from "./null-fields.ts";
 
 /** The parts of a request that a route can have a schema for. */
 const REQUEST_PARTS = ["body", "query", "params", "headers", "cookie"] as const;
@@ -45,7 +46,7 @@ export function installValidation(routes: readonly ValidatedRoute[]): void {
       schema["~standard"] = {
         ...schema["~standard"],
         validate(value) {
-          const read = part === "body" ? readNulls(schema, value, method === "PATCH") : value;
+          const read = part === "body" ? omitNulls(schema, value, method === "PATCH") : value;
           const { data, error } = schema.safeParse(read, { error: describeIssue });
           if (error !== undefined) throw toError(error);
           return { value: data };
@@ -63,103 +64,18 @@ export function installValidation(routes: readonly ValidatedRoute[]): void {
 }
 
 /**
- * Validates a single value of a body, such as one row of a list, as {@link readNulls} reads it.
- * Throws `invalid_request`.
+ * Validates a single value of a body, such as one row of a list, as bodies are: without the nulls
+ * that {@link omitNulls} leaves out. Throws `invalid_request`.
  */
 export function validateValue<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
   isChange = false,
 ): z.output<Schema> {
-  const read = readNulls(schema, value, isChange);
+  const read = omitNulls(schema, value, isChange);
   const { data, error } = schema.safeParse(read, { error: describeIssue });
   if (error !== undefined) throw invalidRequest("body", error.issues, schema);
   return data;
-}
-
-/**
- * Leaves out the members of a body that are null where a field may be left out and takes no null:
- * programs send null for each field that they do not set. In a change (`PATCH`) null removes a
- * value, so that its own members stay, and only those of the objects in it are left out.
- */
-function readNulls(schema: unknown, value: unknown, isChange = false): unknown {
-  const reading = readingOf(schema);
-  if (reading === undefined || typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value))
-    return "element" in reading ? value.map((entry) => readNulls(reading.element, entry)) : value;
-  if ("element" in reading) return value;
-  const members: [string, unknown][] = [];
-  let isSame = true;
-  for (const [name, member] of Object.entries(value)) {
-    const field = reading.fields.get(name);
-    const isLeftOut = member === null && !isChange && field?.mayOnlyBeLeftOut === true;
-    const read = field === undefined ? member : readNulls(field.schema, member);
-    isSame &&= !isLeftOut && read === member;
-    if (!isLeftOut) members.push([name, read]);
-  }
-  return isSame ? value : Object.fromEntries(members);
-}
-
-type Field = { schema: unknown; mayOnlyBeLeftOut: boolean };
-
-/** What a schema has of fields that may be left out: those of its entries, or its own. */
-type Reading = { element: unknown } | { fields: ReadonlyMap<string, Field> };
-
-/** By schema: a body may have many objects of one. */
-const READINGS = new WeakMap<object, { reading: Reading | undefined }>();
-
-/** How nulls of a schema's value are read; undefined where there is nothing to leave out. */
-function readingOf(schema: unknown): Reading | undefined {
-  if (typeof schema !== "object" || schema === null) return undefined;
-  let known = READINGS.get(schema);
-  if (known === undefined) READINGS.set(schema, (known = { reading: findReading(schema) }));
-  return known.reading;
-}
-
-function findReading(schema: unknown): Reading | undefined {
-  const { inner } = unwrap(schema);
-  if (inner instanceof z.ZodArray)
-    return readingOf(inner.element) === undefined ? undefined : { element: inner.element };
-  return hasFields(inner) ? { fields: fieldsOf(inner) } : undefined;
-}
-
-type WithFields = z.ZodObject | z.ZodDiscriminatedUnion;
-
-const hasFields = (schema: unknown): schema is WithFields =>
-  schema instanceof z.ZodObject || schema instanceof z.ZodDiscriminatedUnion;
-
-/** The fields of an object, or of a choice of objects: what one of these leaves out, all do. */
-function fieldsOf(schema: WithFields): Map<string, Field> {
-  const all =
-    schema instanceof z.ZodObject
-      ? Object.entries(schema.shape).map(([name, field]) => [name, toField(field)] as const)
-      : schema.options.filter(hasFields).flatMap((option) => [...fieldsOf(option)]);
-  const fields = new Map<string, Field>();
-  for (const [name, field] of all) {
-    const { schema: first, mayOnlyBeLeftOut } = fields.get(name) ?? field;
-    fields.set(name, {
-      schema: first,
-      mayOnlyBeLeftOut: mayOnlyBeLeftOut || field.mayOnlyBeLeftOut,
-    });
-  }
-  return fields;
-}
-
-function toField(schema: unknown): Field {
-  const { isOptional, isNullable } = unwrap(schema);
-  return { schema, mayOnlyBeLeftOut: isOptional && !isNullable };
-}
-
-/** The schema within wrappers, and whether these let its value be left out or null. */
-function unwrap(schema: unknown): { inner: unknown; isOptional: boolean; isNullable: boolean } {
-  let [inner, isOptional, isNullable] = [schema, false, false];
-  for (;;) {
-    if (inner instanceof z.ZodPipe) inner = inner.in;
-    else if (inner instanceof z.ZodNullable) [inner, isNullable] = [inner.unwrap(), true];
-    else if (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault)
-      [inner, isOptional] = [inner.unwrap(), true];
-    else return { inner, isOptional, isNullable };
-  }
 }
 
 /**
