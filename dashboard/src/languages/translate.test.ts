@@ -9,7 +9,8 @@ import * as z from "zod";
 import { changeDomainBody } from "../../../shared/contracts/domain-settings.ts";
 import { invalidValue } from "../../../shared/contracts/errors.ts";
 import { updateLinkBody } from "../../../shared/contracts/link-schemas.ts";
-import { findContrastProblem } from "../../../shared/contracts/qr-style.ts";
+import { findContrastProblem, qrStyleFields } from "../../../shared/contracts/qr-style.ts";
+import { changeBrandingBody } from "../../../shared/contracts/share-schemas.ts";
 import { updateWebhookBody } from "../../../shared/contracts/webhook-schemas.ts";
 import { toFormValues, validateLink } from "../pages/links/form.ts";
 import { matchLanguage } from "../preferences.ts";
@@ -160,10 +161,11 @@ test("a language has its own name", () => {
   expect([nameOf("en"), nameOf("de")]).toEqual(["English", "Deutsch"]);
 });
 
-test("every field that a link, a domain, a webhook or a share changes has a name", () => {
-  const bodies = [updateLinkBody, changeDomainBody, updateWebhookBody];
+test("every field that a link, a domain, a webhook, a share or the branding changes has a name", () => {
+  const bodies = [updateLinkBody, changeDomainBody, updateWebhookBody, changeBrandingBody];
   const shared = ["name", "breakdowns", "timezone", "has_password", "embed_origins"];
-  const fields = [...bodies.flatMap((body) => Object.keys(body.shape)), ...shared];
+  const styled = Object.keys(qrStyleFields);
+  const fields = [...bodies.flatMap((body) => Object.keys(body.shape)), ...shared, ...styled];
   expect(fields.filter((field) => fieldName(field) === field)).toEqual([]);
 });
 
@@ -172,6 +174,7 @@ test.each([
   ["tags.0", "Schlagwörter 1", "Tags 1"],
   ["rules.1.conditions.0.in", "Regeln 2 › Bedingungen 1", "Rules 2 › Conditions 1"],
   ["preview.image", "Vorschau › Bild", "Preview › Image"],
+  ["qr_style.foreground", "Stil der QR-Codes › Code", "Style of QR codes › Code"],
   ["utm_source", "UTM-Quelle", "UTM source"],
   ["later_field", "later_field", "later_field"],
   ["constructor", "constructor", "constructor"],

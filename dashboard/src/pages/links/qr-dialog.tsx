@@ -193,7 +193,7 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
   <>
     <div className="columns">
       <ColorField
-        label={t("links.qr.code")}
+        label={t("fields.foreground")}
         pickerLabel={t("links.qr.chooseCodeColor")}
         fallback={DEFAULT_QR_STYLE.foreground}
         value={style.foreground}
@@ -201,7 +201,7 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
         onChange={(foreground) => onChange({ foreground })}
       />
       <ColorField
-        label={t("links.qr.background")}
+        label={t("fields.background")}
         pickerLabel={t("links.qr.chooseBackground")}
         fallback={DEFAULT_QR_STYLE.background}
         value={style.background}
@@ -211,7 +211,7 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
     </div>
     <div className="columns">
       <ChoiceField
-        label={t("links.qr.shape")}
+        label={t("fields.shape")}
         options={qrStyleFields.shape.options.map((value) => ({
           value,
           label: t(`links.qr.shapes.${value}`),
@@ -220,7 +220,7 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
         onChoose={(shape) => onChange({ shape })}
       />
       <ChoiceField
-        label={t("links.qr.corners")}
+        label={t("fields.eyes")}
         options={qrStyleFields.eyes.options.map((value) => ({
           value,
           label: t(`links.qr.eyes.${value}`),
@@ -229,7 +229,7 @@ const StyleFields = ({ style, problems, hasLogo, onChange }: StyleFieldsProps) =
         onChoose={(eyes) => onChange({ eyes })}
       />
       <ChoiceField
-        label={t("links.qr.margin")}
+        label={t("fields.margin")}
         options={marginOptions()}
         value={style.margin}
         onChoose={(margin) => onChange({ margin })}
