@@ -13,7 +13,7 @@ import { useAccountContext, useApiQuery } from "./session.ts";
 /** Maximum tags that the pages know, those with the most links; the page of tags has all. */
 const KNOWN_TAGS_MAX = 300;
 
-/** Colours and completions may be as old: to add up clicks costs the API more than the rest. */
+/** How old colours and completions may be: the API adds up clicks to list tags, which is costly. */
 const STALE_MS = 60_000;
 
 const NO_TAGS: readonly Tag[] = [];
@@ -40,7 +40,7 @@ export const tagClass = (color: Tag["color"] | undefined): string =>
 /** Names the classes of an element that shows a tag. */
 export type TagClass = (name: string) => string;
 
-/** Returns the function that knows the tags' colours; the same until they change. */
+/** Returns a function that knows the tags' colours; the same one until they change. */
 export function useTagClass(): TagClass {
   const tags = useTags();
   return useMemo(() => {
@@ -53,7 +53,7 @@ export function useTagClass(): TagClass {
 export const useDomainsQuery = () =>
   useApiQuery(["domains"], (client) => Array.fromAsync(client.domains.all()));
 
-/** Returns the domains of the account and mode; none until they are there. */
+/** Returns the domains of the account and mode; none until they are loaded. */
 export const useDomains = () => useDomainsQuery().data ?? [];
 
 /** The domains that a link can be on, as options: the service's own has the value "". */
@@ -72,7 +72,7 @@ export const useKeysQuery = () =>
     enabled: useAccountContext().account.role === "owner",
   });
 
-/** Queries the members of the account, and who is invited. */
+/** Queries the members of the account, and its invitations. */
 export function useMembersQuery() {
   const { account } = useAccountContext();
   return useQuery({
@@ -83,7 +83,7 @@ export function useMembersQuery() {
 
 type NamedActor = { type: "api_key" | "user"; id: string; name: string };
 
-/** Returns who acts in the account, members and keys; none until they are there. */
+/** Returns who acts in the account, members and keys; none until they are loaded. */
 export function useActors(): NamedActor[] {
   const keys = useKeysQuery();
   const members = useMembersQuery();

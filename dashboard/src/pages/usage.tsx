@@ -99,13 +99,13 @@ function describeQuota(quota: Quota): string {
   if (window !== null && reset !== null) {
     return describeWindow({ ...quota, window, reset }, "usage.startsWithUse");
   }
-  // How to free up capacity.
+  // What counts as held can be freed.
   return findText(`usage.hints.${quota.name}`) ?? "";
 }
 
 /**
- * Says when a window ends, with the date for those of more than an hour; `start` is the text of one
- * that has not begun.
+ * Says when a window ends, with the date if it is a long one; `start` is the text of one that has
+ * not begun.
  */
 function describeWindow(
   { limit, remaining, window, reset }: Usage & { window: number; reset: number },

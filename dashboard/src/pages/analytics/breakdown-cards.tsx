@@ -1,6 +1,6 @@
 /**
- * The cards of an analytics page that break its clicks down: each shows the top values of one of
- * related dimensions, with all of them in a dialog, and CSV.
+ * The cards of an analytics page that break its clicks down. A card is about related dimensions: it
+ * shows the top values of one at a time, a dialog has all of its values, and both are saved as CSV.
  */
 import { Download, List } from "lucide-react";
 import { memo, type ReactNode, useMemo, useState } from "react";
@@ -43,9 +43,7 @@ const WorldMap = lazyPart(
   LoadingMap,
 );
 
-/**
- * A map and the list of locations; after countries are selected, of the regions and cities in them.
- */
+/** A map, and a list of countries; once a country is selected, of regions, and then of cities. */
 export function Places() {
   const { filters } = useAnalyticsQuery();
   const has = (name: string) => filters.some((filter) => filter.name === name && !filter.negated);
@@ -72,7 +70,7 @@ function CountryMap() {
       })),
     [query.data],
   );
-  // Without clicks it is not worth the time in which the counts are drawn.
+  // Drawing a map without clicks would delay the counts.
   if (query.data === undefined && query.error === null) return <LoadingMap />;
   return (
     <WorldMap
@@ -81,15 +79,12 @@ function CountryMap() {
       onHover={setHovered}
       caption={
         hovered !== undefined &&
-        hovered !== "" && (
-          <>
-            {rich("analytics.cards.countryClicks", {
-              country: countryName(hovered),
-              clicks: countries.find(({ country }) => country === hovered)?.clicks ?? 0,
-              strong,
-            })}
-          </>
-        )
+        hovered !== "" &&
+        rich("analytics.cards.countryClicks", {
+          country: countryName(hovered),
+          clicks: countries.find(({ country }) => country === hovered)?.clicks ?? 0,
+          strong,
+        })
       }
     />
   );
@@ -124,24 +119,21 @@ export function TopLinks() {
 type Listed = Exclude<Dimension, "continent" | "imported">;
 
 type BreakdownCardProps = {
-  /** That of the first list by default. */
+  /** By default the name of the first dimension. */
   title?: string;
   dimensions: readonly Listed[];
-  /** The dimension shown first, instead of the first one. */
+  /** The dimension that is shown at first; by default the first one. */
   initial?: Listed;
   className?: string;
   aside?: ReactNode;
 };
 
-/**
- * A card of related dimensions. Shows the top values of one at a time, with all of them in a
- * dialog, and CSV.
- */
-function BreakdownCard({ dimensions, initial, className, aside, ...texts }: BreakdownCardProps) {
+function BreakdownCard(props: BreakdownCardProps) {
+  const { dimensions, initial, className, aside } = props;
   const [selected, setSelected] = useState<Listed>();
   const [first = "country"] = dimensions;
   const dimension = selected ?? initial ?? first;
-  const title = texts.title ?? t(`analytics.listed.${first}`);
+  const title = props.title ?? t(`analytics.listed.${first}`);
   const label = t(`analytics.listed.${dimension}`);
   const { query, csvPath } = useTopValues(dimension);
   const list = (
@@ -191,7 +183,7 @@ function BreakdownCard({ dimensions, initial, className, aside, ...texts }: Brea
 
 type ValuesProps = { rows: readonly ValueRow[]; label: string; dimension: Dimension };
 
-/** Is rendered again only when its rows have changed; the names follow the filters. */
+/** Renders again only when its rows have changed; each name follows the filters by itself. */
 const Values = memo(function Values({ rows, label, dimension }: ValuesProps) {
   return (
     <ValueList
@@ -202,10 +194,10 @@ const Values = memo(function Values({ rows, label, dimension }: ValuesProps) {
   );
 });
 
-// All values of a dimension with clicks and visitors: searchable, with a second dimension, and
-// saved as CSV.
+// All values of a dimension with clicks and visitors. They can be searched, combined with those of
+// a second dimension, and saved as CSV.
 
-/** Dimensions that can be the second one; for a location, only its enclosing ones are useful. */
+/** Dimensions that can be the second one; of the locations, only the country. */
 const SECOND: readonly Dimension[] = [
   "country",
   "device",
@@ -314,14 +306,15 @@ function ValueTable({
   );
 }
 
-/**
- * The columns of a row that belong to a dimension, including a region's or city's country and
- * region.
- */
+/** Locations have the columns of those around them, too. */
+const ENCLOSING: Readonly<Partial<Record<Dimension, readonly string[]>>> = {
+  region: ["country"],
+  city: ["country", "region"],
+};
+
+/** The columns of a row that belong to a dimension. */
 function valuesOf(values: CountedValues["values"], dimension: Dimension): CountedValues["values"] {
-  const outer = { region: ["country"], city: ["country", "region"] };
-  const names: readonly string[] =
-    dimension === "region" || dimension === "city" ? [...outer[dimension], dimension] : [dimension];
+  const names = [...(ENCLOSING[dimension] ?? []), dimension];
   return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
 }
 

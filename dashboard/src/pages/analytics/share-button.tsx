@@ -35,10 +35,10 @@ import { RowTable } from "../../ui/table.tsx";
 import { isFilterName, readRange } from "./analytics-path.ts";
 import { filterLabel } from "./analytics-query.ts";
 
-/** Of a link, or of all links together when `link` is null. */
+/** What is shared: the statistics of the link with this id; null for those of all links. */
 type Shared = { link: string | null };
 
-/** Shares the statistics of a link, or of all links. */
+/** A button that opens the list of shares, where new ones are made. */
 export const ShareButton = ({ link }: Shared) => (
   <Button opens={(close) => <ShareListDialog link={link} onClose={close} />}>
     <Share2 aria-hidden /> {t("shares.share")}

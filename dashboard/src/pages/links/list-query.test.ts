@@ -7,7 +7,7 @@ import { updateParams } from "../../ui/search-state.ts";
 import { NOTHING, select, selectedOf, selectExactly, type Selection } from "./link-list.tsx";
 import {
   addTag,
-  beginningOf,
+  boundOf,
   chooseStatus,
   dayOf,
   isFiltered,
@@ -112,11 +112,11 @@ describe("the list of links", () => {
 
   test("is of whole local days, also where a clock is put forward", () => {
     for (const day of ["2026-03-29", "2026-10-25", "2026-12-31", "2024-02-29"]) {
-      const [from, to] = [beginningOf(day), beginningOf(day, true)];
+      const [from, to] = [boundOf(day), boundOf(day, true)];
       expect([dayOf(from), dayOf(to, true)]).toEqual([day, day]);
       expect(Date.parse(to ?? "") > Date.parse(from ?? "")).toBe(true);
     }
-    expect([beginningOf(""), dayOf(undefined)]).toEqual([undefined, ""]);
+    expect([boundOf(""), dayOf(undefined)]).toEqual([undefined, ""]);
   });
 
   test.each(["plain", "-x", "\\x", "-\\", ""])("has the value %j as it was typed", (value) => {

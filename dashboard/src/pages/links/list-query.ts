@@ -33,12 +33,13 @@ export type ListQuery = {
   utm: Partial<Record<UtmName, string[]>>;
   /** The id of a key or a user. */
   created_by?: string;
-  /** Instants: from the first one on, and before the second. */
+  /** Instants: at the first one or later, and before the second. */
   created_after?: string;
   created_before?: string;
   limit: (typeof PAGE_SIZES)[number];
 };
 
+// Bounds within those of the API, whose schemas the first script must not load.
 const TAG_LENGTH_MAX = 50;
 const TAGS_MAX = 20;
 const DOMAIN_LENGTH_MAX = 253;
@@ -48,10 +49,10 @@ const CREATOR_LENGTH_MAX = 40;
 
 /** An object with a value for each UTM parameter. */
 export const ofEachUtm = <Value>(valueOf: (name: UtmName) => Value): Record<UtmName, Value> =>
-  // The names are those of the fields.
+  // Object.fromEntries loses the type of the names.
   Object.fromEntries(UTM_NAMES.map((name) => [name, valueOf(name)])) as Record<UtmName, Value>;
 
-/** The parameters of a list that select links; the others order and divide it. */
+/** The parameters of a list that select links; the others order it and divide it into pages. */
 const CONDITIONS: readonly string[] = [
   "search",
   "tag",
@@ -109,7 +110,7 @@ export const toApiQuery = ({ tags, utm, ...query }: ListQuery): Query<"listLinks
   ...(tags.length === 0 ? {} : { tag: [...tags] }),
 });
 
-/** The conditions of the query, as a filter is saved and as the URL has them. */
+/** The conditions of the query, as the URL has them and as a filter is saved. */
 export function toConditions(query: ListQuery): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(toApiQuery(query)))
@@ -118,36 +119,39 @@ export function toConditions(query: ListQuery): string {
   return params.toString();
 }
 
-/** The URL update to the conditions of a saved filter, in place of all others. */
+/** The URL update that replaces all conditions by those of a saved filter. */
 export function replaceConditions(saved: string): SearchUpdate {
   const params = new URLSearchParams(saved);
   return Object.fromEntries(CONDITIONS.map((name) => [name, params.getAll(name)]));
 }
 
-/** Whether the query excludes any links other than archived ones. */
+/** Whether the query has conditions; a list without any leaves out only archived links. */
 export const isFiltered = (query: ListQuery): boolean => toConditions(query) !== "";
 
-/** The day of an instant in local time, for an input; of the last instant before it for an end. */
+/** The local day of an instant, for an input; at the end of a range, the last day before it. */
 export const dayOf = (instant: string | undefined, isEnd = false): string =>
   instant === undefined
     ? ""
     : toLocalTime(new Date(Date.parse(instant) - (isEnd ? 1 : 0)).toISOString()).slice(0, 10);
 
-/** When a day begins in local time, or the one after it; undefined for none. */
-export function beginningOf(day: string, isEnd = false): string | undefined {
+/** When a local day begins or, at the end of a range, when it ends; undefined for no day. */
+export function boundOf(day: string, isEnd = false): string | undefined {
   const start = new Date(`${day}T00:00`);
   if (Number.isNaN(start.getTime())) return undefined;
   if (isEnd) start.setDate(start.getDate() + 1);
   return start.toISOString();
 }
 
-type Status = Pick<ListQuery, "archived" | "expired">;
-
-/** The keys of their names, without the module of the texts, which needs a page. */
-type StatusLabel = `links.status.${"unarchived" | "unexpired" | "expired" | "archived" | "any"}`;
+type Status = {
+  value: string;
+  /** The key of its text. Its module has the type of all keys, but needs a browser. */
+  label: `links.status.${"unarchived" | "unexpired" | "expired" | "archived" | "any"}`;
+  archived?: ListQuery["archived"];
+  expired?: ListQuery["expired"];
+};
 
 /** The states that links can be filtered by. */
-export const STATUSES: readonly (Status & { value: string; label: StatusLabel })[] = [
+export const STATUSES: readonly Status[] = [
   { value: "", label: "links.status.unarchived" },
   { value: "unexpired", label: "links.status.unexpired", expired: "false" },
   { value: "expired", label: "links.status.expired", expired: "true" },
@@ -165,11 +169,12 @@ export function chooseStatus(value: string): SearchUpdate {
   return { archived, expired };
 }
 
-/** The URL update that adds a tag to the filter, or removes it. */
+/** The URL update that adds a tag to the filter. */
 export const addTag = ({ tags }: ListQuery, tag: string): SearchUpdate => ({
   tag: [...new Set([...tags, tag.trim()])].filter(Boolean).slice(0, TAGS_MAX),
 });
 
+/** The URL update that removes a tag from the filter. */
 export const removeTag = ({ tags }: ListQuery, tag: string): SearchUpdate => ({
   tag: tags.filter((other) => other !== tag),
 });
@@ -181,7 +186,7 @@ export const listPath = (
   limit: number,
   after: string,
 ): string =>
-  // Includes the fields that determine a link's state.
+  // The settings determine a link's state.
   `${getBasePath(scope)}/v1/links?${toSearch({
     ...toApiQuery(query),
     include: "settings",

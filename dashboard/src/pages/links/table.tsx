@@ -110,7 +110,7 @@ const SortHeading = ({
 
 type LinkRowProps = RowsProps & { link: Link; isSelected: boolean; tagClass: TagClass };
 
-/** Is rendered again only when something in it has changed: its handlers stay the same. */
+/** Renders again only when its link or selection has changed: its handlers stay the same. */
 const LinkRow = memo(function LinkRow(props: LinkRowProps) {
   const { link, fetchedAt, isSelected, tagClass, onSelect, onTag, onDialog, onChange } = props;
   const short = readableUrl(link.short_url);
@@ -169,7 +169,7 @@ const LastClick = ({ at, now }: { at: string | null; now: number }) =>
     </td>
   );
 
-/** Maximum tags in a row; the tooltip of their count lists the others. */
+/** Maximum tags in a row; a badge counts the others, and its tooltip lists them. */
 const TAGS_SHOWN_MAX = 3;
 
 type RowTagsProps = { tags: readonly string[]; tagClass: TagClass; onTag: (tag: string) => void };
@@ -205,7 +205,7 @@ function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
   const { createLink } = useCommands();
   const [, navigate] = useLocation();
   const { id, archived = false, disabled = false } = link;
-  const reading: Action[] = [
+  const readActions: Action[] = [
     {
       label: "shell.pages.analytics",
       icon: ChartSpline,
@@ -214,7 +214,7 @@ function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
     { label: "links.actions.rules", icon: Split, onSelect: () => navigate(`/links/${id}/rules`) },
     { label: "links.qr.title", icon: QrCode, onSelect: () => onDialog(QrDialog, link) },
   ];
-  const writing: Action[] = [
+  const writeActions: Action[] = [
     { label: "links.actions.edit", icon: Pencil, onSelect: () => onDialog(EditDialog, link) },
     { label: "links.actions.duplicate", icon: Copy, onSelect: () => createLink({ copyOf: id }) },
     {
@@ -234,5 +234,10 @@ function RowMenu({ link, label, onDialog, onChange }: RowMenuProps) {
       onSelect: () => onDialog(DeleteDialog, link),
     },
   ];
-  return <ActionMenu label={label} actions={canWrite ? [...reading, ...writing] : reading} />;
+  return (
+    <ActionMenu
+      label={label}
+      actions={canWrite ? [...readActions, ...writeActions] : readActions}
+    />
+  );
 }

@@ -17,7 +17,7 @@ import { DEBOUNCE_MS } from "../../ui/search-state.ts";
 import { SavedDialog } from "./lazy-dialogs.tsx";
 import {
   addTag,
-  beginningOf,
+  boundOf,
   chooseStatus,
   dayOf,
   type ListQuery,
@@ -320,8 +320,8 @@ function updateOf(query: ListQuery, texts: Texts): SearchUpdate {
   const changed = UTM_NAMES.filter((name) => texts[name].trim() !== before[name]);
   return {
     ...Object.fromEntries(changed.map((name) => [name, writeValue(texts[name].trim())])),
-    ...(texts.from === before.from ? {} : { created_after: beginningOf(texts.from) }),
-    ...(texts.to === before.to ? {} : { created_before: beginningOf(texts.to, true) }),
+    ...(texts.from === before.from ? {} : { created_after: boundOf(texts.from) }),
+    ...(texts.to === before.to ? {} : { created_before: boundOf(texts.to, true) }),
     created_by: texts.created_by,
   };
 }
